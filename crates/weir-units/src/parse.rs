@@ -1,0 +1,137 @@
+//! The one reader of `NUMBER UNIT`, exact: decimals are scaled as integers, so
+//! `1.5 GiB` is 1,610,612,736 bytes and never a rounded float.
+
+use alloc::string::{String, ToString};
+use core::fmt;
+
+/// Why a quantity could not be read. The text that was given is in the message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// Nothing there, or it does not start with a number.
+    NoNumber {
+        /// What was given.
+        text: String,
+    },
+    /// A number without a unit where one is needed.
+    NoUnit {
+        /// What was given.
+        text: String,
+        /// Units that would be understood.
+        expected: &'static str,
+    },
+    /// A unit that is not known here.
+    UnknownUnit {
+        /// What was given.
+        text: String,
+        /// The unit read from it.
+        unit: String,
+        /// Units that would be understood.
+        expected: &'static str,
+    },
+    /// More decimals than the unit can hold exactly (`0.3 B`).
+    NotExact {
+        /// What was given.
+        text: String,
+    },
+    /// Zero where something must flow.
+    NotPositive {
+        /// What was given.
+        text: String,
+    },
+    /// Larger than a 64-bit integer.
+    TooLarge {
+        /// What was given.
+        text: String,
+    },
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoNumber { text } => write!(f, "{text:?} does not start with a number"),
+            Self::NoUnit { text, expected } => {
+                write!(f, "{text:?} has no unit; write for example {expected}")
+            }
+            Self::UnknownUnit { text, unit, expected } => {
+                write!(f, "{text:?} has the unknown unit {unit:?}; write for example {expected}")
+            }
+            Self::NotExact { text } => {
+                write!(f, "{text:?} is not a whole number of the smallest unit")
+            }
+            Self::NotPositive { text } => {
+                write!(f, "{text:?} must be more than zero; leave a limit out to have none")
+            }
+            Self::TooLarge { text } => write!(f, "{text:?} is too large"),
+        }
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+/// A unit's spelling and how many of the smallest unit it is.
+pub(crate) type Unit = (&'static str, u64);
+
+/// Reads `text` as a number followed by one of `units` (matched without case).
+pub(crate) fn quantity(
+    text: &str,
+    units: &[Unit],
+    expected: &'static str,
+) -> Result<u64, ParseError> {
+    let trimmed = text.trim();
+    let split = trimmed
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_' || c == ','))
+        .unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(split);
+    let unit = unit.trim();
+    if !number.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(ParseError::NoNumber { text: text.to_string() });
+    }
+    if unit.is_empty() {
+        return Err(ParseError::NoUnit { text: text.to_string(), expected });
+    }
+    let Some(&(_, scale)) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) else {
+        return Err(ParseError::UnknownUnit {
+            text: text.to_string(),
+            unit: unit.to_string(),
+            expected,
+        });
+    };
+    scaled(number, scale, text)
+}
+
+/// Reads `number` (digits, `_` or `,` between thousands, an optional decimal
+/// part) times `scale`, exactly.
+pub(crate) fn scaled(number: &str, scale: u64, text: &str) -> Result<u64, ParseError> {
+    let too_large = || ParseError::TooLarge { text: text.to_string() };
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+    let mut digits: u128 = 0;
+    for digit in whole.bytes().chain(decimals.bytes()).filter(|b| !matches!(b, b'_' | b',')) {
+        if !digit.is_ascii_digit() {
+            return Err(ParseError::NoNumber { text: text.to_string() });
+        }
+        digits = digits
+            .checked_mul(10)
+            .and_then(|d| d.checked_add(u128::from(digit - b'0')))
+            .filter(|d| *d <= u128::from(u64::MAX) * u128::from(u32::MAX))
+            .ok_or_else(too_large)?;
+    }
+    let places = decimals.bytes().filter(u8::is_ascii_digit).count();
+    let divisor = u32::try_from(places).ok().and_then(|p| 10_u128.checked_pow(p));
+    let (Some(product), Some(divisor)) = (digits.checked_mul(u128::from(scale)), divisor) else {
+        return Err(too_large());
+    };
+    if !product.is_multiple_of(divisor) {
+        return Err(ParseError::NotExact { text: text.to_string() });
+    }
+    u64::try_from(product / divisor).map_err(|_| too_large())
+}
+
+/// Writes `value` with the largest unit (given largest first) that divides it.
+pub(crate) fn write_exact(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
+    let fits = |scale: u64| value >= scale && value.is_multiple_of(scale);
+    match units.iter().find(|(_, scale)| fits(*scale)).or(units.last()) {
+        Some((name, scale)) => write!(f, "{} {name}", value / scale),
+        None => write!(f, "{value}"),
+    }
+}

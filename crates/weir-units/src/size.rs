@@ -1,0 +1,128 @@
+//! Sizes in bytes.
+
+use crate::parse::{self, ParseError, Unit};
+use core::fmt;
+use core::str::FromStr;
+
+const UNITS: &[Unit] = &[
+    ("B", 1),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("PiB", 1 << 50),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    // One letter is binary, as fio, qemu and nbdkit read it.
+    ("K", 1 << 10),
+    ("M", 1 << 20),
+    ("G", 1 << 30),
+    ("T", 1 << 40),
+];
+
+const PRINTED: &[Unit] = &[
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("B", 1),
+];
+
+/// A size in bytes. Read from `64 KiB`, `64KiB`, `64K` (all 65,536) or `64 KB`
+/// (64,000); printed with the largest binary unit that is exact.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// No bytes.
+    pub const ZERO: Self = Self(0);
+
+    /// `n` bytes.
+    #[must_use]
+    pub const fn new(n: u64) -> Self {
+        Self(n)
+    }
+
+    /// `n` KiB.
+    #[must_use]
+    pub const fn kib(n: u64) -> Self {
+        Self(n << 10)
+    }
+
+    /// `n` MiB.
+    #[must_use]
+    pub const fn mib(n: u64) -> Self {
+        Self(n << 20)
+    }
+
+    /// `n` GiB.
+    #[must_use]
+    pub const fn gib(n: u64) -> Self {
+        Self(n << 30)
+    }
+
+    /// The number of bytes.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        parse::quantity(text, UNITS, "64 KiB, 540 GiB or 200 MB").map(Self)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        parse::write_exact(f, self.0, PRINTED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[track_caller]
+    fn check(text: &str, expect: Result<u64, &str>) {
+        let got = text.parse::<Bytes>().map(Bytes::get).map_err(|e| e.to_string());
+        assert_eq!(got, expect.map_err(ToString::to_string));
+    }
+
+    #[test]
+    fn reads_binary_and_decimal_units_as_they_are_written() {
+        check("64 KiB", Ok(65_536));
+        check("64KiB", Ok(65_536));
+        check("64k", Ok(65_536));
+        check("64 KB", Ok(64_000));
+        check("1.5 GiB", Ok(1_610_612_736));
+        check("540 GiB", Ok(579_820_584_960));
+        check("1_024 GiB", Ok(1 << 40));
+        check("0 B", Ok(0));
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_read_exactly() {
+        check("64", Err("\"64\" has no unit; write for example 64 KiB, 540 GiB or 200 MB"));
+        check("GiB", Err("\"GiB\" does not start with a number"));
+        check("-1 GiB", Err("\"-1 GiB\" does not start with a number"));
+        check("1 XB", Err("\"1 XB\" has the unknown unit \"XB\"; write for example 64 KiB, 540 GiB or 200 MB"));
+        check("0.3 B", Err("\"0.3 B\" is not a whole number of the smallest unit"));
+        check("99999999 TiB", Err("\"99999999 TiB\" is too large"));
+        check("99999999999999999999999999999999999999999 B", Err("\"99999999999999999999999999999999999999999 B\" is too large"));
+        check("1.2.3 B", Err("\"1.2.3 B\" does not start with a number"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_printed_reads_back_the_same(n: u64) {
+            proptest::prop_assert_eq!(Bytes::new(n).to_string().parse::<Bytes>(), Ok(Bytes::new(n)));
+        }
+    }
+}
