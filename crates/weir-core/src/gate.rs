@@ -1,0 +1,338 @@
+//! A gate: the meters of one disk or one side of a host, and who waits before them.
+//!
+//! A request passes the meters one after the other (operations, then bytes), so
+//! each nanosecond of its wait belongs to exactly one of them. Requests are let
+//! through in order of arrival within a volume. Where several volumes share the
+//! gate, it serves them by start-time fair queueing on the cost that binds them
+//! (the longer of operations and bytes), so that a volume with large requests
+//! cannot starve one with small ones.
+//!
+//! The first in line is the *head*: the gate knows when it may go, and the engine
+//! sets one alarm for it. Its cost is charged when it goes, so a change of limits
+//! before that takes effect at once.
+
+use crate::engine::Part;
+use crate::meter::Meter;
+use crate::spec::{GateLimits, Limit};
+use crate::waits::Cap;
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use slab::Slab;
+use weir_units::Instant;
+use weir_units::time::NANOS_PER_SEC;
+
+/// What a meter counts of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    Operations,
+    Bytes,
+}
+
+/// A meter with the cap it stands for.
+#[derive(Debug)]
+struct Metered {
+    meter: Meter,
+    cap: Cap,
+    counts: Counts,
+}
+
+impl Metered {
+    fn cost(&self, part: &Part) -> u64 {
+        match self.counts {
+            Counts::Operations => u64::from(part.operations),
+            Counts::Bytes => u64::from(part.bytes),
+        }
+    }
+}
+
+/// The four caps of one gate: of its operations and bytes, lasting and at the
+/// most while bursting.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GateCaps {
+    pub(crate) iops: Cap,
+    pub(crate) burst_iops: Cap,
+    pub(crate) bytes: Cap,
+    pub(crate) burst_bytes: Cap,
+}
+
+/// What became of a request that came to a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// It passed.
+    Passed,
+    /// It is first in line and may go at this time.
+    Head(Instant),
+    /// Others are before it.
+    Queued,
+}
+
+/// Meters in sequence and a queue.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    caps: GateCaps,
+    meters: Vec<Metered>,
+    head: Option<usize>,
+    /// Alarms set before the last change of limits carry an older number.
+    pub(crate) generation: u32,
+    queue: Queue,
+}
+
+impl Gate {
+    /// A gate that one volume passes.
+    pub(crate) fn of_disk(limits: &GateLimits) -> Self {
+        let caps = GateCaps {
+            iops: Cap::DiskIops,
+            burst_iops: Cap::DiskBurstIops,
+            bytes: Cap::DiskBytes,
+            burst_bytes: Cap::DiskBurstBytes,
+        };
+        Self::new(caps, limits, Queue::Fifo(Line::default()))
+    }
+
+    /// A gate that all volumes of a host share.
+    pub(crate) fn shared(caps: GateCaps, limits: &GateLimits, volumes: usize) -> Self {
+        Self::new(caps, limits, Queue::Fair(FairQueue::new(volumes)))
+    }
+
+    fn new(caps: GateCaps, limits: &GateLimits, queue: Queue) -> Self {
+        Self { caps, meters: meters(caps, limits), head: None, generation: 0, queue }
+    }
+
+    /// Whether everything passes at once.
+    pub(crate) fn is_open(&self) -> bool {
+        self.meters.is_empty()
+    }
+
+    /// A part comes to the gate; its `at_gate` is now.
+    pub(crate) fn arrive(&mut self, key: usize, parts: &mut Slab<Part>, now: Instant) -> Arrival {
+        if self.head.is_some() {
+            let cost = self.binding_cost(&parts[key]);
+            self.queue.push(key, parts, cost);
+            return Arrival::Queued;
+        }
+        let due = self.due(&parts[key]);
+        if due <= now {
+            self.charge(&mut parts[key]);
+            Arrival::Passed
+        } else {
+            self.head = Some(key);
+            Arrival::Head(due)
+        }
+    }
+
+    /// The head goes; charges it and its wait.
+    pub(crate) fn release_head(&mut self, parts: &mut Slab<Part>) -> Option<usize> {
+        let key = self.head.take()?;
+        self.charge(&mut parts[key]);
+        Some(key)
+    }
+
+    /// The next in line becomes the head; returns when it may go.
+    pub(crate) fn next_head(&mut self, parts: &mut Slab<Part>) -> Option<Instant> {
+        let key = self.queue.pop(parts)?;
+        self.head = Some(key);
+        Some(self.due(&parts[key]))
+    }
+
+    /// New limits from `now` on. What was already promised stays owed. Returns
+    /// when the head may go under them.
+    pub(crate) fn set_limits(
+        &mut self,
+        limits: &GateLimits,
+        parts: &Slab<Part>,
+        now: Instant,
+    ) -> Option<Instant> {
+        let mut new = meters(self.caps, limits);
+        for metered in &mut new {
+            if let Some(old) = self.meters.iter().find(|old| old.cap == metered.cap) {
+                metered.meter.inherit(&old.meter, now);
+            }
+        }
+        self.meters = new;
+        self.generation = self.generation.wrapping_add(1);
+        self.head.map(|key| self.due(&parts[key]).max(now))
+    }
+
+    /// Forgets who waits; the meters keep what was spent.
+    pub(crate) fn clear(&mut self) {
+        self.head = None;
+        self.generation = self.generation.wrapping_add(1);
+        self.queue.clear();
+    }
+
+    /// What is left of the burst credits for `cap`.
+    pub(crate) fn credits(&self, cap: Cap, now: Instant) -> Option<u64> {
+        let bursts = self.meters.iter().any(|m| m.cap == burst_of(self.caps, cap));
+        let bucket = self.meters.iter().find(|m| m.cap == cap)?;
+        bursts.then(|| bucket.meter.credits(now))
+    }
+
+    /// When a part that came at its `at_gate` may go.
+    fn due(&self, part: &Part) -> Instant {
+        self.meters.iter().fold(part.at_gate, |at, m| m.meter.admits_at(at))
+    }
+
+    fn charge(&mut self, part: &mut Part) {
+        let mut at = part.at_gate;
+        for m in &mut self.meters {
+            let admitted = m.meter.admits_at(at);
+            if admitted > at {
+                part.waits.charge(m.cap, admitted - at);
+            }
+            let cost = m.cost(part);
+            m.meter.charge(admitted, cost);
+            at = admitted;
+        }
+        part.at_gate = at;
+    }
+
+    /// The time that a part takes of the meter that it takes most of.
+    fn binding_cost(&self, part: &Part) -> u64 {
+        match self.queue {
+            Queue::Fifo(_) => 0,
+            Queue::Fair(_) => {
+                let share = |m: &Metered| m.cost(part) * NANOS_PER_SEC / m.meter.rate();
+                self.meters.iter().map(share).max().unwrap_or(0)
+            }
+        }
+    }
+}
+
+fn burst_of(caps: GateCaps, cap: Cap) -> Cap {
+    if cap == caps.iops { caps.burst_iops } else { caps.burst_bytes }
+}
+
+/// The meters of a gate, in the order in which a request passes them.
+fn meters(caps: GateCaps, limits: &GateLimits) -> Vec<Metered> {
+    let sides = [
+        (limits.iops, caps.iops, caps.burst_iops, Counts::Operations),
+        (limits.bytes, caps.bytes, caps.burst_bytes, Counts::Bytes),
+    ];
+    let mut meters = Vec::new();
+    for (limit, cap, burst_cap, counts) in sides {
+        let Some(Limit { rate, burst }) = limit else { continue };
+        let meter = match burst {
+            None => Meter::new(rate),
+            Some((peak, duration)) => {
+                meters.push(Metered { meter: Meter::new(peak), cap: burst_cap, counts });
+                let surplus = u128::from(peak.get().saturating_sub(rate.get()));
+                let credits = surplus * u128::from(duration.nanos()) / u128::from(NANOS_PER_SEC);
+                Meter::with_credits(rate, u64::try_from(credits).unwrap_or(u64::MAX))
+            }
+        };
+        meters.push(Metered { meter, cap, counts });
+    }
+    meters
+}
+
+/// Who waits, without the head.
+#[derive(Debug)]
+enum Queue {
+    Fifo(Line),
+    Fair(FairQueue),
+}
+
+impl Queue {
+    fn push(&mut self, key: usize, parts: &mut Slab<Part>, cost: u64) {
+        match self {
+            Self::Fifo(line) => line.push(key, parts),
+            Self::Fair(fair) => fair.push(key, parts, cost),
+        }
+    }
+
+    fn pop(&mut self, parts: &mut Slab<Part>) -> Option<usize> {
+        match self {
+            Self::Fifo(line) => line.pop(parts),
+            Self::Fair(fair) => fair.pop(parts),
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Self::Fifo(line) => *line = Line::default(),
+            Self::Fair(fair) => *fair = FairQueue::new(fair.flows.len()),
+        }
+    }
+}
+
+/// First come, first served; linked through the parts themselves, so that
+/// waiting allocates nothing.
+#[derive(Debug, Clone, Copy, Default)]
+struct Line {
+    ends: Option<(usize, usize)>,
+}
+
+impl Line {
+    fn push(&mut self, key: usize, parts: &mut Slab<Part>) {
+        parts[key].next = None;
+        self.ends = Some(match self.ends {
+            None => (key, key),
+            Some((first, last)) => {
+                parts[last].next = Some(key);
+                (first, key)
+            }
+        });
+    }
+
+    fn pop(&mut self, parts: &Slab<Part>) -> Option<usize> {
+        let (first, last) = self.ends?;
+        self.ends = parts[first].next.map(|next| (next, last));
+        Some(first)
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Flow {
+    line: Line,
+    /// Virtual time at which all that this volume asked for is served.
+    finish: u64,
+}
+
+/// Start-time fair queueing (Goyal, Vin, Cheng 1996): each request gets the later
+/// of the virtual time and its volume's finish as its start tag, and the smallest
+/// start tag goes first.
+#[derive(Debug)]
+struct FairQueue {
+    flows: Vec<Flow>,
+    /// (start tag of the first in line, volume) of each volume that waits.
+    waiting: BinaryHeap<Reverse<(u64, usize)>>,
+    virtual_time: u64,
+}
+
+impl FairQueue {
+    fn new(volumes: usize) -> Self {
+        Self {
+            flows: alloc::vec![Flow::default(); volumes],
+            waiting: BinaryHeap::new(),
+            virtual_time: 0,
+        }
+    }
+
+    fn push(&mut self, key: usize, parts: &mut Slab<Part>, cost: u64) {
+        let volume = parts[key].volume;
+        let flow = &mut self.flows[volume];
+        let start = flow.finish.max(self.virtual_time);
+        flow.finish = start + cost;
+        parts[key].start_tag = start;
+        if flow.line.ends.is_none() {
+            self.waiting.push(Reverse((start, volume)));
+        }
+        flow.line.push(key, parts);
+    }
+
+    fn pop(&mut self, parts: &mut Slab<Part>) -> Option<usize> {
+        let Some(Reverse((start, volume))) = self.waiting.pop() else {
+            // Nobody waits: what was used so far is forgotten.
+            self.virtual_time = self.flows.iter().map(|f| f.finish).max().unwrap_or(0);
+            return None;
+        };
+        self.virtual_time = start;
+        let flow = &mut self.flows[volume];
+        let key = flow.line.pop(parts)?;
+        if let Some((next, _)) = flow.line.ends {
+            self.waiting.push(Reverse((parts[next].start_tag, volume)));
+        }
+        Some(key)
+    }
+}

@@ -1,0 +1,48 @@
+//! The limits of cloud storage as one state machine.
+//!
+//! An [`Engine`] is one compiled host: its volumes, its stripes, its caps and its
+//! cache. It has no clock, no threads and no files. A driver hands it requests
+//! with the time they came (`now` in) and asks when it next wants to be called
+//! (a deadline out); the server does so with the wall clock and the simulator
+//! with a virtual one, and both get the same admissions from the same trace.
+//!
+//! ```text
+//!   request --> stripe split --> cache --> disk gate --> host gates --> medium --> completion
+//!                                  |                        ^
+//!                                  +------ read hit --------+
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`spec`] | what an engine is compiled from |
+//! | [`engine`] | the state machine and its calling order |
+//! | [`waits`] | the caps by name, and the time charged to each |
+//! | [`meter`] | one rate, exact |
+//! | `gate` | meters in sequence and who waits before them |
+//! | `cache` | which blocks the host holds |
+//! | `writeback` | what a ReadWrite cache has promised and not yet written |
+//! | [`medium`] | how long the storage itself takes |
+//! | `timers` | what happens next |
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod cache;
+pub mod engine;
+mod gate;
+pub mod medium;
+pub mod meter;
+pub mod spec;
+mod timers;
+pub mod waits;
+mod writeback;
+
+pub use engine::{Completion, DeviceId, Engine, Event, Op, Refused, Request, Totals, VolumeId};
+pub use medium::{Latency, LatencyError};
+pub use spec::{
+    CacheMode, CacheSpec, DeviceSpec, DiskLimits, GateLimits, HostSpec, Limit, Medium, Place,
+    SpecError, VolumeSpec,
+};
+pub use waits::{Cap, Waits};

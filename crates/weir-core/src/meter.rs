@@ -1,0 +1,231 @@
+//! One rate, exact.
+//!
+//! A meter keeps the time from which its budget is whole again. Admitting a cost
+//! moves that time by `cost / rate` seconds; the quotient is kept in nanoseconds
+//! and the remainder beside it, so that after any number of admissions the meter
+//! stands where exact fractions would put it. Only the admission itself is
+//! rounded, up to the next nanosecond, and that rounding is not carried on.
+//!
+//! ```text
+//!   admitted     next (one cost later)          rate 3/s, cost 1
+//!      |------------------|------------------|------------------|
+//!      0          333,333,333 1/3    666,666,666 2/3     1,000,000,000
+//! ```
+//!
+//! Idle time is not saved up: a meter without tolerance never admits two costs
+//! closer than the first one's `cost / rate`. With a *tolerance* it is a bucket of
+//! credits: it may run ahead of its rate by that much time, which is how a
+//! bursting disk spends the credits that it earned below its target.
+
+use core::num::NonZeroU64;
+use weir_units::time::NANOS_PER_SEC;
+use weir_units::{Instant, Span};
+
+/// The largest cost a meter takes at once (a quarter of 2^64 nanoseconds' worth
+/// at a rate of one per second, so that the arithmetic stays within 64 bits).
+pub const MAX_COST: u64 = 1 << 32;
+
+/// A rate with what is left of its budget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meter {
+    rate: NonZeroU64,
+    tolerance: u64,
+    /// Nanoseconds at which all that was admitted is paid for ...
+    free: u64,
+    /// ... plus this many `1 / rate` parts of a nanosecond.
+    remainder: u64,
+}
+
+impl Meter {
+    /// A meter of `rate` per second, whole from the start.
+    #[must_use]
+    pub const fn new(rate: NonZeroU64) -> Self {
+        Self { rate, tolerance: 0, free: 0, remainder: 0 }
+    }
+
+    /// A full bucket of `credits` that earns `rate` per second.
+    ///
+    /// Together with a meter of a higher rate before it, this is credit bursting:
+    /// the bucket earns target minus use while use is below the target and spends
+    /// use minus target while it is above. `credits` beyond 2^64 nanoseconds of
+    /// the rate are cut there.
+    #[must_use]
+    pub fn with_credits(rate: NonZeroU64, credits: u64) -> Self {
+        let nanos = u128::from(credits) * u128::from(NANOS_PER_SEC) / u128::from(rate.get());
+        let tolerance = u64::try_from(nanos).unwrap_or(u64::MAX / 4).min(u64::MAX / 4);
+        Self { tolerance, ..Self::new(rate) }
+    }
+
+    /// The rate, per second.
+    #[must_use]
+    pub const fn rate(&self) -> NonZeroU64 {
+        self.rate
+    }
+
+    /// When something that comes at `at` is admitted: then, or when the budget
+    /// allows it.
+    #[must_use]
+    pub fn admits_at(&self, at: Instant) -> Instant {
+        let whole = self.free + u64::from(self.remainder > 0);
+        at.max(Instant::from_nanos(whole.saturating_sub(self.tolerance)))
+    }
+
+    /// Charges `cost`, admitted at `at`, which must not be before
+    /// [`admits_at`](Self::admits_at) says.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if `cost` is larger than [`MAX_COST`].
+    pub fn charge(&mut self, at: Instant, cost: u64) {
+        debug_assert!(cost <= MAX_COST, "a cost of {cost} does not fit the arithmetic");
+        let whole = self.free + u64::from(self.remainder > 0);
+        if at.nanos() > whole {
+            self.free = at.nanos();
+            self.remainder = 0;
+        }
+        let due = cost * NANOS_PER_SEC + self.remainder;
+        self.free += due / self.rate;
+        self.remainder = due % self.rate;
+    }
+
+    /// What the bucket holds at `now`; zero for a meter without credits.
+    #[must_use]
+    pub fn credits(&self, now: Instant) -> u64 {
+        let used = self.free.saturating_sub(now.nanos()).min(self.tolerance);
+        let left = u128::from(self.tolerance - used) * u128::from(self.rate.get());
+        u64::try_from(left / u128::from(NANOS_PER_SEC)).unwrap_or(u64::MAX)
+    }
+
+    /// Takes over what `old` had already promised, at this meter's rate: the debt
+    /// stays the same number of operations or bytes.
+    pub(crate) fn inherit(&mut self, old: &Self, now: Instant) {
+        let debt = Span::from_nanos(old.free.saturating_sub(now.nanos())).nanos();
+        let units = u128::from(debt) * u128::from(old.rate.get()) + u128::from(old.remainder);
+        let rate = u128::from(self.rate.get());
+        let fits = |n: u128| u64::try_from(n).unwrap_or(u64::MAX / 4);
+        self.free = now.nanos().saturating_add(fits(units / rate));
+        self.remainder = fits(units % rate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(n: u64) -> NonZeroU64 {
+        NonZeroU64::new(n).expect("a rate above zero")
+    }
+
+    /// Admission times of `n` costs that are all waiting at zero.
+    fn saturated(mut meter: Meter, costs: &[u64]) -> alloc::vec::Vec<u64> {
+        let mut now = Instant::ZERO;
+        costs
+            .iter()
+            .map(|&cost| {
+                now = meter.admits_at(now);
+                meter.charge(now, cost);
+                now.nanos()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_third_of_a_second_does_not_drift() {
+        let times = saturated(Meter::new(rate(3)), &[1; 3_000_001]);
+        assert_eq!(times[1], 333_333_334);
+        assert_eq!(times[2], 666_666_667);
+        assert_eq!(times[3], 1_000_000_000);
+        assert_eq!(times[3_000_000], 1_000_000 * NANOS_PER_SEC);
+    }
+
+    #[test]
+    fn idle_time_is_not_saved_up() {
+        let mut meter = Meter::new(rate(1_000));
+        meter.charge(Instant::ZERO, 1);
+        let late = Instant::from_nanos(NANOS_PER_SEC);
+        assert_eq!(meter.admits_at(late), late);
+        meter.charge(late, 1);
+        assert_eq!(meter.admits_at(late), late + Span::from_millis(1));
+    }
+
+    #[test]
+    fn a_full_bucket_lasts_its_minutes_at_the_maximum() {
+        // A 500 IOPS disk that bursts to 3,500: (3,500 - 500) x 1,800 s of credits.
+        let credits = 3_000 * 1_800;
+        let mut burst = Meter::new(rate(3_500));
+        let mut bucket = Meter::with_credits(rate(500), credits);
+        assert_eq!(bucket.credits(Instant::ZERO), credits);
+        let mut now = Instant::ZERO;
+        let mut admitted_in_burst = 0_u64;
+        loop {
+            let peak = burst.admits_at(now);
+            let at = bucket.admits_at(peak);
+            if at > peak {
+                break;
+            }
+            burst.charge(at, 1);
+            bucket.charge(at, 1);
+            now = at;
+            admitted_in_burst += 1;
+        }
+        let seconds = now.nanos() / NANOS_PER_SEC;
+        assert!((1_800..=1_801).contains(&seconds), "the burst lasted {seconds} s");
+        assert!((6_300_000..=6_303_500).contains(&admitted_in_burst), "{admitted_in_burst}");
+        assert_eq!(bucket.credits(now), 0);
+        // Half a minute of rest earns half a minute of the target.
+        let earned = bucket.credits(now + Span::from_secs(30));
+        assert!(earned.abs_diff(30 * 500) <= 1, "{earned}");
+    }
+
+    #[test]
+    fn a_new_rate_keeps_the_debt() {
+        let mut old = Meter::new(rate(100));
+        old.charge(Instant::ZERO, 50);
+        let mut new = Meter::new(rate(1_000));
+        new.inherit(&old, Instant::from_nanos(NANOS_PER_SEC / 4));
+        // 25 operations were still owed: 25 ms at the new rate.
+        assert_eq!(new.admits_at(Instant::ZERO), Instant::from_nanos(275_000_000));
+    }
+
+    proptest::proptest! {
+        /// Against exact rational arithmetic: the k-th admission of a saturated
+        /// meter is at ceil(sum of earlier costs / rate).
+        #[test]
+        fn matches_an_exact_rational_model(
+            per_sec in 1_u64..=20_000_000_000,
+            costs in proptest::collection::vec(1_u64..=4 << 20, 1..200),
+        ) {
+            let times = saturated(Meter::new(rate(per_sec)), &costs);
+            let mut paid = 0_u128;
+            for (time, cost) in times.iter().zip(&costs) {
+                let exact = (paid * u128::from(NANOS_PER_SEC)).div_ceil(u128::from(per_sec));
+                proptest::prop_assert_eq!(u128::from(*time), exact);
+                paid += u128::from(*cost);
+            }
+        }
+
+        /// With arrivals at any time, no window holds more than the limit and one request.
+        #[test]
+        fn no_window_exceeds_the_limit_by_more_than_one_request(
+            per_sec in 1_u64..=1_000_000,
+            gaps in proptest::collection::vec(0_u64..5_000_000, 2..300),
+        ) {
+            let mut meter = Meter::new(rate(per_sec));
+            let mut now = Instant::ZERO;
+            let mut times = alloc::vec::Vec::new();
+            for gap in gaps {
+                now += Span::from_nanos(gap);
+                now = meter.admits_at(now);
+                meter.charge(now, 1);
+                times.push(u128::from(now.nanos()));
+            }
+            for (i, start) in times.iter().enumerate() {
+                for (n, end) in times[i..].iter().enumerate() {
+                    let n = u128::try_from(n).unwrap();
+                    let allowed = (end - start + 1) * u128::from(per_sec) / u128::from(NANOS_PER_SEC) + 1;
+                    proptest::prop_assert!(n <= allowed, "{} in {} ns at {}/s", n, end - start, per_sec);
+                }
+            }
+        }
+    }
+}

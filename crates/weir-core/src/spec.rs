@@ -1,0 +1,195 @@
+//! What an engine is compiled from: plain data, already resolved to numbers.
+//!
+//! Names of tiers and machines are gone here; whoever reads a layout looks them
+//! up in the catalog and writes the limits down.
+
+use crate::medium::Latency;
+use alloc::vec::Vec;
+use core::fmt;
+use core::num::NonZeroU64;
+use weir_units::{Bytes, BytesPerSec, Iops, Span};
+
+/// One host with what is attached to it.
+#[derive(Debug, Clone, Default)]
+pub struct HostSpec {
+    /// The host's limits to remote storage.
+    pub uncached: GateLimits,
+    /// The host's limits of cache and local SSD together.
+    pub cached: GateLimits,
+    /// The host cache, if the host has one.
+    pub cache: Option<CacheSpec>,
+    /// The volumes; a [`VolumeId`](crate::VolumeId) is an index into this.
+    pub volumes: Vec<VolumeSpec>,
+    /// What requests address; a [`DeviceId`](crate::DeviceId) is an index into this.
+    pub devices: Vec<DeviceSpec>,
+    /// Seed of every random draw.
+    pub seed: u64,
+}
+
+/// A rate and, where there is one, its credit burst. The unit is operations or
+/// bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// The rate that lasts.
+    pub rate: NonZeroU64,
+    /// The rate while credits last, and how long a full bucket lasts at it.
+    pub burst: Option<(NonZeroU64, Span)>,
+}
+
+impl From<Iops> for Limit {
+    fn from(iops: Iops) -> Self {
+        Self { rate: iops.per_sec(), burst: None }
+    }
+}
+
+impl From<BytesPerSec> for Limit {
+    fn from(rate: BytesPerSec) -> Self {
+        Self { rate: rate.per_sec(), burst: None }
+    }
+}
+
+impl Limit {
+    /// The same limit, bursting to `peak` for `duration` from a full bucket. A
+    /// peak that is not above the rate is no burst.
+    #[must_use]
+    pub fn with_burst(mut self, peak: NonZeroU64, duration: Span) -> Self {
+        self.burst = (peak > self.rate).then_some((peak, duration));
+        self
+    }
+}
+
+/// The limits of one gate; `None` is no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GateLimits {
+    /// Operations per second.
+    pub iops: Option<Limit>,
+    /// Bytes per second.
+    pub bytes: Option<Limit>,
+}
+
+/// A disk's limits and how it counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiskLimits {
+    /// The limits.
+    pub gate: GateLimits,
+    /// An I/O of n bytes counts `ceil(n / io_unit)` operations; `None` counts one.
+    pub io_unit: Option<NonZeroU64>,
+}
+
+/// Where a volume's bytes are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Place {
+    /// Across the network: passes the host's uncached gate.
+    #[default]
+    Remote,
+    /// On the host's own SSD: passes the gate that it shares with the cache.
+    Local,
+}
+
+/// The host cache mode of a volume.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CacheMode {
+    /// Every I/O goes to the disk.
+    #[default]
+    None,
+    /// Reads are served from the host where it has them; writes go to both.
+    ReadOnly,
+    /// Writes are done once the host has them, and reach the disk later.
+    ReadWrite,
+}
+
+/// A volume.
+#[derive(Debug, Clone)]
+pub struct VolumeSpec {
+    /// Its size.
+    pub size: Bytes,
+    /// Its limits.
+    pub limits: DiskLimits,
+    /// Its cache mode.
+    pub cache: CacheMode,
+    /// Remote or local.
+    pub place: Place,
+    /// How long its medium takes.
+    pub medium: Medium,
+}
+
+/// Latencies of a volume's medium.
+#[derive(Debug, Clone)]
+pub struct Medium {
+    /// Of a read.
+    pub read: Latency,
+    /// Of a write, a trim or a zeroing.
+    pub write: Latency,
+}
+
+/// What requests address.
+#[derive(Debug, Clone)]
+pub enum DeviceSpec {
+    /// One volume, by its index.
+    Volume(usize),
+    /// Volumes joined column by column.
+    Stripe {
+        /// Bytes on one column before the next.
+        unit: Bytes,
+        /// The volumes, by index.
+        columns: Vec<usize>,
+    },
+}
+
+/// The host cache.
+#[derive(Debug, Clone)]
+pub struct CacheSpec {
+    /// RAM and SSD together.
+    pub capacity: Bytes,
+    /// Latency of what it serves or takes.
+    pub latency: Latency,
+    /// Dirty bytes that a ReadWrite cache holds at most.
+    pub dirty_limit: Bytes,
+    /// How long dirty blocks lie before they are written back.
+    pub writeback_after: Span,
+}
+
+/// Why a specification cannot be compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// A device names a volume that is not there.
+    NoSuchVolume {
+        /// The device's index.
+        device: usize,
+        /// The volume's index.
+        volume: usize,
+    },
+    /// A stripe with fewer than two columns, a unit of zero, or a column in it twice.
+    BadStripe {
+        /// The device's index.
+        device: usize,
+    },
+    /// A volume asks for a cache and the host has none.
+    NoCache {
+        /// The volume's index.
+        volume: usize,
+    },
+    /// More volumes than an engine counts (2^31).
+    TooMany,
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchVolume { device, volume } => {
+                write!(f, "device {device} refers to volume {volume}, which is not there")
+            }
+            Self::BadStripe { device } => write!(
+                f,
+                "device {device} is not a stripe: it needs two or more different volumes and a unit above zero"
+            ),
+            Self::NoCache { volume } => {
+                write!(f, "volume {volume} asks for a host cache and the host has none")
+            }
+            Self::TooMany => f.write_str("more volumes than an engine can hold"),
+        }
+    }
+}
+
+impl core::error::Error for SpecError {}

@@ -1,0 +1,138 @@
+//! The caps by name, and the time a request spent waiting at each.
+//!
+//! Every nanosecond between a request's arrival and its completion is charged
+//! once: to the cap that held it, or to the medium. The sum of all parts is the
+//! latency.
+
+use core::fmt;
+use core::ops::{AddAssign, Index};
+use weir_units::Span;
+
+/// A cap that can hold a request back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Cap {
+    /// Operations per second of the volume's tier.
+    DiskIops,
+    /// Bytes per second of the volume's tier.
+    DiskBytes,
+    /// Operations per second that the tier reaches at most while it bursts.
+    DiskBurstIops,
+    /// Bytes per second that the tier reaches at most while it bursts.
+    DiskBurstBytes,
+    /// Operations per second of the host to remote storage.
+    HostUncachedIops,
+    /// Bytes per second of the host to remote storage.
+    HostUncachedBytes,
+    /// The host's uncached operations per second at most while it bursts.
+    HostUncachedBurstIops,
+    /// The host's uncached bytes per second at most while it bursts.
+    HostUncachedBurstBytes,
+    /// Operations per second of the host's cache and local SSD.
+    HostCachedIops,
+    /// Bytes per second of the host's cache and local SSD.
+    HostCachedBytes,
+    /// The host's cached operations per second at most while it bursts.
+    HostCachedBurstIops,
+    /// The host's cached bytes per second at most while it bursts.
+    HostCachedBurstBytes,
+    /// A ReadWrite cache that must write back first: it is full of dirty
+    /// blocks, or a flush asked for them.
+    CacheWriteback,
+}
+
+impl Cap {
+    /// Every cap, in the order of a request's path.
+    pub const ALL: [Self; 13] = [
+        Self::DiskIops,
+        Self::DiskBytes,
+        Self::DiskBurstIops,
+        Self::DiskBurstBytes,
+        Self::HostUncachedIops,
+        Self::HostUncachedBytes,
+        Self::HostUncachedBurstIops,
+        Self::HostUncachedBurstBytes,
+        Self::HostCachedIops,
+        Self::HostCachedBytes,
+        Self::HostCachedBurstIops,
+        Self::HostCachedBurstBytes,
+        Self::CacheWriteback,
+    ];
+
+    /// The name used in reports and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DiskIops => "disk_iops",
+            Self::DiskBytes => "disk_bytes",
+            Self::DiskBurstIops => "disk_burst_iops",
+            Self::DiskBurstBytes => "disk_burst_bytes",
+            Self::HostUncachedIops => "host_uncached_iops",
+            Self::HostUncachedBytes => "host_uncached_bytes",
+            Self::HostUncachedBurstIops => "host_uncached_burst_iops",
+            Self::HostUncachedBurstBytes => "host_uncached_burst_bytes",
+            Self::HostCachedIops => "host_cached_iops",
+            Self::HostCachedBytes => "host_cached_bytes",
+            Self::HostCachedBurstIops => "host_cached_burst_iops",
+            Self::HostCachedBurstBytes => "host_cached_burst_bytes",
+            Self::CacheWriteback => "cache_writeback",
+        }
+    }
+}
+
+impl fmt::Display for Cap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Time waited per cap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Waits([u64; Cap::ALL.len()]);
+
+impl Waits {
+    /// Charges `span` to `cap`.
+    pub(crate) fn charge(&mut self, cap: Cap, span: Span) {
+        self.0[cap as usize] += span.nanos();
+    }
+
+    /// Time charged to `cap`.
+    #[must_use]
+    pub fn get(&self, cap: Cap) -> Span {
+        Span::from_nanos(self.0[cap as usize])
+    }
+
+    /// Time charged to all caps.
+    #[must_use]
+    pub fn total(&self) -> Span {
+        Span::from_nanos(self.0.iter().sum())
+    }
+
+    /// The caps that held something, with their time.
+    pub fn iter(&self) -> impl Iterator<Item = (Cap, Span)> + '_ {
+        Cap::ALL.into_iter().map(|cap| (cap, self.get(cap))).filter(|(_, span)| *span != Span::ZERO)
+    }
+
+    /// What was charged since `earlier`, an older reading of the same counter.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self(core::array::from_fn(|i| self.0[i].saturating_sub(earlier.0[i])))
+    }
+}
+
+impl Index<Cap> for Waits {
+    type Output = u64;
+
+    /// Nanoseconds charged to `cap`.
+    fn index(&self, cap: Cap) -> &u64 {
+        &self.0[cap as usize]
+    }
+}
+
+impl AddAssign for Waits {
+    fn add_assign(&mut self, other: Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine += theirs;
+        }
+    }
+}
