@@ -21,147 +21,18 @@ use crate::spec::{
     CacheMode, CacheSpec, DeviceSpec, DiskLimits, GateLimits, HostSpec, Place, SpecError,
     VolumeSpec,
 };
+use crate::stripe;
 use crate::timers::{Alarm, Timers};
 use crate::waits::{Cap, Waits};
 use crate::writeback::{Dirty, WriteBack};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::fmt;
 use slab::Slab;
 use weir_units::{Bytes, Instant, Span};
 
-/// Largest request (1 GiB).
-pub const MAX_REQUEST: u64 = 1 << 30;
+mod types;
 
-/// Index of a volume in [`HostSpec::volumes`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VolumeId(pub usize);
-
-/// Index of a device in [`HostSpec::devices`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeviceId(pub usize);
-
-/// What a request does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Op {
-    /// Reads bytes.
-    Read,
-    /// Writes bytes.
-    Write,
-    /// Writes bytes that must not stay in a ReadWrite cache (forced unit access).
-    WriteThrough,
-    /// Makes a range read as zeros, or gives it back. Counts one operation and no bytes.
-    Discard,
-    /// Everything acknowledged before is on the disk when this completes.
-    Flush,
-}
-
-/// A request as it comes from a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
-    /// Whom it addresses.
-    pub device: DeviceId,
-    /// What it does.
-    pub op: Op,
-    /// First byte.
-    pub offset: u64,
-    /// Bytes, at most [`MAX_REQUEST`]; ignored by a flush.
-    pub len: u64,
-    /// The driver's own mark, given back with the completion.
-    pub tag: u64,
-}
-
-/// What the engine has to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// A request is done.
-    Completed(Completion),
-    /// Dirty bytes of a ReadWrite cache have reached the disk. Comes before the
-    /// completion of any flush that waited for them.
-    WrittenBack {
-        /// The volume.
-        volume: VolumeId,
-        /// First byte.
-        offset: u64,
-        /// Bytes.
-        len: u64,
-    },
-}
-
-/// A request that is done, with where its time went: `at - arrived` is
-/// `waits.total() + medium`. Of a striped request these are the parts of the
-/// column that was last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Completion {
-    /// The driver's mark.
-    pub tag: u64,
-    /// Whom it addressed.
-    pub device: DeviceId,
-    /// What it did.
-    pub op: Op,
-    /// Its bytes.
-    pub len: u64,
-    /// When it came.
-    pub arrived: Instant,
-    /// When it was done.
-    pub at: Instant,
-    /// Time waited per cap.
-    pub waits: Waits,
-    /// Time that the medium took.
-    pub medium: Span,
-    /// Whether the host cache served it alone.
-    pub hit: bool,
-}
-
-/// Why a request was not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Refused {
-    /// No such device.
-    NoDevice,
-    /// It reaches beyond the device's end.
-    OutOfRange,
-    /// It is empty, or larger than [`MAX_REQUEST`].
-    BadLength,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoDevice => "there is no such device",
-            Self::OutOfRange => "the request reaches beyond the end of the device",
-            Self::BadLength => "the request is empty or larger than 1 GiB",
-        })
-    }
-}
-
-impl core::error::Error for Refused {}
-
-/// Counters of a volume since the engine was made. Parts of striped requests
-/// count at the volumes that they touch.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Reads completed.
-    pub reads: u64,
-    /// Writes completed.
-    pub writes: u64,
-    /// Discards completed.
-    pub discards: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-    /// Operations as the disk counted them (nothing for cache hits).
-    pub counted: u64,
-    /// Reads that the host cache served.
-    pub hits: u64,
-    /// Bytes written back from the host cache.
-    pub written_back: u64,
-    /// Time waited per cap.
-    pub waits: Waits,
-    /// Time that the media took.
-    pub medium: Span,
-}
+pub use types::{Completion, DeviceId, Event, MAX_REQUEST, Op, Refused, Request, Totals, VolumeId};
 
 /// Which gates a part still has to pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -464,8 +335,8 @@ impl Engine {
         match self.devices.get(device.0) {
             Some(DeviceSpec::Volume(volume)) => blobs.insert(*volume, offset, len, false),
             Some(DeviceSpec::Stripe { unit, columns }) => {
-                for (column, at, len) in columns_of(unit.get(), columns.len(), offset, len) {
-                    blobs.insert(columns[column], at, len, false);
+                for piece in stripe::pieces(unit.get(), columns.len(), offset, len) {
+                    blobs.insert(columns[piece.column], piece.offset, piece.len, false);
                 }
             }
             None => {}
@@ -567,7 +438,7 @@ impl Engine {
             hit: true,
         });
         let owner = Owner::Stripe { parent };
-        let ranges = || columns_of(unit.get(), columns.len(), request.offset, request.len);
+        let pieces = || stripe::pieces(unit.get(), columns.len(), request.offset, request.len);
         let keys: Vec<usize> = match request.op {
             Op::Flush => {
                 columns.iter().map(|v| self.new_part(*v, Op::Flush, 0, 0, owner)).collect()
@@ -575,14 +446,14 @@ impl Engine {
             // What a discard covers of a column is one range, so one operation.
             Op::Discard => (0..columns.len())
                 .filter_map(|column| {
-                    let mut own = ranges().filter(|r| r.0 == column);
-                    let (_, at, first) = own.next()?;
-                    let len = own.map(|r| r.2).sum::<u64>() + first;
-                    Some(self.new_part(columns[column], Op::Discard, at, len, owner))
+                    let mut own = pieces().filter(|p| p.column == column);
+                    let first = own.next()?;
+                    let len = first.len + own.map(|p| p.len).sum::<u64>();
+                    Some(self.new_part(columns[column], Op::Discard, first.offset, len, owner))
                 })
                 .collect(),
-            op => ranges()
-                .map(|(column, at, len)| self.new_part(columns[column], op, at, len, owner))
+            op => pieces()
+                .map(|p| self.new_part(columns[p.column], op, p.offset, p.len, owner))
                 .collect(),
         };
         self.parents[parent].parts_left = keys.len();
@@ -877,32 +748,8 @@ fn one_column(unit: u64, columns: &[usize], request: &Request) -> Option<(usize,
     if request.op == Op::Flush || request.offset % unit + request.len > unit {
         return None;
     }
-    let (column, offset, _) =
-        columns_of(unit, columns.len(), request.offset, request.len).next()?;
-    Some((columns[column], offset))
-}
-
-/// Cuts a range of a stripe at the units' borders: (column, offset on it, bytes).
-/// Each unit is an I/O of its own, as md cuts at chunk borders.
-fn columns_of(
-    unit: u64,
-    columns: usize,
-    offset: u64,
-    len: u64,
-) -> impl Iterator<Item = (usize, u64, u64)> {
-    let columns = columns as u64;
-    let end = offset + len;
-    let mut at = offset;
-    core::iter::from_fn(move || {
-        if at >= end {
-            return None;
-        }
-        let (row, column) = (at / unit / columns, at / unit % columns);
-        let within = at % unit;
-        let count = (unit - within).min(end - at);
-        at += count;
-        Some((narrow(column) as usize, row * unit + within, count))
-    })
+    let piece = stripe::pieces(unit, columns.len(), request.offset, request.len).next()?;
+    Some((columns[piece.column], piece.offset))
 }
 
 fn count(totals: &mut Totals, part: &Part) {

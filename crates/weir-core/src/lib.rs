@@ -22,6 +22,7 @@
 //! | `cache` | which blocks the host holds |
 //! | `writeback` | what a ReadWrite cache has promised and not yet written |
 //! | [`medium`] | how long the storage itself takes |
+//! | [`stripe`] | where a striped range lies |
 //! | `timers` | what happens next |
 
 #![no_std]
@@ -35,6 +36,7 @@ mod gate;
 pub mod medium;
 pub mod meter;
 pub mod spec;
+pub mod stripe;
 mod timers;
 pub mod waits;
 mod writeback;

@@ -1,0 +1,73 @@
+//! Where a striped range lies. The engine charges by this and whoever keeps the
+//! bytes places them by it.
+//!
+//! ```text
+//!   unit:      0     1     2     3     4     5   ...
+//!   column:    0     1     2     0     1     2        (three columns)
+//!   row:       0     0     0     1     1     1
+//! ```
+
+/// A piece of a striped range on one column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// The column, counted from zero.
+    pub column: usize,
+    /// First byte on the column.
+    pub offset: u64,
+    /// Bytes; never more than one unit.
+    pub len: u64,
+}
+
+/// Cuts `offset..offset + len` at the borders of units of `unit` bytes, in order.
+/// Each unit is an I/O of its own, as md cuts at chunk borders.
+///
+/// # Panics
+///
+/// If `unit` or `columns` is zero.
+pub fn pieces(unit: u64, columns: usize, offset: u64, len: u64) -> impl Iterator<Item = Piece> {
+    let width = columns as u64;
+    let end = offset + len;
+    let mut at = offset;
+    core::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let (row, column) = (at / unit / width, at / unit % width);
+        let within = at % unit;
+        let count = (unit - within).min(end - at);
+        at += count;
+        #[expect(clippy::cast_possible_truncation, reason = "less than `columns`, a usize")]
+        Some(Piece { column: column as usize, offset: row * unit + within, len: count })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn cuts_at_unit_borders() {
+        let got: Vec<(usize, u64, u64)> =
+            pieces(100, 3, 250, 200).map(|p| (p.column, p.offset, p.len)).collect();
+        assert_eq!(got, [(2, 50, 50), (0, 100, 100), (1, 100, 50)]);
+    }
+
+    proptest::proptest! {
+        /// Every byte has exactly one place, and neighbours on a column stay neighbours.
+        #[test]
+        fn places_every_byte_once(unit in 1_u64..50, columns in 1_usize..6, rows in 1_u64..6) {
+            let whole = unit * columns as u64 * rows;
+            let mut seen = Vec::new();
+            for byte in 0..whole {
+                let all: Vec<Piece> = pieces(unit, columns, byte, 1).collect();
+                proptest::prop_assert_eq!(all.len(), 1);
+                seen.push((all[0].column, all[0].offset));
+            }
+            seen.sort_unstable();
+            let expect: Vec<(usize, u64)> =
+                (0..columns).flat_map(|c| (0..unit * rows).map(move |o| (c, o))).collect();
+            proptest::prop_assert_eq!(seen, expect);
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! The keys of a layout file as they are written.
+
+use schemars::JsonSchema;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+use toml::Spanned;
+use weir_units::{Bytes, BytesPerSec, Iops, Span};
+
+/// A layout file.
+#[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LayoutFile {
+    /// The catalog edition that tiers and host sizes are looked up in. Not needed
+    /// where every limit is written out.
+    #[schemars(with = "Option<String>")]
+    pub edition: Option<Spanned<String>>,
+    /// Seed of the latency draws; 1 if left out. One seed gives one run.
+    pub seed: Option<u64>,
+    /// The machine, or several with names.
+    #[schemars(with = "Option<OneOrManySchema<HostKeys>>")]
+    pub host: Option<OneOrMany<HostKeys>>,
+    /// The volumes.
+    #[serde(default)]
+    #[schemars(with = "Vec<VolumeKeys>")]
+    pub volume: Vec<Spanned<VolumeKeys>>,
+    /// Volumes joined column by column.
+    #[serde(default)]
+    #[schemars(with = "Vec<StripeKeys>")]
+    pub stripe: Vec<Spanned<StripeKeys>>,
+}
+
+/// A machine: give `size`, or `limits`, or `unlimited`.
+#[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostKeys {
+    /// Its name; needed where there are several.
+    pub name: Option<String>,
+    /// A size of the edition, like "DS14".
+    #[schemars(with = "Option<String>")]
+    pub size: Option<Spanned<String>>,
+    /// Limits of your own. Beside `size` they replace that side's figures.
+    pub limits: Option<HostLimitKeys>,
+    /// No limits at all.
+    #[serde(default)]
+    pub unlimited: bool,
+    /// The host cache. Beside `size` it replaces that size's figures.
+    pub cache: Option<CacheKeys>,
+}
+
+/// Limits of a machine.
+#[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostLimitKeys {
+    /// To remote storage.
+    pub uncached: Option<LimitKeys>,
+    /// Of host cache and local SSD together.
+    pub cached: Option<LimitKeys>,
+}
+
+/// A pair of limits; what is left out is not limited.
+#[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitKeys {
+    /// Operations per second.
+    #[schemars(with = "Option<Quantity>")]
+    pub iops: Option<Iops>,
+    /// Bytes per second, like "200 MiB/s".
+    #[schemars(with = "Option<String>")]
+    pub throughput: Option<BytesPerSec>,
+    /// Credit bursting above them.
+    pub burst: Option<BurstKeys>,
+}
+
+/// Credit bursting: two buckets that start full.
+#[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BurstKeys {
+    /// Operations per second while credits last.
+    #[schemars(with = "Option<Quantity>")]
+    pub iops: Option<Iops>,
+    /// Bytes per second while credits last.
+    #[schemars(with = "Option<String>")]
+    pub throughput: Option<BytesPerSec>,
+    /// How long a full bucket lasts at the maximum.
+    #[schemars(with = "String")]
+    pub duration: Span,
+}
+
+/// The host cache.
+#[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CacheKeys {
+    /// RAM and SSD together.
+    #[schemars(with = "Option<String>")]
+    pub size: Option<Bytes>,
+    /// Latency of what it serves.
+    pub latency: Option<LatencyKeys>,
+    /// Dirty bytes that read-write volumes may leave in it; 64 MiB if left out.
+    #[schemars(with = "Option<String>")]
+    pub dirty_limit: Option<Bytes>,
+    /// How long dirty bytes may lie; 1 s if left out.
+    #[schemars(with = "Option<String>")]
+    pub writeback_after: Option<Span>,
+}
+
+/// A latency: one time for all, or quantiles.
+#[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum LatencyKeys {
+    /// Always the same, like "1ms".
+    Fixed(#[schemars(with = "String")] Span),
+    /// Quantiles, linear between them.
+    Quantiles(QuantileKeys),
+}
+
+/// Quantiles of a latency.
+#[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuantileKeys {
+    /// The shortest.
+    #[schemars(with = "String")]
+    pub p0: Span,
+    /// The median.
+    #[schemars(with = "String")]
+    pub p50: Span,
+    /// 90 % are shorter.
+    #[schemars(with = "Option<String>")]
+    pub p90: Option<Span>,
+    /// 99 % are shorter.
+    #[schemars(with = "Option<String>")]
+    pub p99: Option<Span>,
+    /// 99.9 % are shorter.
+    #[schemars(with = "Option<String>")]
+    pub p999: Option<Span>,
+    /// The longest.
+    #[schemars(with = "String")]
+    pub p100: Span,
+}
+
+/// Where a volume's bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlaceKey {
+    /// Remote storage.
+    Remote,
+    /// The host's own SSD.
+    Local,
+}
+
+/// The host cache mode of a volume.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheKey {
+    /// No cache.
+    #[default]
+    None,
+    /// Reads are served from the host.
+    ReadOnly,
+    /// Writes are done once the host has them.
+    ReadWrite,
+}
+
+/// A volume: give `tier`, or `size`, or `limits`, or `unlimited`.
+#[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeKeys {
+    /// Its name, and its export's. Not given for the volumes of a stripe, which
+    /// are numbered.
+    pub name: Option<String>,
+    /// The host it is attached to, where there are several.
+    pub host: Option<String>,
+    /// A tier of the edition, like "P30".
+    pub tier: Option<String>,
+    /// Its size. Alone it snaps up to the tier that holds it.
+    #[schemars(with = "Option<String>")]
+    pub size: Option<Bytes>,
+    /// The tier set or family that `size` snaps in; the edition's default if left
+    /// out. For a family with provisioned limits (premium-ssd-v2, ultra) the
+    /// limits come from `size`, `iops` and `throughput`.
+    pub family: Option<String>,
+    /// Provisioned operations per second.
+    #[schemars(with = "Option<Quantity>")]
+    pub iops: Option<Iops>,
+    /// Provisioned bytes per second.
+    #[schemars(with = "Option<String>")]
+    pub throughput: Option<BytesPerSec>,
+    /// Limits of your own.
+    pub limits: Option<LimitKeys>,
+    /// No limits and no latency.
+    #[serde(default)]
+    pub unlimited: bool,
+    /// The host cache mode; none if left out.
+    #[serde(default)]
+    pub cache: CacheKey,
+    /// Remote storage, or the host's local SSD.
+    pub place: Option<PlaceKey>,
+    /// On-demand bursting, for tiers that have it.
+    #[serde(default)]
+    pub on_demand_burst: bool,
+    /// The higher limits that can be chosen when the disk is made.
+    #[serde(default)]
+    pub performance_plus: bool,
+    /// The limits of a larger tier, size unchanged.
+    pub performance_tier: Option<String>,
+    /// Latency of the medium, instead of the edition's.
+    pub latency: Option<LatencyKeys>,
+}
+
+/// A stripe.
+#[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StripeKeys {
+    /// Its name, and its export's.
+    pub name: String,
+    /// The host, where there are several.
+    pub host: Option<String>,
+    /// Bytes on one column before the next.
+    #[schemars(with = "String")]
+    pub unit: Bytes,
+    /// Its columns: so many alike, or volumes of this layout by name.
+    pub volumes: Columns,
+}
+
+/// The columns of a stripe.
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(untagged)]
+pub enum Columns {
+    /// So many alike.
+    Alike(Box<AlikeKeys>),
+    /// Volumes of this layout, by name.
+    Named(Vec<String>),
+}
+
+/// Volumes that are all alike.
+#[derive(Debug, Clone, JsonSchema)]
+pub struct AlikeKeys {
+    /// How many.
+    pub count: u32,
+    /// What each is.
+    #[schemars(flatten)]
+    pub each: VolumeKeys,
+}
+
+impl<'de> Deserialize<'de> for Columns {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Columns;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table like { count = 4, tier = \"P30\" } or a list of volume names")
+            }
+
+            /// `count` is taken out by hand: a flattened struct would let unknown
+            /// keys pass.
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Columns, M::Error> {
+                let mut table = toml::Table::deserialize(MapAccessDeserializer::new(map))?;
+                let count = table.remove("count");
+                let count = count.as_ref().and_then(toml::Value::as_integer);
+                let count = count.and_then(|n| u32::try_from(n).ok()).ok_or_else(|| {
+                    M::Error::custom("the volumes of a stripe need a count, like count = 4")
+                })?;
+                let each = VolumeKeys::deserialize(table)
+                    .map_err(|error| M::Error::custom(error.message()))?;
+                Ok(Columns::Alike(Box::new(AlikeKeys { count, each })))
+            }
+
+            fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<Columns, S::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Columns::Named)
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// One table, or several.
+#[derive(Debug, Clone)]
+pub struct OneOrMany<T>(pub Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
+            type Value = OneOrMany<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table or an array of tables")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Self::Value, M::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(|one| OneOrMany(vec![one]))
+            }
+
+            fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<Self::Value, S::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(OneOrMany)
+            }
+        }
+
+        deserializer.deserialize_any(Either(PhantomData))
+    }
+}
+
+/// How [`OneOrMany`] looks in the schema.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum OneOrManySchema<T> {
+    /// One.
+    One(T),
+    /// Several.
+    Many(Vec<T>),
+}
+
+/// A count: an integer, or text like "5000 IOPS".
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum Quantity {
+    /// A number.
+    Number(u64),
+    /// Text with a unit.
+    Text(String),
+}
+
+/// The JSON schema of a layout file.
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(LayoutFile).to_value()
+}

@@ -1,0 +1,482 @@
+//! Hosts and stripes: who is attached to what, and whether it fits.
+
+use crate::error::{self, Kind, LayoutError, Source};
+use crate::file::{CacheKey, CacheKeys, Columns, HostKeys, LayoutFile, StripeKeys, VolumeKeys};
+use crate::volume::{self, Volume, catalog_latency, gate_limits, gate_of, own_latency};
+use weir_catalog::{BurstKind, Catalog, Edition, HostLimits, HostSize};
+use weir_core::{
+    CacheMode, CacheSpec, DeviceId, DeviceSpec, Engine, GateLimits, HostSpec, Latency, Limit,
+    Place, VolumeId,
+};
+use weir_units::{Bytes, Span};
+
+/// A layout, resolved against the catalog.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// The edition's name, if the layout has one.
+    pub edition: Option<String>,
+    /// The hosts, at least one.
+    pub hosts: Vec<Host>,
+}
+
+/// A host with its volumes, stripes and exports.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Its size in the edition, if it has one.
+    pub size: Option<String>,
+    /// What the engine is compiled from.
+    pub spec: HostSpec,
+    /// The volumes, in the order of [`HostSpec::volumes`].
+    pub volumes: Vec<Volume>,
+    /// What is served: every volume that is not a column, and every stripe.
+    pub exports: Vec<Export>,
+    /// What a reader should know, such as a limit that is not published.
+    pub notes: Vec<String>,
+}
+
+/// A device with a name of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// Its name.
+    pub name: String,
+    /// Its device.
+    pub device: DeviceId,
+    /// Its volumes: one, or a stripe's columns.
+    pub volumes: Vec<VolumeId>,
+    /// The stripe's unit; `None` for a volume.
+    pub unit: Option<Bytes>,
+    /// Its size.
+    pub size: Bytes,
+}
+
+impl Layout {
+    /// Reads a layout. `file` is the name to use in messages.
+    ///
+    /// # Errors
+    ///
+    /// [`LayoutError`], with file and line.
+    pub fn parse(file: &str, text: &str, catalog: &Catalog) -> Result<Self, LayoutError> {
+        let source = Source { name: file, text };
+        let keys: LayoutFile = toml::from_str(text).map_err(|e| source.syntax(&e))?;
+        let edition = match &keys.edition {
+            None => None,
+            Some(name) => Some(
+                catalog
+                    .edition(name.as_ref())
+                    .map_err(|e| source.at(Some(name.span().start), Kind::Catalog(e)))?,
+            ),
+        };
+        let mut builder = Builder::new(&keys, edition, source)?;
+        for keys in &keys.volume {
+            let at = keys.span().start;
+            builder.volume(keys.get_ref()).map_err(|kind| source.at(Some(at), kind))?;
+        }
+        for keys in &keys.stripe {
+            let at = keys.span().start;
+            builder.stripe(keys.get_ref()).map_err(|kind| source.at(Some(at), kind))?;
+        }
+        builder.finish()
+    }
+
+    /// The export of that name, with its host's index.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Missing`], with the nearest name, on behalf of `who`.
+    pub fn export(&self, who: &str, name: &str) -> Result<(usize, &Export), Kind> {
+        let all = || {
+            let hosts = self.hosts.iter().enumerate();
+            hosts.flat_map(|(index, host)| host.exports.iter().map(move |e| (index, e)))
+        };
+        all().find(|(_, export)| export.name == name).ok_or_else(|| Kind::Missing {
+            what: who.to_owned(),
+            name: name.to_owned(),
+            near: error::nearest(name, all().map(|(_, export)| export.name.as_str())),
+        })
+    }
+
+    /// The volume of that name, with its host's index.
+    #[must_use]
+    pub fn volume(&self, name: &str) -> Option<(usize, VolumeId)> {
+        self.hosts.iter().enumerate().find_map(|(index, host)| {
+            let at = host.volumes.iter().position(|v| v.name == name)?;
+            Some((index, VolumeId(at)))
+        })
+    }
+}
+
+impl Host {
+    /// What a volume would be at another size, its tier and limits anew.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind`] where the edition has no such size or the keys forbid it.
+    pub fn resized(
+        &self,
+        volume: VolumeId,
+        size: Bytes,
+        edition: Option<&Edition>,
+    ) -> Result<Volume, Kind> {
+        self.volumes[volume.0].at_size(size, edition)
+    }
+
+    /// What a volume would be with another cache mode.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::NotCacheable`] where it cannot have it.
+    pub fn recached(
+        &self,
+        volume: VolumeId,
+        mode: CacheKey,
+        edition: Option<&Edition>,
+    ) -> Result<Volume, Kind> {
+        let changed = self.volumes[volume.0].with_cache(mode, edition)?;
+        if changed.spec.cache != CacheMode::None && self.spec.cache.is_none() {
+            return Err(no_cache(&changed.name, &self.name, self.size.as_deref()));
+        }
+        Ok(changed)
+    }
+}
+
+struct Builder<'a> {
+    edition: Option<&'a Edition>,
+    source: Source<'a>,
+    hosts: Vec<Host>,
+    /// The size row of each host, to count disks against.
+    sizes: Vec<Option<&'a HostSize>>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(
+        keys: &LayoutFile,
+        edition: Option<&'a Edition>,
+        source: Source<'a>,
+    ) -> Result<Self, LayoutError> {
+        let unlimited = HostKeys { unlimited: true, ..HostKeys::default() };
+        let given = keys.host.as_ref().map(|h| h.0.clone()).unwrap_or_default();
+        let given = if given.is_empty() { vec![unlimited] } else { given };
+        let mut builder = Self { edition, source, hosts: Vec::new(), sizes: Vec::new() };
+        let single = given.len() == 1;
+        for keys in &given {
+            let at = keys.size.as_ref().map(|size| size.span().start);
+            builder.host(keys, single).map_err(|kind| source.at(at, kind))?;
+        }
+        let seed = keys.seed.unwrap_or(1);
+        for (host, n) in builder.hosts.iter_mut().zip(0..) {
+            host.spec.seed = seed.wrapping_add(n);
+        }
+        Ok(builder)
+    }
+
+    fn host(&mut self, keys: &HostKeys, single: bool) -> Result<(), Kind> {
+        let name = match &keys.name {
+            Some(name) => name.clone(),
+            None if single => "host".to_owned(),
+            None => {
+                return Err(Kind::Contradiction {
+                    what: "host".into(),
+                    reason: "where there are several, each needs a name".into(),
+                });
+            }
+        };
+        let contradiction =
+            |reason: String| Kind::Contradiction { what: format!("host {name:?}"), reason };
+        check_name(&name)?;
+        if self.hosts.iter().any(|host| host.name == name) {
+            return Err(Kind::Duplicate { name });
+        }
+        let size = match (&keys.size, self.edition) {
+            (None, _) => None,
+            (Some(size), Some(edition)) => {
+                Some(edition.host(size.get_ref()).map_err(Kind::Catalog)?)
+            }
+            (Some(_), None) => {
+                return Err(contradiction("a size needs an edition to be looked up in".into()));
+            }
+        };
+        if keys.unlimited && (size.is_some() || keys.limits.is_some()) {
+            return Err(contradiction(
+                "unlimited excludes size and limits; keep one of them".into(),
+            ));
+        }
+        if !keys.unlimited && size.is_none() && keys.limits.is_none() {
+            return Err(contradiction("give one of size, limits or unlimited".into()));
+        }
+        let mut notes = Vec::new();
+        let limits = keys.limits.clone().unwrap_or_default();
+        let side = |own: Option<&_>, of_size: Option<&HostLimits>| match own {
+            Some(own) => gate_limits(own).map_err(contradiction),
+            None => Ok(of_size.map(host_gate).unwrap_or_default()),
+        };
+        let uncached = side(limits.uncached.as_ref(), size.and_then(|s| s.uncached.as_ref()))?;
+        let cached = side(limits.cached.as_ref(), size.and_then(|s| s.cached.as_ref()))?;
+        if let Some(size) = size {
+            if uncached == GateLimits::default() {
+                notes.push(format!("{} has no published limit to remote storage", size.name));
+            }
+            if cached == GateLimits::default() {
+                notes.push(format!("{} has no published limit of cache and local SSD", size.name));
+            }
+        }
+        let cache = self.cache(keys.cache.as_ref(), size).map_err(contradiction)?;
+        let spec = HostSpec { uncached, cached, cache, ..HostSpec::default() };
+        let size_name = size.map(|s| s.name.clone());
+        let (volumes, exports) = (Vec::new(), Vec::new());
+        self.hosts.push(Host { name, size: size_name, spec, volumes, exports, notes });
+        self.sizes.push(size);
+        Ok(())
+    }
+
+    fn cache(
+        &self,
+        keys: Option<&CacheKeys>,
+        size: Option<&HostSize>,
+    ) -> Result<Option<CacheSpec>, String> {
+        let own = keys.cloned().unwrap_or_default();
+        let Some(capacity) = own.size.or(size.and_then(|s| s.cache)) else { return Ok(None) };
+        let of_edition = self.edition.and_then(Edition::cache_latency);
+        let latency = match (&own.latency, of_edition) {
+            (Some(latency), _) => own_latency(latency)?,
+            (None, Some(l)) => catalog_latency(&l.read, l.transfer)?,
+            (None, None) => Latency::zero(),
+        };
+        Ok(Some(CacheSpec {
+            capacity,
+            latency,
+            dirty_limit: own.dirty_limit.unwrap_or(Bytes::mib(64)),
+            writeback_after: own.writeback_after.unwrap_or(Span::from_secs(1)),
+        }))
+    }
+
+    /// The index of the host that `name` names, or of the only one.
+    fn host_of(&self, what: &str, name: Option<&str>) -> Result<usize, Kind> {
+        let Some(name) = name else {
+            return match self.hosts.len() {
+                1 => Ok(0),
+                _ => Err(Kind::Contradiction {
+                    what: what.to_owned(),
+                    reason: "there are several hosts; say which with host = \"..\"".into(),
+                }),
+            };
+        };
+        self.hosts.iter().position(|host| host.name == name).ok_or_else(|| Kind::Missing {
+            what: what.to_owned(),
+            name: name.to_owned(),
+            near: error::nearest(name, self.hosts.iter().map(|host| host.name.as_str())),
+        })
+    }
+
+    fn volume(&mut self, keys: &VolumeKeys) -> Result<(), Kind> {
+        let Some(name) = &keys.name else {
+            return Err(Kind::Contradiction {
+                what: "volume".into(),
+                reason: "it needs a name = \"..\"".into(),
+            });
+        };
+        let host = self.host_of(&format!("volume {name:?}"), keys.host.as_deref())?;
+        let id = self.add_volume(host, name, keys)?;
+        self.export(host, name, DeviceSpec::Volume(id.0), vec![id], None);
+        Ok(())
+    }
+
+    fn add_volume(&mut self, host: usize, name: &str, keys: &VolumeKeys) -> Result<VolumeId, Kind> {
+        check_name(name)?;
+        self.check_free(name)?;
+        let volume = volume::resolve(name, keys, self.edition)?;
+        let host = &mut self.hosts[host];
+        if volume.spec.cache != CacheMode::None && host.spec.cache.is_none() {
+            return Err(no_cache(name, &host.name, host.size.as_deref()));
+        }
+        host.spec.volumes.push(volume.spec.clone());
+        host.volumes.push(volume);
+        Ok(VolumeId(host.volumes.len() - 1))
+    }
+
+    fn check_free(&self, name: &str) -> Result<(), Kind> {
+        let taken = self.hosts.iter().any(|host| {
+            host.volumes.iter().any(|v| v.name == name)
+                || host.exports.iter().any(|e| e.name == name)
+        });
+        if taken { Err(Kind::Duplicate { name: name.to_owned() }) } else { Ok(()) }
+    }
+
+    fn export(
+        &mut self,
+        host: usize,
+        name: &str,
+        device: DeviceSpec,
+        volumes: Vec<VolumeId>,
+        unit: Option<Bytes>,
+    ) {
+        let host = &mut self.hosts[host];
+        host.spec.devices.push(device);
+        let device = DeviceId(host.spec.devices.len() - 1);
+        let name = name.to_owned();
+        host.exports.push(Export { name, device, volumes, unit, size: Bytes::ZERO });
+    }
+
+    fn stripe(&mut self, keys: &StripeKeys) -> Result<(), Kind> {
+        let what = format!("stripe {:?}", keys.name);
+        let contradiction = |reason: String| Kind::Contradiction { what: what.clone(), reason };
+        check_name(&keys.name)?;
+        self.check_free(&keys.name)?;
+        if keys.unit == Bytes::ZERO || !keys.unit.get().is_multiple_of(512) {
+            return Err(contradiction("unit must be a positive multiple of 512 bytes".into()));
+        }
+        let host = self.host_of(&what, keys.host.as_deref())?;
+        let columns = match &keys.volumes {
+            Columns::Alike(alike) => {
+                if alike.each.name.is_some() || alike.each.host.is_some() {
+                    return Err(contradiction(
+                        "its volumes are numbered and on its host; leave name and host out".into(),
+                    ));
+                }
+                check_columns(alike.count as usize).map_err(contradiction)?;
+                (0..alike.count)
+                    .map(|n| self.add_volume(host, &format!("{}-{n}", keys.name), &alike.each))
+                    .collect::<Result<Vec<_>, _>>()?
+            }
+            Columns::Named(names) => {
+                check_columns(names.len()).map_err(contradiction)?;
+                self.named_columns(&what, host, names)?
+            }
+        };
+        let indices = columns.iter().map(|v| v.0).collect();
+        let device = DeviceSpec::Stripe { unit: keys.unit, columns: indices };
+        self.export(host, &keys.name, device, columns, Some(keys.unit));
+        Ok(())
+    }
+
+    /// Volumes by name. They are no longer exported: whoever wrote to one would
+    /// tear holes into the stripe.
+    fn named_columns(
+        &mut self,
+        what: &str,
+        host: usize,
+        names: &[String],
+    ) -> Result<Vec<VolumeId>, Kind> {
+        let host = &mut self.hosts[host];
+        let mut columns = Vec::new();
+        for name in names {
+            let known = || host.exports.iter().filter(|e| e.unit.is_none());
+            let Some(at) = host.exports.iter().position(|e| e.name == *name && e.unit.is_none())
+            else {
+                let taken = host.volumes.iter().any(|v| v.name == *name);
+                return Err(if taken {
+                    Kind::Contradiction {
+                        what: what.to_owned(),
+                        reason: format!("volume {name:?} is a column already"),
+                    }
+                } else {
+                    Kind::Missing {
+                        what: what.to_owned(),
+                        name: name.clone(),
+                        near: error::nearest(name, known().map(|e| e.name.as_str())),
+                    }
+                });
+            };
+            columns.extend(host.exports.remove(at).volumes);
+        }
+        Ok(columns)
+    }
+
+    fn finish(mut self) -> Result<Layout, LayoutError> {
+        let source = self.source;
+        for (host, size) in self.hosts.iter_mut().zip(&self.sizes) {
+            if let Some(size) = size {
+                check_disk_count(host, size).map_err(|kind| source.at(None, kind))?;
+                take_v2_limits(host, size, self.edition);
+            }
+            let engine = Engine::new(host.spec.clone())
+                .map_err(|error| source.at(None, Kind::Spec(error)))?;
+            for export in &mut host.exports {
+                export.size = engine.device_size(export.device).unwrap_or(Bytes::ZERO);
+            }
+        }
+        if self.hosts.iter().all(|host| host.exports.is_empty()) {
+            let reason = "there is no [[volume]] and no [[stripe]]".to_owned();
+            let kind = Kind::Contradiction { what: "the layout".into(), reason };
+            return Err(source.at(None, kind));
+        }
+        let edition = self.edition.map(|e| e.name().to_owned());
+        Ok(Layout { edition, hosts: self.hosts })
+    }
+}
+
+fn check_columns(count: usize) -> Result<(), String> {
+    match count {
+        0 | 1 => Err(format!("it has {count} volumes; a stripe needs two or more")),
+        2..=1024 => Ok(()),
+        _ => Err(format!("it has {count} volumes; 1,024 is the most")),
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Kind> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if name.is_empty() || name.len() > 100 || name.starts_with('.') || !name.chars().all(fine) {
+        return Err(Kind::BadName { name: name.to_owned() });
+    }
+    Ok(())
+}
+
+fn no_cache(volume: &str, host: &str, size: Option<&str>) -> Kind {
+    let reason = match size {
+        Some(size) => format!(
+            "no cache size is published for {size} (give the host cache = {{ size = \"..\" }} to \
+             assume one)"
+        ),
+        None => format!("host {host:?} has no cache (give it cache = {{ size = \"..\" }})"),
+    };
+    Kind::NotCacheable { volume: volume.to_owned(), reason }
+}
+
+fn host_gate(limits: &HostLimits) -> GateLimits {
+    let mut gate = gate_of(limits.limits());
+    if let Some(burst) = limits.burst
+        && let BurstKind::Credit { duration } = burst.kind
+    {
+        let with = |limit: Limit, peak| limit.with_burst(peak, duration);
+        gate.iops = gate.iops.map(|limit| with(limit, burst.iops.per_sec()));
+        gate.bytes = gate.bytes.map(|limit| with(limit, burst.throughput.per_sec()));
+    }
+    gate
+}
+
+fn check_disk_count(host: &Host, size: &HostSize) -> Result<(), Kind> {
+    let count = host.spec.volumes.iter().filter(|v| v.place == Place::Remote).count();
+    match size.max_data_disks {
+        Some(max) if count > max as usize => {
+            Err(Kind::TooManyDisks { host: host.name.clone(), size: size.name.clone(), count, max })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Some sizes have higher limits for disks with provisioned limits. They hold
+/// where all remote disks are such; for a mixture nothing is published, so the
+/// lower ones stay.
+fn take_v2_limits(host: &mut Host, size: &HostSize, edition: Option<&Edition>) {
+    let provisioned = |v: &Volume| {
+        let family = v.family.as_deref();
+        family.is_some_and(|f| edition.is_some_and(|e| e.provisioned(f).is_ok()))
+    };
+    let remote: Vec<&Volume> =
+        host.volumes.iter().filter(|v| v.spec.place == Place::Remote).collect();
+    let count = remote.iter().filter(|v| provisioned(v)).count();
+    if count == 0 || size.uncached == size.v2_or_uncached().cloned() {
+        return;
+    }
+    if count == remote.len() {
+        host.spec.uncached = size.v2_or_uncached().map(host_gate).unwrap_or_default();
+        host.notes.push(format!("{} has higher limits for these disks, which hold", size.name));
+    } else {
+        host.notes.push(format!(
+            "{} has higher limits for some of these disks; for a mixture none are published, so \
+             the lower ones hold",
+            size.name
+        ));
+    }
+}

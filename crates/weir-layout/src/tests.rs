@@ -1,0 +1,258 @@
+//! Layouts that are read right, and the message of every one that is not.
+
+use super::*;
+use crate::file::CacheKey;
+use weir_catalog::{CacheMode as Mode, CacheOp, Catalog};
+use weir_core::{
+    CacheMode, Cap, Completion, DeviceId, Engine, Event, Latency, Op, Request, VolumeId,
+};
+use weir_units::{Bytes, Instant, Span};
+
+fn parse(text: &str) -> Result<Layout, String> {
+    Layout::parse("layout.toml", text, &Catalog::builtin()).map_err(|error| error.to_string())
+}
+
+fn layout(text: &str) -> Layout {
+    parse(text).expect("a sound layout")
+}
+
+const DS14: &str = r#"
+edition = "azure-premium-2015"
+[host]
+size = "DS14"
+[[volume]]
+name = "reads"
+tier = "P30"
+cache = "read-only"
+[[stripe]]
+name = "nocache"
+unit = "64 KiB"
+volumes = { count = 10, tier = "P30", cache = "none" }
+"#;
+
+#[test]
+fn the_benchmark_machine_of_the_article() {
+    let layout = layout(DS14);
+    let host = &layout.hosts[0];
+    assert_eq!(host.size.as_deref(), Some("DS14"));
+    let rate = |limit: Option<weir_core::Limit>| limit.map(|l| l.rate.get());
+    assert_eq!(rate(host.spec.uncached.iops), Some(50_000));
+    assert_eq!(rate(host.spec.uncached.bytes), Some(512 << 20));
+    assert_eq!(rate(host.spec.cached.iops), Some(64_000));
+    assert_eq!(rate(host.spec.volumes[0].limits.gate.iops), Some(5_000));
+    assert_eq!(rate(host.spec.volumes[0].limits.gate.bytes), Some(200 << 20));
+    let names: Vec<&str> = host.exports.iter().map(|e| e.name.as_str()).collect();
+    assert_eq!(names, ["reads", "nocache"]);
+    assert_eq!(host.exports[1].size, Bytes::gib(10_240));
+    assert_eq!(layout.volume("nocache-9"), Some((0, VolumeId(10))));
+}
+
+#[test]
+fn a_size_snaps_up_and_moves_when_it_is_changed() {
+    let text = "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"data\"\nsize = \"100 GiB\"";
+    let layout = layout(text);
+    let host = &layout.hosts[0];
+    assert_eq!(host.volumes[0].tier.as_deref(), Some("P10"));
+    let catalog = Catalog::builtin();
+    let edition = catalog.edition("azure-premium-2015").expect("the edition");
+    let bigger = host.resized(VolumeId(0), Bytes::gib(540), Some(edition)).expect("a P30");
+    assert_eq!(bigger.tier.as_deref(), Some("P30"));
+    assert_eq!(bigger.spec.size, Bytes::gib(540));
+    let cached = host.recached(VolumeId(0), CacheKey::ReadOnly, Some(edition));
+    assert!(cached.is_err_and(|e| e.to_string().contains("host \"host\" has no cache")));
+}
+
+#[test]
+fn a_named_tier_moves_to_the_tier_that_holds_the_new_size() {
+    let layout = layout(DS14);
+    let catalog = Catalog::builtin();
+    let edition = catalog.edition("azure-premium-2015").ok();
+    let smaller = layout.hosts[0].resized(VolumeId(0), Bytes::gib(300), edition).expect("a P20");
+    assert_eq!(smaller.tier.as_deref(), Some("P20"));
+}
+
+#[test]
+fn credit_bursting_comes_from_the_tier() {
+    let text = "edition = \"azure-now\"\n[[volume]]\nname = \"a\"\ntier = \"P10\"\n\
+                [[volume]]\nname = \"b\"\ntier = \"P30\"\non_demand_burst = true\n\
+                [[volume]]\nname = \"c\"\nsize = \"100 GiB\"\nfamily = \"premium-ssd-v2\"\niops = 10000\n";
+    let layout = layout(text);
+    let limit = |n: usize| layout.hosts[0].spec.volumes[n].limits.gate.iops.expect("a limit");
+    assert_eq!(limit(0).rate.get(), 500);
+    assert_eq!(limit(0).burst.map(|b| (b.0.get(), b.1)), Some((3_500, Span::from_secs(1_800))));
+    assert_eq!(limit(1).rate.get(), 30_000);
+    assert_eq!(limit(2).rate.get(), 10_000);
+}
+
+#[track_caller]
+fn check(text: &str, expect: &str) {
+    assert_eq!(parse(text).map(|_| ()), Err(expect.to_owned()));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    check(
+        "edition = \"azure-premium-2051\"\n",
+        "layout.toml:1: unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?",
+    );
+    check(
+        "[[volume]]\nname = \"a\"\nteir = \"P30\"",
+        "layout.toml:3: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`; did you mean `tier`?",
+    );
+    check(
+        "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS41\"",
+        "layout.toml:3: unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?",
+    );
+    check(
+        "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\ntier = \"P31\"",
+        "layout.toml:2: unknown tier \"P31\" in azure-premium-2015; did you mean \"P30\"?",
+    );
+    check(
+        "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\nsize = \"2 TiB\"",
+        "layout.toml:2: 2 TiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use several and stripe them",
+    );
+    check(
+        "[[volume]]\nname = \"a\"\nsize = \"540\"",
+        "layout.toml:3: \"540\" has no unit; write for example 64 KiB, 540 GiB or 200 MB",
+    );
+    check(
+        "[[volume]]\nname = \"a\"\nsize = 540",
+        "layout.toml:3: \"540\" has no unit; write for example 64 KiB, 540 GiB or 200 MB",
+    );
+    check(
+        "[[volume]]\nname = \"a\"\nlimits = { iops = 0 }",
+        "layout.toml:3: \"0\" must be more than zero; leave a limit out to have none",
+    );
+    check(
+        "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 1, unlimited = true }",
+        "layout.toml:1: stripe \"s\": it has 1 volumes; a stripe needs two or more",
+    );
+    check(
+        "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = [\"a\", \"b\"]",
+        "layout.toml:1: stripe \"s\" refers to \"a\", which is not in this layout",
+    );
+    check(
+        "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 2, teir = \"P30\" }",
+        "layout.toml:4: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`; did you mean `tier`?",
+    );
+    check(
+        "[[volume]]\nname = \"a\"\nunlimited = true\nlimits = { iops = 5 }",
+        "layout.toml:1: volume \"a\": unlimited excludes tier and limits; keep one of them",
+    );
+    check(
+        "[[volume]]\nname = \"a\"\nlimits = { iops = 500, burst = { iops = 400, duration = \"30min\" } }",
+        "layout.toml:1: volume \"a\": burst.iops must be above iops",
+    );
+    check(
+        "[[volume]]\nname = \"a\"\nunlimited = true\n[[volume]]\nname = \"a\"\nunlimited = true",
+        "layout.toml:4: the name \"a\" is used twice; exports need names of their own",
+    );
+    check(
+        "[[volume]]\nname = \"../a\"\nunlimited = true",
+        "layout.toml:1: the name \"../a\" cannot be used; take letters, digits, '.', '_' and '-', at most 100, not first '.'",
+    );
+    check(
+        "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS1\"\n[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 3, tier = \"P10\" }",
+        "layout.toml: host \"host\": 3 disks are more than the 2 that DS1 takes; use fewer or larger disks, or a larger size",
+    );
+    check(
+        "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\ntier = \"P50\"\ncache = \"read-only\"",
+        "layout.toml:4: volume \"a\": no host cache is possible: disks of 4 TiB and more are not cached, this one has 4 TiB; set cache = \"none\"",
+    );
+    check(
+        "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\nfamily = \"premium-ssd-v2\"\nsize = \"64 GiB\"\ncache = \"read-only\"",
+        "layout.toml:4: volume \"a\": no host cache is possible: premium-ssd-v2 disks are not cached; set cache = \"none\"",
+    );
+    check(
+        "edition = \"azure-now\"\n[host]\nsize = \"E8ds_v5\"\n[[volume]]\nname = \"a\"\ntier = \"P30\"\ncache = \"read-only\"",
+        "layout.toml:4: volume \"a\": no host cache is possible: no cache size is published for Standard_E8ds_v5 (give the host cache = { size = \"..\" } to assume one); set cache = \"none\"",
+    );
+    check("[host]\nname = \"x\"", "layout.toml: host \"x\": give one of size, limits or unlimited");
+    check(
+        "edition = \"azure-premium-2015\"\n",
+        "layout.toml: the layout: there is no [[volume]] and no [[stripe]]",
+    );
+    check("[[volume]\nname = 1", "layout.toml:1: unclosed array table, expected `]]`");
+}
+
+/// The engine's own accounting is the table of the catalog: for every mode and
+/// operation, exactly the gates that the table names are passed.
+#[test]
+fn the_engine_accounts_as_the_catalog_says() {
+    let catalog = Catalog::builtin();
+    let rules = catalog.edition("azure-now").expect("the edition").host_cache().expect("its rules");
+    for (mode, key) in
+        [(Mode::None, "none"), (Mode::ReadOnly, "read-only"), (Mode::ReadWrite, "read-write")]
+    {
+        for (op, kind, warm) in [
+            (Op::Read, CacheOp::ReadHit, true),
+            (Op::Read, CacheOp::ReadMiss, false),
+            (Op::Write, CacheOp::Write, false),
+        ] {
+            let Some(counts) = rules.counts(mode, kind) else { continue };
+            let caps = passes(key, op, warm && mode != Mode::None);
+            let expect = (counts.disk, counts.uncached, counts.cached);
+            assert_eq!(caps, expect, "{key} {kind:?}");
+        }
+    }
+}
+
+/// Which of disk, uncached and cached gates hold back the second of two requests.
+fn passes(mode: &str, op: Op, warm: bool) -> (bool, bool, bool) {
+    let slow = |gate: &str| {
+        let one =
+            |name: &str| if name == gate { "limits = { iops = 1 }" } else { "unlimited = true" };
+        let side = |name: &str| if name == gate { "{ iops = 1 }" } else { "{}" };
+        format!(
+            "[host]\nlimits = {{ uncached = {}, cached = {} }}\ncache = {{ size = \"1 GiB\" }}\n\
+             [[volume]]\nname = \"v\"\n{}\ncache = \"{mode}\"\nsize = \"1 GiB\"\n",
+            side("uncached"),
+            side("cached"),
+            one("disk")
+        )
+    };
+    let held = |gate: &str, cap: Cap| {
+        let spec = layout(&slow(gate)).hosts.remove(0).spec;
+        let mut engine = Engine::new(spec).expect("a sound specification");
+        if warm {
+            engine.warm(DeviceId(0), 0, 1 << 20);
+        }
+        for tag in 0..2 {
+            let offset = tag * 4096;
+            let request = Request { device: DeviceId(0), op, offset, len: 4096, tag };
+            engine.handle_request(Instant::ZERO, &request).expect("in range");
+        }
+        engine.handle_timeout(Instant::from_nanos(2_000_000_000));
+        let done: Vec<Completion> = std::iter::from_fn(|| engine.poll_event())
+            .filter_map(|event| match event {
+                Event::Completed(completion) => Some(completion),
+                Event::WrittenBack { .. } => None,
+            })
+            .collect();
+        assert_eq!(done.len(), 2);
+        done.iter().any(|c| c.waits[cap] > 0)
+    };
+    (
+        held("disk", Cap::DiskIops),
+        held("uncached", Cap::HostUncachedIops),
+        held("cached", Cap::HostCachedIops),
+    )
+}
+
+#[test]
+fn eight_to_sixteen_outstanding_fill_a_disk() {
+    // What the latency of the 2015 edition was calibrated to.
+    let medium = &layout(DS14).hosts[0].spec.volumes[0].medium;
+    let depth = medium.read.mean().nanos() * 5_000 / 1_000_000_000;
+    assert!((8..=16).contains(&depth), "mean {} needs a depth of {depth}", medium.read.mean());
+    assert!(!medium.read.is_zero() && medium.read != Latency::zero());
+    assert_eq!(layout(DS14).hosts[0].spec.volumes[0].cache, CacheMode::ReadOnly);
+}
+
+#[test]
+fn the_schema_names_every_key() {
+    let schema = file::schema().to_string();
+    for key in ["edition", "tier", "on_demand_burst", "writeback_after", "count"] {
+        assert!(schema.contains(&format!("\"{key}\"")), "{key} is not in {schema}");
+    }
+}

@@ -1,0 +1,404 @@
+//! What one volume's keys come to: a tier or limits, a medium, a cache mode.
+
+use crate::error::Kind;
+use crate::file::{CacheKey, LatencyKeys, LimitKeys, PlaceKey, VolumeKeys};
+use std::num::NonZeroU64;
+use weir_catalog::{Burst, BurstKind, Edition, HostCache, Limits, Tier};
+use weir_core::{CacheMode, DiskLimits, GateLimits, Latency, Limit, Medium, Place, VolumeSpec};
+use weir_units::{Bytes, Span};
+
+/// A volume of a layout, resolved.
+#[derive(Debug, Clone)]
+pub struct Volume {
+    /// Its name.
+    pub name: String,
+    /// The tier, for volumes that have one.
+    pub tier: Option<String>,
+    /// The family, for volumes of an edition.
+    pub family: Option<String>,
+    /// What the engine gets.
+    pub spec: VolumeSpec,
+    /// The keys, to resolve it again when it is resized.
+    pub(crate) keys: VolumeKeys,
+}
+
+/// Where a volume's limits come from: at most one of these is given.
+enum Basis<'a> {
+    Unlimited,
+    Own(&'a LimitKeys),
+    Tier(&'a str),
+    Size,
+}
+
+/// What a basis comes to.
+struct Resolved {
+    size: Bytes,
+    tier: Option<String>,
+    family: Option<String>,
+    limits: DiskLimits,
+}
+
+/// Largest volume with limits of its own (the largest that NBD clients handle).
+const MAX_OWN_SIZE: Bytes = Bytes::gib(1 << 30);
+
+/// Resolves the keys of the volume called `name`.
+pub(crate) fn resolve(
+    name: &str,
+    keys: &VolumeKeys,
+    edition: Option<&Edition>,
+) -> Result<Volume, Kind> {
+    let contradiction = |reason: &str| Kind::Contradiction {
+        what: format!("volume {name:?}"),
+        reason: reason.to_owned(),
+    };
+    let basis = basis(keys).map_err(|reason| contradiction(&reason))?;
+    let no_edition = "a tier or a bare size needs an edition; add edition = \"azure-premium-2015\" \
+                      or give limits = { .. }";
+    let resolved = match basis {
+        Basis::Unlimited => own(keys, DiskLimits::default()),
+        Basis::Own(limits) => {
+            let gate = gate_limits(limits).map_err(|reason| contradiction(&reason))?;
+            let io_unit = edition.and_then(|e| NonZeroU64::new(e.io_unit().get()));
+            own(keys, DiskLimits { gate, io_unit })
+        }
+        Basis::Tier(tier) => {
+            let edition = edition.ok_or_else(|| contradiction(no_edition))?;
+            let tier = in_set(edition, keys.family.as_deref(), tier)?;
+            of_tier(keys, edition, tier).map_err(|error| error.into_kind(name))?
+        }
+        Basis::Size => {
+            let edition = edition.ok_or_else(|| contradiction(no_edition))?;
+            of_size(keys, edition).map_err(|error| error.into_kind(name))?
+        }
+    };
+    if resolved.size == Bytes::ZERO || !resolved.size.get().is_multiple_of(512) {
+        return Err(contradiction("a size is a positive multiple of 512 bytes"));
+    }
+    let medium = medium(keys, edition, resolved.family.as_deref())
+        .map_err(|reason| contradiction(&reason))?;
+    let place = match keys.place {
+        Some(PlaceKey::Local) => Place::Local,
+        _ => Place::Remote,
+    };
+    let cache = cache_mode(keys.cache);
+    if cache != CacheMode::None {
+        check_cacheable(name, place, &resolved, edition.and_then(Edition::host_cache))?;
+    }
+    let spec = VolumeSpec { size: resolved.size, limits: resolved.limits, cache, place, medium };
+    let (tier, family) = (resolved.tier, resolved.family);
+    Ok(Volume { name: name.to_owned(), tier, family, spec, keys: keys.clone() })
+}
+
+impl Volume {
+    /// The same volume at another size: its tier, limits and medium anew.
+    pub(crate) fn at_size(&self, size: Bytes, edition: Option<&Edition>) -> Result<Self, Kind> {
+        let mut keys = self.keys.clone();
+        keys.size = Some(size);
+        // A volume that names its tier moves to the tier that holds the new size.
+        if let Some(tier) = keys.tier.take() {
+            keys.family = self.family.clone().or(keys.family);
+            let set = edition.and_then(|e| e.tier(&tier).ok()).map(|t| t.set.clone());
+            keys.family = set.or(keys.family);
+        }
+        resolve(&self.name, &keys, edition)
+    }
+
+    /// The same volume with another cache mode.
+    pub(crate) fn with_cache(
+        &self,
+        mode: CacheKey,
+        edition: Option<&Edition>,
+    ) -> Result<Self, Kind> {
+        let keys = VolumeKeys { cache: mode, ..self.keys.clone() };
+        resolve(&self.name, &keys, edition)
+    }
+}
+
+fn basis(keys: &VolumeKeys) -> Result<Basis<'_>, String> {
+    let provisioned = keys.iops.is_some() || keys.throughput.is_some();
+    let of_tier = keys.on_demand_burst || keys.performance_plus || keys.performance_tier.is_some();
+    match (keys.unlimited, &keys.limits, keys.tier.as_deref()) {
+        (true, Some(_), _) | (true, _, Some(_)) => {
+            Err("unlimited excludes tier and limits; keep one of them".into())
+        }
+        (_, Some(_), Some(_)) => {
+            Err("tier and limits contradict each other; keep one of them".into())
+        }
+        (true, ..) | (_, Some(_), _) if provisioned => {
+            Err("iops and throughput are for provisioned families; put them into limits = { .. }"
+                .into())
+        }
+        (true, ..) | (_, Some(_), _) if of_tier => {
+            Err("on_demand_burst, performance_plus and performance_tier need a tier".into())
+        }
+        (_, _, Some(_)) if provisioned => {
+            Err("a tier has its limits; iops and throughput are for a provisioned family, \
+             like family = \"premium-ssd-v2\""
+                .into())
+        }
+        (true, ..) => Ok(Basis::Unlimited),
+        (_, Some(limits), _) if keys.size.is_none() && limits.is_empty() => {
+            Err("limits = {} limits nothing; write unlimited = true".into())
+        }
+        (_, Some(limits), _) => Ok(Basis::Own(limits)),
+        (_, _, Some(tier)) => Ok(Basis::Tier(tier)),
+        _ if keys.size.is_some() => Ok(Basis::Size),
+        _ => Err("give one of tier, size, limits or unlimited".into()),
+    }
+}
+
+impl LimitKeys {
+    fn is_empty(&self) -> bool {
+        self.iops.is_none() && self.throughput.is_none()
+    }
+}
+
+/// Size of a volume with limits of its own that does not say one.
+const OWN_SIZE: Bytes = Bytes::gib(1024);
+
+fn own(keys: &VolumeKeys, limits: DiskLimits) -> Resolved {
+    let size = keys.size.unwrap_or(OWN_SIZE).min(MAX_OWN_SIZE);
+    Resolved { size, tier: None, family: keys.family.clone(), limits }
+}
+
+/// A problem with a volume of an edition.
+enum TierProblem {
+    Catalog(weir_catalog::CatalogError),
+    Reason(String),
+}
+
+impl From<weir_catalog::CatalogError> for TierProblem {
+    fn from(error: weir_catalog::CatalogError) -> Self {
+        Self::Catalog(error)
+    }
+}
+
+impl TierProblem {
+    fn into_kind(self, name: &str) -> Kind {
+        match self {
+            Self::Catalog(error) => Kind::Catalog(error),
+            Self::Reason(reason) => {
+                Kind::Contradiction { what: format!("volume {name:?}"), reason }
+            }
+        }
+    }
+}
+
+/// A tier by name, in the named set or family or in the whole edition.
+fn in_set<'a>(edition: &'a Edition, set: Option<&str>, name: &str) -> Result<&'a Tier, Kind> {
+    if let Some(set) = set {
+        let set = edition.tier_set(set).map_err(Kind::Catalog)?;
+        if let Some(tier) = set.tiers.iter().find(|t| t.name.eq_ignore_ascii_case(name)) {
+            return Ok(tier);
+        }
+    }
+    edition.tier(name).map_err(Kind::Catalog)
+}
+
+fn of_tier(keys: &VolumeKeys, edition: &Edition, tier: &Tier) -> Result<Resolved, TierProblem> {
+    let size = keys.size.unwrap_or(tier.size);
+    if size > tier.holds {
+        return Err(TierProblem::Reason(format!(
+            "size {size} is more than {} holds ({}); leave one of tier and size out",
+            tier.name, tier.holds
+        )));
+    }
+    let io_unit = NonZeroU64::new(edition.io_unit().get());
+    let gate = tier_limits(keys, edition, tier)?;
+    Ok(Resolved {
+        size,
+        tier: Some(tier.name.clone()),
+        family: Some(tier.family.clone()),
+        limits: DiskLimits { gate, io_unit },
+    })
+}
+
+fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem> {
+    let size = keys.size.unwrap_or(Bytes::ZERO);
+    let default = edition.default_set().map(|set| set.name.as_str());
+    let family = keys.family.as_deref().or(default).unwrap_or_default();
+    if let Ok(provisioned) = edition.provisioned(family) {
+        let limits = provisioned.limits(size, keys.iops, keys.throughput)?;
+        return Ok(Resolved {
+            size,
+            tier: None,
+            family: Some(provisioned.family.clone()),
+            limits: DiskLimits { gate: gate_of(limits), io_unit: io_unit_of(edition, family) },
+        });
+    }
+    if keys.iops.is_some() || keys.throughput.is_some() {
+        return Err(TierProblem::Reason(format!(
+            "the limits of {family} come with the size; iops and throughput are for a provisioned \
+             family, or write limits = {{ .. }}"
+        )));
+    }
+    of_tier(keys, edition, edition.snap(family, size)?)
+}
+
+/// Provisioned families count every request once; the facts give no unit for them.
+fn io_unit_of(edition: &Edition, family: &str) -> Option<NonZeroU64> {
+    let provisioned = edition.provisioned(family).is_ok();
+    if provisioned { None } else { NonZeroU64::new(edition.io_unit().get()) }
+}
+
+fn tier_limits(
+    keys: &VolumeKeys,
+    edition: &Edition,
+    tier: &Tier,
+) -> Result<GateLimits, TierProblem> {
+    let reason = |text: String| Err(TierProblem::Reason(text));
+    let mut base = tier.limits();
+    if let Some(name) = &keys.performance_tier {
+        let higher = edition.tier(name)?;
+        if higher.set != tier.set || higher.iops < tier.iops {
+            return reason(format!(
+                "performance_tier {name} is not above {} in its family",
+                tier.name
+            ));
+        }
+        base = higher.limits();
+    }
+    if keys.performance_plus {
+        match tier.plus {
+            Some(plus) => base = plus,
+            None => return reason(format!("{} has no performance plus", tier.name)),
+        }
+    }
+    match (tier.burst, keys.on_demand_burst) {
+        (Some(Burst { kind: BurstKind::OnDemand, iops, throughput, .. }), true) => {
+            Ok(gate_of(limits_max(base, iops, throughput)))
+        }
+        (_, true) => reason(format!("{} has no on-demand bursting", tier.name)),
+        (Some(Burst { kind: BurstKind::Credit { duration }, iops, throughput, .. }), false)
+            if keys.performance_tier.is_none() =>
+        {
+            let burst = |limit: Limit, peak| limit.with_burst(peak, duration);
+            Ok(GateLimits {
+                iops: Some(burst(base.iops.into(), iops.per_sec())),
+                bytes: Some(burst(base.throughput.into(), throughput.per_sec())),
+            })
+        }
+        _ => Ok(gate_of(base)),
+    }
+}
+
+fn limits_max(base: Limits, iops: weir_units::Iops, throughput: weir_units::BytesPerSec) -> Limits {
+    Limits { iops: base.iops.max(iops), throughput: base.throughput.max(throughput), ..base }
+}
+
+/// Limits of the catalog as the engine takes them.
+pub(crate) fn gate_of(limits: Limits) -> GateLimits {
+    GateLimits { iops: Some(limits.iops.into()), bytes: Some(limits.throughput.into()) }
+}
+
+/// Limits that were written out.
+pub(crate) fn gate_limits(keys: &LimitKeys) -> Result<GateLimits, String> {
+    let mut gate =
+        GateLimits { iops: keys.iops.map(Limit::from), bytes: keys.throughput.map(Limit::from) };
+    if let Some(burst) = &keys.burst {
+        let side = |limit: Option<Limit>, peak: Option<NonZeroU64>, what: &str| match (limit, peak)
+        {
+            (Some(limit), Some(peak)) if peak <= limit.rate => {
+                Err(format!("burst.{what} must be above {what}"))
+            }
+            (Some(limit), Some(peak)) => Ok(Some(limit.with_burst(peak, burst.duration))),
+            (None, Some(_)) => Err(format!("burst.{what} needs {what} beside it")),
+            (limit, None) => Ok(limit),
+        };
+        gate.iops = side(gate.iops, burst.iops.map(weir_units::Iops::per_sec), "iops")?;
+        let peak = burst.throughput.map(weir_units::BytesPerSec::per_sec);
+        gate.bytes = side(gate.bytes, peak, "throughput")?;
+    }
+    Ok(gate)
+}
+
+fn medium(
+    keys: &VolumeKeys,
+    edition: Option<&Edition>,
+    family: Option<&str>,
+) -> Result<Medium, String> {
+    if let Some(latency) = &keys.latency {
+        let latency = own_latency(latency)?;
+        return Ok(Medium { read: latency.clone(), write: latency });
+    }
+    let local = keys.place == Some(PlaceKey::Local);
+    let of_edition = edition.filter(|_| !keys.unlimited).and_then(|edition| {
+        let default = || edition.default_set().map(|set| set.family.as_str());
+        let named = family.or_else(default).and_then(|family| edition.latency(family));
+        if local { edition.local_latency() } else { named }
+    });
+    match of_edition {
+        Some(latency) => Ok(Medium {
+            read: catalog_latency(&latency.read, latency.transfer)?,
+            write: catalog_latency(&latency.write, latency.transfer)?,
+        }),
+        None => Ok(Medium { read: Latency::zero(), write: Latency::zero() }),
+    }
+}
+
+/// A latency of the catalog as the engine takes it.
+pub(crate) fn catalog_latency(
+    quantiles: &weir_catalog::Quantiles,
+    transfer: Option<weir_units::BytesPerSec>,
+) -> Result<Latency, String> {
+    let latency =
+        Latency::from_quantiles(&quantiles.points()).map_err(|error| error.to_string())?;
+    Ok(match transfer {
+        Some(rate) => latency.with_transfer(rate),
+        None => latency,
+    })
+}
+
+/// A latency that was written out.
+pub(crate) fn own_latency(keys: &LatencyKeys) -> Result<Latency, String> {
+    match keys {
+        LatencyKeys::Fixed(span) => Ok(Latency::fixed(*span)),
+        LatencyKeys::Quantiles(q) => {
+            let some = |share: u32, span: Option<Span>| span.map(|span| (share, span));
+            let points: Vec<(u32, Span)> = [
+                Some((0, q.p0)),
+                Some((500_000, q.p50)),
+                some(900_000, q.p90),
+                some(990_000, q.p99),
+                some(999_000, q.p999),
+                Some((1_000_000, q.p100)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
+            Latency::from_quantiles(&points).map_err(|error| error.to_string())
+        }
+    }
+}
+
+fn cache_mode(key: CacheKey) -> CacheMode {
+    match key {
+        CacheKey::None => CacheMode::None,
+        CacheKey::ReadOnly => CacheMode::ReadOnly,
+        CacheKey::ReadWrite => CacheMode::ReadWrite,
+    }
+}
+
+fn check_cacheable(
+    name: &str,
+    place: Place,
+    resolved: &Resolved,
+    rules: Option<&HostCache>,
+) -> Result<(), Kind> {
+    let refuse = |reason: String| Err(Kind::NotCacheable { volume: name.to_owned(), reason });
+    if place == Place::Local {
+        return refuse("it is on the host's own SSD".into());
+    }
+    let Some(rules) = rules else { return Ok(()) };
+    let family = resolved.family.as_deref().unwrap_or_default();
+    if rules.uncacheable.iter().any(|f| f == family) {
+        return refuse(format!("{family} disks are not cached"));
+    }
+    match rules.max_disk_exclusive {
+        Some(max) if resolved.size >= max => refuse(format!(
+            "disks of {max} and more are not cached, this one has {}",
+            resolved.size
+        )),
+        _ => Ok(()),
+    }
+}
