@@ -172,7 +172,7 @@ fn what_is_wrong_is_said_with_its_place() {
         "edition = \"azure-premium-2015\"\n",
         "layout.toml: the layout: there is no [[volume]] and no [[stripe]]",
     );
-    check("[[volume]\nname = 1", "layout.toml:1: unclosed array table, expected `]]`");
+    check("[[volume]\nname = 1", "layout.toml:1: unclosed array table, expected `]`");
 }
 
 /// The engine's own accounting is the table of the catalog: for every mode and

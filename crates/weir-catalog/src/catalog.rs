@@ -1,0 +1,184 @@
+//! All editions together, and where a name occurs in them.
+
+use crate::edition::Edition;
+use crate::error::{CatalogError, Kind};
+use crate::host::HostSize;
+use crate::latency::Latency;
+use crate::nearest::{nearest, plain};
+use crate::provenance::Provenance;
+use crate::provisioned::Provisioned;
+use crate::rules::Rule;
+use crate::tier::{Tier, TierSet};
+use std::sync::{Arc, LazyLock};
+
+/// The editions that are built in, by file.
+pub(crate) const BUILTIN: [(&str, &str); 3] = [
+    ("catalog/azure-premium-2015.toml", include_str!("../../../catalog/azure-premium-2015.toml")),
+    ("catalog/azure-mi-2018.toml", include_str!("../../../catalog/azure-mi-2018.toml")),
+    ("catalog/azure-now.toml", include_str!("../../../catalog/azure-now.toml")),
+];
+
+/// A set of editions, each with a name of its own. Cheap to clone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Catalog {
+    editions: Vec<Arc<Edition>>,
+}
+
+impl Catalog {
+    /// A catalog without editions.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// The editions that Weir brings along. Read once per process.
+    #[must_use]
+    pub fn builtin() -> Self {
+        static PARSED: LazyLock<Catalog> = LazyLock::new(|| {
+            let mut catalog = Catalog::empty();
+            for (origin, text) in BUILTIN {
+                let added = Edition::from_toml(origin, text).and_then(|e| catalog.add(e));
+                // The files are part of the program and a test reads each of them.
+                assert!(added.is_ok(), "a built-in edition is broken: {added:?}");
+            }
+            catalog
+        });
+        PARSED.clone()
+    }
+
+    /// Adds an edition.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::DuplicateEdition`] if there is one of that name.
+    pub fn add(&mut self, edition: Edition) -> Result<(), CatalogError> {
+        if self.editions.iter().any(|e| plain(e.name()) == plain(edition.name())) {
+            return Err(CatalogError::DuplicateEdition { name: edition.name().to_owned() });
+        }
+        self.editions.push(Arc::new(edition));
+        Ok(())
+    }
+
+    /// The editions, in the order they were added.
+    pub fn editions(&self) -> impl ExactSizeIterator<Item = &Edition> {
+        self.editions.iter().map(AsRef::as_ref)
+    }
+
+    /// The edition of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::Unknown`] with the nearest name.
+    pub fn edition(&self, name: &str) -> Result<&Edition, CatalogError> {
+        let wanted = plain(name);
+        self.editions().find(|edition| plain(edition.name()) == wanted).ok_or_else(|| {
+            let near = nearest(name, self.editions().map(Edition::name));
+            CatalogError::Unknown {
+                kind: Kind::Edition,
+                name: name.to_owned(),
+                edition: None,
+                near: near.map(str::to_owned),
+            }
+        })
+    }
+
+    /// Everything of that name (a tier, a machine, a tier set or family, a latency
+    /// model, a rule) in all editions, in their order. A name with its set or
+    /// series in front is found too.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Vec<Found<'_>> {
+        let wanted = plain(name);
+        let all = self.editions().flat_map(Found::all_of);
+        all.filter(|found| found.answers_to(&wanted)).collect()
+    }
+
+    /// The name closest to one that [`Catalog::find`] finds nowhere.
+    #[must_use]
+    pub fn nearest(&self, name: &str) -> Option<&str> {
+        nearest(name, self.editions().flat_map(Found::all_of).map(|found| found.name()))
+    }
+}
+
+/// Something that has a name in an edition.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Found<'a> {
+    /// A tier.
+    Tier(&'a Edition, &'a Tier),
+    /// A set of tiers.
+    TierSet(&'a Edition, &'a TierSet),
+    /// A family with provisioned limits.
+    Provisioned(&'a Edition, &'a Provisioned),
+    /// A machine.
+    Host(&'a Edition, &'a HostSize),
+    /// A latency model.
+    Latency(&'a Edition, &'a Latency),
+    /// A rule.
+    Rule(&'a Edition, &'a Rule),
+}
+
+impl<'a> Found<'a> {
+    /// Everything of an edition that has a name.
+    fn all_of(edition: &'a Edition) -> impl Iterator<Item = Self> {
+        let tiers = edition.tiers().map(move |tier| Self::Tier(edition, tier));
+        let sets = edition.tier_sets().iter().map(move |set| Self::TierSet(edition, set));
+        let families = edition.provisioned_families().iter();
+        let families = families.map(move |family| Self::Provisioned(edition, family));
+        let hosts = edition.hosts().map(move |host| Self::Host(edition, host));
+        let latencies = edition.latencies().iter().map(move |l| Self::Latency(edition, l));
+        let rules = edition.rules().iter().map(move |rule| Self::Rule(edition, rule));
+        tiers.chain(sets).chain(families).chain(hosts).chain(latencies).chain(rules)
+    }
+
+    /// The edition that it is in.
+    #[must_use]
+    pub fn edition(&self) -> &'a Edition {
+        match *self {
+            Self::Tier(edition, _)
+            | Self::TierSet(edition, _)
+            | Self::Provisioned(edition, _)
+            | Self::Host(edition, _)
+            | Self::Latency(edition, _)
+            | Self::Rule(edition, _) => edition,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'a str {
+        match *self {
+            Self::Tier(_, tier) => &tier.name,
+            Self::TierSet(_, set) => &set.name,
+            Self::Provisioned(_, family) => &family.family,
+            Self::Host(_, host) => &host.name,
+            Self::Latency(_, latency) => &latency.name,
+            Self::Rule(_, rule) => &rule.name,
+        }
+    }
+
+    /// Its source, date and conflicts.
+    #[must_use]
+    pub fn provenance(&self) -> &'a Provenance {
+        match *self {
+            Self::Tier(_, tier) => &tier.provenance,
+            Self::TierSet(_, set) => &set.provenance,
+            Self::Provisioned(_, family) => &family.provenance,
+            Self::Host(_, host) => &host.provenance,
+            Self::Latency(_, latency) => &latency.provenance,
+            Self::Rule(_, rule) => &rule.provenance,
+        }
+    }
+
+    fn answers_to(&self, wanted: &str) -> bool {
+        let under = |group: &str, name: &str| format!("{}/{}", plain(group), plain(name)) == wanted;
+        plain(self.name()) == wanted
+            || match self {
+                Self::Tier(_, tier) => under(&tier.set, &tier.name),
+                Self::Host(_, host) => wanted.split_once('/').is_some_and(|(series, size)| {
+                    plain(series) == plain(&host.series) && plain(size) == plain(&host.name)
+                }),
+                Self::TierSet(_, set) => plain(&set.family) == wanted,
+                _ => false,
+            }
+    }
+}

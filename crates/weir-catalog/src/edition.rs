@@ -1,0 +1,315 @@
+//! One dated set of facts.
+
+use crate::cache::HostCache;
+use crate::error::{CatalogError, Kind};
+use crate::host::{HostSize, Series};
+use crate::latency::Latency;
+use crate::nearest::{nearest, plain};
+use crate::provenance::Provenance;
+use crate::provisioned::Provisioned;
+use crate::read;
+use crate::rules::{BurstRule, Rule, Striping};
+use crate::tier::{Tier, TierSet};
+use weir_units::Bytes;
+
+/// The family name of what a host cache serves, in [`Edition::latency`].
+pub const HOST_CACHE: &str = "host-cache";
+/// The family name of a machine's own disks, in [`Edition::latency`].
+pub const LOCAL_SSD: &str = "local-ssd";
+
+/// A dated set of facts that belong together: what one could read at that time.
+///
+/// Names are matched without case. A name that occurs more than once is written
+/// with its set or series in front: `mi-2020/P60`, `ebdsv5-scsi/E8bds_v5`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edition {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) as_of: String,
+    pub(crate) scope: String,
+    pub(crate) notes: Vec<String>,
+    pub(crate) conflicts: Vec<String>,
+    pub(crate) io_unit: Bytes,
+    pub(crate) io_unit_provenance: Provenance,
+    pub(crate) default_set: Option<usize>,
+    pub(crate) tier_sets: Vec<TierSet>,
+    pub(crate) provisioned: Vec<Provisioned>,
+    pub(crate) series: Vec<Series>,
+    pub(crate) host_cache: Option<HostCache>,
+    pub(crate) latencies: Vec<Latency>,
+    pub(crate) bursting: Vec<BurstRule>,
+    pub(crate) striping: Option<Striping>,
+    pub(crate) rules: Vec<Rule>,
+}
+
+impl Edition {
+    /// Reads an edition in the format of the crate's documentation. `origin` names
+    /// the text in messages (a file name, say).
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::Syntax`] with the line for what is not in the format,
+    /// [`CatalogError::Invalid`] for what contradicts itself.
+    pub fn from_toml(origin: &str, text: &str) -> Result<Self, CatalogError> {
+        read::edition(origin, text)
+    }
+
+    /// Its name, like `azure-premium-2015`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One line about it.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The date or period of its documents.
+    #[must_use]
+    pub fn as_of(&self) -> &str {
+        &self.as_of
+    }
+
+    /// What it covers.
+    #[must_use]
+    pub fn scope(&self) -> &str {
+        &self.scope
+    }
+
+    /// Remarks about the whole edition.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Disagreements that concern the whole edition.
+    #[must_use]
+    pub fn conflicts(&self) -> &[String] {
+        &self.conflicts
+    }
+
+    /// The unit in which operations are counted: an I/O of n bytes counts
+    /// `ceil(n / io_unit)`. Never zero.
+    #[must_use]
+    pub fn io_unit(&self) -> Bytes {
+        self.io_unit
+    }
+
+    /// Source and date of the I/O unit.
+    #[must_use]
+    pub fn io_unit_provenance(&self) -> &Provenance {
+        &self.io_unit_provenance
+    }
+
+    /// The tier sets, in the file's order.
+    #[must_use]
+    pub fn tier_sets(&self) -> &[TierSet] {
+        &self.tier_sets
+    }
+
+    /// The set of a volume that states a size and no family; `None` if the edition
+    /// has no tiers.
+    #[must_use]
+    pub fn default_set(&self) -> Option<&TierSet> {
+        self.default_set.and_then(|index| self.tier_sets.get(index))
+    }
+
+    /// All tiers of all sets.
+    pub fn tiers(&self) -> impl Iterator<Item = &Tier> {
+        self.tier_sets.iter().flat_map(|set| &set.tiers)
+    }
+
+    /// The tier set of that name, or the first of the family of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::Unknown`] with the nearest name.
+    pub fn tier_set(&self, family_or_set: &str) -> Result<&TierSet, CatalogError> {
+        let wanted = plain(family_or_set);
+        let by_name = self.tier_sets.iter().find(|set| plain(&set.name) == wanted);
+        let by_family = || self.tier_sets.iter().find(|set| plain(&set.family) == wanted);
+        by_name.or_else(by_family).ok_or_else(|| {
+            let names = self.tier_sets.iter().flat_map(|set| [&*set.name, &*set.family]);
+            self.unknown(Kind::TierSet, family_or_set, nearest(family_or_set, names))
+        })
+    }
+
+    /// The tier of that name: `P30`, or with its set `mi-2020/P60`. Without a set
+    /// it is looked for in the first set of each family.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::Unknown`] with the nearest name.
+    pub fn tier(&self, name: &str) -> Result<&Tier, CatalogError> {
+        let wanted = plain(name);
+        let qualified = |tier: &Tier| format!("{}/{}", tier.set, tier.name);
+        if name.contains('/') {
+            let found = self.tiers().find(|tier| plain(&qualified(tier)) == wanted);
+            return found.ok_or_else(|| {
+                let names: Vec<String> = self.tiers().map(qualified).collect();
+                let near = nearest(name, names.iter().map(String::as_str));
+                self.unknown(Kind::Tier, name, near)
+            });
+        }
+        let found = self.first_sets().flat_map(|set| &set.tiers).find(|t| plain(&t.name) == wanted);
+        found.ok_or_else(|| {
+            let elsewhere = self.tiers().find(|tier| plain(&tier.name) == wanted).map(qualified);
+            let names = self.first_sets().flat_map(|set| &set.tiers).map(|tier| &*tier.name);
+            let near = elsewhere.as_deref().or_else(|| nearest(name, names));
+            self.unknown(Kind::Tier, name, near)
+        })
+    }
+
+    /// The smallest tier of a set that holds `size`: what one gets who asks for
+    /// that size.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::TooLarge`] if no tier holds it, [`CatalogError::Unknown`] if
+    /// there is no such set.
+    pub fn snap(&self, family_or_set: &str, size: Bytes) -> Result<&Tier, CatalogError> {
+        let set = self.tier_set(family_or_set)?;
+        set.snap(size).ok_or_else(|| {
+            let largest = set.tiers.last();
+            CatalogError::TooLarge {
+                size,
+                set: set.name.clone(),
+                largest: largest.map(|tier| tier.name.clone()).unwrap_or_default(),
+                holds: largest.map_or(Bytes::ZERO, |tier| tier.holds),
+            }
+        })
+    }
+
+    /// The families with provisioned limits.
+    #[must_use]
+    pub fn provisioned_families(&self) -> &[Provisioned] {
+        &self.provisioned
+    }
+
+    /// A family with provisioned limits.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::Unknown`] with the nearest name.
+    pub fn provisioned(&self, family: &str) -> Result<&Provisioned, CatalogError> {
+        let wanted = plain(family);
+        self.provisioned.iter().find(|p| plain(&p.family) == wanted).ok_or_else(|| {
+            let names = self.provisioned.iter().map(|p| &*p.family);
+            self.unknown(Kind::Provisioned, family, nearest(family, names))
+        })
+    }
+
+    /// The machine series, in the file's order.
+    #[must_use]
+    pub fn series(&self) -> &[Series] {
+        &self.series
+    }
+
+    /// All machines of all series.
+    pub fn hosts(&self) -> impl Iterator<Item = &HostSize> {
+        self.series.iter().flat_map(|series| &series.hosts)
+    }
+
+    /// The machine of that name, with or without `Standard_`. A size that is in
+    /// several series is taken from the first unless the series is in front:
+    /// `ebdsv5-scsi/E8bds_v5`.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::Unknown`] with the nearest name.
+    pub fn host(&self, name: &str) -> Result<&HostSize, CatalogError> {
+        let (series, size) = match name.split_once('/') {
+            Some((series, size)) => (Some(plain(series)), plain(size)),
+            None => (None, plain(name)),
+        };
+        let in_series =
+            |host: &&HostSize| series.as_ref().is_none_or(|s| plain(&host.series) == *s);
+        self.hosts().filter(in_series).find(|host| plain(&host.name) == size).ok_or_else(|| {
+            let near = nearest(&size, self.hosts().filter(in_series).map(|host| &*host.name));
+            self.unknown(Kind::Host, name, near)
+        })
+    }
+
+    /// The series that a machine is in.
+    #[must_use]
+    pub fn series_of(&self, host: &HostSize) -> Option<&Series> {
+        self.series.iter().find(|series| series.name == host.series)
+    }
+
+    /// The host cache, if machines of this edition have one.
+    #[must_use]
+    pub fn host_cache(&self) -> Option<&HostCache> {
+        self.host_cache.as_ref()
+    }
+
+    /// All latency models.
+    #[must_use]
+    pub fn latencies(&self) -> &[Latency] {
+        &self.latencies
+    }
+
+    /// How long the medium of a family takes. `Some` for every family that has
+    /// tiers or is provisioned in this edition.
+    #[must_use]
+    pub fn latency(&self, family: &str) -> Option<&Latency> {
+        let wanted = plain(family);
+        self.latencies.iter().find(|l| l.families.iter().any(|f| plain(f) == wanted))
+    }
+
+    /// How long the host cache takes. `Some` if the edition has a host cache.
+    #[must_use]
+    pub fn cache_latency(&self) -> Option<&Latency> {
+        self.latency(HOST_CACHE)
+    }
+
+    /// How long a machine's own disk takes. `Some` if the edition has machines.
+    #[must_use]
+    pub fn local_latency(&self) -> Option<&Latency> {
+        self.latency(LOCAL_SSD)
+    }
+
+    /// How bursting works.
+    #[must_use]
+    pub fn bursting(&self) -> &[BurstRule] {
+        &self.bursting
+    }
+
+    /// What is said about striping.
+    #[must_use]
+    pub fn striping(&self) -> Option<&Striping> {
+        self.striping.as_ref()
+    }
+
+    /// Every other rule.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The rule of that name.
+    #[must_use]
+    pub fn rule(&self, name: &str) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.name == name)
+    }
+
+    /// The default set, and the first set of each other family.
+    fn first_sets(&self) -> impl Iterator<Item = &TierSet> {
+        let default = self.default_set();
+        let others = self.tier_sets.iter().enumerate().filter_map(move |(index, set)| {
+            let mut earlier = self.tier_sets[..index].iter().chain(default);
+            (!earlier.any(|other| other.family == set.family)).then_some(set)
+        });
+        default.into_iter().chain(others)
+    }
+
+    fn unknown(&self, kind: Kind, name: &str, near: Option<&str>) -> CatalogError {
+        CatalogError::Unknown {
+            kind,
+            name: name.to_owned(),
+            edition: Some(self.name.clone()),
+            near: near.map(str::to_owned),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What can go wrong: a name that is not known, an edition that cannot be read,
+//! a disk that cannot be bought.
+
+use std::fmt;
+use weir_units::{Bytes, BytesPerSec, Iops};
+
+/// The one error of this crate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CatalogError {
+    /// A name that is not in the catalog or the edition.
+    #[error("unknown {kind} {name:?}{}{}", Within(.edition.as_deref()), Hint(.near.as_deref()))]
+    Unknown {
+        /// What was looked for.
+        kind: Kind,
+        /// The name that was given.
+        name: String,
+        /// The edition that was searched; `None` if all were.
+        edition: Option<String>,
+        /// The closest name that there is.
+        near: Option<String>,
+    },
+    /// An edition of that name is already there.
+    #[error("the catalog already has an edition {name:?}; give yours another name")]
+    DuplicateEdition {
+        /// Its name.
+        name: String,
+    },
+    /// An edition that is not TOML, or has a key or a value that is not known.
+    #[error("{origin}{}: {message}", Line(.line))]
+    Syntax {
+        /// Where the text came from, as the caller named it.
+        origin: String,
+        /// The line, from 1.
+        line: Option<usize>,
+        /// What is wrong there.
+        message: String,
+    },
+    /// An edition that contradicts itself or leaves something out.
+    #[error("{origin}: {place}: {reason}")]
+    Invalid {
+        /// Where the text came from, as the caller named it.
+        origin: String,
+        /// The table or row.
+        place: String,
+        /// What is wrong with it, and what to do.
+        reason: String,
+    },
+    /// A size that no tier of the set holds.
+    #[error(
+        "{size} is more than the largest tier of {set} holds ({largest}: {holds}); use several and stripe them"
+    )]
+    TooLarge {
+        /// The size asked for.
+        size: Bytes,
+        /// The tier set.
+        set: String,
+        /// The largest tier's name.
+        largest: String,
+        /// The largest size that snaps to it.
+        holds: Bytes,
+    },
+    /// A size outside of what a provisioned family offers.
+    #[error("{family}: {size} is not offered; sizes go from {min} to {max}")]
+    SizeOutOfRange {
+        /// The family.
+        family: String,
+        /// The size asked for.
+        size: Bytes,
+        /// The smallest.
+        min: Bytes,
+        /// The largest.
+        max: Bytes,
+    },
+    /// A size between two steps of a provisioned family.
+    #[error("{family}: {size} is not offered; sizes go in steps of {step}, the next is {next}")]
+    SizeOffStep {
+        /// The family.
+        family: String,
+        /// The size asked for.
+        size: Bytes,
+        /// The step.
+        step: Bytes,
+        /// The smallest size on a step that is large enough.
+        next: Bytes,
+    },
+    /// IOPS that cannot be provisioned at that size.
+    #[error("{family}: {want} cannot be provisioned at {size}; from {min} to {max} can")]
+    IopsOutOfRange {
+        /// The family.
+        family: String,
+        /// The rate asked for.
+        want: Iops,
+        /// The disk's size.
+        size: Bytes,
+        /// The lowest rate.
+        min: Iops,
+        /// The highest rate at this size.
+        max: Iops,
+    },
+    /// A throughput that cannot be provisioned with those IOPS.
+    #[error("{family}: {want} cannot be provisioned with {iops}; from {min} to {max} can")]
+    ThroughputOutOfRange {
+        /// The family.
+        family: String,
+        /// The rate asked for.
+        want: BytesPerSec,
+        /// The operations per second that go with it.
+        iops: Iops,
+        /// The lowest rate.
+        min: BytesPerSec,
+        /// The highest rate with these IOPS.
+        max: BytesPerSec,
+    },
+    /// A family that includes nothing in its price: the rates must be stated.
+    #[error(
+        "{family}: state the {what}; nothing is included, from {min} to {max} can be provisioned"
+    )]
+    NotStated {
+        /// The family.
+        family: String,
+        /// `iops` or `throughput`.
+        what: &'static str,
+        /// The lowest value.
+        min: String,
+        /// The highest value.
+        max: String,
+    },
+}
+
+/// What a name names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// An edition.
+    Edition,
+    /// A tier.
+    Tier,
+    /// A tier set, or the family that it belongs to.
+    TierSet,
+    /// A family whose limits are provisioned.
+    Provisioned,
+    /// A host size.
+    Host,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Edition => "edition",
+            Self::Tier => "tier",
+            Self::TierSet => "tier set or family",
+            Self::Provisioned => "provisioned family",
+            Self::Host => "host size",
+        })
+    }
+}
+
+/// ` in EDITION`.
+struct Within<'a>(Option<&'a str>);
+
+impl fmt::Display for Within<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |edition| write!(f, " in {edition}"))
+    }
+}
+
+/// `; did you mean NAME?`.
+struct Hint<'a>(Option<&'a str>);
+
+impl fmt::Display for Hint<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |near| write!(f, "; did you mean {near:?}?"))
+    }
+}
+
+/// ` line N`.
+struct Line<'a>(&'a Option<usize>);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |line| write!(f, " line {line}"))
+    }
+}

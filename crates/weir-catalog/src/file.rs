@@ -1,0 +1,265 @@
+//! The TOML of an edition, as it is written. [`crate::read`] checks it and makes
+//! the types that others see.
+
+use crate::cache::{CacheMode, CacheOp, Recommended};
+use crate::latency::{Basis, Quantiles};
+use crate::rules::{MaxColumns, StripeUnit};
+use serde::Deserialize;
+use weir_units::{Bytes, BytesPerSec, Iops, Span};
+
+/// The keys that say where a table or a row comes from.
+#[derive(Debug, Default)]
+pub(crate) struct Cited {
+    pub(crate) source: Option<String>,
+    pub(crate) as_of: Option<String>,
+    pub(crate) figures: Vec<FigureSource>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) conflicts: Vec<String>,
+    pub(crate) history: Vec<String>,
+}
+
+/// Another source for some of a row's figures.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FigureSource {
+    pub(crate) of: Vec<String>,
+    pub(crate) source: String,
+    pub(crate) as_of: String,
+}
+
+/// Declares a table with its own keys and those of [`Cited`] beside them.
+/// `#[serde(flatten)]` would do it too, but loses the line of an error and
+/// accepts unknown keys.
+macro_rules! cited {
+    ($($(#[$meta:meta])* struct $name:ident {
+        $($(#[$field_meta:meta])* $field:ident: $type:ty,)*
+    })*) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(crate) struct $name {
+            $($(#[$field_meta])* pub(crate) $field: $type,)*
+            source: Option<String>,
+            as_of: Option<String>,
+            #[serde(default)]
+            figures: Vec<FigureSource>,
+            #[serde(default)]
+            notes: Vec<String>,
+            #[serde(default)]
+            conflicts: Vec<String>,
+            #[serde(default)]
+            history: Vec<String>,
+        }
+
+        impl $name {
+            /// Takes the keys that say where it comes from.
+            pub(crate) fn cited(&mut self) -> Cited {
+                use std::mem::take;
+                Cited {
+                    source: take(&mut self.source),
+                    as_of: take(&mut self.as_of),
+                    figures: take(&mut self.figures),
+                    notes: take(&mut self.notes),
+                    conflicts: take(&mut self.conflicts),
+                    history: take(&mut self.history),
+                }
+            }
+        }
+    )*};
+}
+
+/// A whole edition.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) as_of: String,
+    pub(crate) scope: String,
+    #[serde(default)]
+    pub(crate) notes: Vec<String>,
+    #[serde(default)]
+    pub(crate) conflicts: Vec<String>,
+    pub(crate) default_set: Option<String>,
+    pub(crate) io_unit: IoUnit,
+    #[serde(default)]
+    pub(crate) tier_set: Vec<TierSet>,
+    #[serde(default)]
+    pub(crate) provisioned: Vec<Provisioned>,
+    #[serde(default)]
+    pub(crate) series: Vec<Series>,
+    pub(crate) host_cache: Option<HostCache>,
+    #[serde(default)]
+    pub(crate) latency: Vec<Latency>,
+    #[serde(default)]
+    pub(crate) bursting: Vec<Bursting>,
+    pub(crate) striping: Option<Striping>,
+    #[serde(default)]
+    pub(crate) rule: Vec<Rule>,
+}
+
+cited! {
+    struct IoUnit {
+        size: Bytes,
+    }
+
+    struct TierSet {
+        name: String,
+        family: String,
+        rows: Vec<Tier>,
+    }
+
+    struct Tier {
+        name: String,
+        size: Bytes,
+        holds: Option<Bytes>,
+        iops: Iops,
+        throughput: BytesPerSec,
+        burst: Option<Burst>,
+        plus: Option<Limits>,
+    }
+
+    struct Provisioned {
+        family: String,
+        min_size: Bytes,
+        max_size: Bytes,
+        size_step: Option<Bytes>,
+        minimum: Limits,
+        minimum_included: bool,
+        maximum: Limits,
+        iops_per_gib: Iops,
+        throughput_per_iops: BytesPerSec,
+        #[serde(default)]
+        ladder: Vec<Step>,
+    }
+
+    struct Series {
+        name: String,
+        interface: Option<String>,
+        #[serde(default)]
+        preview: bool,
+        #[serde(default)]
+        takes: Vec<String>,
+        premium_caching: Option<bool>,
+        rows: Vec<Host>,
+    }
+
+    struct Host {
+        name: String,
+        vcpus: Option<u32>,
+        memory: Option<Bytes>,
+        max_data_disks: Option<u32>,
+        temp: Option<LocalDisk>,
+        nvme: Option<LocalDisk>,
+        cache: Option<Bytes>,
+        uncached: Option<HostLimits>,
+        cached: Option<HostLimits>,
+        v2: Option<HostLimits>,
+    }
+
+    struct HostCache {
+        max_disk_exclusive: Option<Bytes>,
+        os_disk_default: CacheMode,
+        data_disk_default: CacheMode,
+        #[serde(default)]
+        uncacheable: Vec<String>,
+        #[serde(default)]
+        recommended: Vec<Recommended>,
+        rows: Vec<CacheRow>,
+    }
+
+    struct CacheRow {
+        mode: CacheMode,
+        op: CacheOp,
+        disk: bool,
+        uncached: bool,
+        cached: bool,
+    }
+
+    struct Latency {
+        name: String,
+        families: Vec<String>,
+        read: Quantiles,
+        write: Quantiles,
+        transfer: Option<BytesPerSec>,
+        basis: Basis,
+        reason: String,
+    }
+
+    struct Bursting {
+        name: String,
+        applies_to: Vec<String>,
+        starts_full: Option<bool>,
+        duration: Option<Span>,
+        text: String,
+    }
+
+    struct Striping {
+        #[serde(default)]
+        units: Vec<StripeUnit>,
+        #[serde(default)]
+        max_columns: Vec<MaxColumns>,
+    }
+
+    struct Rule {
+        name: String,
+        text: String,
+        count: Option<u64>,
+        size: Option<Bytes>,
+        iops: Option<Iops>,
+        throughput: Option<BytesPerSec>,
+        time: Option<Span>,
+        per: Option<String>,
+    }
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limits {
+    pub(crate) iops: Iops,
+    pub(crate) throughput: BytesPerSec,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Burst {
+    pub(crate) kind: BurstKind,
+    pub(crate) duration: Option<Span>,
+    pub(crate) iops: Iops,
+    pub(crate) throughput: BytesPerSec,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum BurstKind {
+    Credit,
+    OnDemand,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HostLimits {
+    pub(crate) iops: Iops,
+    pub(crate) throughput: BytesPerSec,
+    pub(crate) burst: Option<Burst>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LocalDisk {
+    pub(crate) disks: Option<u32>,
+    pub(crate) size: Option<Bytes>,
+    pub(crate) iops: Option<Iops>,
+    /// Both ways.
+    pub(crate) throughput: Option<BytesPerSec>,
+    pub(crate) read: Option<BytesPerSec>,
+    pub(crate) write: Option<BytesPerSec>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Step {
+    pub(crate) size: Bytes,
+    pub(crate) iops: Iops,
+    pub(crate) throughput: BytesPerSec,
+}

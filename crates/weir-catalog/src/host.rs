@@ -1,0 +1,106 @@
+//! Machines and what they let through.
+//!
+//! A limit that was not published is `None`. That is not "no limit", and it is
+//! not a number that somebody else's machine has.
+
+use crate::limits::{Burst, Limits};
+use crate::provenance::Provenance;
+use weir_units::{Bytes, BytesPerSec, Iops};
+
+/// A machine size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HostSize {
+    /// Its published name, like `DS14` or `Standard_E8ds_v5`.
+    pub name: String,
+    /// The series it is listed in. A size that is published twice with different
+    /// limits (NVMe and SCSI) is in two series.
+    pub series: String,
+    /// Virtual processors.
+    pub vcpus: Option<u32>,
+    /// Memory.
+    pub memory: Option<Bytes>,
+    /// How many data disks can be attached.
+    pub max_data_disks: Option<u32>,
+    /// The local disk that comes with the machine.
+    pub temp: Option<LocalDisk>,
+    /// Local NVMe disks beside it.
+    pub nvme: Option<LocalDisk>,
+    /// Size of the host cache.
+    pub cache: Option<Bytes>,
+    /// For I/O that goes to remote disks.
+    pub uncached: Option<HostLimits>,
+    /// For I/O that the host cache or the local disk serves; stands beside
+    /// `uncached`, the two add up.
+    pub cached: Option<HostLimits>,
+    /// For Premium SSD v2 and Ultra disks, where it differs from `uncached`.
+    pub v2: Option<HostLimits>,
+    /// Whether disks can be cached by the host: stated, or seen from a published
+    /// cache size or cached limit. `None` if the page does not say.
+    pub premium_caching: Option<bool>,
+    /// Source, date, conflicts.
+    pub provenance: Provenance,
+}
+
+impl HostSize {
+    /// The limit that disks of families with limits of their own (Premium SSD v2,
+    /// Ultra) pass: `v2`, or `uncached` where none is published apart.
+    #[must_use]
+    pub fn v2_or_uncached(&self) -> Option<&HostLimits> {
+        self.v2.as_ref().or(self.uncached.as_ref())
+    }
+}
+
+/// One limit of a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HostLimits {
+    /// Operations per second.
+    pub iops: Iops,
+    /// Bytes per second.
+    pub throughput: BytesPerSec,
+    /// Limits above these for a while.
+    pub burst: Option<Burst>,
+}
+
+impl HostLimits {
+    /// The base limits.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits { iops: self.iops, throughput: self.throughput }
+    }
+}
+
+/// Disks inside the machine, gone when it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LocalDisk {
+    /// How many.
+    pub disks: u32,
+    /// The size of each.
+    pub size: Option<Bytes>,
+    /// Operations per second of all together.
+    pub iops: Option<Iops>,
+    /// Bytes read per second of all together.
+    pub read: Option<BytesPerSec>,
+    /// Bytes written per second of all together.
+    pub write: Option<BytesPerSec>,
+}
+
+/// Machines that one document lists together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Series {
+    /// Its name, like `ds` or `ebdsv5-nvme`.
+    pub name: String,
+    /// How disks are attached, where that decides the limits.
+    pub interface: Option<String>,
+    /// Whether the document calls it a preview.
+    pub preview: bool,
+    /// The families that can be attached, if not all; empty if not stated.
+    pub takes: Vec<String>,
+    /// The machines, in the document's order.
+    pub hosts: Vec<HostSize>,
+    /// Source, date, conflicts of the series.
+    pub provenance: Provenance,
+}

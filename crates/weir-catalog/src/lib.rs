@@ -1,0 +1,93 @@
+//! Dated facts about cloud storage, typed: what a size buys, what a machine
+//! lets through, how a cache counts, and where each figure comes from.
+//!
+//! No figure about a cloud is in code. Figures live in *editions*, one TOML file
+//! each (`catalog/*.toml` of the repository, built into the library), and a user
+//! can add editions of their own in the same format.
+//!
+//! ```
+//! use weir_catalog::Catalog;
+//! use weir_units::Bytes;
+//!
+//! let catalog = Catalog::builtin();
+//! let edition = catalog.edition("azure-premium-2015")?;
+//! assert_eq!(edition.tier("P30")?.iops.get(), 5_000);
+//! // A size snaps up to the tier that holds it.
+//! assert_eq!(edition.snap("premium-ssd", Bytes::gib(540))?.name, "P30");
+//! // Where sources disagree, the row says so.
+//! let ds14 = edition.host("Standard_DS14")?;
+//! assert_eq!(ds14.uncached.as_ref().map(|l| l.iops.get()), Some(50_000));
+//! assert!(ds14.provenance.conflicts().iter().any(|c| c.contains("51,200")));
+//! # Ok::<(), weir_catalog::CatalogError>(())
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`catalog`] | [`Catalog`]: all editions, and search by name |
+//! | [`edition`] | [`Edition`]: one dated set of facts |
+//! | [`tier`], [`provisioned`] | what a disk gives: by its size step, or by what is bought |
+//! | [`host`] | [`HostSize`]: machines and their caps |
+//! | [`cache`] | [`HostCache`]: which limits an I/O counts against |
+//! | [`latency`] | [`Latency`]: how long a medium takes; models, not facts |
+//! | [`rules`] | bursting, striping and everything else that a document states |
+//! | [`provenance`] | sources, dates and conflicts; [`figures`] lists them figure by figure |
+//!
+//! # The format of an edition
+//!
+//! Quantities are strings with their unit (`"200 MiB/s"` is 2^20, `"200 MB/s"` is
+//! 10^6); operations per second are integers. A key that is not known is refused
+//! with its line. What was not published is left out, never guessed.
+//!
+//! Every table states its `source` and `as_of`. A row inherits them and may state
+//! its own; `figures` names a different source for some of the figures. `notes`,
+//! `conflicts` (another source says otherwise; the row holds what is used) and
+//! `history` (what the figure was before or became later) are lists of sentences
+//! that `weir catalog show` prints.
+//!
+//! | table | holds |
+//! |---|---|
+//! | top level | `name`, `title`, `as_of`, `scope`, `notes`, `conflicts`, `default_set` (the tier set of a size without a family; needed if there is more than one) |
+//! | `[io_unit]` | `size`: an I/O counts once for each unit begun |
+//! | `[[tier_set]]` | `name`, `family`, `rows` of tiers, ascending. `holds` is the largest size that snaps to the tier, if it isn't `size`; `burst` is `kind = "credit"` with a `duration`, or `kind = "on-demand"`; `plus` are limits that can be chosen |
+//! | `[[provisioned]]` | a family whose limits are bought: sizes, `minimum`, `maximum`, `iops_per_gib`, `throughput_per_iops`; `minimum_included` if who asks for nothing gets the minimum; `ladder` repeats published maxima, which must agree with the rules |
+//! | `[[series]]` | `rows` of machines: `uncached`, `cached` and `v2` limits, `cache` size, local disks `temp` and `nvme`; for the whole series `takes` (families, if limited) and `premium_caching` |
+//! | `[host_cache]` | defaults, `max_disk_exclusive`, `uncacheable` families, `recommended`, and `rows`: for each mode and operation whether it counts at the disk, the uncached and the cached limit |
+//! | `[[latency]]` | quantiles of `read` and `write`, `transfer`, and on which `basis` (`calibrated`, `assumed`) with the `reason`. Each family needs one; `host-cache` is what the cache serves, `local-ssd` the machine's own disks |
+//! | `[[bursting]]`, `[striping]`, `[[rule]]` | rules in words, with a value where there is one |
+//!
+//! A small edition that is complete:
+//!
+#![doc = concat!("```toml\n", include_str!("../../../catalog/example.toml"), "```")]
+#![forbid(unsafe_code)]
+
+pub mod cache;
+pub mod catalog;
+pub mod edition;
+mod error;
+pub mod figures;
+mod file;
+pub mod host;
+pub mod latency;
+pub mod limits;
+mod nearest;
+pub mod provenance;
+pub mod provisioned;
+mod read;
+pub mod rules;
+pub mod tier;
+
+#[cfg(test)]
+mod tests;
+
+pub use cache::{CacheMode, CacheOp, Counts, HostCache};
+pub use catalog::{Catalog, Found};
+pub use edition::Edition;
+pub use error::{CatalogError, Kind};
+pub use figures::Figure;
+pub use host::{HostLimits, HostSize, LocalDisk, Series};
+pub use latency::{Basis, Latency, Quantiles};
+pub use limits::{Burst, BurstKind, Limits};
+pub use provenance::{Citation, Provenance};
+pub use provisioned::Provisioned;
+pub use rules::{BurstRule, Rule, RuleValue, Striping};
+pub use tier::{Tier, TierSet};

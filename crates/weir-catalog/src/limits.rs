@@ -1,0 +1,36 @@
+//! Pairs of limits, and what may exceed them for a while.
+
+use weir_units::{BytesPerSec, Iops, Span};
+
+/// Operations and bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Operations per second, counted in the edition's I/O unit.
+    pub iops: Iops,
+    /// Bytes per second.
+    pub throughput: BytesPerSec,
+}
+
+/// Limits above the base that hold for a while or for money.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Burst {
+    /// What pays for it.
+    pub kind: BurstKind,
+    /// Operations per second while it lasts.
+    pub iops: Iops,
+    /// Bytes per second while it lasts.
+    pub throughput: BytesPerSec,
+}
+
+/// What pays for a burst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BurstKind {
+    /// Credit saved while under the base, in two buckets: operations and bytes.
+    Credit {
+        /// How long a full bucket lasts at the maximum: it holds
+        /// `(burst - base) x duration`.
+        duration: Span,
+    },
+    /// Money: it lasts as long as it is switched on.
+    OnDemand,
+}

@@ -1,0 +1,492 @@
+//! From the TOML of an edition to its types, and the checks that the format
+//! cannot make: names are unique, tiers ascend, a burst is above its base, every
+//! figure has a source, every family a latency, the cache accounting is complete.
+
+use crate::cache::{CacheRow, Counts, HostCache};
+use crate::edition::{Edition, HOST_CACHE, LOCAL_SSD};
+use crate::error::CatalogError;
+use crate::figures;
+use crate::file::{self, Cited};
+use crate::host::{HostLimits, HostSize, LocalDisk, Series};
+use crate::latency::{Latency, Quantiles};
+use crate::limits::{Burst, BurstKind, Limits};
+use crate::nearest::{nearest, plain};
+use crate::provenance::{Citation, Provenance};
+use crate::provisioned::Provisioned;
+use crate::rules::{BurstRule, Rule, RuleValue, Striping};
+use crate::tier::{Tier, TierSet};
+use weir_units::Bytes;
+
+/// Reads an edition; `origin` names the text in messages.
+pub(crate) fn edition(origin: &str, text: &str) -> Result<Edition, CatalogError> {
+    let file: file::File = toml::from_str(text).map_err(|error| CatalogError::Syntax {
+        origin: origin.to_owned(),
+        line: error.span().map(|span| text[..span.start].matches('\n').count() + 1),
+        message: error.message().to_owned(),
+    })?;
+    Reader { origin }.edition(file)
+}
+
+struct Reader<'a> {
+    origin: &'a str,
+}
+
+impl Reader<'_> {
+    fn edition(&self, mut file: file::File) -> Result<Edition, CatalogError> {
+        self.check_head(&file)?;
+        let io_unit_provenance = self.provenance("[io_unit]", file.io_unit.cited(), None)?;
+        let edition = Edition {
+            default_set: self.default_set(&file)?,
+            name: file.name,
+            title: file.title,
+            as_of: file.as_of,
+            scope: file.scope,
+            notes: file.notes,
+            conflicts: file.conflicts,
+            io_unit: file.io_unit.size,
+            io_unit_provenance,
+            tier_sets: all(file.tier_set, |set| self.tier_set(set))?,
+            provisioned: all(file.provisioned, |family| self.provisioned(family))?,
+            series: all(file.series, |series| self.series(series))?,
+            host_cache: file.host_cache.map(|cache| self.host_cache(cache)).transpose()?,
+            latencies: all(file.latency, |latency| self.latency(latency))?,
+            bursting: all(file.bursting, |rule| self.bursting(rule))?,
+            striping: file.striping.map(|striping| self.striping(striping)).transpose()?,
+            rules: all(file.rule, |rule| self.rule(rule))?,
+        };
+        self.check_names(&edition)?;
+        self.check_latencies(&edition)?;
+        Ok(edition)
+    }
+
+    fn check_head(&self, file: &file::File) -> Result<(), CatalogError> {
+        let spaced = |c: char| c.is_whitespace() || c == '/';
+        if file.name.is_empty() || file.name.contains(spaced) {
+            let reason = format!("{:?} is no name; use letters, digits and hyphens", file.name);
+            return Err(self.invalid("`name`", reason));
+        }
+        if file.io_unit.size == Bytes::ZERO {
+            return Err(self.invalid("[io_unit]", "`size` must be more than zero"));
+        }
+        Ok(())
+    }
+
+    /// The set of volumes that state no family: the one named, or the only one.
+    fn default_set(&self, file: &file::File) -> Result<Option<usize>, CatalogError> {
+        let Some(wanted) = &file.default_set else {
+            return match file.tier_set.len() {
+                0 => Ok(None),
+                1 => Ok(Some(0)),
+                n => Err(self.invalid("`default_set`", format!("name one of the {n} tier sets"))),
+            };
+        };
+        let index = file.tier_set.iter().position(|set| set.name == *wanted);
+        index.map(Some).ok_or_else(|| {
+            let near = nearest(wanted, file.tier_set.iter().map(|set| &*set.name));
+            self.invalid("`default_set`", format!("there is no tier set {wanted:?}{}", hint(near)))
+        })
+    }
+
+    fn tier_set(&self, mut set: file::TierSet) -> Result<TierSet, CatalogError> {
+        let place = format!("tier set {:?}", set.name);
+        let provenance = self.provenance(&place, set.cited(), None)?;
+        if set.rows.is_empty() {
+            return Err(self.invalid(&place, "has no rows"));
+        }
+        let tiers = all(set.rows, |row| self.tier(row, &set.name, &set.family, &provenance))?;
+        for pair in tiers.windows(2) {
+            if pair[0].holds >= pair[1].holds {
+                let reason = format!("{} must hold more than {}", pair[1].name, pair[0].name);
+                return Err(self.invalid(&place, reason + "; rows ascend by size"));
+            }
+        }
+        Ok(TierSet { name: set.name, family: set.family, tiers, provenance })
+    }
+
+    fn tier(
+        &self,
+        mut row: file::Tier,
+        set: &str,
+        family: &str,
+        parent: &Provenance,
+    ) -> Result<Tier, CatalogError> {
+        let place = format!("tier {set}/{}", row.name);
+        let provenance = self.provenance(&place, row.cited(), Some(parent))?;
+        let base = Limits { iops: row.iops, throughput: row.throughput };
+        let plus = row.plus.map(|plus| Limits { iops: plus.iops, throughput: plus.throughput });
+        if let Some(plus) = plus {
+            self.check_above(&place, "plus", plus, base)?;
+        }
+        Ok(Tier {
+            burst: row.burst.map(|burst| self.burst(&place, burst, base)).transpose()?,
+            name: row.name,
+            set: set.to_owned(),
+            family: family.to_owned(),
+            size: row.size,
+            holds: row.holds.unwrap_or(row.size),
+            iops: row.iops,
+            throughput: row.throughput,
+            plus,
+            provenance,
+        })
+    }
+
+    fn burst(&self, place: &str, burst: file::Burst, base: Limits) -> Result<Burst, CatalogError> {
+        let limits = Limits { iops: burst.iops, throughput: burst.throughput };
+        self.check_above(place, "burst", limits, base)?;
+        let kind = match (burst.kind, burst.duration) {
+            (file::BurstKind::Credit, Some(duration)) => BurstKind::Credit { duration },
+            (file::BurstKind::OnDemand, None) => BurstKind::OnDemand,
+            (file::BurstKind::Credit, None) => {
+                let reason = "a `credit` burst needs the `duration` of a full bucket";
+                return Err(self.invalid(place, reason));
+            }
+            (file::BurstKind::OnDemand, Some(_)) => {
+                return Err(self.invalid(place, "an `on-demand` burst has no `duration`"));
+            }
+        };
+        Ok(Burst { kind, iops: burst.iops, throughput: burst.throughput })
+    }
+
+    fn check_above(
+        &self,
+        place: &str,
+        what: &str,
+        limits: Limits,
+        base: Limits,
+    ) -> Result<(), CatalogError> {
+        let below = |limit: String, base: String| {
+            Err(self.invalid(place, format!("`{what}` is {limit}, below the base of {base}")))
+        };
+        if limits.iops < base.iops {
+            return below(limits.iops.to_string(), base.iops.to_string());
+        }
+        if limits.throughput < base.throughput {
+            return below(limits.throughput.to_string(), base.throughput.to_string());
+        }
+        Ok(())
+    }
+
+    fn provisioned(&self, mut family: file::Provisioned) -> Result<Provisioned, CatalogError> {
+        let place = format!("provisioned family {:?}", family.family);
+        let provenance = self.provenance(&place, family.cited(), None)?;
+        let limits = |l: file::Limits| Limits { iops: l.iops, throughput: l.throughput };
+        let (minimum, maximum) = (limits(family.minimum), limits(family.maximum));
+        self.check_above(&place, "maximum", maximum, minimum)?;
+        if family.size_step == Some(Bytes::ZERO) {
+            return Err(self.invalid(&place, "`size_step` must be more than zero"));
+        }
+        if family.min_size > family.max_size {
+            return Err(self.invalid(&place, "`min_size` is above `max_size`"));
+        }
+        let ladder = family
+            .ladder
+            .iter()
+            .map(|step| (step.size, Limits { iops: step.iops, throughput: step.throughput }));
+        let provisioned = Provisioned {
+            ladder: ladder.collect(),
+            family: family.family,
+            min_size: family.min_size,
+            max_size: family.max_size,
+            size_step: family.size_step,
+            minimum,
+            minimum_included: family.minimum_included,
+            maximum,
+            iops_per_gib: family.iops_per_gib,
+            throughput_per_iops: family.throughput_per_iops,
+            provenance,
+        };
+        for (size, published) in &provisioned.ladder {
+            let iops = provisioned.max_iops(*size);
+            let by_rule = Limits { iops, throughput: provisioned.max_throughput(iops) };
+            if by_rule != *published {
+                let reason = format!(
+                    "the ladder gives {size} {} and {}, the rules give {} and {}",
+                    published.iops, published.throughput, by_rule.iops, by_rule.throughput
+                );
+                return Err(self.invalid(&place, reason));
+            }
+        }
+        Ok(provisioned)
+    }
+
+    fn series(&self, mut series: file::Series) -> Result<Series, CatalogError> {
+        let place = format!("series {:?}", series.name);
+        let provenance = self.provenance(&place, series.cited(), None)?;
+        let (name, caching) = (&series.name, series.premium_caching);
+        let hosts = all(series.rows, |row| self.host(row, name, caching, &provenance))?;
+        Ok(Series {
+            name: series.name,
+            interface: series.interface,
+            preview: series.preview,
+            takes: series.takes,
+            hosts,
+            provenance,
+        })
+    }
+
+    fn host(
+        &self,
+        mut row: file::Host,
+        series: &str,
+        premium_caching: Option<bool>,
+        parent: &Provenance,
+    ) -> Result<HostSize, CatalogError> {
+        let place = format!("host {series}/{}", row.name);
+        let provenance = self.provenance(&place, row.cited(), Some(parent))?;
+        let limits = |l: Option<file::HostLimits>| {
+            let Some(l) = l else { return Ok(None) };
+            let base = Limits { iops: l.iops, throughput: l.throughput };
+            let burst = l.burst.map(|burst| self.burst(&place, burst, base)).transpose()?;
+            Ok(Some(HostLimits { iops: l.iops, throughput: l.throughput, burst }))
+        };
+        let local_disk = |disk: Option<file::LocalDisk>| {
+            disk.map(|disk| self.local_disk(&place, disk)).transpose()
+        };
+        let cacheable = (row.cache.is_some() || row.cached.is_some()).then_some(true);
+        Ok(HostSize {
+            temp: local_disk(row.temp)?,
+            nvme: local_disk(row.nvme)?,
+            uncached: limits(row.uncached)?,
+            cached: limits(row.cached)?,
+            v2: limits(row.v2)?,
+            name: row.name,
+            series: series.to_owned(),
+            vcpus: row.vcpus,
+            memory: row.memory,
+            max_data_disks: row.max_data_disks,
+            cache: row.cache,
+            premium_caching: premium_caching.or(cacheable),
+            provenance,
+        })
+    }
+
+    fn local_disk(&self, place: &str, disk: file::LocalDisk) -> Result<LocalDisk, CatalogError> {
+        let disks = disk.disks.unwrap_or(1);
+        if disks == 0 {
+            return Err(self.invalid(place, "`disks` must be more than zero"));
+        }
+        if disk.throughput.is_some() && (disk.read.is_some() || disk.write.is_some()) {
+            let reason = "a local disk has either `throughput` or `read` and `write`";
+            return Err(self.invalid(place, reason));
+        }
+        let (read, write) = (disk.read.or(disk.throughput), disk.write.or(disk.throughput));
+        Ok(LocalDisk { disks, size: disk.size, iops: disk.iops, read, write })
+    }
+
+    fn host_cache(&self, mut cache: file::HostCache) -> Result<HostCache, CatalogError> {
+        let place = "[host_cache]";
+        let provenance = self.provenance(place, cache.cited(), None)?;
+        let rows = all(cache.rows, |mut row| {
+            let place = format!("host cache row {} {}", row.mode, row.op);
+            Ok(CacheRow {
+                provenance: self.provenance(&place, row.cited(), Some(&provenance))?,
+                mode: row.mode,
+                op: row.op,
+                counts: Counts { disk: row.disk, uncached: row.uncached, cached: row.cached },
+            })
+        })?;
+        for (mode, op) in HostCache::CASES {
+            let matching = rows.iter().filter(|row| (row.mode, row.op) == (mode, op)).count();
+            if matching != 1 {
+                let reason = format!("has {matching} rows for mode {mode}, op {op}; it needs one");
+                return Err(self.invalid(place, reason));
+            }
+        }
+        let impossible = rows.iter().find(|row| !HostCache::CASES.contains(&(row.mode, row.op)));
+        if let Some(row) = impossible {
+            let reason = format!("op {} cannot happen in mode {}", row.op, row.mode);
+            return Err(self.invalid(place, reason));
+        }
+        Ok(HostCache {
+            max_disk_exclusive: cache.max_disk_exclusive,
+            os_disk_default: cache.os_disk_default,
+            data_disk_default: cache.data_disk_default,
+            uncacheable: cache.uncacheable,
+            recommended: cache.recommended,
+            rows,
+            provenance,
+        })
+    }
+
+    fn latency(&self, mut latency: file::Latency) -> Result<Latency, CatalogError> {
+        let place = format!("latency {:?}", latency.name);
+        let provenance = self.provenance(&place, latency.cited(), None)?;
+        let ascends = |q: &Quantiles| q.points().windows(2).all(|w| w[0].1 <= w[1].1);
+        for (what, quantiles) in [("read", latency.read), ("write", latency.write)] {
+            if !ascends(&quantiles) {
+                let reason = format!("the quantiles of `{what}` do not ascend from p0 to p100");
+                return Err(self.invalid(&place, reason));
+            }
+        }
+        Ok(Latency {
+            name: latency.name,
+            families: latency.families,
+            read: latency.read,
+            write: latency.write,
+            transfer: latency.transfer,
+            basis: latency.basis,
+            reason: latency.reason,
+            provenance,
+        })
+    }
+
+    fn bursting(&self, mut rule: file::Bursting) -> Result<BurstRule, CatalogError> {
+        let place = format!("bursting {:?}", rule.name);
+        Ok(BurstRule {
+            provenance: self.provenance(&place, rule.cited(), None)?,
+            name: rule.name,
+            applies_to: rule.applies_to,
+            starts_full: rule.starts_full,
+            duration: rule.duration,
+            text: rule.text,
+        })
+    }
+
+    fn striping(&self, mut striping: file::Striping) -> Result<Striping, CatalogError> {
+        Ok(Striping {
+            provenance: self.provenance("[striping]", striping.cited(), None)?,
+            units: striping.units,
+            max_columns: striping.max_columns,
+        })
+    }
+
+    fn rule(&self, mut rule: file::Rule) -> Result<Rule, CatalogError> {
+        let place = format!("rule {:?}", rule.name);
+        let provenance = self.provenance(&place, rule.cited(), None)?;
+        let mut values = [
+            rule.count.map(RuleValue::Count),
+            rule.size.map(RuleValue::Size),
+            rule.iops.map(RuleValue::Iops),
+            rule.throughput.map(RuleValue::Throughput),
+            rule.time.map(RuleValue::Time),
+        ]
+        .into_iter()
+        .flatten();
+        let value = values.next();
+        if values.next().is_some() {
+            let reason = "has more than one of `count`, `size`, `iops`, `throughput`, `time`";
+            return Err(self.invalid(&place, reason));
+        }
+        Ok(Rule { name: rule.name, text: rule.text, value, per: rule.per, provenance })
+    }
+
+    /// Source and date of a row, or those of the table that it is in.
+    fn provenance(
+        &self,
+        place: &str,
+        cited: Cited,
+        parent: Option<&Provenance>,
+    ) -> Result<Provenance, CatalogError> {
+        let own_source = cited.source.is_some();
+        let citation = match (cited.source, cited.as_of, parent) {
+            (Some(source), Some(as_of), _) => Citation { source, as_of },
+            (None, None, Some(parent)) => parent.citation.clone(),
+            _ => return Err(self.invalid(place, "state both `source` and `as_of`")),
+        };
+        if citation.source.trim().is_empty() || citation.as_of.trim().is_empty() {
+            return Err(self.invalid(place, "`source` and `as_of` must not be empty"));
+        }
+        let mut figures = Vec::new();
+        for by in cited.figures {
+            if let Some(name) = by.of.iter().find(|of| !figures::NAMES.contains(&of.as_str())) {
+                let near = nearest(name, figures::NAMES);
+                let reason = format!("`figures` names an unknown figure {name:?}{}", hint(near));
+                return Err(self.invalid(place, reason));
+            }
+            let citation = Citation { source: by.source, as_of: by.as_of };
+            figures.extend(by.of.into_iter().map(|of| (of, citation.clone())));
+        }
+        let mut provenance = Provenance {
+            citation,
+            figures,
+            notes: cited.notes,
+            conflicts: cited.conflicts,
+            history: cited.history,
+        };
+        if let Some(parent) = parent {
+            if !own_source {
+                provenance.figures.extend_from_slice(&parent.figures);
+            }
+            provenance.notes.extend_from_slice(&parent.notes);
+            provenance.conflicts.extend_from_slice(&parent.conflicts);
+            provenance.history.extend_from_slice(&parent.history);
+        }
+        Ok(provenance)
+    }
+
+    fn check_names(&self, edition: &Edition) -> Result<(), CatalogError> {
+        self.check_unique("tier set", edition.tier_sets.iter().map(|set| &*set.name))?;
+        self.check_unique("series", edition.series.iter().map(|series| &*series.name))?;
+        self.check_unique("latency", edition.latencies.iter().map(|latency| &*latency.name))?;
+        self.check_unique("rule", edition.rules.iter().map(|rule| &*rule.name))?;
+        for set in &edition.tier_sets {
+            let place = format!("tier set {:?}, tier", set.name);
+            self.check_unique(&place, set.tiers.iter().map(|tier| &*tier.name))?;
+        }
+        for series in &edition.series {
+            let place = format!("series {:?}, host", series.name);
+            self.check_unique(&place, series.hosts.iter().map(|host| &*host.name))?;
+        }
+        // A family is either bought by size or provisioned: its name decides which.
+        let mut families: Vec<&str> = Vec::new();
+        for set in &edition.tier_sets {
+            if !families.contains(&&*set.family) {
+                families.push(&set.family);
+            }
+        }
+        families.extend(edition.provisioned.iter().map(|p| &*p.family));
+        self.check_unique("family", families.into_iter())
+    }
+
+    fn check_unique<'n>(
+        &self,
+        place: &str,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Result<(), CatalogError> {
+        let mut seen = std::collections::BTreeSet::new();
+        for name in names {
+            if !seen.insert(plain(name)) {
+                return Err(self.invalid(&format!("{place} {name:?}"), "is there twice"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every family that a volume can be of has exactly one latency model.
+    fn check_latencies(&self, edition: &Edition) -> Result<(), CatalogError> {
+        let modelled = edition.latencies.iter().flat_map(|latency| &latency.families);
+        self.check_unique("latency of family", modelled.map(String::as_str))?;
+        let families = edition.tier_sets.iter().map(|set| &*set.family);
+        let families = families.chain(edition.provisioned.iter().map(|p| &*p.family));
+        let cache = edition.host_cache.as_ref().map(|_| HOST_CACHE);
+        let local = (!edition.series.is_empty()).then_some(LOCAL_SSD);
+        match families.chain(cache).chain(local).find(|f| edition.latency(f).is_none()) {
+            None => Ok(()),
+            Some(family) => Err(self.invalid(
+                &format!("family {family:?}"),
+                "has no latency; add it to the `families` of a [[latency]]",
+            )),
+        }
+    }
+
+    fn invalid(&self, place: &str, reason: impl Into<String>) -> CatalogError {
+        CatalogError::Invalid {
+            origin: self.origin.to_owned(),
+            place: place.to_owned(),
+            reason: reason.into(),
+        }
+    }
+}
+
+/// Converts every row, or stops at the first that cannot be.
+fn all<A, B>(
+    rows: Vec<A>,
+    convert: impl FnMut(A) -> Result<B, CatalogError>,
+) -> Result<Vec<B>, CatalogError> {
+    rows.into_iter().map(convert).collect()
+}
+
+fn hint(near: Option<&str>) -> String {
+    near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
+}

@@ -1,0 +1,101 @@
+//! Rules that the documents state: of bursting, of striping, and the rest.
+
+use crate::provenance::Provenance;
+use serde::Deserialize;
+use std::fmt;
+use weir_units::{Bytes, BytesPerSec, Iops, Span};
+
+/// How one kind of bursting works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BurstRule {
+    /// Its name, like `credit`.
+    pub name: String,
+    /// What it applies to.
+    pub applies_to: Vec<String>,
+    /// Whether a new bucket is full; `None` where there is no bucket.
+    pub starts_full: Option<bool>,
+    /// How long a full bucket lasts at the maximum; `None` where nothing ends it.
+    pub duration: Option<Span>,
+    /// The rule in words.
+    pub text: String,
+    /// Source, date, conflicts.
+    pub provenance: Provenance,
+}
+
+/// What the documents say about striping disks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Striping {
+    /// Recommended stripe units by workload.
+    pub units: Vec<StripeUnit>,
+    /// Most columns by series of machines.
+    pub max_columns: Vec<MaxColumns>,
+    /// Source, date, conflicts.
+    pub provenance: Provenance,
+}
+
+/// A recommended stripe unit.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct StripeUnit {
+    /// The workload, like `oltp`.
+    pub workload: String,
+    /// The unit.
+    pub unit: Bytes,
+}
+
+/// The most columns that a stripe can have on a series.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct MaxColumns {
+    /// The series.
+    pub series: String,
+    /// The columns.
+    pub columns: u32,
+}
+
+/// Any other stated rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rule {
+    /// Its name, like `max-files`.
+    pub name: String,
+    /// The rule in words.
+    pub text: String,
+    /// Its figure, if it has one.
+    pub value: Option<RuleValue>,
+    /// What the figure is counted per, like `instance` or `vcore`.
+    pub per: Option<String>,
+    /// Source, date, conflicts.
+    pub provenance: Provenance,
+}
+
+/// The figure of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuleValue {
+    /// A number of things.
+    Count(u64),
+    /// A size.
+    Size(Bytes),
+    /// Operations per second.
+    Iops(Iops),
+    /// Bytes per second.
+    Throughput(BytesPerSec),
+    /// A time.
+    Time(Span),
+}
+
+impl fmt::Display for RuleValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(n) => n.fmt(f),
+            Self::Size(size) => size.fmt(f),
+            Self::Iops(iops) => iops.fmt(f),
+            Self::Throughput(rate) => rate.fmt(f),
+            Self::Time(span) => span.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! What the built-in editions hold.
+
+use super::builtin;
+use crate::catalog::BUILTIN;
+use crate::{
+    Basis, BurstKind, CacheMode, CacheOp, Catalog, CatalogError, Counts, Edition, Found, Limits,
+    RuleValue,
+};
+use weir_units::{Bytes, BytesPerSec, Iops, Span};
+
+fn limits(iops: u64, throughput: &str) -> Limits {
+    Limits { iops: Iops::new(iops).unwrap(), throughput: rate(throughput) }
+}
+
+fn rate(text: &str) -> BytesPerSec {
+    text.parse().unwrap()
+}
+
+#[test]
+fn every_file_reads_and_is_the_edition_that_its_name_says() {
+    for (origin, text) in BUILTIN {
+        let edition = Edition::from_toml(origin, text).unwrap();
+        assert_eq!(origin, format!("catalog/{}.toml", edition.name()));
+    }
+    let names: Vec<String> = Catalog::builtin().editions().map(|e| e.name().to_owned()).collect();
+    assert_eq!(names, ["azure-premium-2015", "azure-mi-2018", "azure-now"]);
+}
+
+#[test]
+fn no_row_of_the_documents_is_missing() {
+    #[track_caller]
+    fn check(edition: &str, sets: &[(&str, usize)], series: &[(&str, usize)]) {
+        let edition = builtin(edition);
+        let got = edition.tier_sets().iter().map(|set| (&*set.name, set.tiers.len()));
+        assert_eq!(got.collect::<Vec<_>>(), sets);
+        let got = edition.series().iter().map(|series| (&*series.name, series.hosts.len()));
+        assert_eq!(got.collect::<Vec<_>>(), series);
+    }
+    check(
+        "azure-premium-2015",
+        &[("premium-ssd", 3), ("standard-hdd", 5)],
+        &[("ds", 8), ("gs", 5), ("dsv2", 10), ("standard", 25), ("standard-dv2", 9)],
+    );
+    check("azure-mi-2018", &[("mi-2018", 6), ("mi-2020", 6), ("mi-2023", 6)], &[]);
+    check(
+        "azure-now",
+        &[("premium-ssd", 14), ("standard-ssd", 14), ("standard-hdd", 11)],
+        &[
+            ("dsv3", 7),
+            ("esv3", 8),
+            ("ddsv4", 7),
+            ("edsv4", 9),
+            ("ddsv5", 8),
+            ("edsv5", 10),
+            ("ebdsv5-nvme", 9),
+            ("ebdsv5-scsi", 8),
+            ("ebdsv5-2021", 7),
+            ("edsv6", 11),
+            ("ebdsv6", 10),
+            ("m", 10),
+            ("mdsv2", 7),
+            ("mdsv3", 7),
+            ("mbdsv3", 11),
+            ("lsv3", 6),
+            ("lsv2", 6),
+        ],
+    );
+    assert_eq!(builtin("azure-now").hosts().count(), 141);
+}
+
+#[test]
+fn a_tier_gives_what_the_document_says() {
+    #[track_caller]
+    fn check(edition: &str, tier: &str, size: Bytes, iops: u64, throughput: &str) {
+        let edition = builtin(edition);
+        let tier = edition.tier(tier).unwrap();
+        assert_eq!((tier.size, tier.limits()), (size, limits(iops, throughput)));
+    }
+    check("azure-premium-2015", "P30", Bytes::gib(1024), 5_000, "200 MiB/s");
+    check("azure-premium-2015", "p10", Bytes::gib(128), 500, "100 MiB/s");
+    check("azure-premium-2015", "S30", Bytes::gib(1024), 500, "60 MiB/s");
+    check("azure-mi-2018", "P15", Bytes::gib(256), 1_100, "125 MiB/s");
+    check("azure-mi-2018", "mi-2020/P60", Bytes::gib(8192), 12_500, "480 MiB/s");
+    check("azure-now", "P30", Bytes::gib(1024), 5_000, "200 MB/s");
+    check("azure-now", "P80", Bytes::gib(32_767), 20_000, "900 MB/s");
+    check("azure-now", "E60", Bytes::gib(8192), 2_000, "400 MB/s");
+    check("azure-now", "S4", Bytes::gib(32), 500, "60 MB/s");
+}
+
+#[test]
+fn a_size_snaps_to_the_smallest_tier_that_holds_it() {
+    #[track_caller]
+    fn check(edition: &str, set: &str, size: Bytes, expect: &str) {
+        assert_eq!(builtin(edition).snap(set, size).unwrap().name, expect);
+    }
+    check("azure-premium-2015", "premium-ssd", Bytes::new(1), "P10");
+    check("azure-premium-2015", "premium-ssd", Bytes::gib(128), "P10");
+    check("azure-premium-2015", "premium-ssd", Bytes::new((128 << 30) + 1), "P20");
+    check("azure-premium-2015", "premium-ssd", Bytes::gib(540), "P30");
+    // 256 GiB files: a tier of their own in 2018 that later lists do without.
+    check("azure-mi-2018", "mi-gp", Bytes::gib(256), "P15");
+    check("azure-mi-2018", "mi-2020", Bytes::gib(256), "P20");
+    // The list of 2023 allows one GiB above the nominal size.
+    check("azure-mi-2018", "mi-2020", Bytes::gib(129), "P20");
+    check("azure-mi-2018", "mi-2023", Bytes::gib(129), "P10");
+    check("azure-now", "standard-ssd", Bytes::gib(4), "E1");
+}
+
+#[test]
+fn the_default_set_is_the_one_that_volumes_without_a_family_mean() {
+    let default = |edition| builtin(edition).default_set().map(|set| set.name.clone());
+    assert_eq!(default("azure-premium-2015").as_deref(), Some("premium-ssd"));
+    assert_eq!(default("azure-mi-2018").as_deref(), Some("mi-2018"));
+    assert_eq!(default("azure-now").as_deref(), Some("premium-ssd"));
+}
+
+#[test]
+fn ds14_has_the_limits_of_2015_and_says_what_later_pages_have() {
+    let edition = builtin("azure-premium-2015");
+    for name in ["DS14", "ds14", "Standard_DS14", "ds/DS14"] {
+        assert_eq!(edition.host(name).unwrap().name, "DS14");
+    }
+    let ds14 = edition.host("DS14").unwrap();
+    assert_eq!(ds14.vcpus, Some(16));
+    assert_eq!(ds14.memory, Some(Bytes::gib(112)));
+    assert_eq!(ds14.max_data_disks, Some(32));
+    assert_eq!(ds14.cache, Some(Bytes::gib(576)));
+    assert_eq!(ds14.temp.unwrap().size, Some(Bytes::gib(224)));
+    assert_eq!(ds14.uncached.unwrap().limits(), limits(50_000, "512 MiB/s"));
+    assert_eq!(ds14.cached.unwrap().limits(), limits(64_000, "512 MiB/s"));
+    assert_eq!((ds14.v2, ds14.uncached.unwrap().burst), (None, None));
+    assert_eq!(ds14.premium_caching, Some(true));
+
+    let provenance = &ds14.provenance;
+    assert_eq!(provenance.of("uncached").as_of, "2015-09-02");
+    assert_eq!(provenance.of("cached").as_of, "2020-11-01");
+    assert_eq!(provenance.of("cached.burst").as_of, "2020-11-01");
+    assert_eq!(
+        provenance.conflicts(),
+        [
+            "max_data_disks: 32 in 2015 (used), 64 on the page of 2020-11-01",
+            "uncached IOPS: 50,000 in 2015 (used), 51,200 from 2018 on",
+            "cached: 4,000 IOPS and 33 MB/s per core in 2015 make 64,000 IOPS and 528 MB/s; \
+             the page of 2020-11-01 (used) gives 64,000 and 512",
+        ]
+    );
+}
+
+#[test]
+fn a_host_is_listed_figure_by_figure_with_its_date() {
+    let edition = builtin("azure-now");
+    let host = edition.host("Standard_D2ds_v4").unwrap();
+    let figures = host.figures();
+    let shown = figures.iter().map(|f| (f.name, &*f.value, &*f.citation.as_of));
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        [
+            ("vcpus", "2", "2024-07-29"),
+            ("memory", "8 GiB", "2024-07-29"),
+            ("max_data_disks", "4", "2024-07-29"),
+            ("temp", "75 GiB, 9000 IOPS, 125 MB/s", "2024-07-29"),
+            ("cache", "50 GiB", "2024-07-29"),
+            ("uncached", "3200 IOPS, 48 MB/s", "2024-07-29"),
+            ("uncached.burst", "4000 IOPS, 200 MB/s (credit for 30 min)", "2024-07-29"),
+            ("cached", "19000 IOPS, 120 MB/s", "2020-06-01"),
+        ]
+    );
+}
+
+#[test]
+fn a_machine_published_twice_is_told_apart_by_its_series() {
+    let edition = builtin("azure-now");
+    let uncached = |name| edition.host(name).unwrap().uncached.unwrap().iops.get();
+    assert_eq!(uncached("E8bds_v5"), 33_000);
+    assert_eq!(uncached("ebdsv5-nvme/Standard_E8bds_v5"), 33_000);
+    assert_eq!(uncached("ebdsv5-scsi/E8bds_v5"), 24_200);
+    assert_eq!(uncached("EBDSV5-2021/e8bds_v5"), 22_000);
+    let nvme = edition.host("E8bds_v5").unwrap();
+    assert_eq!(nvme.v2.unwrap().limits(), limits(44_200, "1200 MB/s"));
+    assert_eq!(edition.series_of(nvme).unwrap().interface.as_deref(), Some("NVMe"));
+}
+
+#[test]
+fn what_is_not_published_is_none() {
+    let edition = builtin("azure-now");
+    let d2ds_v5 = edition.host("D2ds_v5").unwrap();
+    assert_eq!((d2ds_v5.cache, d2ds_v5.cached, d2ds_v5.premium_caching), (None, None, None));
+    // Its Premium SSD columns are a paste error in the page.
+    let e192 = edition.host("E192ids_v6").unwrap();
+    assert_eq!(e192.uncached, None);
+    assert_eq!(e192.v2_or_uncached().unwrap().limits(), limits(400_000, "12000 MB/s"));
+    let l8 = edition.host("L8s_v3").unwrap();
+    assert_eq!(l8.premium_caching, Some(false));
+    assert_eq!(l8.v2_or_uncached(), l8.uncached.as_ref());
+    assert_eq!(edition.host("L8s_v2").unwrap().memory, None);
+}
+
+#[test]
+fn bursts_and_plus_limits_stand_beside_the_base() {
+    let edition = builtin("azure-now");
+    let p1 = edition.tier("P1").unwrap().burst.unwrap();
+    assert_eq!(p1.kind, BurstKind::Credit { duration: Span::from_secs(1_800) });
+    assert_eq!((p1.iops.get(), p1.throughput), (3_500, rate("170 MB/s")));
+    let p30 = edition.tier("P30").unwrap();
+    assert_eq!(p30.burst.unwrap().kind, BurstKind::OnDemand);
+    assert_eq!(p30.plus, Some(limits(8_000, "300 MB/s")));
+    assert_eq!(p30.provenance.of("plus").as_of, "2026-09-16");
+    assert_eq!(edition.tier("E40").unwrap().burst, None);
+    let credit = edition.bursting().iter().find(|rule| rule.name == "credit").unwrap();
+    assert_eq!(credit.starts_full, Some(true));
+    assert_eq!(credit.duration, Some(Span::from_secs(1_800)));
+    // The editions before 2020 know no bursting.
+    for edition in ["azure-premium-2015", "azure-mi-2018"] {
+        assert!(builtin(edition).tiers().all(|tier| tier.burst.is_none()));
+    }
+}
+
+#[test]
+fn the_cache_accounting_is_the_published_table() {
+    use {CacheMode as Mode, CacheOp as Op};
+    for edition in ["azure-premium-2015", "azure-now"] {
+        let edition = builtin(edition);
+        let cache = edition.host_cache().unwrap();
+        let check = |mode, op, disk, uncached, cached| {
+            assert_eq!(cache.counts(mode, op), Some(Counts { disk, uncached, cached }));
+        };
+        check(Mode::None, Op::ReadMiss, true, true, false);
+        check(Mode::None, Op::Write, true, true, false);
+        check(Mode::ReadOnly, Op::ReadHit, false, false, true);
+        check(Mode::ReadOnly, Op::ReadMiss, true, true, true);
+        check(Mode::ReadOnly, Op::Write, true, true, true);
+        check(Mode::ReadWrite, Op::ReadHit, false, false, true);
+        check(Mode::ReadWrite, Op::ReadMiss, true, true, true);
+        check(Mode::ReadWrite, Op::Write, false, false, true);
+        check(Mode::ReadWrite, Op::Flush, true, true, false);
+        assert_eq!(cache.counts(Mode::ReadOnly, Op::Flush), None);
+        assert_eq!(cache.counts(Mode::None, Op::ReadHit), None);
+    }
+}
+
+#[test]
+fn what_cannot_be_cached() {
+    let edition = builtin("azure-now");
+    let cache = edition.host_cache().unwrap();
+    assert!(cache.can_cache("premium-ssd", Bytes::gib(4095)));
+    assert!(!cache.can_cache("premium-ssd", Bytes::gib(4096)));
+    assert!(!cache.can_cache("premium-ssd-v2", Bytes::gib(100)));
+    assert!(!cache.can_cache("ultra", Bytes::gib(100)));
+    assert_eq!(cache.data_disk_default, CacheMode::None);
+    let edition = builtin("azure-premium-2015");
+    let cache = edition.host_cache().unwrap();
+    assert_eq!(cache.os_disk_default, CacheMode::ReadWrite);
+    assert_eq!(cache.data_disk_default, CacheMode::ReadOnly);
+    assert!(cache.provenance.conflicts().iter().any(|c| c.contains("contradicts itself")));
+    assert_eq!(builtin("azure-mi-2018").host_cache(), None);
+}
+
+/// Article 003: 8 to 16 outstanding I/Os reach the full rate of a disk. By
+/// Little's law that many are under way when 5,000 of the mean latency start each
+/// second.
+#[test]
+fn the_remote_latency_fills_a_p30_at_the_stated_depth() {
+    let edition = builtin("azure-premium-2015");
+    let remote = edition.latency("premium-ssd").unwrap();
+    assert_eq!(remote.basis, Basis::Calibrated);
+    assert_eq!(edition.rule("outstanding-min").unwrap().value, Some(RuleValue::Count(8)));
+    assert_eq!(edition.rule("outstanding-max").unwrap().value, Some(RuleValue::Count(16)));
+    for quantiles in [remote.read, remote.write] {
+        let mean = quantiles.mean();
+        // 0.5 x 1.55 + 0.4 x 2.25 + 0.09 x 3.55 + 0.009 x 6.75 + 0.001 x 14.5 ms.
+        assert_eq!(mean, Span::from_nanos(2_069_750));
+        assert!((8_000_000_000..=16_000_000_000).contains(&(5_000 * mean.nanos())));
+    }
+}
+
+#[test]
+fn latencies_say_that_they_are_models() {
+    for edition in Catalog::builtin().editions() {
+        for latency in edition.latencies() {
+            assert!(latency.reason.contains("not a published"), "{}", latency.name);
+        }
+    }
+    let edition = builtin("azure-now");
+    let local = edition.cache_latency().unwrap();
+    assert_eq!((local.basis, local.read.p50), (Basis::Assumed, Span::from_micros(110)));
+    assert_eq!(edition.local_latency().unwrap().name, local.name);
+    assert_eq!(edition.latency("ultra").unwrap().read.p50, Span::from_micros(600));
+    assert_eq!(edition.latency("no-such-family"), None);
+    let gp = builtin("azure-mi-2018");
+    let gp = gp.latency("mi-gp").unwrap();
+    assert_eq!(gp.read.p99, Span::from_millis(10));
+    assert!((3_000_000..=4_000_000).contains(&gp.read.mean().nanos()));
+}
+
+#[test]
+fn rules_have_figures_with_units() {
+    let check = |edition, rule, value| {
+        assert_eq!(builtin(edition).rule(rule).unwrap().value, Some(value));
+    };
+    let mi = "azure-mi-2018";
+    check(mi, "instance-files", RuleValue::Size(Bytes::gib(8 << 10)));
+    check(mi, "account-blobs", RuleValue::Size(Bytes::gib(35 << 10)));
+    check(mi, "max-files", RuleValue::Count(280));
+    check(mi, "log-rate-gp", RuleValue::Throughput(rate("22 MiB/s")));
+    check("azure-premium-2015", "account-p30-disks", RuleValue::Count(35));
+    let edition = builtin("azure-premium-2015");
+    assert_eq!(edition.io_unit(), Bytes::kib(256));
+    let units = edition.striping().unwrap().units.iter().map(|u| (&*u.workload, u.unit));
+    assert_eq!(
+        units.collect::<Vec<_>>(),
+        [("oltp", Bytes::kib(64)), ("data-warehouse", Bytes::kib(256))]
+    );
+}
+
+#[test]
+fn a_name_is_found_wherever_it_is() {
+    #[track_caller]
+    fn check(name: &str, expect: &[(&str, &str)]) {
+        let catalog = Catalog::builtin();
+        let found = catalog.find(name);
+        let got: Vec<(&str, String)> = found
+            .iter()
+            .map(|found| {
+                let kind = match found {
+                    Found::Tier(_, tier) => format!("tier {}", tier.set),
+                    Found::TierSet(..) => "set".to_owned(),
+                    Found::Provisioned(..) => "provisioned".to_owned(),
+                    Found::Host(_, host) => format!("host {}", host.series),
+                    Found::Latency(..) => "latency".to_owned(),
+                    Found::Rule(..) => "rule".to_owned(),
+                };
+                (found.edition().name(), kind)
+            })
+            .collect();
+        let got: Vec<(&str, &str)> =
+            got.iter().map(|(edition, kind)| (*edition, &**kind)).collect();
+        assert_eq!(got, expect);
+        assert!(found.iter().all(|found| !found.provenance().source().is_empty()));
+    }
+    check("ds14", &[("azure-premium-2015", "host ds")]);
+    check(
+        "P60",
+        &[
+            ("azure-mi-2018", "tier mi-2020"),
+            ("azure-mi-2018", "tier mi-2023"),
+            ("azure-now", "tier premium-ssd"),
+        ],
+    );
+    check("mi-2020/P60", &[("azure-mi-2018", "tier mi-2020")]);
+    check("ebdsv5-scsi/Standard_E8bds_v5", &[("azure-now", "host ebdsv5-scsi")]);
+    check("ultra", &[("azure-now", "provisioned")]);
+    check("log-rate-gp", &[("azure-mi-2018", "rule")]);
+    check("nothing-of-the-kind", &[]);
+    assert_eq!(Catalog::builtin().nearest("DS41"), Some("DS14"));
+}
+
+#[test]
+fn every_figure_of_every_row_has_a_source_and_a_date() {
+    let mut figures = 0;
+    for edition in Catalog::builtin().editions() {
+        let tiers = edition.tiers().flat_map(|tier| tier.figures());
+        let hosts = edition.hosts().flat_map(|host| host.figures());
+        let families = edition.provisioned_families().iter().flat_map(|family| family.figures());
+        let latencies = edition.latencies().iter().flat_map(|latency| latency.figures());
+        for figure in tiers.chain(hosts).chain(families).chain(latencies) {
+            figures += 1;
+            assert!(!figure.citation.source.is_empty(), "{figure:?}");
+            assert!(figure.citation.as_of.contains("20"), "{figure:?}");
+            assert!(!figure.value.is_empty(), "{figure:?}");
+        }
+    }
+    assert!(figures > 1_500, "{figures}");
+}
+
+#[test]
+fn a_catalog_takes_each_name_once() {
+    let mut catalog = Catalog::builtin();
+    let own = Edition::from_toml("example.toml", super::EXAMPLE).unwrap();
+    catalog.add(own.clone()).unwrap();
+    assert_eq!(catalog.edition("my-cloud").unwrap(), &own);
+    let again = CatalogError::DuplicateEdition { name: "my-cloud".to_owned() };
+    assert_eq!(catalog.add(own), Err(again));
+    // The built-in catalog itself is not touched.
+    assert!(Catalog::builtin().edition("my-cloud").is_err());
+}
+
+proptest::proptest! {
+    #[test]
+    fn snapping_agrees_with_a_search_of_all_tiers(bytes in 1_u64..40 << 40) {
+        let size = Bytes::new(bytes);
+        for edition in Catalog::builtin().editions() {
+            for set in edition.tier_sets() {
+                let fits = set.tiers.iter().filter(|tier| tier.holds >= size);
+                let expect = fits.min_by_key(|tier| tier.holds).map(|tier| &tier.name);
+                let got = edition.snap(&set.name, size);
+                proptest::prop_assert_eq!(got.ok().map(|tier| &tier.name), expect);
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The handshake up to the chosen export, as a state machine.
+//!
+//! ```text
+//! start -> ClientFlags -> Options <-> Skipping (an option too long to read)
+//!                            |
+//!                            +-> Established | Aborted
+//! ```
+
+use super::{Exports, Session, options};
+use crate::cursor::{Cursor, Put, wire_len};
+use crate::error::ProtoError;
+use crate::export::{Export, TransmissionFlags};
+use crate::wire::{self, handshake_flag, opt, rep};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The server's side of one handshake.
+///
+/// Call [`Handshake::handle`] with whatever was received and not yet consumed;
+/// drop what it consumed; send what it appended; go by [`Progress::step`].
+#[derive(Debug)]
+pub struct Handshake {
+    phase: Phase,
+    fixed_newstyle: bool,
+    no_zeroes: bool,
+    options: u32,
+    pub(super) structured: bool,
+    /// The export for which `base:allocation` was chosen.
+    pub(super) meta_context_of: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    ClientFlags,
+    Options,
+    Skipping { option: u32, left: u32 },
+    Over,
+}
+
+/// What one call did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// So many bytes of the input are done with.
+    pub consumed: usize,
+    /// How to go on.
+    pub step: Step,
+}
+
+/// How to go on after a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Call again when the input has reached this many bytes, counted after
+    /// dropping what was consumed. Never more than [`wire::MAX_OPTION`] and
+    /// a header.
+    NeedMore {
+        /// In bytes.
+        at_least: usize,
+    },
+    /// One message was dealt with. Call again with the rest, even if it is
+    /// empty; a call deals with one message so that answers cannot pile up.
+    Again,
+    /// The rest of the input is requests. Send the answer, then go on with
+    /// [`super::parse_request`].
+    Established(Session),
+    /// The client said goodbye. Send the answer and close.
+    Aborted,
+}
+
+impl Handshake {
+    /// Begins by appending the greeting.
+    #[must_use]
+    pub fn start(out: &mut Vec<u8>) -> Self {
+        out.put_u64(wire::NBDMAGIC);
+        out.put_u64(wire::IHAVEOPT);
+        out.put_u16(handshake_flag::FIXED_NEWSTYLE | handshake_flag::NO_ZEROES);
+        Self {
+            phase: Phase::ClientFlags,
+            fixed_newstyle: false,
+            no_zeroes: false,
+            options: 0,
+            structured: false,
+            meta_context_of: None,
+        }
+    }
+
+    /// Deals with at most one message of the client.
+    ///
+    /// # Errors
+    /// When the client cannot be answered: drop the connection.
+    ///
+    /// # Panics
+    /// When called again after [`Step::Established`], [`Step::Aborted`] or an
+    /// error.
+    pub fn handle(
+        &mut self,
+        exports: &(impl Exports + ?Sized),
+        input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, ProtoError> {
+        let phase = core::mem::replace(&mut self.phase, Phase::Over);
+        let progress = match phase {
+            Phase::ClientFlags => self.client_flags(input),
+            Phase::Options => self.option(exports, input, out),
+            Phase::Skipping { option, left } => Ok(self.skip(option, left, input, out)),
+            Phase::Over => panic!("the handshake is over; what follows is requests, or nothing"),
+        }?;
+        if matches!(progress.step, Step::NeedMore { .. }) && progress.consumed == 0 {
+            self.phase = phase;
+        }
+        Ok(progress)
+    }
+
+    fn client_flags(&mut self, input: &[u8]) -> Result<Progress, ProtoError> {
+        let Some(flags) = Cursor::new(input).u32() else { return Ok(need(4)) };
+        self.fixed_newstyle = flags & u32::from(handshake_flag::FIXED_NEWSTYLE) != 0;
+        self.no_zeroes = flags & u32::from(handshake_flag::NO_ZEROES) != 0;
+        if flags > 3 {
+            return Err(ProtoError::ClientFlags(flags));
+        }
+        self.phase = Phase::Options;
+        Ok(Progress { consumed: 4, step: Step::Again })
+    }
+
+    fn option(
+        &mut self,
+        exports: &(impl Exports + ?Sized),
+        input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, ProtoError> {
+        let mut cursor = Cursor::new(input);
+        let Some(magic) = cursor.u64() else { return Ok(need(wire::OPTION_HEADER)) };
+        if magic != wire::IHAVEOPT {
+            return Err(ProtoError::OptionMagic(magic));
+        }
+        let (Some(option), Some(length)) = (cursor.u32(), cursor.u32()) else {
+            return Ok(need(wire::OPTION_HEADER));
+        };
+        if option != opt::EXPORT_NAME && !self.fixed_newstyle {
+            return Err(ProtoError::OptionTooEarly(option));
+        }
+        if option == opt::EXPORT_NAME && length as usize > wire::MAX_STRING {
+            return Err(ProtoError::ExportName(length));
+        }
+        if length <= wire::MAX_OPTION && cursor.rest().len() < length as usize {
+            return Ok(need(wire::OPTION_HEADER + length as usize));
+        }
+
+        self.options += 1;
+        if self.options > wire::MAX_OPTIONS {
+            return Err(ProtoError::TooManyOptions(self.options));
+        }
+        let Some(data) = cursor.bytes(length).filter(|_| length <= wire::MAX_OPTION) else {
+            self.phase = Phase::Skipping { option, left: length };
+            return Ok(Progress { consumed: wire::OPTION_HEADER, step: Step::Again });
+        };
+        let consumed = wire::OPTION_HEADER + data.len();
+        self.phase = Phase::Options;
+        let step = match option {
+            opt::EXPORT_NAME => self.export_name(exports, data, out)?,
+            _ => options::answer(self, exports, option, data, out),
+        };
+        if matches!(step, Step::Established(_) | Step::Aborted) {
+            self.phase = Phase::Over;
+        }
+        Ok(Progress { consumed, step })
+    }
+
+    /// Drops the data of an option too long to keep, then says so.
+    fn skip(&mut self, option: u32, left: u32, input: &[u8], out: &mut Vec<u8>) -> Progress {
+        let here = u32::try_from(input.len()).map_or(left, |there| there.min(left));
+        let consumed = here as usize;
+        if here < left {
+            self.phase = Phase::Skipping { option, left: left - here };
+            return Progress { consumed, step: Step::NeedMore { at_least: 1 } };
+        }
+        self.phase = Phase::Options;
+        put_reply(out, option, rep::ERR_TOO_BIG, &[b"at most 65536 bytes of option data are read"]);
+        Progress { consumed, step: Step::Again }
+    }
+
+    /// The one option whose answer has no header and cannot say no.
+    fn export_name(
+        &self,
+        exports: &(impl Exports + ?Sized),
+        data: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Step, ProtoError> {
+        let name = options::text(data).ok_or(ProtoError::ExportName(wire_len(data.len())))?;
+        let export =
+            exports.find(name).ok_or_else(|| ProtoError::UnknownExport(String::from(name)))?;
+        let session = self.establish(export);
+        out.put_u64(session.export.size.get());
+        out.put_u16(session.flags.bits());
+        if !self.no_zeroes {
+            out.extend_from_slice(&[0; wire::EXPORT_NAME_ZEROES]);
+        }
+        Ok(Step::Established(session))
+    }
+
+    pub(super) fn establish(&self, export: Export) -> Session {
+        // Reads are always answered in one piece, so DF needs nothing but a
+        // structured reply to set it apart in.
+        let df = if self.structured { TransmissionFlags::SEND_DF } else { TransmissionFlags::NONE };
+        let flags =
+            export.flags.without(TransmissionFlags::SEND_DF) | df | TransmissionFlags::HAS_FLAGS;
+        let chosen = self.structured && self.meta_context_of.as_deref() == Some(&*export.name);
+        Session {
+            export,
+            flags,
+            structured: self.structured,
+            meta_context: chosen.then_some(wire::BASE_ALLOCATION_ID),
+        }
+    }
+}
+
+const fn need(at_least: usize) -> Progress {
+    Progress { consumed: 0, step: Step::NeedMore { at_least } }
+}
+
+/// Appends a reply to an option, its data in parts.
+pub(super) fn put_reply(out: &mut Vec<u8>, option: u32, kind: u32, parts: &[&[u8]]) {
+    out.put_u64(wire::OPTION_REPLY);
+    out.put_u32(option);
+    out.put_u32(kind);
+    out.put_u32(wire_len(parts.iter().map(|part| part.len()).sum()));
+    for part in parts {
+        out.extend_from_slice(part);
+    }
+}

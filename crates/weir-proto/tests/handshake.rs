@@ -1,0 +1,512 @@
+//! The handshake, byte by byte as the protocol text has it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use weir_proto::client::{self, Listed, Wanted};
+use weir_proto::server::{Handshake, Session, Step};
+use weir_proto::{BlockSizes, Export, ProtoError, TransmissionFlags as Can};
+use weir_units::Bytes;
+
+fn exports() -> Vec<Export> {
+    let export = |name: &str, description: &str, mib, minimum| Export {
+        name: name.into(),
+        description: description.into(),
+        size: Bytes::mib(mib),
+        flags: Can::SEND_FLUSH | Can::SEND_FUA | Can::CAN_MULTI_CONN,
+        block: BlockSizes::new(minimum, 4096, 32 << 20).unwrap(),
+    };
+    vec![export("a", "first", 1, 1), export("bc", "", 2, 512)]
+}
+
+const GREETING: &[u8] = b"NBDMAGICIHAVEOPT\0\x03";
+
+fn option(number: u32, data: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(data.len()).unwrap();
+    [b"IHAVEOPT", &number.to_be_bytes()[..], &length.to_be_bytes(), data].concat()
+}
+
+fn reply(number: u32, kind: u32, data: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(data.len()).unwrap();
+    let magic = b"\x00\x03\xe8\x89\x04\x55\x65\xa9";
+    let fields = [number, kind, length].map(u32::to_be_bytes).concat();
+    [magic, &fields[..], data].concat()
+}
+
+const ACK: u32 = 1;
+const UNSUP: u32 = 0x8000_0001;
+const INVALID: u32 = 0x8000_0003;
+const UNKNOWN: u32 = 0x8000_0006;
+
+/// Runs a server over everything a client sends; returns what it says after the
+/// greeting, and how it ended if it did.
+fn serve(input: &[u8]) -> (Vec<u8>, Result<Option<Step>, ProtoError>) {
+    let mut out = Vec::new();
+    let mut server = Handshake::start(&mut out);
+    assert_eq!(out, GREETING);
+    out.clear();
+    let mut rest = input;
+    loop {
+        match server.handle(&exports(), rest, &mut out) {
+            Err(error) => return (out, Err(error)),
+            Ok(progress) => {
+                rest = &rest[progress.consumed..];
+                match progress.step {
+                    Step::Again => {}
+                    Step::NeedMore { .. } if rest.is_empty() => return (out, Ok(None)),
+                    step => return (out, Ok(Some(step))),
+                }
+            }
+        }
+    }
+}
+
+/// `options` after the client's flags are answered with exactly `replies`.
+#[track_caller]
+fn check(options: &[Vec<u8>], replies: &[Vec<u8>]) -> Option<Step> {
+    let input = [&[0, 0, 0, 3][..], &options.concat()].concat();
+    let (out, end) = serve(&input);
+    assert_eq!(out, replies.concat(), "{}", out.escape_ascii());
+    end.unwrap()
+}
+
+#[track_caller]
+fn check_dropped(input: &[u8], message: &str) {
+    let (_, end) = serve(input);
+    assert_eq!(end.map_err(|error| error.to_string()), Err(message.to_string()));
+}
+
+fn session(step: Option<Step>) -> Session {
+    match step {
+        Some(Step::Established(session)) => session,
+        other => panic!("not established: {other:?}"),
+    }
+}
+
+#[test]
+fn export_name_is_answered_with_size_and_flags() {
+    let with_zeroes = [&[0, 0, 0, 1][..], &option(1, b"bc")].concat();
+    let (out, end) = serve(&with_zeroes);
+    assert_eq!(out, [b"\0\0\0\0\0\x20\0\0\x01\x0d".to_vec(), vec![0; 124]].concat());
+    assert_eq!(session(end.unwrap()).export.name, "bc");
+
+    let without_zeroes = check(&[option(1, b"")], &[b"\0\0\0\0\0\x10\0\0\x01\x0d".to_vec()]);
+    assert_eq!(session(without_zeroes).export.name, "a");
+}
+
+#[test]
+fn a_client_that_is_not_fixed_newstyle_may_only_name_an_export() {
+    let (_, end) = serve(&[&[0, 0, 0, 0][..], &option(1, b"a")].concat());
+    assert!(!session(end.unwrap()).structured);
+    check_dropped(
+        &[&[0, 0, 0, 0][..], &option(3, b"")].concat(),
+        "option 3 came from a client that did not agree on fixed newstyle",
+    );
+}
+
+#[test]
+fn list_names_every_export() {
+    let replies = [
+        reply(3, 2, b"\0\0\0\x01afirst"),
+        reply(3, 2, b"\0\0\0\x02bc"),
+        reply(3, ACK, b""),
+        reply(3, INVALID, b"the option takes no data; 1 bytes came"),
+    ];
+    assert_eq!(check(&[option(3, b""), option(3, b"x")], &replies), None);
+}
+
+#[test]
+fn abort_is_acknowledged() {
+    assert_eq!(check(&[option(2, b"")], &[reply(2, ACK, b"")]), Some(Step::Aborted));
+}
+
+#[test]
+fn go_tells_what_was_asked_and_starts() {
+    let step = check(
+        &[option(7, b"\0\0\0\x01a\0\x03\0\x03\0\x01\0\x02")],
+        &[
+            reply(7, 3, b"\0\0\0\0\0\0\0\x10\0\0\x01\x0d"),
+            reply(7, 3, b"\0\x01a"),
+            reply(7, 3, b"\0\x02first"),
+            reply(7, 3, b"\0\x03\0\0\0\x01\0\0\x10\0\x02\0\0\0"),
+            reply(7, ACK, b""),
+        ],
+    );
+    let session = session(step);
+    assert_eq!(session.flags, exports()[0].flags | Can::HAS_FLAGS);
+    assert!(!session.structured);
+    assert_eq!(session.meta_context, None);
+}
+
+#[test]
+fn info_tells_the_same_and_goes_on() {
+    let step = check(
+        &[option(6, b"\0\0\0\0\0\0"), option(6, b"\0\0\0\x02bc\0\x01\0\x03")],
+        &[
+            reply(6, 3, b"\0\0\0\0\0\0\0\x10\0\0\x01\x0d"),
+            reply(6, ACK, b""),
+            reply(6, 3, b"\0\0\0\0\0\0\0\x20\0\0\x01\x0d"),
+            reply(6, 3, b"\0\x03\0\0\x02\0\0\0\x10\0\x02\0\0\0"),
+            reply(6, ACK, b""),
+        ],
+    );
+    assert_eq!(step, None);
+}
+
+#[test]
+fn go_is_refused_with_a_reason() {
+    let sums = b"the lengths in the option do not add up";
+    let name = b"an export name is UTF-8 without NUL, at most 4096 bytes long";
+    let long = [&4097u32.to_be_bytes()[..], &[b'x'; 4097], &[0, 0]].concat();
+    let step = check(
+        &[
+            option(7, b"\0\0\0\x01x\0\0"),
+            option(7, b"\0\0\0\x02bc\0\0"),
+            option(7, b""),
+            option(7, b"\0\0\0\x05bc\0\0"),
+            option(7, b"\xff\xff\xff\xffbc\0\0"),
+            option(7, b"\0\0\0\x01a\0\x02\0\x01"),
+            option(7, b"\0\0\0\x01a\0\0!"),
+            option(7, b"\0\0\0\x01\xff\0\0"),
+            option(7, b"\0\0\0\x01\0\0\0"),
+            option(7, &long),
+        ],
+        &[
+            reply(7, UNKNOWN, b"there is no export named \"x\""),
+            reply(
+                7,
+                0x8000_0008,
+                b"requests must be multiples of 512 bytes; ask for the block sizes",
+            ),
+            reply(7, INVALID, sums),
+            reply(7, INVALID, sums),
+            reply(7, INVALID, sums),
+            reply(7, INVALID, sums),
+            reply(7, INVALID, sums),
+            reply(7, INVALID, name),
+            reply(7, INVALID, name),
+            reply(7, INVALID, name),
+        ],
+    );
+    assert_eq!(step, None);
+}
+
+#[test]
+fn unknown_options_and_tls_are_refused_and_the_talk_goes_on() {
+    let step = check(
+        &[option(5, b""), option(11, b""), option(0xdead_beef, b"data"), option(2, b"")],
+        &[
+            reply(5, UNSUP, b"TLS is not supported"),
+            reply(11, UNSUP, b"option 11 is not known"),
+            reply(0xdead_beef, UNSUP, b"option 3735928559 is not known"),
+            reply(2, ACK, b""),
+        ],
+    );
+    assert_eq!(step, Some(Step::Aborted));
+}
+
+#[test]
+fn structured_replies_and_base_allocation_hold_for_the_session() {
+    let step = check(
+        &[
+            option(8, b""),
+            option(10, b"\0\0\0\x01a\0\0\0\x01\0\0\0\x0fbase:allocation"),
+            option(7, b"\0\0\0\x01a\0\0"),
+        ],
+        &[
+            reply(8, ACK, b""),
+            reply(10, 4, b"\0\0\0\x01base:allocation"),
+            reply(10, ACK, b""),
+            reply(7, 3, b"\0\0\0\0\0\0\0\x10\0\0\x01\x8d"),
+            reply(7, ACK, b""),
+        ],
+    );
+    let session = session(step);
+    assert!(session.structured && session.flags.contains(Can::SEND_DF));
+    assert_eq!(session.meta_context, Some(1));
+}
+
+#[test]
+fn a_context_chosen_for_another_export_is_not_there() {
+    let step = check(
+        &[
+            option(8, b""),
+            option(10, b"\0\0\0\x02bc\0\0\0\x01\0\0\0\x0fbase:allocation"),
+            option(1, b"a"),
+        ],
+        &[
+            reply(8, ACK, b""),
+            reply(10, 4, b"\0\0\0\x01base:allocation"),
+            reply(10, ACK, b""),
+            b"\0\0\0\0\0\x10\0\0\x01\x8d".to_vec(),
+        ],
+    );
+    assert_eq!(session(step).meta_context, None);
+}
+
+#[test]
+fn metadata_contexts_are_listed_by_name_and_namespace_but_chosen_by_name() {
+    let listed = reply(9, 4, b"\0\0\0\0base:allocation");
+    let step = check(
+        &[
+            option(9, b"\0\0\0\0\0\0\0\0"),
+            option(8, b""),
+            option(9, b"\0\0\0\0\0\0\0\0"),
+            option(9, b"\0\0\0\0\0\0\0\x02\0\0\0\x03x:y\0\0\0\x05base:"),
+            option(9, b"\0\0\0\0\0\0\0\x01\0\0\0\x03x:y"),
+            option(10, b"\0\0\0\0\0\0\0\x01\0\0\0\x05base:"),
+            option(10, b"\0\0\0\x01x\0\0\0\0"),
+            option(10, b"\0\0\0\0\xff\xff\xff\xff"),
+        ],
+        &[
+            reply(9, INVALID, b"metadata contexts need structured replies first"),
+            reply(8, ACK, b""),
+            listed.clone(),
+            reply(9, ACK, b""),
+            listed,
+            reply(9, ACK, b""),
+            reply(9, ACK, b""),
+            reply(10, ACK, b""),
+            reply(10, UNKNOWN, b"there is no export named \"x\""),
+            reply(10, INVALID, b"the lengths in the option do not add up"),
+        ],
+    );
+    assert_eq!(step, None);
+}
+
+#[test]
+fn a_failed_choice_undoes_the_one_before() {
+    let step = check(
+        &[
+            option(8, b""),
+            option(10, b"\0\0\0\x01a\0\0\0\x01\0\0\0\x0fbase:allocation"),
+            option(10, b""),
+            option(1, b"a"),
+        ],
+        &[
+            reply(8, ACK, b""),
+            reply(10, 4, b"\0\0\0\x01base:allocation"),
+            reply(10, ACK, b""),
+            reply(10, INVALID, b"the lengths in the option do not add up"),
+            b"\0\0\0\0\0\x10\0\0\x01\x8d".to_vec(),
+        ],
+    );
+    assert_eq!(session(step).meta_context, None);
+}
+
+#[test]
+fn an_option_too_long_is_skipped_and_refused() {
+    let longest = option(99, &vec![0; 65_536]);
+    let too_long = option(99, &vec![0; 65_537]);
+    let step = check(
+        &[longest, too_long, option(2, b"")],
+        &[
+            reply(99, UNSUP, b"option 99 is not known"),
+            reply(99, 0x8000_0009, b"at most 65536 bytes of option data are read"),
+            reply(2, ACK, b""),
+        ],
+    );
+    assert_eq!(step, Some(Step::Aborted));
+}
+
+#[test]
+fn garbage_drops_the_connection() {
+    check_dropped(
+        b"\0\0\0\x07",
+        "the client answered the greeting with the flags 0x00000007; only 0x3 were offered",
+    );
+    check_dropped(
+        b"\0\0\0\x03GET / HT",
+        "an option starts with 0x474554202f204854 instead of IHAVEOPT; the client lost its place",
+    );
+    check_dropped(
+        &[b"\0\0\0\x03", &option(1, b"nope")[..]].concat(),
+        "there is no export named \"nope\"",
+    );
+    check_dropped(
+        &[b"\0\0\0\x03", &option(1, b"\xff")[..]].concat(),
+        "an export name of 1 bytes is not UTF-8 without NUL of at most 4096 bytes",
+    );
+    // Refused by its length alone, before the name has come.
+    check_dropped(
+        b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\x10\x01",
+        "an export name of 4097 bytes is not UTF-8 without NUL of at most 4096 bytes",
+    );
+    let many = option(5, b"").repeat(4097);
+    check_dropped(
+        &[b"\0\0\0\x03", &many[..]].concat(),
+        "the client sent 4097 options without choosing an export",
+    );
+}
+
+/// A server plays `script`: each part is sent after the client sent the bytes
+/// before it. The client's outcome.
+#[track_caller]
+fn connect(
+    mut handshake: client::Handshake,
+    script: &[(&[u8], &[u8])],
+) -> Result<client::Step, ProtoError> {
+    for (sends, expects) in script {
+        let (mut rest, mut out) = (*sends, Vec::new());
+        loop {
+            let progress = handshake.handle(rest, &mut out)?;
+            rest = &rest[progress.consumed..];
+            match progress.step {
+                client::Step::Again => {}
+                client::Step::NeedMore { .. } => break,
+                step => {
+                    assert_eq!(out, *expects);
+                    return Ok(step);
+                }
+            }
+        }
+        assert_eq!(out, *expects, "{}", out.escape_ascii());
+    }
+    panic!("the script ended before the handshake");
+}
+
+fn wanted(export: &str, structured: bool) -> Wanted {
+    Wanted { export: export.into(), structured, block_status: structured }
+}
+
+#[track_caller]
+fn check_client_fails(wanted_export: &str, script: &[(&[u8], &[u8])], message: &str) {
+    let end = connect(client::Handshake::open(wanted(wanted_export, false)), script);
+    assert_eq!(end.map_err(|error| error.to_string()), Err(message.to_string()));
+}
+
+const GO_A: &[u8] = b"\0\0\0\x03IHAVEOPT\0\0\0\x07\0\0\0\x09\0\0\0\x01a\0\x01\0\x03";
+
+#[test]
+fn a_client_asks_for_everything_it_wants() {
+    let set = option(10, b"\0\0\0\x01a\0\0\0\x01\0\0\0\x0fbase:allocation");
+    let context = [reply(10, 4, b"\0\0\0\x09base:allocation"), reply(10, ACK, b"")].concat();
+    let facts = [
+        reply(7, 3, b"\0\0\0\0\0\0\0\x10\0\0\x01\x8d"),
+        reply(7, 3, b"\0\x03\0\0\x02\0\0\0\x10\0\0\x01\0\0"),
+        reply(7, 3, b"\xff\xffnews"),
+        reply(7, ACK, b""),
+    ]
+    .concat();
+    let end = connect(
+        client::Handshake::open(wanted("a", true)),
+        &[
+            (GREETING, &[&[0, 0, 0, 3][..], &option(8, b"")].concat()),
+            (&reply(8, ACK, b""), &set),
+            (&context, &GO_A[4..]),
+            (&facts, b""),
+        ],
+    );
+    let session = client::Session {
+        size: Bytes::mib(1),
+        flags: Can::from_bits(0x018d),
+        block: BlockSizes::new(512, 4096, 65_536).unwrap(),
+        structured: true,
+        meta_context: Some(9),
+    };
+    assert_eq!(end, Ok(client::Step::Established(session)));
+}
+
+#[test]
+fn a_client_goes_without_what_the_server_does_not_know() {
+    let end = connect(
+        client::Handshake::open(wanted("a", true)),
+        &[
+            (GREETING, &[&[0, 0, 0, 3][..], &option(8, b"")].concat()),
+            (&reply(8, UNSUP, b""), &GO_A[4..]),
+            (&reply(7, UNSUP, b""), &option(1, b"a")),
+            (b"\0\0\0\0\0\x10\0\0\0\x01", b""),
+        ],
+    );
+    let session = client::Session {
+        size: Bytes::mib(1),
+        flags: Can::HAS_FLAGS,
+        block: BlockSizes::DEFAULT,
+        structured: false,
+        meta_context: None,
+    };
+    assert_eq!(end, Ok(client::Step::Established(session)));
+}
+
+#[test]
+fn a_plain_newstyle_server_is_asked_for_the_export_by_name() {
+    let answer = [b"\0\0\0\0\0\x10\0\0\0\x01".to_vec(), vec![0; 124]].concat();
+    let end = connect(
+        client::Handshake::open(wanted("a", true)),
+        &[
+            (b"NBDMAGICIHAVEOPT\0\0", &[&[0, 0, 0, 0][..], &option(1, b"a")].concat()),
+            (&answer, b""),
+        ],
+    );
+    assert!(matches!(end, Ok(client::Step::Established(_))), "{end:?}");
+    let end = connect(client::Handshake::list(), &[(b"NBDMAGICIHAVEOPT\0\0", b"")]);
+    assert_eq!(end, Err(ProtoError::NotFixedNewstyle));
+}
+
+#[test]
+fn a_client_lists_and_leaves() {
+    let listing =
+        [reply(3, 2, b"\0\0\0\x01afirst"), reply(3, 2, b"\0\0\0\0"), reply(3, ACK, b"")].concat();
+    let end = connect(
+        client::Handshake::list(),
+        &[(GREETING, &[&[0, 0, 0, 3][..], &option(3, b"")].concat()), (&listing, &option(2, b""))],
+    );
+    let listed = vec![
+        Listed { name: "a".into(), description: "first".into() },
+        Listed { name: String::new(), description: String::new() },
+    ];
+    assert_eq!(end, Ok(client::Step::Listed(listed)));
+}
+
+#[test]
+fn a_client_says_why_it_gives_up() {
+    check_client_fails(
+        "a",
+        &[(b"SSH-2.0-OpenSSH_9", b"")],
+        "the server's greeting starts with 0x5353482d322e302d, which is not NBD; is it another \
+         service?",
+    );
+    check_client_fails(
+        "a",
+        &[(b"NBDMAGIC\x00\x00\x42\x02\x81\x86\x12\x53", b"")],
+        "the server speaks the oldstyle handshake; a newstyle one (nbd 2.9.17 or later) is needed",
+    );
+    check_client_fails(
+        "a",
+        &[(GREETING, GO_A), (&reply(7, UNKNOWN, b"no such disk"), b"")],
+        "the server refused the export \"a\" (unknown export): no such disk",
+    );
+    check_client_fails(
+        "a",
+        &[(GREETING, GO_A), (&reply(7, 0x8000_0005, b""), b"")],
+        "the server refused the export \"a\" (TLS is required)",
+    );
+    check_client_fails(
+        "a",
+        &[(GREETING, GO_A), (&reply(7, ACK, b""), b"")],
+        "the server answered option 7 with a reply of type 0x1, or one it may not be",
+    );
+    check_client_fails(
+        "a",
+        &[(GREETING, GO_A), (&reply(3, ACK, b""), b"")],
+        "the server answered option 3 when 7 was asked",
+    );
+    check_client_fails(
+        "a",
+        &[
+            (GREETING, GO_A),
+            (b"\0\x03\xe8\x89\x04\x55\x65\xa9\0\0\0\x07\0\0\0\x03\0\x01\0\x01", b""),
+        ],
+        "the server's reply to option 7 is 65537 bytes long; at most 65536 are read",
+    );
+    check_client_fails(
+        "a",
+        &[(GREETING, GO_A), (b"NBDMAGIC", b"")],
+        "a reply to an option starts with 0x4e42444d41474943; the server lost its place",
+    );
+    let long = "x".repeat(4097);
+    check_client_fails(
+        &long,
+        &[(GREETING, b"")],
+        "an export name of 4097 bytes is not UTF-8 without NUL of at most 4096 bytes",
+    );
+}

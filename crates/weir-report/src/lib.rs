@@ -1,0 +1,24 @@
+//! What Weir prints, as data: the only serialized output types, and how they
+//! become text, JSON, CSV or Markdown.
+//!
+//! A report is a struct that serializes as it stands (that is its JSON) and that
+//! can be laid out as [`Table`]s (that is its text, CSV and Markdown). Field names
+//! are stable; times are nanoseconds or seconds as the name says, sizes bytes,
+//! rates per second.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`table`] | tables and the four formats |
+//! | [`number`] | numbers for people |
+//! | [`status`] | a running server |
+//! | [`run`] | a workload that ran, in virtual or wall time |
+//! | [`lab`] | published figures beside Weir's |
+
+#![forbid(unsafe_code)]
+
+pub mod number;
+
+pub mod status;
+pub mod table;
+
+pub use table::{Format, Report, Table};

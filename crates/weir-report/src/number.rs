@@ -1,0 +1,81 @@
+//! Numbers for people. Floats are allowed here: nothing is computed from them.
+
+/// An integer with commas between thousands.
+#[must_use]
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A rate or count: grouped above 100, one decimal below, two below 10.
+#[must_use]
+pub fn rate(x: f64) -> String {
+    match x {
+        x if x >= 99.95 => grouped(whole(x)),
+        x if x >= 9.995 => format!("{x:.1}"),
+        x if x > 0.0 => format!("{x:.2}"),
+        _ => "0".to_owned(),
+    }
+}
+
+/// A time given in nanoseconds, with the unit that suits it.
+#[must_use]
+pub fn time(nanos: f64) -> String {
+    match nanos {
+        n if n >= 60e9 => format!("{} s", rate(n / 1e9)),
+        n if n >= 1e9 => format!("{:.2} s", n / 1e9),
+        n if n >= 100e6 => format!("{:.0} ms", n / 1e6),
+        n if n >= 1e6 => format!("{:.2} ms", n / 1e6),
+        n if n >= 1e3 => format!("{:.0} us", n / 1e3),
+        n if n > 0.0 => format!("{n:.0} ns"),
+        _ => "0".to_owned(),
+    }
+}
+
+/// A share of one, in percent.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounded for display; what is too large saturates"
+)]
+fn whole(x: f64) -> u64 {
+    x.round() as u64
+}
+
+/// An integer as a float, for ratios.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "for display and ratios, 53 bits are enough")]
+pub fn float(n: u64) -> f64 {
+    n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(rate(4_999.6), "5,000");
+        assert_eq!(rate(48.828), "48.8");
+        assert_eq!(rate(3.2), "3.20");
+        assert_eq!(time(1_950_000.0), "1.95 ms");
+        assert_eq!(time(110_000.0), "110 us");
+        assert_eq!(time(2.5e9), "2.50 s");
+        assert_eq!(percent(0.123), "12.3 %");
+    }
+}

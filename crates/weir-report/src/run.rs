@@ -1,0 +1,1 @@
+//! A workload that ran.

@@ -1,0 +1,356 @@
+//! One connection to an NBD export, for an event loop or for plain blocking use.
+//!
+//! In a loop: queue requests, [`Connection::flush_out`] them, wait until the
+//! descriptor is readable (and, while [`Connection::wants_write`], writable),
+//! then [`Connection::receive`]. One system call sends and one receives as many
+//! messages as there are.
+//!
+//! Structured replies are not asked for: without them the data of a read comes
+//! whole and in one place, so it can be handed on without assembling it.
+
+mod input;
+mod pending;
+mod socket;
+
+pub use socket::Socket;
+
+use crate::error::RunnerError;
+use input::Input;
+use pending::Pending;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+use weir_proto::client::{Body, Handshake, ParsedReply, Session, Step, Wanted, parse_reply};
+use weir_proto::{Command, CommandFlags, Errno, Request, TransmissionFlags, Uri};
+use weir_units::Bytes;
+
+/// How long a server may be silent during the handshake.
+const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection past its handshake.
+///
+/// The cookies of its methods are the caller's own and mean nothing here; the
+/// same one may even be in flight twice.
+#[derive(Debug)]
+pub struct Connection {
+    socket: Socket,
+    session: Session,
+    pending: Pending,
+    input: Input,
+    out: Vec<u8>,
+    /// So much of `out` is on its way.
+    sent: usize,
+}
+
+impl Connection {
+    /// Connects and opens the export, blocking.
+    ///
+    /// # Errors
+    /// When nobody answers, or not with this export.
+    pub fn open(uri: &Uri) -> Result<Self, RunnerError> {
+        Self::over(Socket::connect(&uri.server)?, &uri.export)
+    }
+
+    /// Opens an export over a socket that is connected already, blocking.
+    ///
+    /// # Errors
+    /// When the other end is silent, or does not offer this export.
+    pub fn over(socket: Socket, export: &str) -> Result<Self, RunnerError> {
+        let failed = |source| socket.failed(source);
+        socket.set_read_timeout(Some(HANDSHAKE_PATIENCE)).map_err(failed)?;
+        let mut input = Input::new();
+        let session = shake_hands(&socket, export, &mut input)?;
+        socket.set_read_timeout(None).map_err(failed)?;
+        let (pending, out) = (Pending::default(), Vec::new());
+        Ok(Self { socket, session, pending, input, out, sent: 0 })
+    }
+
+    /// What was agreed with the server.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The size of the export when it was opened.
+    #[must_use]
+    pub const fn size(&self) -> Bytes {
+        self.session.size
+    }
+
+    /// How many requests wait for an answer, queued ones included.
+    #[must_use]
+    pub const fn in_flight(&self) -> usize {
+        self.pending.count()
+    }
+
+    /// Whether queued bytes are left to send.
+    #[must_use]
+    pub const fn wants_write(&self) -> bool {
+        self.sent < self.out.len()
+    }
+
+    /// Whether [`Connection::flush_out`] and [`Connection::receive`] return
+    /// instead of waiting. A new connection waits.
+    ///
+    /// # Errors
+    /// When the socket does not take the setting.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> Result<(), RunnerError> {
+        self.socket.set_nonblocking(nonblocking).map_err(|source| self.socket.failed(source))
+    }
+
+    /// Queues a read.
+    ///
+    /// # Errors
+    /// [`RunnerError::TooLong`]; nothing is queued then.
+    pub fn queue_read(&mut self, cookie: u64, offset: u64, length: u32) -> Result<(), RunnerError> {
+        self.check_length(length as usize)?;
+        self.queue(Request::new(Command::Read, cookie, offset, length), length);
+        Ok(())
+    }
+
+    /// Queues a write, durable before it is answered if `fua`.
+    ///
+    /// # Errors
+    /// [`RunnerError::TooLong`], or [`RunnerError::NotOffered`] for `fua`;
+    /// nothing is queued then.
+    pub fn queue_write(
+        &mut self,
+        cookie: u64,
+        offset: u64,
+        data: &[u8],
+        fua: bool,
+    ) -> Result<(), RunnerError> {
+        let length = self.check_length(data.len())?;
+        let mut request = Request::new(Command::Write, cookie, offset, length);
+        if fua {
+            self.check_offered(TransmissionFlags::SEND_FUA, "FUA")?;
+            request = request.with(CommandFlags::FUA);
+        }
+        self.queue(request, 0);
+        self.out.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// Queues a flush.
+    ///
+    /// # Errors
+    /// [`RunnerError::NotOffered`]; nothing is queued then.
+    pub fn queue_flush(&mut self, cookie: u64) -> Result<(), RunnerError> {
+        self.check_offered(TransmissionFlags::SEND_FLUSH, "FLUSH")?;
+        self.queue(Request::new(Command::Flush, cookie, 0, 0), 0);
+        Ok(())
+    }
+
+    /// Queues a trim.
+    ///
+    /// # Errors
+    /// [`RunnerError::NotOffered`]; nothing is queued then.
+    pub fn queue_trim(&mut self, cookie: u64, offset: u64, length: u32) -> Result<(), RunnerError> {
+        self.check_offered(TransmissionFlags::SEND_TRIM, "TRIM")?;
+        self.queue(Request::new(Command::Trim, cookie, offset, length), 0);
+        Ok(())
+    }
+
+    fn check_length(&self, length: usize) -> Result<u32, RunnerError> {
+        let maximum = self.session.block.max_payload();
+        let fitting = u32::try_from(length).ok().filter(|&length| length <= maximum);
+        fitting.ok_or(RunnerError::TooLong { length, maximum })
+    }
+
+    fn check_offered(
+        &self,
+        flag: TransmissionFlags,
+        name: &'static str,
+    ) -> Result<(), RunnerError> {
+        let offered = self.session.flags.contains(flag);
+        if offered { Ok(()) } else { Err(RunnerError::NotOffered(name)) }
+    }
+
+    fn queue(&mut self, request: Request, data_length: u32) {
+        if self.sent > self.out.len() / 2 {
+            self.out.drain(..self.sent);
+            self.sent = 0;
+        }
+        let cookie = self.pending.insert(request.cookie, data_length);
+        Request { cookie, ..request }.encode(&mut self.out);
+    }
+
+    /// Sends what is queued; without blocking, what the socket takes. Whether
+    /// everything is sent.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub fn flush_out(&mut self) -> Result<bool, RunnerError> {
+        while self.wants_write() {
+            match self.socket.write(&self.out[self.sent..]) {
+                Ok(sent) => self.sent += sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.lost(error)),
+            }
+        }
+        self.out.clear();
+        self.sent = 0;
+        Ok(true)
+    }
+
+    /// Receives once and hands on every reply that is whole by then: its cookie
+    /// and the data of a read (empty for anything else) or the errno. Returns
+    /// their number, which may be 0.
+    ///
+    /// Without blocking, 0 may also mean that nothing is there. A descriptor
+    /// that stays readable wants another call.
+    ///
+    /// # Errors
+    /// When the server closed the connection or cannot be understood. Replies
+    /// handed on before that are good.
+    pub fn receive(
+        &mut self,
+        mut on_reply: impl FnMut(u64, Result<&[u8], Errno>),
+    ) -> Result<usize, RunnerError> {
+        match self.input.fill_from(&self.socket) {
+            Ok(0) => return Err(self.lost(io::ErrorKind::UnexpectedEof.into())),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+            Err(error) => return Err(self.lost(error)),
+        }
+        let Self { socket, session, pending, input, .. } = self;
+        let mut replies = 0;
+        loop {
+            let parsed = parse_reply(input.bytes(), session, |cookie| pending.length(cookie));
+            match parsed.map_err(|source| socket.confused(source))? {
+                ParsedReply::NeedMore { at_least } => {
+                    input.make_room(at_least);
+                    return Ok(replies);
+                }
+                ParsedReply::Reply { reply, consumed } => {
+                    // Its length was found, so it is waiting.
+                    let cookie = pending.remove(reply.cookie);
+                    on_reply(cookie, result(reply.body));
+                    input.consume(consumed);
+                    replies += 1;
+                }
+            }
+        }
+    }
+
+    fn lost(&self, error: io::Error) -> RunnerError {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::ConnectionReset => self.socket.closed(self.in_flight()),
+            _ => self.socket.failed(error),
+        }
+    }
+
+    /// Reads into `data`, waiting for it.
+    ///
+    /// # Errors
+    /// When the read fails, or the connection.
+    ///
+    /// # Panics
+    /// When queued requests are in flight: their replies would be lost.
+    pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), RunnerError> {
+        let length = self.check_length(data.len())?;
+        self.alone();
+        self.queue_read(0, offset, length)?;
+        self.wait(|answer| data.copy_from_slice(answer))
+    }
+
+    /// Writes `data`, waiting for the answer.
+    ///
+    /// # Errors
+    /// When the write fails, or the connection.
+    ///
+    /// # Panics
+    /// When queued requests are in flight: their replies would be lost.
+    pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), RunnerError> {
+        self.alone();
+        self.queue_write(0, offset, data, false)?;
+        self.wait(|_| {})
+    }
+
+    /// Makes every write answered so far durable, waiting for the answer.
+    ///
+    /// # Errors
+    /// When the flush fails, or the connection.
+    ///
+    /// # Panics
+    /// When queued requests are in flight: their replies would be lost.
+    pub fn flush(&mut self) -> Result<(), RunnerError> {
+        self.alone();
+        self.queue_flush(0)?;
+        self.wait(|_| {})
+    }
+
+    fn alone(&self) {
+        let queued = self.in_flight();
+        assert!(queued == 0, "{queued} queued requests would lose their replies");
+    }
+
+    /// Sends and waits for the answer to the only request. The socket waits.
+    fn wait(&mut self, mut on_data: impl FnMut(&[u8])) -> Result<(), RunnerError> {
+        self.set_nonblocking(false)?;
+        self.flush_out()?;
+        let mut failed = None;
+        while self.in_flight() > 0 {
+            self.receive(|_, answer| match answer {
+                Ok(data) => on_data(data),
+                Err(errno) => failed = Some(errno),
+            })?;
+        }
+        failed.map_or(Ok(()), |errno| Err(RunnerError::Failed(errno)))
+    }
+
+    /// Says goodbye and closes. Dropping a connection closes it without a word.
+    ///
+    /// # Errors
+    /// When what was queued cannot be sent.
+    pub fn close(mut self) -> Result<(), RunnerError> {
+        Request::new(Command::Disconnect, 0, 0, 0).encode(&mut self.out);
+        self.set_nonblocking(false)?;
+        self.flush_out().map(|_| ())
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn result(body: Body<'_>) -> Result<&[u8], Errno> {
+    match body {
+        Body::Nothing => Ok(&[]),
+        Body::Data { data, .. } => Ok(data),
+        Body::Error { errno, .. } => Err(errno),
+        Body::Hole { .. } | Body::BlockStatus { .. } => {
+            unreachable!("only a session with structured replies has these")
+        }
+    }
+}
+
+fn shake_hands(socket: &Socket, export: &str, input: &mut Input) -> Result<Session, RunnerError> {
+    let wanted = Wanted { export: export.to_owned(), ..Wanted::default() };
+    let mut handshake = Handshake::open(wanted);
+    let mut out = Vec::new();
+    loop {
+        let progress = handshake.handle(input.bytes(), &mut out);
+        let progress = progress.map_err(|source| socket.confused(source))?;
+        input.consume(progress.consumed);
+        socket.write_all(&out).map_err(|source| socket.failed(source))?;
+        out.clear();
+        match progress.step {
+            Step::Again => {}
+            Step::Established(session) => return Ok(session),
+            Step::Listed(_) => unreachable!("no list was asked for"),
+            Step::NeedMore { at_least } => {
+                input.make_room(at_least);
+                let received = input.fill_from(socket).map_err(|source| socket.failed(source))?;
+                if received == 0 {
+                    return Err(socket.closed(0));
+                }
+            }
+        }
+    }
+}

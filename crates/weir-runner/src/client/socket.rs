@@ -1,0 +1,115 @@
+//! A connected stream socket of either kind, and who is at its other end.
+
+use crate::error::RunnerError;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use weir_proto::ProtoError;
+use weir_proto::uri::Server;
+
+/// A connected socket.
+#[derive(Debug)]
+pub struct Socket {
+    stream: Stream,
+    /// Named in messages.
+    place: String,
+}
+
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Connects, blocking.
+    ///
+    /// # Errors
+    /// [`RunnerError::Connect`].
+    pub fn connect(server: &Server) -> Result<Self, RunnerError> {
+        let (place, stream) = match server {
+            Server::Tcp { host, port } => {
+                (format!("{host}, port {port}"), connect_tcp(host, *port).map(Stream::Tcp))
+            }
+            Server::Unix { socket } => {
+                (socket.clone(), UnixStream::connect(socket).map(Stream::Unix))
+            }
+        };
+        match stream {
+            Ok(stream) => Ok(Self { stream, place }),
+            Err(source) => Err(RunnerError::Connect { place, source }),
+        }
+    }
+
+    pub(super) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.set_read_timeout(timeout),
+            Stream::Unix(stream) => stream.set_read_timeout(timeout),
+        }
+    }
+
+    pub(super) fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.set_nonblocking(nonblocking),
+            Stream::Unix(stream) => stream.set_nonblocking(nonblocking),
+        }
+    }
+
+    pub(super) fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        match &self.stream {
+            Stream::Tcp(stream) => (&mut &*stream).read(bytes),
+            Stream::Unix(stream) => (&mut &*stream).read(bytes),
+        }
+    }
+
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match &self.stream {
+            Stream::Tcp(stream) => (&mut &*stream).write(bytes),
+            Stream::Unix(stream) => (&mut &*stream).write(bytes),
+        }
+    }
+
+    pub(super) fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        match &self.stream {
+            Stream::Tcp(stream) => (&mut &*stream).write_all(bytes),
+            Stream::Unix(stream) => (&mut &*stream).write_all(bytes),
+        }
+    }
+
+    pub(super) fn failed(&self, source: io::Error) -> RunnerError {
+        RunnerError::Socket { place: self.place.clone(), source }
+    }
+
+    pub(super) fn closed(&self, in_flight: usize) -> RunnerError {
+        RunnerError::Closed { place: self.place.clone(), in_flight }
+    }
+
+    pub(super) fn confused(&self, source: ProtoError) -> RunnerError {
+        RunnerError::Protocol { place: self.place.clone(), source }
+    }
+}
+
+fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((host, port))?;
+    // Requests are batched here; Nagle would only delay the last of a batch.
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// One end of a pair, say.
+impl From<UnixStream> for Socket {
+    fn from(stream: UnixStream) -> Self {
+        Self { stream: Stream::Unix(stream), place: "the server".to_owned() }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Unix(stream) => stream.as_fd(),
+        }
+    }
+}

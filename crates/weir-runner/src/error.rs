@@ -1,0 +1,56 @@
+//! What can go wrong between here and a server.
+
+use std::io;
+use weir_proto::{Errno, ProtoError};
+
+/// Why a workload cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunnerError {
+    /// Nobody answers at the address.
+    #[error("cannot connect to {place}: {source}; is the server running?")]
+    Connect {
+        /// The address or path of the socket.
+        place: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The socket failed.
+    #[error("the connection to {place} failed: {source}")]
+    Socket {
+        /// The address or path of the socket.
+        place: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The server hung up.
+    #[error("{place} closed the connection with {in_flight} requests unanswered")]
+    Closed {
+        /// The address or path of the socket.
+        place: String,
+        /// How many requests wait for an answer.
+        in_flight: usize,
+    },
+    /// The server cannot be understood, or refused the export.
+    #[error("{place}: {source}")]
+    Protocol {
+        /// The address or path of the socket.
+        place: String,
+        /// What is wrong.
+        source: ProtoError,
+    },
+    /// The export has no such command.
+    #[error("the export does not offer {0}")]
+    NotOffered(&'static str),
+    /// A read or write above the export's maximum.
+    #[error("a request of {length} bytes is above the export's maximum of {maximum} bytes")]
+    TooLong {
+        /// In bytes.
+        length: usize,
+        /// In bytes.
+        maximum: u32,
+    },
+    /// The server carried a request out in vain.
+    #[error("the server answered {0}")]
+    Failed(Errno),
+}

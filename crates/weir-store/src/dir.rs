@@ -1,0 +1,125 @@
+//! The folder that a server keeps its volumes in.
+//!
+//! ```text
+//! DIR/format          "weir data 1"
+//! DIR/lock            locked by the server that has it, and says which
+//! DIR/volumes/NAME    a volume                              (crate::volume)
+//! ```
+//!
+//! A folder that holds anything else is refused before anything is put into it.
+//! A damaged volume is an error for that volume; the others are not looked at.
+
+use crate::lock::{self, DirLock};
+use crate::meta::Meta;
+use crate::sync::locked;
+use crate::volume::{self, NewVolume, Volume};
+use crate::{Result, StoreError, disk, name};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
+
+const FORMAT_FILE: &str = "format";
+const FORMAT: &str = "weir data 1";
+const FORMAT_FAMILY: &str = "weir data ";
+const VOLUMES: &str = "volumes";
+
+/// What may lie in a folder whose format is not written yet: the leavings of an
+/// opener that crashed, and what a file system puts at its top.
+const HARMLESS: [&str; 3] = [lock::FILE, "format.tmp", "lost+found"];
+
+/// A locked folder of volumes.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    lock: Arc<DirLock>,
+    /// Volumes in use: the same name gives the same volume.
+    open: Mutex<BTreeMap<String, Weak<Volume>>>,
+}
+
+/// A volume found in a data directory.
+#[derive(Debug)]
+pub struct ListedVolume {
+    /// Its name.
+    pub name: String,
+    /// What is remembered of it, or why it cannot be served.
+    pub meta: Result<Meta>,
+}
+
+impl DataDir {
+    /// Opens the data directory at `path`, or makes one of an absent or empty
+    /// folder. `holder` tells others who has it, for example the command line.
+    pub fn open(path: impl Into<PathBuf>, holder: &str) -> Result<Self> {
+        let path = path.into();
+        disk::create_dirs(&path)?;
+        check_format(&path)?;
+        let lock = Arc::new(DirLock::take(&path, holder)?);
+        // Someone else may have made it a data directory before the lock was ours.
+        if !check_format(&path)? {
+            disk::replace_file(&path, FORMAT_FILE, format!("{FORMAT}\n").as_bytes())?;
+        }
+        disk::create_dirs(&path.join(VOLUMES))?;
+        Ok(Self { path, lock, open: Mutex::default() })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The volume of that name, made from `new` unless it exists. One that
+    /// exists keeps its size and attributes; [`Volume::meta`] tells them.
+    pub fn volume(&self, name: &str, new: NewVolume) -> Result<Arc<Volume>> {
+        name::check(name)?;
+        let mut open = locked(&self.open);
+        if let Some(volume) = open.get(name).and_then(Weak::upgrade) {
+            return Ok(volume);
+        }
+        let dir = self.path.join(VOLUMES).join(name);
+        let volume = match Volume::open(dir.clone(), name, Arc::clone(&self.lock))? {
+            Some(volume) => volume,
+            None => Volume::create(dir, name, new, Arc::clone(&self.lock))?,
+        };
+        let volume = Arc::new(volume);
+        open.insert(name.to_owned(), Arc::downgrade(&volume));
+        Ok(volume)
+    }
+
+    /// The volumes that exist, by name, damaged ones among them.
+    pub fn list(&self) -> Result<Vec<ListedVolume>> {
+        let volumes = self.path.join(VOLUMES);
+        let mut list = Vec::new();
+        for name in disk::names_in(&volumes)?.unwrap_or_default() {
+            let dir = volumes.join(&name);
+            if name::check(&name).is_err() || !dir.is_dir() {
+                continue;
+            }
+            if let Some(meta) = volume::inspect(&dir).transpose() {
+                list.push(ListedVolume { name, meta });
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// Whether the folder is a data directory already (else it may become one);
+/// refused if it is something else.
+fn check_format(path: &Path) -> Result<bool> {
+    let file = path.join(FORMAT_FILE);
+    let Some(content) = disk::read_small(&file, 64)? else {
+        let names = disk::names_in(path)?.unwrap_or_default();
+        return match names.into_iter().find(|name| !HARMLESS.contains(&name.as_str())) {
+            Some(found) => Err(StoreError::Foreign { dir: path.to_owned(), found }),
+            None => Ok(false),
+        };
+    };
+    let text = String::from_utf8_lossy(&content);
+    let found = text.trim_end();
+    if found == FORMAT {
+        Ok(true)
+    } else if found.starts_with(FORMAT_FAMILY) {
+        Err(StoreError::Version { path: file, found: found.to_owned(), expected: FORMAT })
+    } else {
+        Err(StoreError::Foreign { dir: path.to_owned(), found: FORMAT_FILE.to_owned() })
+    }
+}

@@ -1,0 +1,76 @@
+//! Changes of small files and folders that a power loss leaves done or not done.
+
+use crate::{Result, StoreError};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+
+/// Puts `content` in place of the file's: whoever looks, now or after a crash,
+/// finds the old content or the new one. A file left beside it by a crash in
+/// between is overwritten the next time.
+pub(crate) fn replace_file(dir: &Path, name: &str, content: &[u8]) -> Result<()> {
+    let path = dir.join(name);
+    let temporary = dir.join(format!("{name}.tmp"));
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(content)?;
+        file.sync_all()
+    });
+    if let Err(e) = written.and_then(|()| fs::rename(&temporary, &path)) {
+        // The old content is still in place; the leftover only takes space.
+        let _ = fs::remove_file(&temporary);
+        return Err(StoreError::io("write", &path, e));
+    }
+    sync_dir(dir)
+}
+
+/// Makes the names in a folder durable.
+pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
+    File::open(dir).and_then(|d| d.sync_all()).map_err(|e| StoreError::io("sync", dir, e))
+}
+
+/// Creates a folder, and those above it, unless it is there; makes the names of
+/// new ones durable.
+pub(crate) fn create_dirs(dir: &Path) -> Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let parent = match dir.parent() {
+        // The parent of a relative path of one part is written as "".
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    create_dirs(parent)?;
+    match fs::create_dir(dir) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists || !dir.is_dir() => {
+            Err(StoreError::io("create", dir, e))
+        }
+        _ => sync_dir(parent),
+    }
+}
+
+/// At most `limit` bytes of a small file; `None` where there is none.
+pub(crate) fn read_small(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
+    let mut content = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut content));
+    match read {
+        Ok(_) => Ok(Some(content)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(StoreError::io("read", path, e)),
+    }
+}
+
+/// The names in a folder, sorted; `None` where there is no folder.
+pub(crate) fn names_in(dir: &Path) -> Result<Option<Vec<String>>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(StoreError::io("read", dir, e)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|e| StoreError::io("read", dir, e))?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    names.sort_unstable();
+    Ok(Some(names))
+}

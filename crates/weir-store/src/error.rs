@@ -1,0 +1,158 @@
+//! What can go wrong with a store, as kinds that a server can map to an errno,
+//! a message for a person, and a hint about what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use weir_units::Bytes;
+
+/// Why a store, a volume or a data directory refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A request that is not inside the volume. Nothing was read or written.
+    #[error("{len} bytes at offset {offset} reach past the end of the volume ({size} bytes)")]
+    OutOfRange {
+        /// Where the request starts, in bytes.
+        offset: u64,
+        /// How many bytes it covers.
+        len: u64,
+        /// How many bytes the volume has.
+        size: u64,
+    },
+    /// The medium is full. A part of a write may have been stored.
+    #[error("no space left: {context}")]
+    NoSpace {
+        /// What was being done to which file.
+        context: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system refused for any other reason.
+    #[error("{context}")]
+    Io {
+        /// What was being done to which file.
+        context: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something on the medium is not what was put there.
+    #[error("{what}")]
+    Damaged {
+        /// Which file, and what is wrong with it.
+        what: String,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// Another process has the data directory.
+    #[error("data directory {} is in use by {holder}", .dir.display())]
+    Locked {
+        /// The data directory.
+        dir: PathBuf,
+        /// The process, as it described itself.
+        holder: String,
+    },
+    /// Written by a release with another format.
+    #[error("{} has format {found:?}, this release reads {expected:?}", .path.display())]
+    Version {
+        /// The file that says so.
+        path: PathBuf,
+        /// The format found.
+        found: String,
+        /// The format that this release reads and writes.
+        expected: &'static str,
+    },
+    /// A folder that holds something else.
+    #[error("{} is not a Weir data directory and not empty: it holds {found:?}", .dir.display())]
+    Foreign {
+        /// The folder.
+        dir: PathBuf,
+        /// The first thing found in it.
+        found: String,
+    },
+    /// A name that cannot be a volume's.
+    #[error("volume name {name:?} {problem}")]
+    Name {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A size beyond what a store of files takes.
+    #[error("a volume of {size} is larger than the largest possible, {max}")]
+    TooLarge {
+        /// The size asked for.
+        size: Bytes,
+        /// The largest.
+        max: Bytes,
+    },
+}
+
+/// The kinds of [`StoreError`], without their context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// See [`StoreError::OutOfRange`].
+    OutOfRange,
+    /// See [`StoreError::NoSpace`].
+    NoSpace,
+    /// See [`StoreError::Io`].
+    Io,
+    /// See [`StoreError::Damaged`].
+    Damaged,
+    /// See [`StoreError::Locked`].
+    Locked,
+    /// See [`StoreError::Version`].
+    Version,
+    /// See [`StoreError::Foreign`].
+    Foreign,
+    /// See [`StoreError::Name`].
+    Name,
+    /// See [`StoreError::TooLarge`].
+    TooLarge,
+}
+
+impl StoreError {
+    /// The kind, to match on or to map to a protocol's codes.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::OutOfRange { .. } => ErrorKind::OutOfRange,
+            Self::NoSpace { .. } => ErrorKind::NoSpace,
+            Self::Io { .. } => ErrorKind::Io,
+            Self::Damaged { .. } => ErrorKind::Damaged,
+            Self::Locked { .. } => ErrorKind::Locked,
+            Self::Version { .. } => ErrorKind::Version,
+            Self::Foreign { .. } => ErrorKind::Foreign,
+            Self::Name { .. } => ErrorKind::Name,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
+        }
+    }
+
+    /// What to do about it, where there is something to do.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::OutOfRange { .. } | Self::Io { .. } => None,
+            Self::NoSpace { .. } => Some("free space on the file system; the volume goes on"),
+            Self::Damaged { hint, .. } => Some(hint),
+            Self::Locked { .. } => Some("stop that process or choose another data directory"),
+            Self::Version { .. } => Some("use the release that wrote it, or an empty directory"),
+            Self::Foreign { .. } => Some("choose an empty directory or one that Weir made"),
+            Self::Name { .. } => {
+                Some("use 1 to 128 letters, digits, '.', '_' or '-', and no '.' in front")
+            }
+            Self::TooLarge { .. } => Some("choose a smaller size"),
+        }
+    }
+
+    /// What the system said about `path`: full media are a kind of their own.
+    pub(crate) fn io(verb: &str, path: &Path, source: io::Error) -> Self {
+        let context = format!("cannot {verb} {}", path.display());
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::NoSpace { context, source }
+            }
+            _ => Self::Io { context, source },
+        }
+    }
+}

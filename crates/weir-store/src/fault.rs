@@ -1,0 +1,286 @@
+//! A store that loses power, runs full and breaks when a test says so.
+//!
+//! ```text
+//! write, zero, trim --> now     what readers see
+//!                   --> unsynced, in order
+//! sync              --> durable is what now is; unsynced is empty
+//! crash             --> durable, and of each unsynced change any 512-byte sectors
+//! kill              --> everything as it is: the system outlives the process
+//! ```
+//!
+//! A resize is durable when it returns, as with [`crate::Volume`].
+
+use crate::memory::MemoryStore;
+use crate::pieces::{index, pieces};
+use crate::store::{Extent, ExtentKind, Store};
+use crate::sync::locked;
+use crate::{Result, StoreError};
+use std::io;
+use std::sync::Mutex;
+use weir_units::Bytes;
+
+/// What a medium writes whole or not at all.
+const SECTOR: u64 = 512;
+
+/// A volume in memory with the failures of a medium.
+#[derive(Debug)]
+pub struct FaultStore {
+    state: Mutex<State>,
+}
+
+/// A failure to be injected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The medium is full: what may take space fails.
+    NoSpace,
+    /// The medium is broken: every operation fails.
+    Io,
+}
+
+#[derive(Debug)]
+struct State {
+    now: MemoryStore,
+    durable: MemoryStore,
+    unsynced: Vec<Change>,
+    fault: Option<Planned>,
+}
+
+#[derive(Debug, Clone)]
+enum Change {
+    Write { offset: u64, data: Vec<u8> },
+    Zero { offset: u64, len: u64 },
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Planned {
+    fault: Fault,
+    /// How many operations are still well.
+    after: u64,
+}
+
+/// Which faults an operation can meet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Medium,
+    MediumAndSpace,
+}
+
+impl FaultStore {
+    /// A volume of `size` durable zeros.
+    #[must_use]
+    pub fn new(size: Bytes) -> Self {
+        Self::from_state(MemoryStore::new(size), MemoryStore::new(size), Vec::new())
+    }
+
+    fn from_state(now: MemoryStore, durable: MemoryStore, unsynced: Vec<Change>) -> Self {
+        Self { state: Mutex::new(State { now, durable, unsynced, fault: None }) }
+    }
+
+    /// The store after a power loss: what was synced is there, and of what was
+    /// not each sector is or is not, as `seed` has it.
+    pub fn crash(&self, seed: u64) -> Result<Self> {
+        let state = locked(&self.state);
+        let survived = copy(&state.durable)?;
+        let mut coin = Coin(seed);
+        for change in &state.unsynced {
+            change.apply(&survived, &mut || coin.toss())?;
+        }
+        Ok(Self::from_state(copy(&survived)?, survived, Vec::new()))
+    }
+
+    /// The store after its process was killed: nothing is lost, and what was not
+    /// synced can still be lost to a [`FaultStore::crash`].
+    pub fn kill(&self) -> Result<Self> {
+        let state = locked(&self.state);
+        Ok(Self::from_state(copy(&state.now)?, copy(&state.durable)?, state.unsynced.clone()))
+    }
+
+    /// Lets `operations` more of those that `fault` can hit succeed, and fails
+    /// the later ones until [`FaultStore::heal`].
+    pub fn fail_after(&self, operations: u64, fault: Fault) {
+        locked(&self.state).fault = Some(Planned { fault, after: operations });
+    }
+
+    /// Ends the failures.
+    pub fn heal(&self) {
+        locked(&self.state).fault = None;
+    }
+
+    /// How many changes a crash now could lose.
+    #[must_use]
+    pub fn unsynced(&self) -> usize {
+        locked(&self.state).unsynced.len()
+    }
+}
+
+impl State {
+    fn meet(&mut self, needs: Needs) -> Result<()> {
+        let Some(planned) = &mut self.fault else { return Ok(()) };
+        if planned.fault == Fault::NoSpace && needs == Needs::Medium {
+            return Ok(());
+        }
+        if planned.after > 0 {
+            planned.after -= 1;
+            return Ok(());
+        }
+        let context = "injected by a test".to_owned();
+        Err(match planned.fault {
+            Fault::NoSpace => {
+                StoreError::NoSpace { context, source: io::ErrorKind::StorageFull.into() }
+            }
+            Fault::Io => StoreError::Io { context, source: io::Error::other("broken medium") },
+        })
+    }
+
+    fn change(&mut self, change: Change) -> Result<()> {
+        change.apply(&self.now, &mut || true)?;
+        self.unsynced.push(change);
+        Ok(())
+    }
+}
+
+impl Change {
+    /// Does to `store` those sectors of the change that `keep` wants.
+    fn apply(&self, store: &MemoryStore, keep: &mut dyn FnMut() -> bool) -> Result<()> {
+        match self {
+            Self::Write { offset, data } => {
+                for (at, len) in kept_runs(*offset, data.len() as u64, keep) {
+                    let from = index(at - offset);
+                    store.write_at(at, &data[from..from + index(len)])?;
+                }
+            }
+            // Where there are zeros already, keeping and losing are the same.
+            Self::Zero { offset, len } => {
+                for (at, len) in data_in(store, *offset, *len)? {
+                    for (at, len) in kept_runs(at, len, keep) {
+                        store.trim(at, len)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets what is behind `size`.
+    fn cut(&mut self, size: u64) {
+        match self {
+            Self::Write { offset, data } => data.truncate(index(size.saturating_sub(*offset))),
+            Self::Zero { offset, len } => *len = (*len).min(size.saturating_sub(*offset)),
+        }
+        // A change behind the end is an empty one at the end.
+        let (Self::Write { offset, .. } | Self::Zero { offset, .. }) = self;
+        *offset = (*offset).min(size);
+    }
+}
+
+/// The sectors of a range that `keep` wants, neighbours joined: where, how long.
+fn kept_runs(offset: u64, len: u64, keep: &mut dyn FnMut() -> bool) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for piece in pieces(offset, len, SECTOR) {
+        if !keep() {
+            continue;
+        }
+        let at = offset + piece.at;
+        match runs.last_mut() {
+            Some((from, len)) if *from + *len == at => *len += piece.len,
+            _ => runs.push((at, piece.len)),
+        }
+    }
+    runs
+}
+
+/// The stretches of data in a range: where, how long.
+fn data_in(store: &MemoryStore, offset: u64, len: u64) -> Result<Vec<(u64, u64)>> {
+    let mut at = offset;
+    let mut found = Vec::new();
+    for Extent { len, kind } in store.extents(offset, len, usize::MAX)? {
+        if kind == ExtentKind::Data {
+            found.push((at, len));
+        }
+        at += len;
+    }
+    Ok(found)
+}
+
+fn copy(store: &MemoryStore) -> Result<MemoryStore> {
+    let size = store.size();
+    let made = MemoryStore::new(size);
+    for (at, len) in data_in(store, 0, size.get())? {
+        let mut data = vec![0; index(len)];
+        store.read_at(at, &mut data)?;
+        made.write_at(at, &data)?;
+    }
+    Ok(made)
+}
+
+/// Heads or tails from a seed (`SplitMix64`).
+struct Coin(u64);
+
+impl Coin {
+    fn toss(&mut self) -> bool {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) & 1 == 1
+    }
+}
+
+impl Store for FaultStore {
+    fn size(&self) -> Bytes {
+        locked(&self.state).now.size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let mut state = locked(&self.state);
+        state.meet(Needs::Medium)?;
+        state.now.read_at(offset, buf)
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
+        let mut state = locked(&self.state);
+        crate::store::check_range(offset, data.len() as u64, state.now.size().get())?;
+        state.meet(Needs::MediumAndSpace)?;
+        state.change(Change::Write { offset, data: data.to_vec() })
+    }
+
+    fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()> {
+        let mut state = locked(&self.state);
+        crate::store::check_range(offset, len, state.now.size().get())?;
+        state.meet(if may_trim { Needs::Medium } else { Needs::MediumAndSpace })?;
+        state.change(Change::Zero { offset, len })
+    }
+
+    fn trim(&self, offset: u64, len: u64) -> Result<()> {
+        self.write_zeroes(offset, len, true)
+    }
+
+    fn sync(&self) -> Result<()> {
+        let mut state = locked(&self.state);
+        state.meet(Needs::Medium)?;
+        for change in std::mem::take(&mut state.unsynced) {
+            change.apply(&state.durable, &mut || true)?;
+        }
+        Ok(())
+    }
+
+    fn resize(&self, new: Bytes) -> Result<()> {
+        let mut state = locked(&self.state);
+        state.meet(Needs::Medium)?;
+        for change in &mut state.unsynced {
+            change.cut(new.get());
+        }
+        state.now.resize(new)?;
+        state.durable.resize(new)
+    }
+
+    fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {
+        let mut state = locked(&self.state);
+        state.meet(Needs::Medium)?;
+        state.now.extents(offset, len, max)
+    }
+
+    fn allocated(&self) -> Result<Bytes> {
+        locked(&self.state).now.allocated()
+    }
+}

@@ -1,0 +1,218 @@
+use super::*;
+use crate::ErrorKind;
+use crate::store::ExtentKind::{Data, Hole};
+use std::fs;
+use std::fs::OpenOptions;
+use std::sync::Barrier;
+use std::thread;
+
+fn small(dir: &Path, size: u64) -> FileStore {
+    FileStore::open_segmented(dir, Bytes::new(size), Bytes::new(1 << 16)).unwrap()
+}
+
+fn files(dir: &Path) -> Vec<String> {
+    disk::names_in(dir).unwrap().unwrap()
+}
+
+fn read(store: &impl Store, offset: u64, len: usize) -> Vec<u8> {
+    let mut buf = vec![0xee; len];
+    store.read_at(offset, &mut buf).unwrap();
+    buf
+}
+
+#[test]
+fn the_largest_volume_of_the_clouds_costs_nothing_and_holds_data_at_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let size = Bytes::gib(32 << 10);
+    let store = FileStore::open(dir.path(), size).unwrap();
+    assert_eq!(store.allocated().unwrap(), Bytes::ZERO);
+    assert!(files(dir.path()).is_empty());
+    let last = size.get() - 4096;
+    assert_eq!(read(&store, last, 4096), [0; 4096]);
+    store.write_at(last, &[7; 4096]).unwrap();
+    // Over a border of segments, too.
+    store.write_at((3 << 40) - 4096, &[8; 8192]).unwrap();
+    store.sync().unwrap();
+    assert_eq!(read(&store, last, 4096), [7; 4096]);
+    assert_eq!(read(&store, (3 << 40) - 4096, 8192), [8; 8192]);
+    assert_eq!(files(dir.path()), ["00002", "00003", "00031"]);
+    assert!(store.allocated().unwrap() <= Bytes::kib(64), "{:?}", store.allocated());
+    let extents = store.extents(0, size.get(), usize::MAX).unwrap();
+    let kinds: Vec<_> = extents.iter().map(|e| e.kind).collect();
+    assert_eq!(kinds, [Hole, Data, Hole, Data]);
+    assert_eq!(extents[1].len, 8192);
+    assert_eq!(store.extents(0, size.get(), 1).unwrap(), extents[..1]);
+    store.trim(0, size.get()).unwrap();
+    assert_eq!(read(&store, last, 4096), [0; 4096]);
+    assert_eq!(store.allocated().unwrap(), Bytes::ZERO);
+}
+
+#[test]
+fn sizes_have_an_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let too_large = Bytes::new(MAX_SIZE.get() + 1);
+    let error = FileStore::open(dir.path(), too_large).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    assert_eq!(
+        error.to_string(),
+        "a volume of 1125899906842625 B is larger than the largest possible, 1024 TiB"
+    );
+    let store = FileStore::open(dir.path(), MAX_SIZE).unwrap();
+    assert_eq!(store.resize(too_large).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(store.size(), MAX_SIZE);
+}
+
+#[test]
+fn a_lost_or_short_segment_reads_as_zeros() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 1 << 18);
+    store.write_at(0, &[1; 1 << 18]).unwrap();
+    drop(store);
+    fs::remove_file(dir.path().join("00001")).unwrap();
+    OpenOptions::new().write(true).open(dir.path().join("00002")).unwrap().set_len(100).unwrap();
+    let store = small(dir.path(), 1 << 18);
+    let mut expect = vec![1; 1 << 18];
+    expect[1 << 16..2 << 16].fill(0);
+    expect[(2 << 16) + 100..3 << 16].fill(0);
+    assert!(read(&store, 0, 1 << 18) == expect);
+    let mut buf = vec![0xee; 1 << 18];
+    assert!(!store.try_read_at(0, &mut buf).unwrap() || buf == expect);
+}
+
+#[test]
+fn something_else_in_the_place_of_a_segment_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("00001")).unwrap();
+    let error = FileStore::open(dir.path(), Bytes::gib(1)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Damaged);
+    assert_eq!(error.to_string(), format!("{}/00001 is not a file", dir.path().display()));
+}
+
+#[test]
+fn other_files_beside_the_segments_are_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let others = ["+0001", "0001", "000001", "00001.bak", "99999999999999999999"];
+    for name in others {
+        fs::write(dir.path().join(name), name).unwrap();
+    }
+    let store = small(dir.path(), 1 << 18);
+    assert_eq!(read(&store, 0, 1 << 18), vec![0; 1 << 18]);
+    store.resize(Bytes::ZERO).unwrap();
+    for name in others {
+        assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), name);
+    }
+}
+
+#[test]
+fn what_a_crash_left_behind_the_end_is_not_seen_when_the_volume_grows() {
+    let dir = tempfile::tempdir().unwrap();
+    small(dir.path(), 1 << 18).write_at(0, &[1; 1 << 18]).unwrap();
+    // As after a shrinking that came no further than the size.
+    let store = small(dir.path(), 100_000);
+    assert_eq!(files(dir.path()).len(), 4);
+    store.resize(Bytes::new(1 << 18)).unwrap();
+    assert_eq!(files(dir.path()), ["00000", "00001"]);
+    assert!(read(&store, 0, 100_000).iter().all(|b| *b == 1));
+    assert!(read(&store, 100_000, (1 << 18) - 100_000).iter().all(|b| *b == 0));
+}
+
+#[test]
+fn a_sync_takes_what_was_changed_and_new_names_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 1 << 18);
+    let owed = |store: &FileStore| {
+        let layout = shared(&store.layout);
+        let dirty = layout.segments.iter().filter_map(|s| s.take_dirty().unwrap()).count();
+        (dirty, store.names_changed.load(Ordering::Acquire))
+    };
+    store.write_at(0, &[1; 1 << 17]).unwrap();
+    assert_eq!(owed(&store), (2, true));
+    store.write_at(0, &[1]).unwrap();
+    store.sync().unwrap();
+    assert_eq!(owed(&store), (0, false));
+    let _ = read(&store, 0, 1 << 17);
+    assert_eq!(owed(&store), (0, false));
+    store.trim(0, 1 << 17).unwrap();
+    assert_eq!(owed(&store), (2, false));
+    store.write_zeroes(1 << 17, 1 << 17, false).unwrap();
+    assert_eq!(owed(&store), (2, true));
+}
+
+#[test]
+fn the_first_sync_covers_what_an_earlier_process_wrote() {
+    let dir = tempfile::tempdir().unwrap();
+    small(dir.path(), 1 << 18).write_at(0, &[1; 1 << 17]).unwrap();
+    let store = small(dir.path(), 1 << 18);
+    let owed =
+        shared(&store.layout).segments.iter().filter_map(|s| s.take_dirty().unwrap()).count();
+    assert_eq!((owed, store.names_changed.load(Ordering::Acquire)), (2, true));
+}
+
+#[test]
+fn a_full_medium_fails_the_write_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 1 << 18);
+    store.write_at(0, &[1; 1 << 16]).unwrap();
+    let full = crate::segment::always_full(dir.path().join("00001"));
+    exclusive(&store.layout).segments[1] = full;
+    let error = store.write_at(0, &[2; 1 << 17]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    assert_eq!(error.hint(), Some("free space on the file system; the volume goes on"));
+    store.write_at(2 << 16, &[3; 1 << 16]).unwrap();
+    assert_eq!(read(&store, 2 << 16, 1 << 16), vec![3; 1 << 16]);
+}
+
+#[test]
+fn after_a_failed_sync_no_later_one_succeeds() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 1 << 18);
+    store.sync().unwrap();
+    // A device takes writes or not, but is never synced.
+    let device = crate::segment::always_full(dir.path().join("00001"));
+    exclusive(&store.layout).segments[1] = device;
+    store.write_at(1 << 16, &[1]).unwrap_err();
+    let first = store.sync().unwrap_err();
+    assert_eq!(first.to_string(), format!("cannot sync {}/00001", dir.path().display()));
+    let second = store.sync().unwrap_err();
+    assert_eq!(second.kind(), ErrorKind::Io);
+    assert_eq!(
+        second.to_string(),
+        format!(
+            "an earlier sync of {} failed, bytes written before it may be lost",
+            dir.path().display()
+        )
+    );
+}
+
+/// A writer that goes on until it is refused, in the midst of a write or between
+/// two, leaves nothing behind the new end.
+#[track_caller]
+fn check_shrinking_under_a_writer(store: &impl Store, write_len: usize) {
+    let (size, half) = (store.size(), store.size().get() / 2);
+    let data = vec![1; write_len];
+    for round in 0..20 {
+        let begin = Barrier::new(2);
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                begin.wait();
+                let offsets = (half..size.get()).step_by(write_len).cycle();
+                let mut refused = offsets.filter_map(|at| store.write_at(at, &data).err());
+                refused.next().map(|e| e.kind())
+            });
+            begin.wait();
+            store.resize(Bytes::new(half)).unwrap();
+            assert_eq!(writer.join().unwrap(), Some(ErrorKind::OutOfRange));
+        });
+        store.resize(size).unwrap();
+        assert!(read(store, half, index(half)).iter().all(|b| *b == 0), "round {round}");
+    }
+}
+
+#[test]
+fn nothing_lands_behind_the_end_of_a_shrinking_volume() {
+    let dir = tempfile::tempdir().unwrap();
+    check_shrinking_under_a_writer(&small(dir.path(), 1 << 20), 4096);
+    check_shrinking_under_a_writer(&small(dir.path(), 1 << 20), 1 << 19);
+    check_shrinking_under_a_writer(&crate::MemoryStore::new(Bytes::mib(16)), 4096);
+    check_shrinking_under_a_writer(&crate::MemoryStore::new(Bytes::mib(16)), 8 << 20);
+}

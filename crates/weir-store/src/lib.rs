@@ -1,0 +1,50 @@
+//! Where served volumes keep their bytes.
+//!
+//! A server answers a client's request by calling a [`Store`] inline, so every
+//! operation takes `&self`, a hot read costs little more than its copy, and
+//! [`Store::try_read_at`] says "not without waiting" instead of waiting. What
+//! nobody has written costs nothing, up to 32 TiB and beyond.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`store`] | [`Store`], the operations of a volume's bytes; [`Extent`] |
+//! | [`memory`] | [`MemoryStore`], sparse, in 4 KiB pages |
+//! | [`file`](mod@file) | [`FileStore`], sparse files of at most 1 TiB each |
+//! | [`dir`] | [`DataDir`], a locked folder of volumes |
+//! | [`volume`] | [`Volume`], a [`FileStore`] whose size and attributes survive |
+//! | [`meta`] | [`Meta`], what is remembered of a volume, and its file |
+//! | [`fault`] | [`FaultStore`], for tests: power loss, full and broken media |
+//! | [`error`] | [`StoreError`] |
+//!
+//! What is promised: bytes written before a [`Store::sync`] that returned `Ok`
+//! survive the death of the process and of the machine; later ones survive the
+//! death of the process only.
+
+#![forbid(unsafe_code)]
+
+pub mod dir;
+mod disk;
+pub mod error;
+pub mod fault;
+pub mod file;
+mod lock;
+pub mod memory;
+pub mod meta;
+mod name;
+mod pieces;
+mod segment;
+pub mod store;
+mod sync;
+pub mod volume;
+
+pub use dir::{DataDir, ListedVolume};
+pub use error::{ErrorKind, StoreError};
+pub use fault::{Fault, FaultStore};
+pub use file::FileStore;
+pub use memory::MemoryStore;
+pub use meta::Meta;
+pub use store::{Extent, ExtentKind, Store};
+pub use volume::{NewVolume, Volume};
+
+/// The `Result` of this crate.
+pub type Result<T> = std::result::Result<T, StoreError>;

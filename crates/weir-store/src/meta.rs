@@ -1,0 +1,222 @@
+//! What is remembered of a volume besides its bytes: `meta.json`.
+//!
+//! ```json
+//! {
+//!   "format": "weir volume 1",
+//!   "crc32": "1c283b5f",
+//!   "volume": { "size": "1 TiB", ... }
+//! }
+//! ```
+//!
+//! The checksum is over the format and the bytes of `volume` as they stand, so
+//! an edit by hand is found as surely as a broken sector. Segments are not
+//! listed: one that is missing or short reads as zeros where it ends.
+
+use crate::{Result, StoreError, disk};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use std::collections::BTreeMap;
+use std::path::Path;
+use weir_units::Bytes;
+
+/// The name of the file.
+pub(crate) const FILE: &str = "meta.json";
+const FORMAT: &str = "weir volume 1";
+const MAX_LEN: u64 = 1 << 20;
+const HINT: &str = "put the file back from a copy; the volume's bytes in data/ beside it are \
+                    untouched, and other volumes are not concerned";
+
+/// What is remembered of a volume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Meta {
+    /// How many bytes the volume has.
+    pub size: Bytes,
+    /// How many the layout asked for when it was last obeyed: a layout that
+    /// still says so does not undo a resize made since.
+    pub declared_size: Bytes,
+    /// How many bytes of the volume one file holds.
+    pub segment: Bytes,
+    /// Whatever the server wants to find again: tier, cache, limits.
+    pub attributes: BTreeMap<String, String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope {
+    format: String,
+    crc32: String,
+    volume: Box<RawValue>,
+}
+
+impl Envelope {
+    fn checksum(&self) -> String {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(self.format.as_bytes());
+        hasher.update(b"\n");
+        hasher.update(self.volume.get().as_bytes());
+        format!("{:08x}", hasher.finalize())
+    }
+}
+
+impl Meta {
+    /// Reads the file in `dir`, if there is one.
+    pub(crate) fn load(dir: &Path) -> Result<Option<Self>> {
+        let path = dir.join(FILE);
+        let Some(content) = disk::read_small(&path, MAX_LEN)? else { return Ok(None) };
+        let damaged = |what: String| StoreError::Damaged {
+            what: format!("{} {what}", path.display()),
+            hint: HINT,
+        };
+        let unreadable = |e: serde_json::Error| damaged(format!("cannot be read: {e}"));
+        let envelope: Envelope = serde_json::from_slice(&content).map_err(unreadable)?;
+        let computed = envelope.checksum();
+        if computed != envelope.crc32 {
+            let found = &envelope.crc32;
+            return Err(damaged(format!(
+                "was changed: its checksum says {found:?}, its content has {computed:?}"
+            )));
+        }
+        if envelope.format != FORMAT {
+            return Err(StoreError::Version { path, found: envelope.format, expected: FORMAT });
+        }
+        let meta: Self = serde_json::from_str(envelope.volume.get()).map_err(unreadable)?;
+        if meta.segment == Bytes::ZERO {
+            return Err(damaged("says that a segment holds nothing".to_owned()));
+        }
+        Ok(Some(meta))
+    }
+
+    /// Puts this in place of what the file in `dir` says.
+    pub(crate) fn save(&self, dir: &Path) -> Result<()> {
+        self.save_as(FORMAT, dir)
+    }
+
+    fn save_as(&self, format: &str, dir: &Path) -> Result<()> {
+        let encoded = to_raw_value(self).and_then(|volume| {
+            let mut envelope = Envelope { format: format.to_owned(), crc32: String::new(), volume };
+            envelope.crc32 = envelope.checksum();
+            serde_json::to_string_pretty(&envelope)
+        });
+        let text = encoded.map_err(|e| StoreError::io("encode", &dir.join(FILE), e.into()))?;
+        disk::replace_file(dir, FILE, format!("{text}\n").as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use std::fs;
+
+    fn example() -> Meta {
+        Meta {
+            size: Bytes::gib(1024),
+            declared_size: Bytes::gib(512),
+            segment: Bytes::gib(1024),
+            attributes: [("tier".to_owned(), "P30".to_owned())].into(),
+        }
+    }
+
+    /// Loads what is left of a saved file after `change`; errors without the folder.
+    fn loaded(change: impl FnOnce(&mut Vec<u8>)) -> std::result::Result<Meta, (ErrorKind, String)> {
+        let dir = tempfile::tempdir().unwrap();
+        example().save(dir.path()).unwrap();
+        let path = dir.path().join(FILE);
+        let mut content = fs::read(&path).unwrap();
+        change(&mut content);
+        fs::write(&path, &content).unwrap();
+        let folder = format!("{}/", dir.path().display());
+        Meta::load(dir.path())
+            .map(|found| found.unwrap())
+            .map_err(|e| (e.kind(), e.to_string().replace(&folder, "")))
+    }
+
+    #[track_caller]
+    fn check(change: impl FnOnce(&mut Vec<u8>), kind: ErrorKind, message: &str) {
+        assert_eq!(loaded(change), Err((kind, message.to_owned())));
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded_and_the_file_is_as_documented() {
+        assert_eq!(loaded(|_| {}), Ok(example()));
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Meta::load(dir.path()).unwrap(), None);
+        example().save(dir.path()).unwrap();
+        let text = fs::read_to_string(dir.path().join(FILE)).unwrap();
+        // The checksum is from another implementation of CRC-32, over the same bytes.
+        assert_eq!(text, EXAMPLE_FILE);
+    }
+
+    const EXAMPLE_FILE: &str = r#"{
+  "format": "weir volume 1",
+  "crc32": "1c283b5f",
+  "volume": {"size":"1 TiB","declared_size":"512 GiB","segment":"1 TiB","attributes":{"tier":"P30"}}
+}
+"#;
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        for bit in 0..EXAMPLE_FILE.len() * 8 {
+            let mut content = EXAMPLE_FILE.as_bytes().to_vec();
+            content[bit / 8] ^= 1 << (bit % 8);
+            fs::write(dir.path().join(FILE), content).unwrap();
+            let error = Meta::load(dir.path()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Damaged, "bit {bit}: {error}");
+        }
+    }
+
+    #[test]
+    fn damage_is_named() {
+        let at = |text: &str| EXAMPLE_FILE.find(text).unwrap();
+        check(
+            |content| content[at("1 TiB")] = b'2',
+            ErrorKind::Damaged,
+            "meta.json was changed: its checksum says \"1c283b5f\", its content has \"c023a2ac\"",
+        );
+        check(
+            |content| content.truncate(40),
+            ErrorKind::Damaged,
+            "meta.json cannot be read: EOF while parsing an object at line 3 column 9",
+        );
+        check(
+            Vec::clear,
+            ErrorKind::Damaged,
+            "meta.json cannot be read: EOF while parsing a value at line 1 column 0",
+        );
+        check(
+            |content| content.fill(0),
+            ErrorKind::Damaged,
+            "meta.json cannot be read: expected value at line 1 column 1",
+        );
+    }
+
+    #[test]
+    fn a_crash_while_saving_leaves_the_old_or_the_new() {
+        let dir = tempfile::tempdir().unwrap();
+        example().save(dir.path()).unwrap();
+        // Before the rename: a part of the new file lies beside the old one.
+        fs::write(dir.path().join("meta.json.tmp"), "{\"form").unwrap();
+        assert_eq!(Meta::load(dir.path()).unwrap(), Some(example()));
+        let grown = Meta { size: Bytes::gib(2048), ..example() };
+        grown.save(dir.path()).unwrap();
+        assert_eq!(Meta::load(dir.path()).unwrap(), Some(grown));
+        assert!(!dir.path().join("meta.json.tmp").exists());
+    }
+
+    #[test]
+    fn another_format_is_not_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        example().save_as("weir volume 2", dir.path()).unwrap();
+        let error = Meta::load(dir.path()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Version);
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "{}/meta.json has format \"weir volume 2\", this release reads \"weir volume 1\"",
+                dir.path().display()
+            )
+        );
+    }
+}

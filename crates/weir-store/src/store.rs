@@ -1,0 +1,156 @@
+//! The operations of a volume's bytes, whatever they are kept in.
+
+use crate::{Result, StoreError};
+use std::fmt::Debug;
+use weir_units::Bytes;
+
+/// A volume's bytes.
+///
+/// Every operation takes `&self` and may be called from several threads at
+/// once. Two that overlap in range and time leave each byte as one of them
+/// wanted it. A range that is not inside the volume is
+/// [`StoreError::OutOfRange`]; an empty range inside it does nothing.
+pub trait Store: Send + Sync + Debug {
+    /// How many bytes the volume has.
+    fn size(&self) -> Bytes;
+
+    /// Fills `buf` from `offset` on. What was never written reads as zeros.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
+
+    /// Like [`Store::read_at`], but returns `false` where the medium would have
+    /// to be waited for; `buf` then holds nothing of use. A medium that cannot
+    /// tell reads with waiting and returns `true`.
+    fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool> {
+        self.read_at(offset, buf)?;
+        Ok(true)
+    }
+
+    /// Stores `data` at `offset`. Durable after the next [`Store::sync`].
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<()>;
+
+    /// Makes a range read as zeros: by freeing its space where `may_trim`, else
+    /// keeping or taking space, so that writing there later does not run out.
+    fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()>;
+
+    /// Makes a range read as zeros and frees its space.
+    fn trim(&self, offset: u64, len: u64) -> Result<()>;
+
+    /// Makes every operation that has returned durable.
+    fn sync(&self) -> Result<()>;
+
+    /// Makes the volume longer, by zeros, or shorter, forgetting what is behind
+    /// the new end: growing again later brings back zeros.
+    fn resize(&self, new: Bytes) -> Result<()>;
+
+    /// Which parts of a range hold data. The extents follow each other from
+    /// `offset` on, neighbours differ in kind, and together they cover the range
+    /// exactly, or its beginning if there would be more than `max`.
+    fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>>;
+
+    /// How much of the medium the volume takes now.
+    fn allocated(&self) -> Result<Bytes>;
+}
+
+/// A stretch of a volume that is all data or all hole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Extent {
+    /// How many bytes; never zero.
+    pub len: u64,
+    /// Which of the two.
+    pub kind: ExtentKind,
+}
+
+/// Whether space was taken for a stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ExtentKind {
+    /// Space is taken; the bytes may still be zeros.
+    Data,
+    /// The bytes are zeros; no space is promised.
+    Hole,
+}
+
+/// Refuses a range that does not lie inside `size` bytes.
+#[inline]
+pub(crate) fn check_range(offset: u64, len: u64, size: u64) -> Result<()> {
+    match offset.checked_add(len) {
+        Some(end) if end <= size => Ok(()),
+        _ => Err(StoreError::OutOfRange { offset, len, size }),
+    }
+}
+
+/// Collects extents, joining neighbours, up to a number of them.
+#[derive(Debug)]
+pub(crate) struct ExtentList {
+    extents: Vec<Extent>,
+    max: usize,
+    full: bool,
+}
+
+impl ExtentList {
+    pub(crate) fn new(max: usize) -> Self {
+        Self { extents: Vec::new(), max, full: max == 0 }
+    }
+
+    /// Appends `len` bytes; does nothing once one extent too many was met.
+    pub(crate) fn push(&mut self, len: u64, kind: ExtentKind) {
+        if len == 0 || self.full {
+            return;
+        }
+        let count = self.extents.len();
+        match self.extents.last_mut() {
+            Some(last) if last.kind == kind => last.len += len,
+            _ if count == self.max => self.full = true,
+            _ => self.extents.push(Extent { len, kind }),
+        }
+    }
+
+    /// Whether further extents would be dropped.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Extent> {
+        self.extents
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ExtentKind::{Data, Hole};
+    use super::*;
+
+    #[test]
+    fn neighbours_are_joined_and_the_rest_is_dropped_at_the_maximum() {
+        let mut list = ExtentList::new(2);
+        for (len, kind) in [(1, Hole), (0, Data), (2, Hole), (3, Data), (4, Data), (5, Hole)] {
+            list.push(len, kind);
+        }
+        list.push(6, Data);
+        assert!(list.is_full());
+        assert_eq!(list.into_vec(), [Extent { len: 3, kind: Hole }, Extent { len: 7, kind: Data }]);
+    }
+
+    #[track_caller]
+    fn check(offset: u64, len: u64, size: u64, expect: Option<&str>) {
+        let got = check_range(offset, len, size).map_err(|e| e.to_string());
+        assert_eq!(got, expect.map_or(Ok(()), |e| Err(e.to_owned())));
+    }
+
+    #[test]
+    fn ranges() {
+        check(0, 0, 0, None);
+        check(0, 10, 10, None);
+        check(10, 0, 10, None);
+        check(10, 1, 10, Some("1 bytes at offset 10 reach past the end of the volume (10 bytes)"));
+        check(11, 0, 10, Some("0 bytes at offset 11 reach past the end of the volume (10 bytes)"));
+        let max = u64::MAX;
+        check(
+            max,
+            2,
+            max,
+            Some(&format!(
+                "2 bytes at offset {max} reach past the end of the volume ({max} bytes)"
+            )),
+        );
+    }
+}

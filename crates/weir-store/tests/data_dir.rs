@@ -1,0 +1,265 @@
+//! A data directory: who may have it, what is in it, and what a crash leaves.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+use weir_store::{DataDir, ErrorKind, NewVolume, Store, StoreError, Volume};
+use weir_units::Bytes;
+
+fn new(size: Bytes) -> NewVolume {
+    NewVolume { size, attributes: [("tier".to_owned(), "P30".to_owned())].into() }
+}
+
+fn open(dir: &TempDir) -> DataDir {
+    DataDir::open(dir.path(), "weir serve a.toml").unwrap()
+}
+
+fn volume(dir: &TempDir, name: &str) -> weir_store::Result<Arc<Volume>> {
+    open(dir).volume(name, new(Bytes::mib(8)))
+}
+
+fn volume_path(dir: &TempDir, name: &str) -> PathBuf {
+    dir.path().join("volumes").join(name)
+}
+
+/// Kind, message without the folder, and hint.
+fn told(dir: &Path, error: &StoreError) -> (ErrorKind, String, Option<&'static str>) {
+    let folder = dir.display().to_string();
+    (error.kind(), error.to_string().replace(&folder, "DIR"), error.hint())
+}
+
+#[track_caller]
+fn check(dir: &Path, error: &StoreError, kind: ErrorKind, message: &str, hint: &'static str) {
+    assert_eq!(told(dir, error), (kind, message.to_owned(), Some(hint)));
+}
+
+#[test]
+fn the_second_opener_is_told_who_has_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = open(&dir);
+    check(
+        dir.path(),
+        &DataDir::open(dir.path(), "second").unwrap_err(),
+        ErrorKind::Locked,
+        &format!(
+            "data directory DIR is in use by process {} (weir serve a.toml)",
+            std::process::id()
+        ),
+        "stop that process or choose another data directory",
+    );
+    // A volume in use keeps the lock.
+    let volume = first.volume("db", new(Bytes::mib(8))).unwrap();
+    drop(first);
+    assert_eq!(DataDir::open(dir.path(), "").unwrap_err().kind(), ErrorKind::Locked);
+    drop(volume);
+    let third = DataDir::open(dir.path(), "third").unwrap();
+    let lock = fs::read_to_string(dir.path().join("lock")).unwrap();
+    assert_eq!(lock, format!("process {} (third)\n", std::process::id()));
+    drop(third);
+}
+
+#[test]
+fn folders_are_made_and_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let deep = dir.path().join("a/b/c");
+    drop(DataDir::open(&deep, "").unwrap());
+    assert_eq!(fs::read_to_string(deep.join("format")).unwrap(), "weir data 1\n");
+    assert!(DataDir::open(&deep, "").unwrap().list().unwrap().is_empty());
+    // Opened for the first time, and crashed in the middle.
+    fs::remove_file(deep.join("format")).unwrap();
+    fs::remove_dir(deep.join("volumes")).unwrap();
+    fs::write(deep.join("format.tmp"), "weir").unwrap();
+    drop(DataDir::open(&deep, "").unwrap());
+    assert_eq!(fs::read_to_string(deep.join("format")).unwrap(), "weir data 1\n");
+}
+
+#[test]
+fn another_version_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("format"), "weir data 2\n").unwrap();
+    check(
+        dir.path(),
+        &DataDir::open(dir.path(), "").unwrap_err(),
+        ErrorKind::Version,
+        "DIR/format has format \"weir data 2\", this release reads \"weir data 1\"",
+        "use the release that wrote it, or an empty directory",
+    );
+    assert!(!dir.path().join("lock").exists());
+}
+
+#[test]
+fn a_folder_of_something_else_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("thesis.txt"), "").unwrap();
+    check(
+        dir.path(),
+        &DataDir::open(dir.path(), "").unwrap_err(),
+        ErrorKind::Foreign,
+        "DIR is not a Weir data directory and not empty: it holds \"thesis.txt\"",
+        "choose an empty directory or one that Weir made",
+    );
+    fs::write(dir.path().join("format"), "PostgreSQL 17").unwrap();
+    let error = DataDir::open(dir.path(), "").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Foreign);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    let file = dir.path().join("thesis.txt");
+    assert_eq!(DataDir::open(file, "").unwrap_err().kind(), ErrorKind::Io);
+}
+
+#[test]
+fn a_volume_is_found_again_with_all_that_is_remembered() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = open(&dir);
+    let db = data.volume("db", new(Bytes::mib(8))).unwrap();
+    assert!(Arc::ptr_eq(&db, &data.volume("db", new(Bytes::mib(1))).unwrap()));
+    db.write_at(0, b"first").unwrap();
+    db.set_size(Bytes::mib(16)).unwrap();
+    db.set_attribute("cache", Some("read-only")).unwrap();
+    db.set_attribute("tier", None).unwrap();
+    db.write_at((16 << 20) - 4, b"last").unwrap();
+    let before = db.meta();
+    assert_eq!((before.size, before.declared_size), (Bytes::mib(16), Bytes::mib(8)));
+    drop((db, data));
+
+    let db = volume(&dir, "db").unwrap();
+    assert_eq!((db.name(), db.meta(), db.size()), ("db", before, Bytes::mib(16)));
+    assert_eq!(db.meta().attributes, [("cache".to_owned(), "read-only".to_owned())].into());
+    let mut buf = [0; 5];
+    db.read_at(0, &mut buf).unwrap();
+    assert_eq!(&buf, b"first");
+    db.read_at((16 << 20) - 5, &mut buf).unwrap();
+    assert_eq!(&buf, b"\0last");
+    db.set_declared_size(Bytes::mib(32)).unwrap();
+    drop(db);
+    assert_eq!(volume(&dir, "db").unwrap().meta().declared_size, Bytes::mib(32));
+}
+
+#[test]
+fn names_do_not_climb_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = volume(&dir, "a/../../db").unwrap_err();
+    check(
+        dir.path(),
+        &error,
+        ErrorKind::Name,
+        "volume name \"a/../../db\" has a character that is not a letter, digit, '.', '_' or '-'",
+        "use 1 to 128 letters, digits, '.', '_' or '-', and no '.' in front",
+    );
+}
+
+#[test]
+fn a_damaged_volume_is_told_and_the_others_are_served() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["flipped", "lost-data", "lost-meta", "well"] {
+        volume(&dir, name).unwrap().write_at(0, &[7]).unwrap();
+    }
+    let meta = volume_path(&dir, "flipped").join("meta.json");
+    let text = fs::read_to_string(&meta).unwrap();
+    fs::write(&meta, text.replace("P30", "P31")).unwrap();
+    fs::remove_dir_all(volume_path(&dir, "lost-data").join("data")).unwrap();
+    fs::remove_file(volume_path(&dir, "lost-meta").join("meta.json")).unwrap();
+
+    // The checksums are from another implementation of CRC-32.
+    check(
+        dir.path(),
+        &volume(&dir, "flipped").unwrap_err(),
+        ErrorKind::Damaged,
+        "DIR/volumes/flipped/meta.json was changed: its checksum says \"396d08d7\", its content has \
+         \"81d16fb2\"",
+        "put the file back from a copy; the volume's bytes in data/ beside it are untouched, and \
+         other volumes are not concerned",
+    );
+    check(
+        dir.path(),
+        &volume(&dir, "lost-data").unwrap_err(),
+        ErrorKind::Damaged,
+        "DIR/volumes/lost-data/data is missing, which held the volume's bytes",
+        "put the folder back from a copy; with an empty folder in its place the volume is all \
+         zeros",
+    );
+    check(
+        dir.path(),
+        &volume(&dir, "lost-meta").unwrap_err(),
+        ErrorKind::Damaged,
+        "DIR/volumes/lost-meta/meta.json is missing, and data/ beside it holds a volume's bytes",
+        "put the file back from a copy, or move the folder away to start anew",
+    );
+
+    let listed = open(&dir).list().unwrap();
+    let kinds: Vec<_> =
+        listed.iter().map(|v| (v.name.as_str(), v.meta.as_ref().err().map(|e| e.kind()))).collect();
+    let damaged = Some(ErrorKind::Damaged);
+    assert_eq!(
+        kinds,
+        [("flipped", damaged), ("lost-data", damaged), ("lost-meta", damaged), ("well", None)]
+    );
+    let mut buf = [0];
+    volume(&dir, "well").unwrap().read_at(0, &mut buf).unwrap();
+    assert_eq!(buf, [7]);
+}
+
+#[test]
+fn a_volume_whose_making_was_cut_short_is_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(&dir));
+    for (name, leftover) in [("a", ""), ("b", "data"), ("c", "data")] {
+        fs::create_dir_all(volume_path(&dir, name).join(leftover)).unwrap();
+    }
+    fs::write(volume_path(&dir, "c").join("meta.json.tmp"), "{").unwrap();
+    fs::write(dir.path().join("volumes/stray-file"), "").unwrap();
+    assert!(open(&dir).list().unwrap().is_empty());
+    for name in ["a", "b", "c"] {
+        assert_eq!(volume(&dir, name).unwrap().size(), Bytes::mib(8));
+    }
+    assert_eq!(open(&dir).list().unwrap().len(), 3);
+}
+
+/// What `meta.json` says of a volume of another size, written by the same release.
+fn meta_of_size(size: Bytes) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(&dir).volume("db", new(size)).unwrap());
+    fs::read(volume_path(&dir, "db").join("meta.json")).unwrap()
+}
+
+#[test]
+fn a_crash_between_the_steps_of_a_shrinking_leaves_no_old_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    volume(&dir, "db").unwrap().write_at(0, &[1; 8 << 20]).unwrap();
+    fs::write(volume_path(&dir, "db").join("meta.json"), meta_of_size(Bytes::mib(2))).unwrap();
+    let db = volume(&dir, "db").unwrap();
+    assert_eq!(db.size(), Bytes::mib(2));
+    assert!(db.allocated().unwrap() <= Bytes::new((2 << 20) + 4096));
+    db.set_size(Bytes::mib(8)).unwrap();
+    let mut buf = vec![0xee; 8 << 20];
+    db.read_at(0, &mut buf).unwrap();
+    assert!(buf[..2 << 20].iter().all(|b| *b == 1) && buf[2 << 20..].iter().all(|b| *b == 0));
+}
+
+#[test]
+fn a_crash_between_the_steps_of_a_growing_leaves_the_old_or_the_new() {
+    let dir = tempfile::tempdir().unwrap();
+    volume(&dir, "db").unwrap().write_at(0, &[1; 8 << 20]).unwrap();
+    let meta = volume_path(&dir, "db").join("meta.json");
+    // Before the new description took its place ...
+    fs::write(meta.with_extension("json.tmp"), &meta_of_size(Bytes::mib(16))[..50]).unwrap();
+    assert_eq!(volume(&dir, "db").unwrap().size(), Bytes::mib(8));
+    // ... and after.
+    fs::write(&meta, meta_of_size(Bytes::mib(16))).unwrap();
+    let db = volume(&dir, "db").unwrap();
+    assert_eq!(db.size(), Bytes::mib(16));
+    let mut buf = vec![0xee; 16 << 20];
+    db.read_at(0, &mut buf).unwrap();
+    assert!(buf[..8 << 20].iter().all(|b| *b == 1) && buf[8 << 20..].iter().all(|b| *b == 0));
+}
+
+#[test]
+fn a_size_that_cannot_be_is_refused_before_anything_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = volume(&dir, "db").unwrap();
+    let error = db.set_size(Bytes::new(u64::MAX)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    assert_eq!((db.size(), db.meta().size), (Bytes::mib(8), Bytes::mib(8)));
+}
