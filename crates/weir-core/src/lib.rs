@@ -23,6 +23,7 @@
 //! | `writeback` | what a ReadWrite cache has promised and not yet written |
 //! | [`medium`] | how long the storage itself takes |
 //! | [`stripe`] | where a striped range lies |
+//! | [`trace`] | a fingerprint of a run |
 //! | `timers` | what happens next |
 
 #![no_std]
@@ -38,6 +39,7 @@ pub mod meter;
 pub mod spec;
 pub mod stripe;
 mod timers;
+pub mod trace;
 pub mod waits;
 mod writeback;
 
@@ -47,4 +49,5 @@ pub use spec::{
     CacheMode, CacheSpec, DeviceSpec, DiskLimits, GateLimits, HostSpec, Limit, Medium, Place,
     SpecError, VolumeSpec,
 };
+pub use trace::TraceHash;
 pub use waits::{Cap, Waits};

@@ -43,7 +43,7 @@ pub enum Kind {
     },
     /// A name or size that the catalog does not have.
     #[error("{0}")]
-    Catalog(CatalogError),
+    Catalog(Box<CatalogError>),
     /// Two keys that exclude each other, or one that needs another.
     #[error("{what}: {reason}")]
     Contradiction {
@@ -101,6 +101,12 @@ pub enum Kind {
     /// An engine cannot be made of it.
     #[error("{0}")]
     Spec(SpecError),
+}
+
+impl From<CatalogError> for Kind {
+    fn from(error: CatalogError) -> Self {
+        Self::Catalog(Box::new(error))
+    }
 }
 
 struct Near<'a>(&'a Option<String>);

@@ -65,7 +65,7 @@ impl Layout {
             Some(name) => Some(
                 catalog
                     .edition(name.as_ref())
-                    .map_err(|e| source.at(Some(name.span().start), Kind::Catalog(e)))?,
+                    .map_err(|e| source.at(Some(name.span().start), Kind::from(e)))?,
             ),
         };
         let mut builder = Builder::new(&keys, edition, source)?;
@@ -190,9 +190,7 @@ impl<'a> Builder<'a> {
         }
         let size = match (&keys.size, self.edition) {
             (None, _) => None,
-            (Some(size), Some(edition)) => {
-                Some(edition.host(size.get_ref()).map_err(Kind::Catalog)?)
-            }
+            (Some(size), Some(edition)) => Some(edition.host(size.get_ref()).map_err(Kind::from)?),
             (Some(_), None) => {
                 return Err(contradiction("a size needs an edition to be looked up in".into()));
             }

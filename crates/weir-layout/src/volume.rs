@@ -176,7 +176,7 @@ impl From<weir_catalog::CatalogError> for TierProblem {
 impl TierProblem {
     fn into_kind(self, name: &str) -> Kind {
         match self {
-            Self::Catalog(error) => Kind::Catalog(error),
+            Self::Catalog(error) => Kind::from(error),
             Self::Reason(reason) => {
                 Kind::Contradiction { what: format!("volume {name:?}"), reason }
             }
@@ -187,12 +187,12 @@ impl TierProblem {
 /// A tier by name, in the named set or family or in the whole edition.
 fn in_set<'a>(edition: &'a Edition, set: Option<&str>, name: &str) -> Result<&'a Tier, Kind> {
     if let Some(set) = set {
-        let set = edition.tier_set(set).map_err(Kind::Catalog)?;
+        let set = edition.tier_set(set).map_err(Kind::from)?;
         if let Some(tier) = set.tiers.iter().find(|t| t.name.eq_ignore_ascii_case(name)) {
             return Ok(tier);
         }
     }
-    edition.tier(name).map_err(Kind::Catalog)
+    edition.tier(name).map_err(Kind::from)
 }
 
 fn of_tier(keys: &VolumeKeys, edition: &Edition, tier: &Tier) -> Result<Resolved, TierProblem> {
@@ -283,7 +283,7 @@ fn tier_limits(
 }
 
 fn limits_max(base: Limits, iops: weir_units::Iops, throughput: weir_units::BytesPerSec) -> Limits {
-    Limits { iops: base.iops.max(iops), throughput: base.throughput.max(throughput), ..base }
+    Limits { iops: base.iops.max(iops), throughput: base.throughput.max(throughput) }
 }
 
 /// Limits of the catalog as the engine takes them.

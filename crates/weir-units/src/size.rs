@@ -22,13 +22,8 @@ const UNITS: &[Unit] = &[
     ("T", 1 << 40),
 ];
 
-const PRINTED: &[Unit] = &[
-    ("TiB", 1 << 40),
-    ("GiB", 1 << 30),
-    ("MiB", 1 << 20),
-    ("KiB", 1 << 10),
-    ("B", 1),
-];
+const PRINTED: &[Unit] =
+    &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
 /// A size in bytes. Read from `64 KiB`, `64KiB`, `64K` (all 65,536) or `64 KB`
 /// (64,000); printed with the largest binary unit that is exact.
@@ -112,10 +107,18 @@ mod tests {
         check("64", Err("\"64\" has no unit; write for example 64 KiB, 540 GiB or 200 MB"));
         check("GiB", Err("\"GiB\" does not start with a number"));
         check("-1 GiB", Err("\"-1 GiB\" does not start with a number"));
-        check("1 XB", Err("\"1 XB\" has the unknown unit \"XB\"; write for example 64 KiB, 540 GiB or 200 MB"));
+        check(
+            "1 XB",
+            Err(
+                "\"1 XB\" has the unknown unit \"XB\"; write for example 64 KiB, 540 GiB or 200 MB",
+            ),
+        );
         check("0.3 B", Err("\"0.3 B\" is not a whole number of the smallest unit"));
         check("99999999 TiB", Err("\"99999999 TiB\" is too large"));
-        check("99999999999999999999999999999999999999999 B", Err("\"99999999999999999999999999999999999999999 B\" is too large"));
+        check(
+            "99999999999999999999999999999999999999999 B",
+            Err("\"99999999999999999999999999999999999999999 B\" is too large"),
+        );
         check("1.2.3 B", Err("\"1.2.3 B\" does not start with a number"));
     }
 

@@ -1,2 +1,34 @@
-//! x
-fn main() {}
+//! The command line: the only crate that prints.
+//!
+//! stdout is data, stderr is talk. Exit codes: 0 it worked, 1 the answer is no
+//! (a figure missed its tolerance), 2 the input or the usage is wrong, 3 something
+//! failed while running.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod error;
+mod output;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors; clap knows where each goes.
+            let code = if error.use_stderr() { error::USAGE } else { 0 };
+            drop(error.print());
+            return ExitCode::from(code);
+        }
+    };
+    match commands::run(cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            output::talk(&format!("weir: {error}"));
+            ExitCode::from(error.code())
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The buffers of one client.
+
+use crate::host_loop::{ClientId, HostLoop, ReplyTo};
+use rustix::fd::{AsFd, BorrowedFd};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use weir_core::DeviceId;
+use weir_proto::server::{Parsed, Session, parse_request};
+use weir_proto::{Command, Errno, reply};
+use weir_units::Instant;
+
+/// Input buffer of a connection; grows for a larger write and shrinks again.
+const INPUT: usize = 256 << 10;
+/// Requests of one client under way; more stay in its socket.
+const MAX_IN_FLIGHT: usize = 4096;
+/// Reply bytes that a client may leave unread before nothing more is taken from it.
+const MAX_UNSENT: usize = 64 << 20;
+
+/// A client's socket.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(stream) => stream.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+impl Read for &Stream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => (&*stream).read(buf),
+            Stream::Tcp(stream) => (&*stream).read(buf),
+        }
+    }
+}
+
+impl Write for &Stream {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => (&*stream).write(buf),
+            Stream::Tcp(stream) => (&*stream).write(buf),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A client that has chosen its export.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) stream: Stream,
+    pub(crate) id: ClientId,
+    pub(crate) device: DeviceId,
+    session: Session,
+    input: Vec<u8>,
+    /// Input received and not yet taken: `input[start..end]`.
+    start: usize,
+    end: usize,
+    /// Payload of a refused write that is still to come.
+    skip: usize,
+    pub(crate) out: Vec<u8>,
+    sent: usize,
+    in_flight: usize,
+    /// It said goodbye, or the server stops: nothing more is taken from it.
+    pub(crate) closing: bool,
+    /// Events registered with epoll, to change them only when they change.
+    pub(crate) interest: Interest,
+}
+
+/// What a connection waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Interest {
+    pub(crate) read: bool,
+    pub(crate) write: bool,
+}
+
+/// Whether a connection goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Open,
+    /// Broken, or done: forget it.
+    Closed,
+}
+
+impl Connection {
+    pub(crate) fn new(stream: Stream, id: ClientId, hello: Established) -> Self {
+        let mut input = vec![0; INPUT.max(hello.rest.len())];
+        input[..hello.rest.len()].copy_from_slice(&hello.rest);
+        Self {
+            stream,
+            id,
+            device: hello.device,
+            session: hello.session,
+            input,
+            start: 0,
+            end: hello.rest.len(),
+            skip: 0,
+            out: Vec::new(),
+            sent: 0,
+            in_flight: 0,
+            closing: false,
+            interest: Interest { read: true, write: false },
+        }
+    }
+
+    pub(crate) fn reply_to(&mut self) -> ReplyTo<'_> {
+        ReplyTo {
+            out: &mut self.out,
+            structured: self.session.structured,
+            meta_context: self.session.meta_context,
+            in_flight: &mut self.in_flight,
+        }
+    }
+
+    /// Whether anything is still owed to this client.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.in_flight == 0 && self.sent == self.out.len()
+    }
+
+    /// What to wait for now.
+    pub(crate) fn wants(&self) -> Interest {
+        let unsent = self.out.len() - self.sent;
+        let room = self.in_flight < MAX_IN_FLIGHT && unsent < MAX_UNSENT;
+        Interest { read: room && !self.closing, write: unsent > 0 }
+    }
+
+    /// Receives what is there and submits the requests in it.
+    pub(crate) fn receive(&mut self, now: Instant, host: &mut HostLoop) -> State {
+        loop {
+            if !self.wants().read {
+                return State::Open;
+            }
+            if self.end == self.input.len() {
+                // `take` leaves room for what it still needs.
+                self.compact(self.input.len());
+            }
+            match (&self.stream).read(&mut self.input[self.end..]) {
+                Ok(0) => {
+                    self.closing = true;
+                    return State::Closed;
+                }
+                Ok(n) => {
+                    let room = self.input.len() - self.end;
+                    self.end += n;
+                    if self.take(now, host) == State::Closed {
+                        return State::Closed;
+                    }
+                    // A short read has emptied the socket.
+                    if n < room {
+                        return State::Open;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return State::Open,
+                Err(_) => return State::Closed,
+            }
+        }
+    }
+
+    /// Submits every whole request in the input.
+    pub(crate) fn take(&mut self, now: Instant, host: &mut HostLoop) -> State {
+        while self.wants().read {
+            if self.skip > 0 {
+                let drop = self.skip.min(self.end - self.start);
+                self.skip -= drop;
+                self.start += drop;
+                if self.skip > 0 {
+                    break;
+                }
+            }
+            let size = host.size(self.device);
+            let parsed = parse_request(&self.input[self.start..self.end], &self.session, size);
+            match parsed {
+                // Not NBD: there is no way to find the next request.
+                Err(_) => return State::Closed,
+                Ok(Parsed::NeedMore { at_least }) => {
+                    self.make_room(at_least);
+                    return State::Open;
+                }
+                Ok(Parsed::Refused { cookie, errno, reason, consumed, skip }) => {
+                    let structured = self.session.structured;
+                    reply::error(&mut self.out, structured, cookie, errno, reason);
+                    self.start += consumed;
+                    self.skip = skip as usize;
+                }
+                Ok(Parsed::Request { request, payload, consumed }) => {
+                    self.start += consumed;
+                    let done = match request.command {
+                        Command::Disconnect => {
+                            self.closing = true;
+                            return State::Open;
+                        }
+                        Command::BlockStatus => {
+                            let context = self.session.meta_context.ok_or(Errno::Inval);
+                            let out = &mut self.out;
+                            context.and_then(|c| host.block_status(self.device, &request, c, out))
+                        }
+                        _ => {
+                            self.in_flight += 1;
+                            host.submit(now, self.id, self.device, &request, payload)
+                                .inspect_err(|_| self.in_flight -= 1)
+                        }
+                    };
+                    if let Err(errno) = done {
+                        let structured = self.session.structured;
+                        reply::error(&mut self.out, structured, request.cookie, errno, "");
+                    }
+                }
+            }
+        }
+        State::Open
+    }
+
+    /// Makes the input large enough for a request of `len` bytes.
+    fn make_room(&mut self, len: usize) {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+        if len > INPUT || self.input.len() > INPUT {
+            self.compact(len);
+        } else if self.start + len > self.input.len() {
+            self.compact(self.input.len());
+        }
+    }
+
+    /// Moves the input to the front of a buffer of `len` bytes, [`INPUT`] at least.
+    fn compact(&mut self, len: usize) {
+        self.input.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        let len = len.max(INPUT).max(self.end);
+        if len != self.input.len() {
+            self.input.resize(len, 0);
+            self.input.shrink_to_fit();
+        }
+    }
+
+    /// Sends what the socket takes.
+    pub(crate) fn flush(&mut self) -> State {
+        while self.sent < self.out.len() {
+            match (&self.stream).write(&self.out[self.sent..]) {
+                Ok(0) => return State::Closed,
+                Ok(n) => self.sent += n,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => return State::Closed,
+            }
+        }
+        if self.sent == self.out.len() {
+            self.sent = 0;
+            self.out.clear();
+            if self.out.capacity() > 4 * INPUT {
+                self.out.shrink_to(INPUT);
+            }
+        } else if self.sent > 4 * INPUT {
+            self.out.drain(..self.sent);
+            self.sent = 0;
+        }
+        State::Open
+    }
+}
+
+/// What the handshake came to.
+#[derive(Debug)]
+pub(crate) struct Established {
+    pub(crate) session: Session,
+    pub(crate) device: DeviceId,
+    /// Requests that came right behind it.
+    pub(crate) rest: Vec<u8>,
+}

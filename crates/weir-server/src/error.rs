@@ -1,0 +1,96 @@
+//! What can go wrong, and what it is called on the wire.
+
+use std::io;
+use std::path::PathBuf;
+use weir_layout::error::Kind as LayoutKind;
+use weir_proto::Errno;
+use weir_store::{ErrorKind, StoreError};
+
+/// Why the server cannot start, or a command cannot be done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// A socket that cannot be listened on.
+    #[error("cannot listen on {address}: {source}{}", hint(.source))]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A Unix socket at which another server answers.
+    #[error("{} is in use by a running server; stop it or give another path", .path.display())]
+    SocketInUse {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// An address that cannot be read.
+    #[error("{text:?} is not an address: {reason}; write unix:PATH or tcp:HOST:PORT")]
+    BadAddress {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The data directory, or a volume in it.
+    #[error("{0}{hint}", hint = store_hint(.0))]
+    Store(#[from] StoreError),
+    /// The layout does not allow it.
+    #[error("{0}")]
+    Layout(LayoutKind),
+    /// A volume that the data directory keeps with another size than the layout
+    /// declares, both changed.
+    #[error("volume {volume:?}: {reason}")]
+    Volume {
+        /// The volume.
+        volume: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// No volume of this layout can be served.
+    #[error("no volume can be served")]
+    NothingToServe,
+    /// The system refused something that must work.
+    #[error("{context}: {source}")]
+    System {
+        /// What was being done.
+        context: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The control socket does not answer, or not in its own words.
+    #[error("no server answers at {}: {reason}; is weir serve running, with this --control?", .path.display())]
+    Control {
+        /// The socket.
+        path: PathBuf,
+        /// What happened.
+        reason: String,
+    },
+}
+
+impl ServerError {
+    pub(crate) fn system(context: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::System { context, source }
+    }
+}
+
+fn hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => "; another server has it: stop it or give another address",
+        io::ErrorKind::PermissionDenied => "; choose a path or port that this user may use",
+        _ => "",
+    }
+}
+
+fn store_hint(error: &StoreError) -> String {
+    error.hint().map_or_else(String::new, |hint| format!("; {hint}"))
+}
+
+/// What a client is told of a store's error.
+pub(crate) fn errno_of(error: &StoreError) -> Errno {
+    match error.kind() {
+        ErrorKind::OutOfRange => Errno::Inval,
+        ErrorKind::NoSpace => Errno::NoSpc,
+        _ => Errno::Io,
+    }
+}

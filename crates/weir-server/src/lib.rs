@@ -1,0 +1,43 @@
+//! The wall-clock driver: volumes that really store data and really hold the
+//! limits, served over NBD.
+//!
+//! One thread per host owns that host's engine, its connections and the order of
+//! everything on it; nothing on the data path is locked. What may block (a sync,
+//! a read that is not in the page cache) goes to a few workers and comes back.
+//!
+//! ```text
+//!   listener --handshake--> reactor (one per host) <--commands-- control socket
+//!                             |  take, parse, admit, execute, complete
+//!                             +--> HostLoop: engine + stores, no sockets, no clock
+//!                             +--> workers: sync, cold reads
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`server`] | starting, stopping, the parts together |
+//! | [`host_loop`] | requests in, replies out, `now` as an argument |
+//! | [`volume`] | the bytes of a volume and of a device |
+//! | `reactor` | sockets and deadlines of one host |
+//! | `connection` | the buffers of one client |
+//! | `listener` | accepting and the handshake |
+//! | [`control`] | the control socket, both ends |
+//! | `worker` | what may block |
+//! | `clock` | the only place that reads the wall clock |
+//! | [`error`] | what can go wrong, and what it is called on the wire |
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod connection;
+pub mod control;
+pub mod error;
+pub mod host_loop;
+mod listener;
+mod reactor;
+pub mod server;
+pub mod volume;
+mod worker;
+
+pub use error::ServerError;
+pub use listener::Address;
+pub use server::{Options, Server};

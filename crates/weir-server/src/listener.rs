@@ -1,0 +1,305 @@
+//! Accepting clients, and the handshake up to the chosen export.
+//!
+//! Each handshake has a thread of its own for the moment it takes, with a time
+//! limit, so that a client that says nothing holds up nobody.
+
+use crate::connection::{Established, Stream};
+use crate::error::ServerError;
+use crate::reactor::{Mailbox, Message};
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+use weir_core::DeviceId;
+use weir_proto::server::{Exports, Handshake, Step};
+use weir_proto::{BlockSizes, Export, TransmissionFlags};
+use weir_units::Bytes;
+
+/// How long a client may take for its handshake.
+const HANDSHAKE: Duration = Duration::from_secs(30);
+/// Handshakes at once; further clients are turned away.
+const MAX_HANDSHAKES: usize = 256;
+
+/// Where to listen for NBD clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A Unix socket.
+    Unix(PathBuf),
+    /// Host and port.
+    Tcp(String),
+}
+
+impl Default for Address {
+    /// The port of NBD, on loopback.
+    fn default() -> Self {
+        Self::Tcp("127.0.0.1:10809".to_owned())
+    }
+}
+
+impl FromStr for Address {
+    type Err = ServerError;
+
+    fn from_str(text: &str) -> Result<Self, ServerError> {
+        let bad = |reason: &str| ServerError::BadAddress {
+            text: text.to_owned(),
+            reason: reason.to_owned(),
+        };
+        match text.split_once(':') {
+            Some(("unix", "")) => Err(bad("the path is empty")),
+            Some(("unix", path)) if path.len() > 107 => {
+                Err(bad("a Unix socket's path has at most 107 bytes"))
+            }
+            Some(("unix", path)) => Ok(Self::Unix(PathBuf::from(path))),
+            Some(("tcp", address)) => match address.rsplit_once(':') {
+                Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
+                    Ok(Self::Tcp(address.to_owned()))
+                }
+                _ => Err(bad("it needs a host and a port")),
+            },
+            _ => Err(bad("it must start with unix: or tcp:")),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Tcp(address) => write!(f, "tcp:{address}"),
+        }
+    }
+}
+
+/// An export with the way to its host.
+#[derive(Debug, Clone)]
+pub(crate) struct Served {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) device: DeviceId,
+    pub(crate) host: Mailbox,
+}
+
+/// Everything that can be asked for, in the layout's order; the first is the default.
+#[derive(Debug, Default)]
+pub(crate) struct Directory(pub(crate) Vec<Served>);
+
+impl Directory {
+    fn get(&self, name: &str) -> Option<&Served> {
+        self.0.iter().find(|served| name.is_empty() || served.name == name)
+    }
+
+    fn describe(served: &Served) -> Option<Export> {
+        let device = served.device;
+        let size = served.host.ask(move |host, _| host.size(device))?;
+        let flags = [
+            TransmissionFlags::SEND_FLUSH,
+            TransmissionFlags::SEND_FUA,
+            TransmissionFlags::SEND_TRIM,
+            TransmissionFlags::SEND_WRITE_ZEROES,
+            TransmissionFlags::CAN_MULTI_CONN,
+            TransmissionFlags::SEND_CACHE,
+        ];
+        Some(Export {
+            name: served.name.clone(),
+            description: served.description.clone(),
+            size,
+            flags: flags.into_iter().fold(TransmissionFlags::HAS_FLAGS, |all, flag| all | flag),
+            block: BlockSizes::DEFAULT,
+        })
+    }
+}
+
+impl Exports for Directory {
+    fn find(&self, name: &str) -> Option<Export> {
+        self.get(name).and_then(Self::describe)
+    }
+
+    fn list(&self) -> Vec<Export> {
+        // A listing does not show sizes, so no host needs to be asked.
+        let unknown = |served: &Served| Export {
+            name: served.name.clone(),
+            description: served.description.clone(),
+            size: Bytes::ZERO,
+            flags: TransmissionFlags::HAS_FLAGS,
+            block: BlockSizes::DEFAULT,
+        };
+        self.0.iter().map(unknown).collect()
+    }
+}
+
+/// A socket that is listened on. Its Unix path is removed with it.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    socket: Socket,
+    /// The address with the port that was really taken.
+    pub(crate) address: Address,
+}
+
+#[derive(Debug)]
+enum Socket {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    pub(crate) fn bind(address: &Address) -> Result<Self, ServerError> {
+        let failed =
+            |source: io::Error| ServerError::Listen { address: address.to_string(), source };
+        let (socket, address) = match address {
+            Address::Unix(path) => {
+                let socket = bind_unix(path, failed)?;
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                (Socket::Unix(socket), Address::Unix(path))
+            }
+            Address::Tcp(text) => {
+                let socket = TcpListener::bind(text).map_err(failed)?;
+                let local = socket.local_addr().map_err(failed)?;
+                (Socket::Tcp(socket), Address::Tcp(local.to_string()))
+            }
+        };
+        Ok(Self { socket, address })
+    }
+
+    fn accept(&self) -> io::Result<Stream> {
+        match &self.socket {
+            Socket::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Socket::Tcp(listener) => {
+                let (stream, _) = listener.accept()?;
+                stream.set_nodelay(true)?;
+                Ok(Stream::Tcp(stream))
+            }
+        }
+    }
+
+    /// Accepts until `stop` is set and someone connects to notice it.
+    pub(crate) fn run(&self, directory: &Arc<Directory>, stop: &AtomicBool) {
+        let busy = Arc::new(AtomicUsize::new(0));
+        loop {
+            let accepted = self.accept();
+            if stop.load(Ordering::Acquire) {
+                return;
+            }
+            // Out of descriptors, or the client has gone again: the next may do better.
+            let Ok(stream) = accepted else { continue };
+            if busy.fetch_add(1, Ordering::AcqRel) >= MAX_HANDSHAKES {
+                busy.fetch_sub(1, Ordering::AcqRel);
+                continue;
+            }
+            let (directory, done) = (Arc::clone(directory), Arc::clone(&busy));
+            let spawned = std::thread::Builder::new()
+                .name("weir-handshake".to_owned())
+                .stack_size(256 << 10)
+                .spawn(move || {
+                    // A client that fails its handshake is its own problem.
+                    let _ = shake_hands(stream, &directory);
+                    done.fetch_sub(1, Ordering::AcqRel);
+                });
+            if spawned.is_err() {
+                busy.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// Makes a blocked [`run`](Self::run) look at its `stop`.
+    pub(crate) fn nudge(&self) {
+        match &self.address {
+            Address::Unix(path) => drop(UnixStream::connect(path)),
+            Address::Tcp(text) => {
+                let reachable = |addr: SocketAddr| {
+                    let mut addr = addr;
+                    if addr.ip().is_unspecified() {
+                        addr.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+                    }
+                    addr
+                };
+                if let Some(addr) = text.to_socket_addrs().ok().and_then(|mut all| all.next()) {
+                    drop(TcpStream::connect_timeout(&reachable(addr), Duration::from_secs(1)));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Address::Unix(path) = &self.address {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Listens on a Unix socket; what a dead server left there is taken away, what a
+/// living one has is not.
+pub(crate) fn bind_unix(
+    path: &Path,
+    failed: impl Fn(io::Error) -> ServerError,
+) -> Result<UnixListener, ServerError> {
+    let is_socket = |meta: std::fs::Metadata| meta.file_type().is_socket();
+    if std::fs::symlink_metadata(path).is_ok_and(is_socket) {
+        if UnixStream::connect(path).is_ok() {
+            return Err(ServerError::SocketInUse { path: path.to_owned() });
+        }
+        std::fs::remove_file(path).map_err(&failed)?;
+    }
+    UnixListener::bind(path).map_err(failed)
+}
+
+/// Negotiates with a client and hands it to its host.
+fn shake_hands(stream: Stream, directory: &Directory) -> io::Result<()> {
+    set_timeouts(&stream, Some(HANDSHAKE))?;
+    let mut out = Vec::new();
+    let mut handshake = Handshake::start(&mut out);
+    (&stream).write_all(&out)?;
+    let mut input = Vec::new();
+    let session = loop {
+        out.clear();
+        let progress = handshake
+            .handle(directory, &input, &mut out)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        input.drain(..progress.consumed);
+        (&stream).write_all(&out)?;
+        match progress.step {
+            Step::Again => {}
+            Step::Aborted => return Ok(()),
+            Step::Established(session) => break session,
+            Step::NeedMore { at_least } => {
+                let mut chunk = [0; 4096];
+                while input.len() < at_least {
+                    match (&stream).read(&mut chunk)? {
+                        0 => return Ok(()),
+                        n => input.extend_from_slice(&chunk[..n]),
+                    }
+                }
+            }
+        }
+    };
+    set_timeouts(&stream, None)?;
+    match &stream {
+        Stream::Unix(stream) => stream.set_nonblocking(true)?,
+        Stream::Tcp(stream) => stream.set_nonblocking(true)?,
+    }
+    if let Some(served) = directory.get(&session.export.name) {
+        let hello = Established { session, device: served.device, rest: input };
+        served.host.send(Message::Client(stream, hello));
+    }
+    Ok(())
+}
+
+fn set_timeouts(stream: &Stream, timeout: Option<Duration>) -> io::Result<()> {
+    match stream {
+        Stream::Unix(stream) => {
+            stream.set_read_timeout(timeout)?;
+            stream.set_write_timeout(timeout)
+        }
+        Stream::Tcp(stream) => {
+            stream.set_read_timeout(timeout)?;
+            stream.set_write_timeout(timeout)
+        }
+    }
+}

@@ -1,0 +1,537 @@
+//! Starting, stopping, and the parts together.
+
+use crate::clock::Clock;
+use crate::control::{self, Request, cache_key};
+use crate::error::ServerError;
+use crate::host_loop::HostLoop;
+use crate::listener::{Address, Directory, Listener, Served, bind_unix};
+use crate::reactor::{Mailbox, Message, Reactor};
+use crate::volume::VolumeData;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use weir_catalog::Edition;
+use weir_core::{CacheMode, Cap, VolumeId};
+use weir_layout::{Export, Host, Layout};
+use weir_proto::uri::{Server as UriServer, Uri};
+use weir_report::status::{ExportStatus, HostStatus, Refused, Status, VolumeStatus};
+use weir_store::{DataDir, MemoryStore, NewVolume, Store, Volume as StoredVolume};
+use weir_units::Bytes;
+
+/// How to serve.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Where the bytes are kept; in memory if not given.
+    pub data: Option<PathBuf>,
+    /// Where to listen; [`Address::default`] if empty.
+    pub listen: Vec<Address>,
+    /// The control socket; none if not given.
+    pub control: Option<PathBuf>,
+}
+
+/// A running server. Dropping it stops it, without saying what went wrong.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    stop: Arc<AtomicBool>,
+    listeners: Vec<(Arc<Listener>, JoinHandle<()>)>,
+    control: Option<(PathBuf, JoinHandle<()>)>,
+    reactors: Vec<JoinHandle<Result<HostLoop, ServerError>>>,
+}
+
+/// What the control socket works on.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    clock: Clock,
+    edition: Option<Edition>,
+    hosts: Mutex<Vec<HostState>>,
+    refused: Vec<Refused>,
+    uris: BTreeMap<String, Vec<String>>,
+    /// The data directory stays locked while this lives.
+    _data: Option<DataDir>,
+}
+
+#[derive(Debug)]
+struct HostState {
+    layout: Host,
+    mailbox: Mailbox,
+    stored: Vec<Option<Arc<StoredVolume>>>,
+}
+
+/// The attribute under which a volume's cache mode survives.
+const CACHE: &str = "cache";
+
+impl Server {
+    /// Serves `layout`; returns when clients can connect.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`]. A volume whose data is damaged is no error: it is left
+    /// out, see [`refused`](Self::refused).
+    pub fn start(
+        layout: Layout,
+        edition: Option<&Edition>,
+        options: &Options,
+    ) -> Result<Self, ServerError> {
+        raise_file_limit();
+        let listen = if options.listen.is_empty() {
+            vec![Address::default()]
+        } else {
+            options.listen.clone()
+        };
+        let listeners = listen.iter().map(Listener::bind).collect::<Result<Vec<_>, _>>()?;
+        let holder = listeners.iter().map(|l| l.address.to_string()).collect::<Vec<_>>().join(" ");
+        let data = match &options.data {
+            Some(path) => Some(DataDir::open(path, &format!("weir serve at {holder}"))?),
+            None => None,
+        };
+        let clock = Clock::start();
+        let mut starting = Starting { edition, data: data.as_ref(), refused: Vec::new() };
+        let mut directory = Directory::default();
+        let (mut hosts, mut reactors) = (Vec::new(), Vec::new());
+        for host in layout.hosts {
+            let (state, reactor) = starting.host(host, clock, &mut directory)?;
+            let name = format!("weir-{}", state.layout.name);
+            let thread = std::thread::Builder::new().name(name).spawn(move || reactor.run());
+            reactors.push(thread.map_err(ServerError::system("starting a host's thread"))?);
+            hosts.push(state);
+        }
+        let refused = starting.refused;
+        if directory.0.is_empty() && refused.is_empty() {
+            return Err(ServerError::NothingToServe);
+        }
+        let uris = uris(&directory, &listeners);
+        let hosts = Mutex::new(hosts);
+        let edition = edition.cloned();
+        let shared = Arc::new(Shared { clock, edition, hosts, refused, uris, _data: data });
+        let (stop, control) = (Arc::new(AtomicBool::new(false)), None);
+        let mut server = Self { shared, stop, listeners: Vec::new(), control, reactors };
+        server.listen(listeners, directory)?;
+        if let Some(path) = &options.control {
+            server.open_control(path)?;
+        }
+        Ok(server)
+    }
+
+    fn listen(
+        &mut self,
+        listeners: Vec<Listener>,
+        directory: Directory,
+    ) -> Result<(), ServerError> {
+        let directory = Arc::new(directory);
+        for listener in listeners {
+            let listener = Arc::new(listener);
+            let (own, directory, stop) =
+                (Arc::clone(&listener), Arc::clone(&directory), Arc::clone(&self.stop));
+            let thread = std::thread::Builder::new()
+                .name("weir-listen".to_owned())
+                .spawn(move || own.run(&directory, &stop))
+                .map_err(ServerError::system("starting a listener's thread"))?;
+            self.listeners.push((listener, thread));
+        }
+        Ok(())
+    }
+
+    fn open_control(&mut self, path: &std::path::Path) -> Result<(), ServerError> {
+        let failed = |source| ServerError::Listen { address: path.display().to_string(), source };
+        let listener = bind_unix(path, failed)?;
+        let (shared, stop) = (Arc::clone(&self.shared), Arc::clone(&self.stop));
+        let thread = std::thread::Builder::new()
+            .name("weir-control".to_owned())
+            .spawn(move || control::serve(&listener, &shared, &stop))
+            .map_err(ServerError::system("starting the control thread"))?;
+        self.control = Some((path.to_owned(), thread));
+        Ok(())
+    }
+
+    /// The URIs of every export, by its name.
+    #[must_use]
+    pub fn uris(&self) -> &BTreeMap<String, Vec<String>> {
+        &self.shared.uris
+    }
+
+    /// Volumes and stripes that are left out, and why.
+    #[must_use]
+    pub fn refused(&self) -> &[Refused] {
+        &self.shared.refused
+    }
+
+    /// Does what the control socket would.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] with what to do.
+    pub fn command(&self, request: Request) -> Result<Value, ServerError> {
+        self.shared.answer(request)
+    }
+
+    /// A reading of all counters.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.shared.status()
+    }
+
+    /// Takes no more requests, completes what is under way without limits, makes
+    /// everything durable, ends.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] if something could not be made durable.
+    pub fn stop(mut self) -> Result<(), ServerError> {
+        self.shut_down()
+    }
+
+    fn shut_down(&mut self) -> Result<(), ServerError> {
+        self.stop.store(true, Ordering::Release);
+        for (listener, thread) in self.listeners.drain(..) {
+            listener.nudge();
+            drop(thread.join());
+        }
+        if let Some((path, thread)) = self.control.take() {
+            drop(UnixStream::connect(&path));
+            drop(thread.join());
+            let _ = std::fs::remove_file(path);
+        }
+        for host in self.shared.hosts().iter() {
+            host.mailbox.send(Message::Stop);
+        }
+        let mut result = Ok(());
+        for thread in self.reactors.drain(..) {
+            // A panic has said its own on stderr.
+            let Ok(ended) = thread.join() else { continue };
+            let synced = ended.and_then(|mut host| Ok(host.sync_all()?));
+            if result.is_ok() {
+                result = synced;
+            }
+        }
+        result
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.shut_down();
+    }
+}
+
+/// More volumes than the usual 1,024 descriptors allow.
+fn raise_file_limit() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        // Where it is not allowed, the old limit stays.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
+}
+
+fn uris(directory: &Directory, listeners: &[Listener]) -> BTreeMap<String, Vec<String>> {
+    let server = |address: &Address| match address {
+        Address::Unix(path) => {
+            Some(UriServer::Unix { socket: path.to_string_lossy().into_owned() })
+        }
+        Address::Tcp(text) => {
+            let (host, port) = text.rsplit_once(':')?;
+            let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+            Some(UriServer::Tcp { host, port: port.parse().ok()? })
+        }
+    };
+    let uris = |name: &str| {
+        let servers = listeners.iter().filter_map(|l| server(&l.address));
+        servers.map(|server| Uri { server, export: name.to_owned() }.to_string()).collect()
+    };
+    directory.0.iter().map(|served| (served.name.clone(), uris(&served.name))).collect()
+}
+
+/// What is needed to bring up hosts.
+struct Starting<'a> {
+    edition: Option<&'a Edition>,
+    data: Option<&'a DataDir>,
+    refused: Vec<Refused>,
+}
+
+impl Starting<'_> {
+    fn host(
+        &mut self,
+        mut host: Host,
+        clock: Clock,
+        directory: &mut Directory,
+    ) -> Result<(HostState, Reactor), ServerError> {
+        let (mut stores, mut stored) = (Vec::new(), Vec::new());
+        let mut broken = Vec::new();
+        for id in 0..host.volumes.len() {
+            match self.volume(&mut host, VolumeId(id)) {
+                Ok((data, volume)) => {
+                    stores.push(data);
+                    stored.push(volume);
+                }
+                Err(error) => {
+                    let name = host.volumes[id].name.clone();
+                    self.refused.push(Refused { name, reason: error.to_string() });
+                    broken.push(VolumeId(id));
+                    // Nothing is exported that touches it; it only keeps its place.
+                    let store = Arc::new(MemoryStore::new(Bytes::ZERO));
+                    stores.push(VolumeData { store, may_block: false });
+                    stored.push(None);
+                }
+            }
+        }
+        let reactor = Reactor::new(&host.name, HostLoop::new(host.spec.clone(), stores)?, clock)?;
+        let mailbox = reactor.mailbox();
+        for export in &host.exports {
+            if let Some(id) = export.volumes.iter().find(|id| broken.contains(id)) {
+                if export.unit.is_some() {
+                    let reason = format!("its volume {:?} is not served", host.volumes[id.0].name);
+                    self.refused.push(Refused { name: export.name.clone(), reason });
+                }
+                continue;
+            }
+            directory.0.push(Served {
+                name: export.name.clone(),
+                description: describe(&host, export),
+                device: export.device,
+                host: mailbox.clone(),
+            });
+        }
+        Ok((HostState { layout: host, mailbox, stored }, reactor))
+    }
+
+    /// Opens a volume; what was changed while it was served before is kept.
+    fn volume(
+        &self,
+        host: &mut Host,
+        id: VolumeId,
+    ) -> Result<(VolumeData, Option<Arc<StoredVolume>>), ServerError> {
+        let declared = host.volumes[id.0].spec.size;
+        let Some(data) = self.data else {
+            let store = Arc::new(MemoryStore::new(declared));
+            return Ok((VolumeData { store, may_block: false }, None));
+        };
+        let new = NewVolume { size: declared, attributes: BTreeMap::new() };
+        let volume = data.volume(&host.volumes[id.0].name, new)?;
+        let meta = volume.meta();
+        if meta.declared_size != declared {
+            // The layout has changed since: it decides.
+            adopt_size(&volume, &host.volumes[id.0].name, declared)?;
+        } else if meta.size != declared {
+            let resized = host.resized(id, meta.size, self.edition).map_err(ServerError::Layout)?;
+            host.spec.volumes[id.0] = resized.spec.clone();
+            host.volumes[id.0] = resized;
+        }
+        if let Some(mode) = meta.attributes.get(CACHE).and_then(|mode| cache_key(mode).ok()) {
+            let changed = host.recached(id, mode, self.edition).map_err(ServerError::Layout)?;
+            host.spec.volumes[id.0] = changed.spec.clone();
+            host.volumes[id.0] = changed;
+        }
+        let store: Arc<dyn Store> = volume.clone();
+        Ok((VolumeData { store, may_block: true }, Some(volume)))
+    }
+}
+
+/// Gives a kept volume the size that a changed layout declares.
+fn adopt_size(volume: &StoredVolume, name: &str, declared: Bytes) -> Result<(), ServerError> {
+    let kept = volume.size();
+    if declared < kept {
+        let behind = volume.extents(declared.get(), kept.get() - declared.get(), 2)?;
+        if behind.iter().any(|extent| extent.kind == weir_store::ExtentKind::Data) {
+            return Err(ServerError::Volume {
+                volume: name.to_owned(),
+                reason: format!(
+                    "the layout now says {declared}, but there is data up to {kept}; declare {kept}, \
+                     or trim or move the data before shrinking"
+                ),
+            });
+        }
+    }
+    volume.set_size(declared)?;
+    volume.set_declared_size(declared)?;
+    Ok(())
+}
+
+fn describe(host: &Host, export: &Export) -> String {
+    let tier = |id: VolumeId| host.volumes[id.0].tier.as_deref().unwrap_or("own limits");
+    let first = export.volumes.first().map_or("", |id| tier(*id));
+    match export.unit {
+        Some(unit) => format!("{} x {first}, stripe unit {unit}", export.volumes.len()),
+        None => first.to_owned(),
+    }
+}
+
+impl Shared {
+    fn hosts(&self) -> MutexGuard<'_, Vec<HostState>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn answer(&self, request: Request) -> Result<Value, ServerError> {
+        match request {
+            Request::Status => Ok(serde_json::to_value(self.status()).unwrap_or(Value::Null)),
+            Request::Resize { volume, size } => self.resize(&volume, size),
+            Request::SetCache { volume, mode } => self.set_cache(&volume, &mode),
+            Request::Crash { host } => self.crash(&host),
+            Request::Warm { export, offset, len } => self.warm(&export, offset, len),
+        }
+    }
+
+    fn resize(&self, name: &str, size: Bytes) -> Result<Value, ServerError> {
+        let mut hosts = self.hosts();
+        let (host, id) = find(&mut hosts, name)?;
+        let changed =
+            host.layout.resized(id, size, self.edition.as_ref()).map_err(ServerError::Layout)?;
+        let (spec, own) = (changed.spec.clone(), name.to_owned());
+        ask(&host.mailbox, move |host, now| host.resize(now, id, &own, &spec))??;
+        let tier = changed.tier.clone();
+        host.layout.spec.volumes[id.0] = changed.spec.clone();
+        host.layout.volumes[id.0] = changed;
+        Ok(json!({ "volume": name, "size": size, "tier": tier }))
+    }
+
+    fn set_cache(&self, name: &str, mode: &str) -> Result<Value, ServerError> {
+        let mut hosts = self.hosts();
+        let (host, id) = find(&mut hosts, name)?;
+        let key = cache_key(mode).map_err(|reason| refuse(name, reason))?;
+        let changed =
+            host.layout.recached(id, key, self.edition.as_ref()).map_err(ServerError::Layout)?;
+        if let Some(volume) = &host.stored[id.0] {
+            volume.set_attribute(CACHE, Some(mode))?;
+        }
+        let cache = changed.spec.cache;
+        ask(&host.mailbox, move |host, now| host.set_cache(now, id, cache))?;
+        host.layout.spec.volumes[id.0] = changed.spec.clone();
+        host.layout.volumes[id.0] = changed;
+        Ok(json!({ "volume": name, "cache": mode }))
+    }
+
+    fn crash(&self, name: &str) -> Result<Value, ServerError> {
+        let hosts = self.hosts();
+        let host = hosts.iter().find(|host| host.layout.name == name).ok_or_else(|| {
+            let known: Vec<&str> = hosts.iter().map(|host| host.layout.name.as_str()).collect();
+            refuse(name, format!("there is no such host; there is {}", known.join(", ")))
+        })?;
+        let (sender, receiver) = channel();
+        host.mailbox.send(Message::Crash(sender));
+        let lost = receiver.recv().map_err(|_| gone())?;
+        Ok(json!({ "host": name, "lost_bytes": lost.get() }))
+    }
+
+    fn warm(&self, name: &str, offset: u64, len: u64) -> Result<Value, ServerError> {
+        let hosts = self.hosts();
+        let exports =
+            |host: &HostState| host.layout.exports.iter().find(|e| e.name == name).cloned();
+        let found = hosts.iter().find_map(|host| Some((host.mailbox.clone(), exports(host)?)));
+        let (mailbox, export) =
+            found.ok_or_else(|| refuse(name, "there is no such export".to_owned()))?;
+        drop(hosts);
+        ask(&mailbox, move |host, _| host.warm(export.device, offset, len))?;
+        Ok(json!({ "export": name }))
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        let hosts = self.hosts();
+        Status {
+            uptime_ns: self.clock.now().nanos(),
+            pid: std::process::id(),
+            edition: self.edition.as_ref().map(|e| e.name().to_owned()),
+            hosts: hosts.iter().filter_map(|host| self.host_status(host)).collect(),
+            refused: self.refused.clone(),
+        }
+    }
+
+    fn host_status(&self, host: &HostState) -> Option<HostStatus> {
+        let (layout, uris) = (host.layout.clone(), self.uris.clone());
+        host.mailbox.ask(move |running, _| HostStatus {
+            name: layout.name.clone(),
+            size: layout.size.clone(),
+            cache_resident_bytes: running.engine().cache_resident().get(),
+            exports: layout
+                .exports
+                .iter()
+                .filter(|export| uris.contains_key(&export.name))
+                .map(|export| export_status(running, export, &uris))
+                .collect(),
+            volumes: (0..layout.volumes.len())
+                .map(|id| volume_status(running, &layout, VolumeId(id)))
+                .collect(),
+        })
+    }
+}
+
+fn export_status(
+    running: &HostLoop,
+    export: &Export,
+    uris: &BTreeMap<String, Vec<String>>,
+) -> ExportStatus {
+    let served = running.served(export.device).copied().unwrap_or_default();
+    ExportStatus {
+        name: export.name.clone(),
+        uris: uris.get(&export.name).cloned().unwrap_or_default(),
+        size_bytes: running.size(export.device).get(),
+        requests: served.requests,
+        errors: served.errors,
+        governed_ns: served.governed.nanos(),
+        overhead_ns: served.overhead.nanos(),
+    }
+}
+
+fn volume_status(running: &HostLoop, layout: &Host, id: VolumeId) -> VolumeStatus {
+    let volume = &layout.volumes[id.0];
+    let totals = running.engine().totals(id).copied().unwrap_or_default();
+    let gate = volume.spec.limits.gate;
+    VolumeStatus {
+        name: volume.name.clone(),
+        tier: volume.tier.clone(),
+        size_bytes: volume.spec.size.get(),
+        allocated_bytes: running.allocated(id).unwrap_or(Bytes::ZERO).get(),
+        cache: match volume.spec.cache {
+            CacheMode::None => "none",
+            CacheMode::ReadOnly => "read-only",
+            CacheMode::ReadWrite => "read-write",
+        }
+        .to_owned(),
+        limit_iops: gate.iops.map(|limit| limit.rate.get()),
+        limit_bytes_per_s: gate.bytes.map(|limit| limit.rate.get()),
+        credits_operations: running.engine().credits(id, Cap::DiskIops),
+        credits_bytes: running.engine().credits(id, Cap::DiskBytes),
+        reads: totals.reads,
+        writes: totals.writes,
+        read_bytes: totals.read_bytes,
+        write_bytes: totals.write_bytes,
+        hits: totals.hits,
+        counted: totals.counted,
+        medium_ns: totals.medium.nanos(),
+        waits_ns: totals.waits.iter().map(|(c, s)| (c.name().to_owned(), s.nanos())).collect(),
+    }
+}
+
+fn find<'a>(
+    hosts: &'a mut [HostState],
+    name: &str,
+) -> Result<(&'a mut HostState, VolumeId), ServerError> {
+    let position = |host: &HostState| host.layout.volumes.iter().position(|v| v.name == name);
+    let found = hosts.iter().enumerate().find_map(|(at, host)| Some((at, position(host)?)));
+    match found {
+        Some((at, id)) => Ok((&mut hosts[at], VolumeId(id))),
+        None => Err(refuse(name, "there is no such volume; see weir volume list".to_owned())),
+    }
+}
+
+fn refuse(name: &str, reason: String) -> ServerError {
+    ServerError::Volume { volume: name.to_owned(), reason }
+}
+
+fn gone() -> ServerError {
+    ServerError::System {
+        context: "asking a host's thread",
+        source: std::io::Error::other("it has ended"),
+    }
+}
+
+fn ask<T: Send + 'static>(
+    mailbox: &Mailbox,
+    call: impl FnOnce(&mut HostLoop, weir_units::Instant) -> T + Send + 'static,
+) -> Result<T, ServerError> {
+    mailbox.ask(call).ok_or_else(gone)
+}

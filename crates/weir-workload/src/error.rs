@@ -1,0 +1,277 @@
+//! Everything that can be wrong with a job file, or with where it is put.
+
+use crate::job::{MAX_BLOCK, MAX_CLONES, MAX_DEPTH};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Where in a job file something stands. Printed as `fiowrite.ini:7`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The file, by the name it was opened under.
+    pub file: Arc<str>,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// Why a job file was not accepted.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FioError {
+    /// An option before the first `[section]`.
+    #[error("{at}: {text:?} stands outside of a section; put it under [global] or a [job name]")]
+    OutsideSection {
+        /// Where.
+        at: Place,
+        /// The line.
+        text: String,
+    },
+    /// A section line that is not `[name]`.
+    #[error("{at}: {text:?} is not a section; write [name] alone on its line")]
+    BadSection {
+        /// Where.
+        at: Place,
+        /// The line.
+        text: String,
+    },
+    /// A `[section]` in an included file, which fio does not allow.
+    #[error("{at}: an included file cannot start a section ({text:?}); move it to the job file")]
+    SectionInInclude {
+        /// Where.
+        at: Place,
+        /// The line.
+        text: String,
+    },
+    /// An include that could not be read.
+    #[error("{at}: cannot include {name:?}: {source}")]
+    Include {
+        /// Where the `include` stands.
+        at: Place,
+        /// The file it names.
+        name: String,
+        /// What the source said.
+        source: std::io::Error,
+    },
+    /// Includes inside includes, without end.
+    #[error("{at}: {name:?} is included more than {limit} levels deep; does it include itself?")]
+    IncludeTooDeep {
+        /// Where the innermost `include` stands.
+        at: Place,
+        /// The file it names.
+        name: String,
+        /// The deepest level that is followed.
+        limit: usize,
+    },
+    /// A name that fio does not know either.
+    #[error("{at}: unknown option {option:?}{}", nearest.map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
+    UnknownOption {
+        /// Where.
+        at: Place,
+        /// The name as written.
+        option: String,
+        /// The known name that looks most like it.
+        nearest: Option<&'static str>,
+    },
+    /// An option that fio knows, that changes the I/O, and that is not modelled.
+    #[error("{at}: option {text:?} is not supported and changes the I/O: {why}")]
+    Unsupported {
+        /// Where.
+        at: Place,
+        /// The option's name.
+        option: &'static str,
+        /// The option with its value, as written.
+        text: String,
+        /// What it would change.
+        why: &'static str,
+    },
+    /// A value that the option cannot have.
+    #[error("{at}: {option}={value}: {kind}")]
+    BadValue {
+        /// Where.
+        at: Place,
+        /// The option's name.
+        option: &'static str,
+        /// The value, variables expanded.
+        value: String,
+        /// What is wrong with it.
+        kind: ValueError,
+    },
+    /// Two options of one job that exclude each other.
+    #[error("{at}: job {job:?}: {why}")]
+    Conflict {
+        /// Where the later of the two stands.
+        at: Place,
+        /// The job.
+        job: String,
+        /// What excludes what.
+        why: &'static str,
+    },
+    /// No job section at all.
+    #[error("{file}: no job in this file; add a [job name] section")]
+    NoJobs {
+        /// The file.
+        file: Arc<str>,
+    },
+    /// A job that cannot run where it was put.
+    #[error("job {job:?}: {kind}")]
+    Placement {
+        /// The job.
+        job: String,
+        /// Why not.
+        kind: PlacementError,
+    },
+}
+
+/// What is wrong with an option's value.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// An option that needs a value has none.
+    #[error("a value is missing")]
+    Missing,
+    /// The value is empty because a variable is not set.
+    #[error("the environment variable {name} is not set")]
+    Unset {
+        /// The variable.
+        name: String,
+    },
+    /// `${` without its `}`.
+    #[error("a ${{...}} is not closed")]
+    OpenVariable,
+    /// A template that was not filled in.
+    #[error("this is a placeholder of a template; fill it in first")]
+    Placeholder,
+    /// `$ncpus` and friends: facts of the machine that fio runs on.
+    #[error("{keyword} depends on the machine; write the number")]
+    MachineFact {
+        /// The keyword.
+        keyword: &'static str,
+    },
+    /// A blank after the `=`. fio reads `bs= 8k` as 8 bytes and refuses `rw= read`.
+    #[error("remove the blank after '=': fio misreads or refuses such a value")]
+    LeadingBlank,
+    /// Not a whole number.
+    #[error("{text:?} is not a whole number")]
+    NotANumber {
+        /// The part that was read.
+        text: String,
+    },
+    /// `(1024*4)`: fio calculates it, Weir does not.
+    #[error("write the result instead of an expression")]
+    Expression,
+    /// A size suffix that does not exist.
+    #[error(
+        "unknown unit {unit:?}; use k, m, g, t, p, or KiB, MiB, ... as fio's kb_base defines them"
+    )]
+    SizeUnit {
+        /// The suffix.
+        unit: String,
+    },
+    /// A time suffix that fio would silently read as microseconds.
+    #[error(
+        "unknown time unit {unit:?}, which fio reads as microseconds; use us, ms, s, m, h or d"
+    )]
+    TimeUnit {
+        /// The suffix.
+        unit: String,
+    },
+    /// Outside of what the option takes.
+    #[error("must be {min} to {max}")]
+    OutOfRange {
+        /// The smallest allowed value.
+        min: u64,
+        /// The largest allowed value.
+        max: u64,
+    },
+    /// Larger than a 64-bit integer.
+    #[error("is too large")]
+    TooLarge,
+    /// A block size of zero or beyond what one request can carry.
+    #[error("a block is 1 byte to {MAX_BLOCK} bytes")]
+    BlockSize,
+    /// More clones than a run can hold.
+    #[error("numjobs is 1 to {MAX_CLONES}")]
+    Clones,
+    /// More in flight than a queue can hold.
+    #[error("iodepth is 1 to {MAX_DEPTH}")]
+    Depth,
+    /// A flag that is neither 0 nor 1.
+    #[error("must be 0 or 1")]
+    NotAFlag,
+    /// None of the words that the option takes.
+    #[error("must be one of {}{}", allowed.join(", "), nearest.map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
+    NotOneOf {
+        /// What it takes.
+        allowed: &'static [&'static str],
+        /// The allowed word that looks most like it.
+        nearest: Option<&'static str>,
+    },
+    /// An I/O engine that does not do block I/O, or that fio does not have.
+    #[error("I/O engine not supported; use {}", allowed.join(", "))]
+    Engine {
+        /// What is supported.
+        allowed: &'static [&'static str],
+    },
+    /// A range without its second half.
+    #[error("a range is written MIN-MAX, for example 1k-4k")]
+    NotARange,
+    /// `bssplit` shares that make no whole.
+    #[error("the percentages add up to {sum}, not 100")]
+    Shares {
+        /// Their sum.
+        sum: u64,
+    },
+    /// Zones that are larger than the file.
+    #[error("the sizes of the zones add up to {sum} %, more than 100")]
+    ZoneSizes {
+        /// Their sum.
+        sum: u64,
+    },
+    /// A parameter of a distribution outside of where it is defined.
+    #[error("{what}")]
+    Parameter {
+        /// What it must be.
+        what: &'static str,
+    },
+    /// More than three parts separated by commas.
+    #[error("takes at most three values: read,write,trim")]
+    TooManyParts,
+}
+
+/// Why a job cannot run where it was put.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PlacementError {
+    /// No region was given.
+    #[error("needs at least one region to work on")]
+    NoRegion,
+    /// The region ends before the job's range does.
+    #[error("offset {offset} and size {size} reach past the end of its region of {len} bytes")]
+    PastTheEnd {
+        /// Where the job's range starts in the region, in bytes.
+        offset: u64,
+        /// The length of the job's range, in bytes.
+        size: u64,
+        /// The length of the region, in bytes.
+        len: u64,
+    },
+    /// Not one block fits.
+    #[error("not one block of {block} bytes fits into its range of {span} bytes")]
+    TooSmall {
+        /// The smallest block.
+        block: u64,
+        /// The range it must fit into.
+        span: u64,
+    },
+    /// More processes than a run can hold.
+    #[error("more than {limit} processes in one run")]
+    TooManyProcesses {
+        /// The limit.
+        limit: u32,
+    },
+}

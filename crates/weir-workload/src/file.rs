@@ -1,0 +1,184 @@
+//! Where the next I/O goes in one file: the range that a process works on in one
+//! region of a device, and how far it has come.
+
+use crate::error::PlacementError;
+use crate::job::{Distribution, Extent, JobSpec, Mix, Order};
+use crate::permutation::Permutation;
+use crate::plan::Plan;
+use crate::rng::Rng;
+use crate::sampler::Sampler;
+use crate::workload::Region;
+
+/// One file of one process. All positions count from the start of its range.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) device: u32,
+    /// Where the range starts on the device.
+    pub(crate) start: u64,
+    /// The length of the range.
+    pub(crate) span: u64,
+    /// Whether the range ends where the region does.
+    to_the_end: bool,
+    /// Random blocks to choose from, per direction.
+    blocks: [u64; 3],
+    /// The end of the last I/O, per direction.
+    position: [u64; 3],
+    /// Blocks not yet touched. Directions of one block size share the first.
+    maps: [Permutation; 3],
+    map_of: [usize; 3],
+    samplers: Option<Box<[Option<Sampler>; 3]>>,
+}
+
+impl File {
+    /// File `index` of `count` of clone `clone` of a job, in `region`.
+    pub(crate) fn new(
+        spec: &JobSpec,
+        plan: &Plan,
+        clone: u32,
+        (index, count): (u64, u64),
+        region: Region,
+        rng: &mut Rng,
+    ) -> Result<Self, PlacementError> {
+        let len = region.len.get();
+        let offset = start_offset(spec, clone, len);
+        let span = file_span(spec, index, count, offset, len);
+        if offset.checked_add(span).is_none_or(|end| end > len) {
+            return Err(PlacementError::PastTheEnd { offset, size: span, len });
+        }
+        let used = spec.mix.uses();
+        for (op, _) in used.iter().enumerate().filter(|(_, used)| **used) {
+            let block = plan.sizes[op].min().into();
+            if span < block {
+                return Err(PlacementError::TooSmall { block, span });
+            }
+        }
+        check_zones(spec, span)?;
+        let blocks = std::array::from_fn(|op| {
+            let room = span.checked_sub(plan.sizes[op].min().into());
+            room.map_or(0, |room| room / plan.align[op] + 1)
+        });
+        let same = |a: usize, b: usize| plan.align[a] == plan.align[b] && blocks[a] == blocks[b];
+        let map_of = std::array::from_fn(|op| (0..op).find(|first| same(*first, op)).unwrap_or(op));
+        let samplers: [Option<Sampler>; 3] = std::array::from_fn(|op| {
+            let usable = used[op] && plan.distribution != Distribution::Uniform;
+            let new = |rng| Sampler::new(&plan.distribution, op, blocks[op], plan.align[op], rng);
+            if usable { new(rng) } else { None }
+        });
+        Ok(Self {
+            device: region.device,
+            start: region.base.get() + offset,
+            span,
+            to_the_end: offset + span == len,
+            blocks,
+            position: [0; 3],
+            maps: std::array::from_fn(|op| Permutation::new(blocks[op], rng)),
+            map_of,
+            samplers: samplers.iter().any(Option::is_some).then(|| Box::new(samplers)),
+        })
+    }
+
+    /// Offset and length of the next I/O of direction `op`; `None` at the end of
+    /// the range, or when all its blocks were touched. `jump` tells whether a
+    /// random process goes to a random place now or on from where it is.
+    #[inline]
+    pub(crate) fn next(
+        &mut self,
+        plan: &Plan,
+        op: usize,
+        jump: bool,
+        rng: &mut Rng,
+    ) -> Option<(u64, u32)> {
+        let offset = match plan.order {
+            Order::Sequential { gap } => self.sequential(plan, op, gap)?,
+            Order::Random { .. } if jump => self.random(plan, op, rng)?,
+            Order::Random { .. } => match self.sequential(plan, op, 0) {
+                Some(offset) => offset,
+                None => self.random(plan, op, rng)?,
+            },
+        };
+        let len = plan.sizes[op].draw(self.span - offset, rng);
+        self.position[op] = offset + u64::from(len);
+        Some((offset, len))
+    }
+
+    /// Back to the start, with untouched blocks again.
+    pub(crate) fn restart(&mut self, op: usize, rng: &mut Rng) {
+        self.position[op] = 0;
+        self.maps[self.map_of[op]].restart(rng);
+    }
+
+    fn sequential(&self, plan: &Plan, op: usize, gap: u64) -> Option<u64> {
+        let fits = |at: u64| at.saturating_add(plan.sizes[op].min().into()) <= self.span;
+        let position = self.position[op];
+        let position = if position > 0 { position.saturating_add(gap) } else { position };
+        match fits(position) {
+            true => Some(position),
+            // Leaving holes the end comes before the size is done. fio then wraps at
+            // the end of a file, and stops at the end of a range inside of one.
+            false if gap > 0 && self.to_the_end => Some(0),
+            false => None,
+        }
+    }
+
+    #[inline]
+    fn random(&mut self, plan: &Plan, op: usize, rng: &mut Rng) -> Option<u64> {
+        let block = if plan.random_map {
+            self.maps[self.map_of[op]].next()?
+        } else {
+            match self.samplers.as_ref().and_then(|samplers| samplers[op].as_ref()) {
+                Some(sampler) => sampler.draw(rng),
+                None => rng.below(self.blocks[op]),
+            }
+        };
+        Some(block * plan.align[op])
+    }
+}
+
+/// Where the range of a clone starts in its region. Percentages are rounded up to
+/// a whole block, as in fio.
+fn start_offset(spec: &JobSpec, clone: u32, len: u64) -> u64 {
+    let step = spec.offset_increment.of(len).saturating_mul(clone.into());
+    let offset = spec.offset.of(len).saturating_add(step);
+    let percent = |extent| matches!(extent, Extent::Percent(_));
+    if percent(spec.offset) || percent(spec.offset_increment) {
+        offset.checked_next_multiple_of(spec.min_block().into()).unwrap_or(u64::MAX)
+    } else {
+        offset
+    }
+}
+
+/// The length of the range in one file. `size` is divided among the files; what
+/// does not divide makes the first ones longer by a block.
+fn file_span(spec: &JobSpec, index: u64, count: u64, offset: u64, len: u64) -> u64 {
+    let block = u64::from(spec.min_block());
+    let rest = len.saturating_sub(offset);
+    match spec.size {
+        None | Some(Extent::Percent(100)) => rest,
+        Some(percent @ Extent::Percent(_)) => {
+            let span = percent.of(len).min(rest);
+            span - span % block
+        }
+        Some(Extent::Bytes(size)) => {
+            let each = size.get() / count;
+            let longer = (size.get() - each * count) / block;
+            each + if index < longer { block } else { 0 }
+        }
+    }
+}
+
+fn check_zones(spec: &JobSpec, span: u64) -> Result<(), PlacementError> {
+    let Distribution::Zoned(zones) = &spec.distribution else { return Ok(()) };
+    for zones in zones.as_array() {
+        let size = zones.iter().fold(0_u64, |sum, zone| sum.saturating_add(zone.size.of(span)));
+        if size > span {
+            return Err(PlacementError::PastTheEnd { offset: 0, size, len: span });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a mix counts an I/O of direction `op` towards its size: of each
+/// trimmed and written block only the write counts.
+pub(crate) fn counts(mix: Mix, op: usize) -> bool {
+    mix != Mix::TrimWrite || op == crate::plan::WRITE
+}

@@ -1,0 +1,173 @@
+//! fio job files, read as they are.
+//!
+//! [`parse`] takes the text of a job file and gives a [`JobFile`]. Each option
+//! has one of four fates, all in the table of the `options` module: it is read into
+//! the [`JobSpec`](crate::JobSpec); it does not change the I/O and is listed in
+//! [`JobFile::ignored`]; it changes the I/O in a way that is not modelled and is an
+//! error; or only its harmless values are accepted. What fio 3.33 does was taken
+//! from its manual and checked against the program; where both differ the program
+//! counts.
+//!
+//! ```text
+//! text --lines--> sections --options--> Draft (globals, then each job's own) --finish--> JobSpec
+//! ```
+
+mod draft;
+mod lines;
+mod options;
+mod set;
+mod value;
+
+use crate::error::{FioError, Place, ValueError};
+use crate::job::{Ignored, JobFile};
+use draft::Draft;
+use lines::{Line, Section};
+use options::Meaning;
+use std::io;
+use value::Value;
+
+/// What a job file can ask of its surroundings.
+pub trait Source {
+    /// The environment variable `name`; `None` if it is not set.
+    fn env(&self, name: &str) -> Option<String>;
+
+    /// The text of `name`, included from the file `from`. fio looks for it as
+    /// named, then beside `from`.
+    ///
+    /// # Errors
+    /// Whatever reading it gave.
+    fn include(&self, from: &str, name: &str) -> io::Result<String>;
+}
+
+/// No environment and no other files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Isolated;
+
+impl Source for Isolated {
+    fn env(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn include(&self, _: &str, _: &str) -> io::Result<String> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+}
+
+/// Reads the job file `text`; `name` is what messages call it.
+///
+/// # Errors
+/// The first thing that is wrong with it, with file and line.
+pub fn parse(name: &str, text: &str, source: &dyn Source) -> Result<JobFile, FioError> {
+    let sections = lines::sections(name, text, source)?;
+    let mut file = JobFile::default();
+    let mut globals = Draft::default();
+    for section in &sections {
+        if section.is_global() {
+            apply(section, &mut globals, source, &mut file.ignored)?;
+        } else {
+            let mut draft = globals.clone();
+            apply(section, &mut draft, source, &mut file.ignored)?;
+            let previous = file.jobs.last();
+            let job = draft.finish(section, previous)?;
+            file.jobs.push(job);
+        }
+    }
+    if file.jobs.is_empty() {
+        return Err(FioError::NoJobs { file: name.into() });
+    }
+    Ok(file)
+}
+
+/// Applies a section's options in their order, `kb_base` first: it decides how
+/// the others are read, wherever it stands.
+fn apply(
+    section: &Section,
+    draft: &mut Draft,
+    source: &dyn Source,
+    ignored: &mut Vec<Ignored>,
+) -> Result<(), FioError> {
+    let is_base = |line: &&Line| split(&line.text).0 == "kb_base";
+    let base = section.lines.iter().filter(is_base);
+    let others = section.lines.iter().filter(|line| !is_base(line));
+    for line in base.chain(others) {
+        apply_line(line, draft, source, ignored)?;
+    }
+    Ok(())
+}
+
+fn apply_line(
+    line: &Line,
+    draft: &mut Draft,
+    source: &dyn Source,
+    ignored: &mut Vec<Ignored>,
+) -> Result<(), FioError> {
+    let (name, text) = split(&line.text);
+    let at = || line.at.clone();
+    let Some((option, meaning)) = options::find(name) else {
+        let nearest = value::nearest(name, options::names());
+        return Err(FioError::UnknownOption { at: at(), option: name.to_owned(), nearest });
+    };
+    let unsupported = |why| {
+        let text = line.text.clone();
+        Err(FioError::Unsupported { at: at(), option, text, why })
+    };
+    let value = |text: Option<&str>| text.unwrap_or_default().trim().to_owned();
+    let bad_value =
+        |value, kind: ValueError| Err(FioError::BadValue { at: at(), option, value, kind });
+    match meaning {
+        Meaning::Refused(why) => unsupported(why),
+        Meaning::Ignored(why) => {
+            if !ignored.iter().any(|known| known.option == option) {
+                ignored.push(Ignored { option, at: at(), why });
+            }
+            Ok(())
+        }
+        Meaning::Only(allowed, why) => {
+            if allowed.contains(&value(text).as_str()) {
+                Ok(())
+            } else {
+                unsupported(why)
+            }
+        }
+        Meaning::Set(set) => {
+            let expanded = match text.map(|text| check_text(text, source)).transpose() {
+                Ok(expanded) => expanded,
+                Err(kind) => return bad_value(value(text), kind),
+            };
+            let given = Value::new(expanded.as_deref(), draft.kb_base);
+            draft.last_place(option, &line.at);
+            set(draft, given).or_else(|kind| bad_value(value(expanded.as_deref()), kind))
+        }
+    }
+}
+
+/// Expands `text` and refuses what fio would misread.
+fn check_text<'a>(
+    text: &'a str,
+    source: &dyn Source,
+) -> Result<std::borrow::Cow<'a, str>, ValueError> {
+    if text.starts_with(char::is_whitespace) {
+        return Err(ValueError::LeadingBlank);
+    }
+    let enclosed = |open, close| text.starts_with(open) && text.ends_with(close);
+    let unfilled = text.contains("{{") || text.contains("$(") || text.contains("@@");
+    if unfilled || enclosed("<", ">") || enclosed("{", "}") || enclosed("[", "]") {
+        return Err(ValueError::Placeholder);
+    }
+    lines::expand(text, source)
+}
+
+/// `option=value` or `option`. Blanks before the `=` belong to neither.
+fn split(line: &str) -> (&str, Option<&str>) {
+    match line.split_once('=') {
+        Some((name, value)) => (name.trim_end(), Some(value)),
+        None => (line, None),
+    }
+}
+
+impl Draft {
+    /// Remembers where an option was last set, for errors that concern two.
+    fn last_place(&mut self, option: &'static str, at: &Place) {
+        self.places.insert(option, at.clone());
+    }
+}

@@ -1,0 +1,410 @@
+//! What a job file says, as plain typed data: no defaults left open, no text
+//! left to read, nothing that runs yet.
+
+use crate::error::Place;
+use weir_units::{Bytes, BytesPerSec, Iops, Span};
+
+/// The largest block, in bytes: what a request can carry in its 32-bit length.
+pub const MAX_BLOCK: u32 = 1 << 30;
+/// The most clones of one job (`numjobs`).
+pub const MAX_CLONES: u32 = 65_536;
+/// The deepest queue of one process (`iodepth`).
+pub const MAX_DEPTH: u32 = 65_536;
+
+/// A job file: its jobs in the order they stand, and what was left aside.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct JobFile {
+    /// One per job section, `[global]` sections merged in.
+    pub jobs: Vec<JobSpec>,
+    /// Options that have no meaning here, each named once.
+    pub ignored: Vec<Ignored>,
+}
+
+/// An option that does not change the I/O that Weir sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ignored {
+    /// The option's name as fio documents it.
+    pub option: &'static str,
+    /// Where it stands first.
+    pub at: Place,
+    /// Why it has no meaning here.
+    pub why: &'static str,
+}
+
+/// One job section: what each of its clones does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobSpec {
+    /// The section's name, or `name=`.
+    pub name: String,
+    /// Where the section starts.
+    pub at: Place,
+    /// Which operations (`rw`).
+    pub mix: Mix,
+    /// In what order of offsets (`rw`).
+    pub order: Order,
+    /// Reads among 100 I/Os of a [`Mix::ReadWrite`] (`rwmixread`).
+    pub read_percent: u8,
+    /// Block sizes (`bs`, `bsrange`, `bssplit`).
+    pub blocks: PerOp<Blocks>,
+    /// What random offsets are a multiple of, if not of the smallest block (`ba`).
+    pub align: PerOp<Option<Bytes>>,
+    /// I/Os of 100 that go to a random offset in a random job (`percentage_random`).
+    pub percent_random: PerOp<u8>,
+    /// How random offsets are spread (`random_distribution`).
+    pub distribution: Distribution,
+    /// Touch each block once before any twice; false with `norandommap`.
+    pub random_map: bool,
+    /// I/Os kept in flight as written (`iodepth`); see [`JobSpec::effective_depth`].
+    pub depth: u32,
+    /// How fio would hand the I/O to the kernel (`ioengine`).
+    pub engine: Engine,
+    /// Bypass the page cache (`direct=1`, `buffered=0`).
+    pub direct: bool,
+    /// Identical processes to start (`numjobs`).
+    pub clones: u32,
+    /// The range that the I/O goes to; all of the region if not given (`size`).
+    /// With several files it is divided among them.
+    pub size: Option<Extent>,
+    /// How much I/O to do, if not `size` (`io_size`).
+    pub io_size: Option<Extent>,
+    /// Where the range starts (`offset`).
+    pub offset: Extent,
+    /// How much further each clone starts than the one before (`offset_increment`).
+    pub offset_increment: Extent,
+    /// End after this long, not counting the ramp (`runtime`).
+    pub runtime: Option<Span>,
+    /// Start over when `size` is done, until `runtime` (`time_based`). Without a
+    /// `runtime` it has no effect, as in fio.
+    pub time_based: bool,
+    /// Run this long before measuring (`ramp_time`).
+    pub ramp_time: Span,
+    /// Start this long after the run does (`startdelay`).
+    pub start_delay: Span,
+    /// Do it all this many times (`loops`).
+    pub loops: u32,
+    /// End after this many I/Os (`number_ios`). Not with `time_based`, as in fio.
+    pub number_ios: Option<u64>,
+    /// A cap per direction (`rate`, `rate_iops`).
+    pub rate: PerOp<Option<Rate>>,
+    /// Whether pacing waits for what is in flight (`io_submit_mode`).
+    pub submit: Submit,
+    /// Idle time between I/Os (`thinktime` and `thinktime_blocks`).
+    pub think: Option<Think>,
+    /// `randseed`, mixed with the seed of the run.
+    pub seed: Option<u64>,
+    /// Same offsets in every run (`randrepeat`). Weir's runs always repeat for
+    /// the same seed, so this is only kept.
+    pub rand_repeat: bool,
+    /// Writes are on stable media when they complete (`sync=sync`, `sync=dsync`).
+    pub data_sync: bool,
+    /// A flush after every so many writes; 0 is never (`fsync`).
+    pub fsync: u32,
+    /// The same with `fdatasync`.
+    pub fdatasync: u32,
+    /// A flush when the job has written all it will (`end_fsync`, `fsync_on_close`).
+    pub end_fsync: bool,
+    /// What the I/O goes to.
+    pub target: Target,
+    /// Report the clones of a group as one (`group_reporting`).
+    pub group_reporting: bool,
+    /// The reporting group, from 0 (`new_group`, `stonewall`).
+    pub group: u32,
+    /// Jobs of wave n start when all of wave n - 1 have ended (`stonewall`).
+    pub wave: u32,
+}
+
+/// Which operations a job issues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mix {
+    /// Reads only.
+    Read,
+    /// Writes only.
+    Write,
+    /// Trims only.
+    Trim,
+    /// Reads and writes, drawn for each I/O.
+    ReadWrite,
+    /// Each block trimmed, then written.
+    TrimWrite,
+}
+
+/// In what order offsets follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// One after the other, with a hole of `gap` bytes between (`rw=read:8k`).
+    Sequential {
+        /// Bytes left out between two I/Os.
+        gap: u64,
+    },
+    /// A random offset for every `every`th I/O, sequential between (`rw=randread:8`).
+    Random {
+        /// 1 is an ordinary random job.
+        every: u32,
+    },
+}
+
+/// One value for each of the three directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PerOp<T> {
+    /// For reads.
+    pub read: T,
+    /// For writes.
+    pub write: T,
+    /// For trims.
+    pub trim: T,
+}
+
+impl<T> PerOp<T> {
+    /// The same for all three.
+    pub fn all(value: T) -> Self
+    where
+        T: Clone,
+    {
+        Self { read: value.clone(), write: value.clone(), trim: value }
+    }
+
+    /// Read, write, trim.
+    pub fn as_array(&self) -> [&T; 3] {
+        [&self.read, &self.write, &self.trim]
+    }
+
+    /// Changes each.
+    pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> PerOp<U> {
+        PerOp { read: change(self.read), write: change(self.write), trim: change(self.trim) }
+    }
+}
+
+/// The block sizes of one direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blocks {
+    /// Always the same size, in bytes.
+    Fixed(u32),
+    /// Any multiple of `min` up to `max`, all equally likely.
+    Range {
+        /// Smallest size in bytes.
+        min: u32,
+        /// Largest size in bytes.
+        max: u32,
+    },
+    /// Sizes in bytes with the percentage of I/Os that have them; they add to 100.
+    Split(Vec<(u32, u8)>),
+}
+
+impl Blocks {
+    /// The smallest block in bytes.
+    #[must_use]
+    pub fn min(&self) -> u32 {
+        match self {
+            Self::Fixed(size) => *size,
+            Self::Range { min, .. } => *min,
+            Self::Split(sizes) => sizes.iter().map(|(size, _)| *size).min().unwrap_or(0),
+        }
+    }
+
+    /// The largest block in bytes.
+    #[must_use]
+    pub fn max(&self) -> u32 {
+        match self {
+            Self::Fixed(size) => *size,
+            Self::Range { max, .. } => *max,
+            Self::Split(sizes) => sizes.iter().map(|(size, _)| *size).max().unwrap_or(0),
+        }
+    }
+}
+
+/// A length, absolute or as a share of the region that the job works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Bytes.
+    Bytes(Bytes),
+    /// Percent of the region.
+    Percent(u32),
+}
+
+impl Extent {
+    /// Nothing.
+    pub const ZERO: Self = Self::Bytes(Bytes::ZERO);
+
+    /// Bytes of a region of `len` bytes, rounded down.
+    #[must_use]
+    pub fn of(self, len: u64) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.get(),
+            Self::Percent(percent) => {
+                let share = u128::from(len) * u128::from(percent) / 100;
+                u64::try_from(share).unwrap_or(u64::MAX)
+            }
+        }
+    }
+}
+
+/// How random offsets are spread over the range. All but [`Distribution::Uniform`]
+/// work without a random map, as in fio.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Distribution {
+    /// Every block equally likely.
+    Uniform,
+    /// The k-th most popular block has weight k^-theta; popular blocks are scattered.
+    Zipf {
+        /// More than 0 and not 1.
+        theta: f64,
+    },
+    /// A share of 1 - h of the I/O goes to a share of h of the blocks.
+    Pareto {
+        /// Between 0 and 1.
+        h: f64,
+    },
+    /// The mean of twelve draws, spread by up to `deviation` percent of the range.
+    Normal {
+        /// 0 to 100.
+        deviation: f64,
+    },
+    /// Stretches of the range, in order, each with its share of the I/O.
+    Zoned(PerOp<Vec<Zone>>),
+}
+
+/// One stretch of a [`Distribution::Zoned`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Zone {
+    /// I/Os of 100 that go here; a direction's zones add to 100.
+    pub access: u8,
+    /// How much of the range it covers.
+    pub size: Extent,
+}
+
+/// What fio would use to hand I/O to the kernel. Weir has its own ways; what
+/// stays is how many I/Os it can have in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Engine {
+    /// fio's name for it.
+    pub name: &'static str,
+    /// False if one I/O must end before the next (sync, psync, ...).
+    pub queued: bool,
+}
+
+/// A cap on one direction of one clone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// Bytes per second (`rate`).
+    Bytes(BytesPerSec),
+    /// I/Os per second (`rate_iops`). With several block sizes an I/O counts as
+    /// its size over the smallest, as in fio.
+    Iops(Iops),
+}
+
+/// How a rate-limited process submits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Submit {
+    /// Ahead of its rate it first waits for all that is in flight (fio's default).
+    Inline,
+    /// It issues on time, whatever is in flight.
+    Offload,
+}
+
+/// Idle time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Think {
+    /// How long.
+    pub time: Span,
+    /// After how many I/Os.
+    pub blocks: u32,
+    /// Which I/Os count.
+    pub count: ThinkCount,
+}
+
+/// Which I/Os count towards the next think time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThinkCount {
+    /// Completed ones.
+    Completed,
+    /// Issued ones.
+    Issued,
+}
+
+/// What the I/O goes to. The names mean what the layout makes them mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Neither `filename` nor `directory`.
+    Unnamed,
+    /// Each clone has a file of its own in one of these; clone k in entry k modulo
+    /// their number.
+    Directory(Vec<String>),
+    /// All clones share these files or devices, used in turn.
+    Files(Vec<String>),
+}
+
+impl JobSpec {
+    /// I/Os that one clone can have in flight: `iodepth`, or 1 if the engine waits
+    /// for each I/O.
+    #[must_use]
+    pub fn effective_depth(&self) -> u32 {
+        if self.engine.queued { self.depth } else { 1 }
+    }
+
+    /// The smallest block of the directions that the job uses, in bytes.
+    #[must_use]
+    pub fn min_block(&self) -> u32 {
+        self.used_blocks().map(Blocks::min).min().unwrap_or(0)
+    }
+
+    /// The largest block of the directions that the job uses, in bytes.
+    #[must_use]
+    pub fn max_block(&self) -> u32 {
+        self.used_blocks().map(Blocks::max).max().unwrap_or(0)
+    }
+
+    fn used_blocks(&self) -> impl Iterator<Item = &Blocks> {
+        let used = self.mix.uses();
+        self.blocks.as_array().into_iter().zip(used).filter(|(_, used)| *used).map(|(b, _)| b)
+    }
+}
+
+impl Mix {
+    /// Whether reads, writes and trims occur.
+    #[must_use]
+    pub fn uses(self) -> [bool; 3] {
+        match self {
+            Self::Read => [true, false, false],
+            Self::Write => [false, true, false],
+            Self::Trim => [false, false, true],
+            Self::ReadWrite => [true, true, false],
+            Self::TrimWrite => [false, true, true],
+        }
+    }
+}
+
+impl JobFile {
+    /// The same jobs smaller or shorter, as if `size` and `runtime` stood in every
+    /// job section.
+    #[must_use]
+    pub fn scale(mut self, size: Option<Bytes>, runtime: Option<Span>) -> Self {
+        for job in &mut self.jobs {
+            if let Some(size) = size {
+                job.size = Some(Extent::Bytes(size));
+            }
+            if runtime.is_some() {
+                job.runtime = runtime;
+            }
+        }
+        self
+    }
+
+    /// These jobs, then those of `next` when all have ended: what `fio A B` does.
+    #[must_use]
+    pub fn then(mut self, next: Self) -> Self {
+        let after = |last: Option<u32>| last.map_or(0, |n| n + 1);
+        let wave = after(self.jobs.iter().map(|job| job.wave).max());
+        let group = after(self.jobs.iter().map(|job| job.group).max());
+        self.jobs.extend(next.jobs.into_iter().map(|mut job| {
+            job.wave += wave;
+            job.group += group;
+            job
+        }));
+        for ignored in next.ignored {
+            if !self.ignored.iter().any(|known| known.option == ignored.option) {
+                self.ignored.push(ignored);
+            }
+        }
+        self
+    }
+}

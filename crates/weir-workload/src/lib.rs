@@ -1,0 +1,36 @@
+//! What issues I/O, sans-IO.
+//!
+//! A fio job file goes in as it is written ([`fio::parse`]), plain typed data
+//! comes out ([`JobFile`] of [`JobSpec`]), and a [`Workload`] turns placed jobs
+//! into a stream of [`Issue`]s. Nothing here reads a clock, opens a file or
+//! starts a thread: time comes in as `now`, deadlines go out, and the same seed
+//! with the same completions gives the same I/O.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`fio`] | the ini format, fio's numbers and units, what each option means here |
+//! | [`job`] | [`JobFile`] and [`JobSpec`]: what a job file says, typed |
+//! | [`workload`] | [`Workload`]: all processes of a run; who may issue, and when |
+//! | `process` | one clone of one job: pacing, think time, passes, its end |
+//! | `plan`, `file` | where the next I/O goes and how long it is |
+//! | `permutation`, `sampler`, `rng`, `pace` | the arithmetic under those |
+//! | [`error`] | [`FioError`] |
+
+#![forbid(unsafe_code)]
+
+pub mod error;
+mod file;
+pub mod fio;
+pub mod job;
+mod pace;
+mod permutation;
+mod plan;
+mod process;
+mod rng;
+mod sampler;
+pub mod workload;
+
+pub use error::{FioError, Place, PlacementError, ValueError};
+pub use fio::{Isolated, Source};
+pub use job::{JobFile, JobSpec};
+pub use workload::{Issue, Op, Placed, ProcessState, Region, Workload};

@@ -1,0 +1,69 @@
+//! One module per verb.
+
+mod catalog;
+mod layout;
+mod serve;
+mod status;
+
+use crate::cli::{Cli, Command};
+use crate::error::CliError;
+use crate::output;
+use clap::CommandFactory;
+use std::fs;
+use std::path::{Path, PathBuf};
+use weir_catalog::{Catalog, Edition};
+use weir_layout::Layout;
+
+/// Does what the arguments say; returns the exit code.
+pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
+    let catalog = || catalog_with(&cli.editions);
+    match cli.command {
+        Command::Serve(args) => serve::run(&args, &catalog()?),
+        Command::Status(args) => status::run(&args),
+        Command::Volume(command) => status::volume(&command),
+        Command::Host(command) => status::host(&command),
+        Command::Catalog(command) => catalog::run(&command, &catalog()?),
+        Command::Layout(command) => layout::run(&command, &catalog()?),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "weir", &mut text);
+            output::print_text(&String::from_utf8_lossy(&text)).map(|()| 0)
+        }
+        Command::Man => {
+            let mut text = Vec::new();
+            clap_mangen::Man::new(Cli::command())
+                .render(&mut text)
+                .map_err(|source| CliError::System { context: "writing the man page", source })?;
+            output::print_text(&String::from_utf8_lossy(&text)).map(|()| 0)
+        }
+    }
+}
+
+/// The built-in editions and those of the user.
+fn catalog_with(files: &[PathBuf]) -> Result<Catalog, CliError> {
+    let mut catalog = Catalog::builtin();
+    for path in files {
+        let edition = Edition::from_toml(&path.display().to_string(), &read(path)?)?;
+        catalog.add(edition)?;
+    }
+    Ok(catalog)
+}
+
+/// A text file, whole.
+pub(crate) fn read(path: &Path) -> Result<String, CliError> {
+    fs::read_to_string(path).map_err(|source| CliError::Read { path: path.to_owned(), source })
+}
+
+/// A layout file, resolved.
+pub(crate) fn read_layout(path: &Path, catalog: &Catalog) -> Result<Layout, CliError> {
+    Ok(Layout::parse(&path.display().to_string(), &read(path)?, catalog)?)
+}
+
+/// Says what a reader of the results should know.
+pub(crate) fn say_notes(layout: &Layout) {
+    for host in &layout.hosts {
+        host.notes
+            .iter()
+            .for_each(|note| output::talk(&format!("note: host {}: {note}", host.name)));
+    }
+}

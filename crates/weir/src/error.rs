@@ -1,0 +1,47 @@
+//! What can go wrong, as the user sees it, and its exit code.
+
+use std::io;
+use std::path::PathBuf;
+use weir_catalog::CatalogError;
+use weir_layout::LayoutError;
+use weir_server::ServerError;
+
+/// The answer is no.
+pub(crate) const NO: u8 = 1;
+/// The input or the usage is wrong.
+pub(crate) const USAGE: u8 = 2;
+/// Something failed while running.
+pub(crate) const FAILED: u8 = 3;
+
+/// An error with its exit code.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    #[error("cannot read {}: {source}", .path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{0}")]
+    Layout(#[from] LayoutError),
+    #[error("{0}")]
+    Catalog(#[from] CatalogError),
+    #[error("{0}")]
+    Server(#[from] ServerError),
+    /// A sentence of a running server, or of a check of the arguments.
+    #[error("{0}")]
+    Refused(String),
+    #[error("{context}: {source}")]
+    System { context: &'static str, source: io::Error },
+}
+
+impl CliError {
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Read { .. } | Self::Layout(_) | Self::Catalog(_) | Self::Refused(_) => USAGE,
+            Self::Server(error) => match error {
+                ServerError::BadAddress { .. }
+                | ServerError::Layout(_)
+                | ServerError::Volume { .. } => USAGE,
+                _ => FAILED,
+            },
+            Self::System { .. } => FAILED,
+        }
+    }
+}
