@@ -127,9 +127,14 @@ impl Connection {
         self.in_flight == 0 && self.sent == self.out.len()
     }
 
+    /// Bytes of replies that the socket has not taken yet.
+    pub(crate) fn unsent(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
     /// What to wait for now.
     pub(crate) fn wants(&self) -> Interest {
-        let unsent = self.out.len() - self.sent;
+        let unsent = self.unsent();
         let room = self.in_flight < MAX_IN_FLIGHT && unsent < MAX_UNSENT;
         Interest { read: room && !self.closing, write: unsent > 0 }
     }

@@ -17,6 +17,11 @@ use weir_units::time::NANOS_PER_SEC;
 /// The key under which the wake-up descriptor is registered.
 const WAKE: u64 = u64::MAX;
 
+/// Replies are sent when this many bytes are ready, or when there are no more: a
+/// client that gets the first replies of a batch early works on them while the
+/// rest is made.
+const SEND_AT: usize = 16 << 10;
+
 /// What others tell a reactor.
 pub(crate) enum Message {
     /// A client has chosen one of this host's exports.
@@ -89,6 +94,10 @@ struct Outbox<'a> {
 impl Replies for Outbox<'_> {
     fn reply_to(&mut self, client: ClientId) -> Option<ReplyTo<'_>> {
         let connection = self.clients.get(client)?;
+        if connection.unsent() >= SEND_AT {
+            // A broken socket shows again when the client is looked after.
+            let _ = connection.flush();
+        }
         if self.touched.last() != Some(&client) {
             self.touched.push(client);
         }
