@@ -218,10 +218,18 @@ impl Engine {
     /// Requests taken and not completed.
     #[must_use]
     pub fn outstanding(&self) -> usize {
-        let columns: usize = self.parents.iter().map(|(_, p)| p.parts_left).sum();
-        let internal =
-            self.parts.iter().filter(|(_, p)| matches!(p.owner, Owner::WriteBack(_))).count();
-        self.parts.len() - columns - internal + self.parents.len()
+        self.outstanding_tags().len()
+    }
+
+    /// The tags of the requests taken and not completed.
+    #[must_use]
+    pub fn outstanding_tags(&self) -> Vec<u64> {
+        let parents = self.parents.iter().map(|(_, parent)| parent.tag);
+        let alone = self.parts.iter().filter_map(|(_, part)| match part.owner {
+            Owner::Request { tag, .. } => Some(tag),
+            Owner::Stripe { .. } | Owner::WriteBack(_) => None,
+        });
+        parents.chain(alone).collect()
     }
 
     /// The size of a device: of a stripe, what its smallest column allows times

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod number;
+pub mod run;
 
 pub mod status;
 pub mod table;

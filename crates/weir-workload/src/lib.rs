@@ -11,6 +11,8 @@
 //! | [`fio`] | the ini format, fio's numbers and units, what each option means here |
 //! | [`job`] | [`JobFile`] and [`JobSpec`]: what a job file says, typed |
 //! | [`workload`] | [`Workload`]: all processes of a run; who may issue, and when |
+//! | [`place`] | which device and region a job's files are |
+//! | [`tally`] | what the processes saw: counts, bytes, latencies |
 //! | `process` | one clone of one job: pacing, think time, passes, its end |
 //! | `plan`, `file` | where the next I/O goes and how long it is |
 //! | `permutation`, `sampler`, `rng`, `pace` | the arithmetic under those |
@@ -24,13 +26,17 @@ pub mod fio;
 pub mod job;
 mod pace;
 mod permutation;
+pub mod place;
 mod plan;
 mod process;
 mod rng;
 mod sampler;
+pub mod tally;
 pub mod workload;
 
 pub use error::{FioError, Place, PlacementError, ValueError};
 pub use fio::{Isolated, Source};
 pub use job::{JobFile, JobSpec};
+pub use place::{Device, PlaceError, place};
+pub use tally::Tally;
 pub use workload::{Issue, Op, Placed, ProcessState, Region, Workload};

@@ -1,0 +1,397 @@
+//! The virtual-clock driver: a workload on a layout, hours in seconds.
+//!
+//! [`simulate`] turns the same two state machines as the server does, the
+//! [`Engine`] of each host and the [`Workload`], but jumps from one deadline to
+//! the next. Nothing is random that is not seeded, so one seed gives one run.
+//! Memory does not grow with the simulated time.
+
+#![forbid(unsafe_code)]
+
+mod series;
+
+use series::Series;
+use std::collections::BTreeMap;
+use weir_core::{
+    Completion, DeviceId, Engine, Event, Op as EngineOp, Refused, Request, TraceHash, VolumeId,
+    Waits,
+};
+use weir_layout::{Host, Layout};
+use weir_report::number::float;
+use weir_report::run::{ClockName, HostReport, JobReport, RunReport, VolumeReport};
+use weir_units::{Instant, Span};
+use weir_workload::{Device, FioError, Issue, JobSpec, Op, Placed, Tally, Workload};
+
+/// So many completions without time passing mean that it never will.
+const MAX_AT_ONE_INSTANT: u64 = 10_000_000;
+
+/// How to simulate.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Seed of the workload; the latencies have the layout's.
+    pub seed: u64,
+    /// Exports whose files are in the host cache from the start.
+    pub warm: Vec<String>,
+    /// Report over stretches of this length.
+    pub every: Option<Span>,
+    /// A host that crashes, and when.
+    pub crash: Option<(String, Span)>,
+}
+
+/// Why a simulation is not possible.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimError {
+    /// A job that does not fit its region.
+    #[error("{0}")]
+    Workload(#[from] FioError),
+    /// A request that the engine does not take.
+    #[error("job {job:?}: {reason}")]
+    Request {
+        /// The job.
+        job: String,
+        /// Why.
+        reason: Refused,
+    },
+    /// Nothing takes any time.
+    #[error(
+        "{export:?} has no limits and no latency, so nothing on it takes time; give it limits or a latency"
+    )]
+    NoTime {
+        /// The export.
+        export: String,
+    },
+    /// An export or host that is not in the layout.
+    #[error("there is no {what} {name:?} in the layout; there are: {known}")]
+    Missing {
+        /// Export or host.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+/// The exports of a layout as jobs see them, numbered across hosts.
+#[must_use]
+pub fn devices(layout: &Layout) -> Vec<Device> {
+    let exports = layout.hosts.iter().flat_map(|host| &host.exports);
+    exports.map(|export| Device { name: export.name.clone(), size: export.size }).collect()
+}
+
+/// Runs `placed` on `layout` in virtual time.
+///
+/// # Errors
+///
+/// [`SimError`] if the jobs do not fit the layout.
+pub fn simulate(
+    layout: &Layout,
+    placed: Vec<Placed>,
+    options: &Options,
+) -> Result<RunReport, SimError> {
+    let specs: Vec<JobSpec> = placed.iter().map(|p| p.spec.clone()).collect();
+    let regions: Vec<_> = placed.iter().flat_map(|p| p.regions.clone()).collect();
+    let workload = Workload::new(placed, options.seed)?;
+    let mut run = Run::new(layout, workload, specs, options)?;
+    for name in &options.warm {
+        let at = run.device(name)?;
+        let (host, device) = run.devices[at];
+        let own = regions.iter().filter(|r| r.device as usize == at);
+        for region in own {
+            run.engines[host].warm(device, region.base.get(), region.len.get());
+        }
+    }
+    run.go()?;
+    Ok(run.report(layout, options))
+}
+
+/// What the requests of one process went through.
+#[derive(Debug, Clone, Copy, Default)]
+struct Path {
+    waits: Waits,
+    medium: Span,
+    reads: u64,
+    hits: u64,
+}
+
+struct Run {
+    engines: Vec<Engine>,
+    /// Host and device of each export, numbered across hosts.
+    devices: Vec<(usize, DeviceId)>,
+    names: Vec<String>,
+    workload: Workload,
+    specs: Vec<JobSpec>,
+    ramped: Vec<bool>,
+    tally: Tally,
+    paths: Vec<Path>,
+    series: Option<Series>,
+    trace: TraceHash,
+    crash: Option<(usize, Instant)>,
+    now: Instant,
+    first: Option<Instant>,
+    last: Instant,
+}
+
+impl Run {
+    fn new(
+        layout: &Layout,
+        workload: Workload,
+        specs: Vec<JobSpec>,
+        options: &Options,
+    ) -> Result<Self, SimError> {
+        let mut devices = Vec::new();
+        let mut names = Vec::new();
+        let mut engines = Vec::new();
+        for (at, host) in layout.hosts.iter().enumerate() {
+            devices.extend(host.exports.iter().map(|export| (at, export.device)));
+            names.extend(host.exports.iter().map(|export| export.name.clone()));
+            // The layout has compiled each host once, to learn the devices' sizes.
+            engines.extend(Engine::new(host.spec.clone()));
+        }
+        assert_eq!(engines.len(), layout.hosts.len(), "a resolved layout compiles");
+        let crash = match &options.crash {
+            None => None,
+            Some((name, at)) => {
+                let host = layout.hosts.iter().position(|host| host.name == *name);
+                let known = layout.hosts.iter().map(|host| host.name.as_str());
+                let missing = || missing("host", name, known);
+                Some((host.ok_or_else(missing)?, Instant::ZERO + *at))
+            }
+        };
+        let ramped = specs.iter().map(|spec| spec.ramp_time > Span::ZERO).collect();
+        Ok(Self {
+            engines,
+            devices,
+            names,
+            tally: Tally::new(specs.len()),
+            paths: vec![Path::default(); specs.len()],
+            workload,
+            specs,
+            ramped,
+            series: options.every.map(Series::new),
+            trace: TraceHash::default(),
+            crash,
+            now: Instant::ZERO,
+            first: None,
+            last: Instant::ZERO,
+        })
+    }
+
+    fn device(&self, name: &str) -> Result<usize, SimError> {
+        let at = self.names.iter().position(|known| known == name);
+        at.ok_or_else(|| missing("export", name, self.names.iter().map(String::as_str)))
+    }
+
+    /// Take, admit, complete, jump to the next deadline; until all jobs are done.
+    fn go(&mut self) -> Result<(), SimError> {
+        let mut at_this_instant = 0_u64;
+        loop {
+            while let Some(issue) = self.workload.poll_issue(self.now) {
+                self.submit(&issue)?;
+            }
+            let completed = self.collect();
+            if completed > 0 {
+                at_this_instant += completed;
+                if at_this_instant > MAX_AT_ONE_INSTANT {
+                    let export = self.names.first().cloned().unwrap_or_default();
+                    return Err(SimError::NoTime { export });
+                }
+                continue;
+            }
+            let deadlines = self.engines.iter().filter_map(Engine::poll_deadline);
+            let next = deadlines.chain(self.workload.poll_deadline()).min();
+            let Some(next) = next.filter(|_| !self.workload.is_done()) else { return Ok(()) };
+            if next > self.now {
+                at_this_instant = 0;
+            }
+            self.jump(next);
+        }
+    }
+
+    fn jump(&mut self, next: Instant) {
+        if let Some((host, at)) = self.crash
+            && at <= next
+        {
+            self.crash = None;
+            self.now = self.now.max(at);
+            self.crash_host(host);
+            return;
+        }
+        self.now = self.now.max(next);
+        for engine in &mut self.engines {
+            engine.handle_timeout(self.now);
+        }
+    }
+
+    /// A crashed host answers nothing; its clients see their requests fail at once
+    /// and go on when it is back, which here is at once.
+    fn crash_host(&mut self, host: usize) {
+        self.engines[host].handle_timeout(self.now);
+        self.collect();
+        let lost = self.engines[host].outstanding_tags();
+        self.engines[host].crash(self.now);
+        for tag in lost {
+            self.workload.handle_completion(self.now, process_of(tag));
+        }
+    }
+
+    fn submit(&mut self, issue: &Issue) -> Result<(), SimError> {
+        let (host, device) = self.devices[issue.device as usize];
+        let op = match issue.op {
+            Op::Read => EngineOp::Read,
+            Op::Write if issue.data_sync => EngineOp::WriteThrough,
+            Op::Write => EngineOp::Write,
+            Op::Trim => EngineOp::Discard,
+            Op::Flush => EngineOp::Flush,
+        };
+        self.first.get_or_insert(self.now);
+        let tag = u64::from(issue.process);
+        let (offset, len) = (issue.offset, u64::from(issue.len));
+        let request = Request { device, op, offset, len, tag };
+        self.engines[host].handle_request(self.now, &request).map_err(|reason| SimError::Request {
+            job: self.specs[issue.process as usize].name.clone(),
+            reason,
+        })
+    }
+
+    /// Tells the workload what is done; returns how many requests that were.
+    fn collect(&mut self) -> u64 {
+        let mut completed = 0;
+        for host in 0..self.engines.len() {
+            while let Some(event) = self.engines[host].poll_event() {
+                if let Event::Completed(completion) = event {
+                    completed += 1;
+                    self.complete(&completion);
+                }
+            }
+        }
+        completed
+    }
+
+    fn complete(&mut self, completion: &Completion) {
+        let process = process_of(completion.tag);
+        self.trace.record(completion);
+        self.last = completion.at;
+        let op = match completion.op {
+            EngineOp::Read => Op::Read,
+            EngineOp::Write | EngineOp::WriteThrough => Op::Write,
+            EngineOp::Discard => Op::Trim,
+            EngineOp::Flush => Op::Flush,
+        };
+        if let Some(series) = &mut self.series {
+            series.record(completion);
+        }
+        if self.counts(process, completion.at) {
+            let latency = completion.at - completion.arrived;
+            self.tally.record(process, op, completion.len, latency);
+            let path = &mut self.paths[process as usize];
+            path.waits += completion.waits;
+            path.medium += completion.medium;
+            path.reads += u64::from(op == Op::Read);
+            path.hits += u64::from(op == Op::Read && completion.hit);
+        }
+        self.workload.handle_completion(completion.at, process);
+    }
+
+    /// Whether a process is past its ramp.
+    fn counts(&self, process: u32, at: Instant) -> bool {
+        if !self.ramped[process as usize] {
+            return true;
+        }
+        let state = self.workload.process_state(process);
+        state.and_then(|s| s.measuring_from).is_some_and(|from| at >= from)
+    }
+
+    fn report(&self, layout: &Layout, options: &Options) -> RunReport {
+        let elapsed = self.last - self.first.unwrap_or_default();
+        let seconds = float(elapsed.nanos()) / 1e9;
+        let members = Tally::members(&self.specs);
+        let mut jobs = self.tally.jobs(&self.workload, &self.specs, self.now);
+        for (job, members) in jobs.iter_mut().zip(&members) {
+            self.add_paths(job, members);
+        }
+        let hosts = layout.hosts.iter().zip(&self.engines);
+        RunReport {
+            clock: ClockName::Virtual,
+            seed: options.seed,
+            elapsed_s: seconds,
+            trace_hash: Some(format!("{:016x}", self.trace.get())),
+            jobs,
+            volumes: hosts.clone().flat_map(|(h, e)| volume_reports(h, e, seconds)).collect(),
+            hosts: hosts.map(|(host, engine)| host_report(host, engine, seconds)).collect(),
+            series: self.series.as_ref().map(Series::points).unwrap_or_default(),
+            notes: layout.hosts.iter().flat_map(|host| host.notes.clone()).collect(),
+        }
+    }
+
+    fn add_paths(&self, job: &mut JobReport, members: &[u32]) {
+        let mut sum = Path::default();
+        for process in members {
+            let path = &self.paths[*process as usize];
+            sum.waits += path.waits;
+            sum.medium += path.medium;
+            sum.reads += path.reads;
+            sum.hits += path.hits;
+        }
+        job.waits_ns = named(&sum.waits);
+        job.medium_ns = sum.medium.nanos();
+        job.hit_share = (sum.reads > 0).then(|| float(sum.hits) / float(sum.reads));
+    }
+}
+
+fn missing<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> SimError {
+    let known = known.collect::<Vec<_>>().join(", ");
+    SimError::Missing { what, name: name.to_owned(), known }
+}
+
+/// The tag of a request is its process, which is a `u32`.
+#[expect(clippy::cast_possible_truncation, reason = "made from a u32 in `submit`")]
+fn process_of(tag: u64) -> u32 {
+    tag as u32
+}
+
+fn named(waits: &Waits) -> BTreeMap<String, u64> {
+    waits.iter().map(|(cap, span)| (cap.name().to_owned(), span.nanos())).collect()
+}
+
+fn volume_reports(host: &Host, engine: &Engine, seconds: f64) -> Vec<VolumeReport> {
+    let per_s = |n: u64| if seconds > 0.0 { float(n) / seconds } else { 0.0 };
+    let one = |(id, volume): (usize, &weir_layout::Volume)| {
+        let t = engine.totals(VolumeId(id)).copied().unwrap_or_default();
+        let busy = t.waits.total() + t.medium;
+        VolumeReport {
+            name: volume.name.clone(),
+            host: host.name.clone(),
+            tier: volume.tier.clone(),
+            iops: per_s(t.reads + t.writes + t.discards),
+            bytes_per_s: per_s(t.read_bytes + t.write_bytes),
+            counted_iops: per_s(t.counted),
+            hit_share: if t.reads > 0 { float(t.hits) / float(t.reads) } else { 0.0 },
+            queue_depth: per_s(busy.nanos()) / 1e9,
+            waits_ns: named(&t.waits),
+            medium_ns: t.medium.nanos(),
+        }
+    };
+    host.volumes.iter().enumerate().map(one).collect()
+}
+
+fn host_report(host: &Host, engine: &Engine, seconds: f64) -> HostReport {
+    let volumes = volume_reports(host, engine, seconds);
+    let mut waits_ns: BTreeMap<String, u64> = BTreeMap::new();
+    for (cap, ns) in volumes.iter().flat_map(|v| &v.waits_ns) {
+        *waits_ns.entry(cap.clone()).or_default() += ns;
+    }
+    HostReport {
+        name: host.name.clone(),
+        size: host.size.clone(),
+        iops: volumes.iter().map(|v| v.iops).sum(),
+        bytes_per_s: volumes.iter().map(|v| v.bytes_per_s).sum(),
+        queue_depth: volumes.iter().map(|v| v.queue_depth).sum(),
+        cache_resident_bytes: engine.cache_resident().get(),
+        waits_ns,
+        medium_ns: volumes.iter().map(|v| v.medium_ns).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

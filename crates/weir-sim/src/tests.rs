@@ -1,0 +1,89 @@
+//! The simulator on the article's machine.
+
+use super::*;
+use weir_catalog::Catalog;
+use weir_workload::{Isolated, JobFile, fio, place};
+
+const DS14: &str = "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS14\"\n\
+    [[volume]]\nname = \"readcache\"\ntier = \"P30\"\ncache = \"read-only\"\n\
+    [[stripe]]\nname = \"nocache\"\nunit = \"64 KiB\"\n\
+    volumes = { count = 10, tier = \"P30\", cache = \"none\" }\n";
+
+fn run(layout: &str, job: &str, options: &Options) -> Result<RunReport, String> {
+    let layout =
+        Layout::parse("layout.toml", layout, &Catalog::builtin()).map_err(|e| e.to_string())?;
+    let file: JobFile = fio::parse("job.fio", job, &Isolated).map_err(|e| e.to_string())?;
+    let placed = place(&file, &devices(&layout), &[]).map_err(|e| e.to_string())?;
+    simulate(&layout, placed, options).map_err(|e| e.to_string())
+}
+
+fn write_job(seconds: u64) -> String {
+    format!(
+        "[global]\nsize=30g\ndirect=1\niodepth=256\nioengine=libaio\nbs=8k\nruntime={seconds}\n\
+         directory=/mnt/nocache\nrw=randwrite\n[writer1]\n[writer2]\n[writer3]\n[writer4]\n"
+    )
+}
+
+#[test]
+fn the_write_test_of_the_article_is_held_at_the_machine() {
+    let report = run(DS14, &write_job(5), &Options::default()).expect("a run");
+    let iops = report.iops();
+    assert!((49_000.0..=50_010.0).contains(&iops), "{iops}");
+    let host = &report.hosts[0];
+    assert!((host.queue_depth - 1024.0).abs() < 20.0, "{}", host.queue_depth);
+    for job in &report.jobs {
+        let waited: u64 = job.waits_ns.values().sum();
+        let seen = job.write.latency.mean * float(job.write.ios);
+        let parts = float(waited + job.medium_ns);
+        assert!((parts / seen - 1.0).abs() < 1e-9, "{parts} of {seen}");
+    }
+}
+
+#[test]
+fn one_seed_is_one_run() {
+    let hash = |seed| {
+        let options = Options { seed, ..Options::default() };
+        run(DS14, &write_job(1), &options).expect("a run").trace_hash
+    };
+    assert_eq!(hash(1), hash(1));
+    assert_ne!(hash(1), hash(2));
+}
+
+#[test]
+fn a_warm_cache_serves_reads_at_the_cached_limit() {
+    let job = write_job(2).replace("nocache", "readcache").replace("randwrite", "randread");
+    let options = Options { warm: vec!["readcache".to_owned()], ..Options::default() };
+    let warm = run(DS14, &job, &options).expect("a run");
+    assert!((warm.iops() / 64_000.0 - 1.0).abs() < 0.001, "{}", warm.iops());
+    assert_eq!(warm.jobs[0].hit_share, Some(1.0));
+    let cold = run(DS14, &job, &Options::default()).expect("a run");
+    assert!(cold.iops() < 6_000.0, "a cold cache gives the disk's limit: {}", cold.iops());
+}
+
+#[test]
+fn what_takes_no_time_cannot_be_predicted() {
+    let layout = "[[volume]]\nname = \"v\"\nunlimited = true\n";
+    let job = "[a]\nfilename=/dev/v\nrw=randread\nbs=4k\nruntime=1\ntime_based\n";
+    assert_eq!(
+        run(layout, job, &Options::default()).map(|_| ()),
+        Err("\"v\" has no limits and no latency, so nothing on it takes time; give it limits or a latency".to_owned())
+    );
+}
+
+#[test]
+fn a_crash_empties_the_cache_and_the_jobs_go_on() {
+    let layout = "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS14\"\n\
+        [[volume]]\nname = \"v\"\ntier = \"P30\"\ncache = \"read-write\"\n";
+    let job =
+        "[a]\ndirectory=/mnt/v\nsize=64m\nrw=randread\nbs=4k\niodepth=8\nruntime=4\ntime_based\n";
+    let options = Options {
+        warm: vec!["v".to_owned()],
+        every: Some(Span::from_secs(1)),
+        crash: Some(("host".to_owned(), Span::from_secs(2))),
+        ..Options::default()
+    };
+    let report = run(layout, job, &options).expect("a run");
+    assert!(report.series[1].hit_share > 0.99 && report.series[2].hit_share < 0.9);
+    let unknown = Options { crash: Some(("x".to_owned(), Span::ZERO)), ..Options::default() };
+    assert!(run(layout, job, &unknown).is_err_and(|e| e.contains("there are: host")));
+}

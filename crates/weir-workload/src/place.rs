@@ -1,0 +1,297 @@
+//! Which device and region a job's files are.
+//!
+//! A job file names folders and files; Weir has devices. A folder, or the folder
+//! of a file, is the device with the folder's last name (`/mnt/nocache` is
+//! `nocache`), and each file in it gets a region of its own, one after the other,
+//! as a fresh file system would lay them out. A file that has a device's own name
+//! (`/dev/nocache`) is the whole device. A job that names nothing gets a file on
+//! the only device. A map can say otherwise.
+
+use crate::job::{Extent, JobFile, JobSpec, Target};
+use crate::workload::{Placed, Region};
+use std::collections::BTreeMap;
+use weir_units::Bytes;
+
+/// Files start at multiples of this.
+const ALIGN: u64 = 1 << 20;
+
+/// A device that jobs can be put on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub size: Bytes,
+}
+
+/// Why a job has no place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlaceError {
+    /// A folder or file that is no device.
+    #[error("job {job:?}: no volume or stripe is called like {path:?}{}; there are: {known}; or map it with --map {path}=NAME", Near(.near))]
+    NoDevice {
+        /// The job.
+        job: String,
+        /// The folder or file.
+        path: String,
+        /// The closest name.
+        near: Option<String>,
+        /// The names that there are.
+        known: String,
+    },
+    /// A job that names nothing, with several devices to choose from.
+    #[error(
+        "job {job:?}: it names no directory and no filename, and there are several devices: {known}"
+    )]
+    Unnamed {
+        /// The job.
+        job: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// A file of unknown size.
+    #[error("job {job:?}: give a size; a file in {device:?} needs one")]
+    NoSize {
+        /// The job.
+        job: String,
+        /// The device.
+        device: String,
+    },
+    /// More files than the device has room for.
+    #[error(
+        "job {job:?}: {device:?} has {size} and the files of the jobs need {needed}; lower size or numjobs"
+    )]
+    Full {
+        /// The job that did not fit.
+        job: String,
+        /// The device.
+        device: String,
+        /// Its size.
+        size: Bytes,
+        /// What would be needed with this job's files.
+        needed: Bytes,
+    },
+}
+
+struct Near<'a>(&'a Option<String>);
+
+impl std::fmt::Display for Near<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |near| write!(f, "; did you mean {near:?}?"))
+    }
+}
+
+/// Gives every clone of every job its regions. `map` holds pairs of a folder or
+/// file as the job file writes it and a device's name.
+///
+/// # Errors
+///
+/// [`PlaceError`] for the first job that has no place.
+pub fn place(
+    file: &JobFile,
+    devices: &[Device],
+    map: &[(String, String)],
+) -> Result<Vec<Placed>, PlaceError> {
+    let mut placer = Placer { devices, map, used: BTreeMap::new(), files: BTreeMap::new() };
+    let mut placed = Vec::new();
+    for spec in &file.jobs {
+        for clone in 0..spec.clones {
+            let regions = placer.regions(spec, clone)?;
+            placed.push(Placed { spec: spec.clone(), clone, regions });
+        }
+    }
+    Ok(placed)
+}
+
+struct Placer<'a> {
+    devices: &'a [Device],
+    map: &'a [(String, String)],
+    /// First free byte of each device.
+    used: BTreeMap<u32, u64>,
+    /// Regions of files that have been met, by their path.
+    files: BTreeMap<String, Region>,
+}
+
+/// What a path stands for.
+enum Found {
+    /// The whole device.
+    Device(u32),
+    /// A file on it.
+    FileOn(u32),
+}
+
+impl Placer<'_> {
+    fn regions(&mut self, spec: &JobSpec, clone: u32) -> Result<Vec<Region>, PlaceError> {
+        match &spec.target {
+            Target::Unnamed => match self.devices {
+                [_] => Ok(vec![self.file(spec, clone, 0, 1)?]),
+                _ => Err(PlaceError::Unnamed { job: spec.name.clone(), known: self.known() }),
+            },
+            Target::Directory(folders) => {
+                // fio spreads the clones over the folders in turn.
+                let folder = &folders[clone as usize % folders.len()];
+                match self.find(spec, folder)? {
+                    Found::Device(device) | Found::FileOn(device) => {
+                        Ok(vec![self.file(spec, clone, device, 1)?])
+                    }
+                }
+            }
+            Target::Files(paths) => {
+                paths.iter().map(|path| self.named(spec, clone, path, paths.len())).collect()
+            }
+        }
+    }
+
+    /// A file by its path; jobs that name the same path share it.
+    fn named(
+        &mut self,
+        spec: &JobSpec,
+        clone: u32,
+        path: &str,
+        files: usize,
+    ) -> Result<Region, PlaceError> {
+        match self.find(spec, path)? {
+            Found::Device(device) => {
+                let len = self.devices[device as usize].size;
+                Ok(Region { device, base: Bytes::ZERO, len })
+            }
+            Found::FileOn(device) => {
+                if let Some(region) = self.files.get(path) {
+                    return Ok(*region);
+                }
+                let region = self.file(spec, clone, device, files)?;
+                self.files.insert(path.to_owned(), region);
+                Ok(region)
+            }
+        }
+    }
+
+    fn find(&self, spec: &JobSpec, path: &str) -> Result<Found, PlaceError> {
+        let device = |name: &str| {
+            let at = self.devices.iter().position(|d| d.name == name)?;
+            u32::try_from(at).ok()
+        };
+        let trimmed = path.trim_end_matches('/');
+        if let Some((_, name)) =
+            self.map.iter().find(|(from, _)| from.trim_end_matches('/') == trimmed)
+        {
+            return device(name).map(Found::Device).ok_or_else(|| self.missing(spec, name));
+        }
+        let mut names = trimmed.rsplit('/');
+        let last = names.next().unwrap_or_default();
+        if let Some(device) = device(last) {
+            return Ok(Found::Device(device));
+        }
+        match names.next().and_then(device) {
+            Some(device) => Ok(Found::FileOn(device)),
+            None => Err(self.missing(spec, path)),
+        }
+    }
+
+    fn missing(&self, spec: &JobSpec, path: &str) -> PlaceError {
+        let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let near = self
+            .devices
+            .iter()
+            .map(|device| (strsim::osa_distance(last, &device.name), &device.name))
+            .filter(|(edits, _)| *edits <= (last.len() / 3).max(1))
+            .min()
+            .map(|(_, name)| name.clone());
+        let (job, path, known) = (spec.name.clone(), path.to_owned(), self.known());
+        PlaceError::NoDevice { job, path, near, known }
+    }
+
+    fn known(&self) -> String {
+        self.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The next free stretch of a device, long enough for one of a job's files.
+    fn file(
+        &mut self,
+        spec: &JobSpec,
+        clone: u32,
+        device: u32,
+        files: usize,
+    ) -> Result<Region, PlaceError> {
+        let Device { name, size } = &self.devices[device as usize];
+        let no_size = || PlaceError::NoSize { job: spec.name.clone(), device: name.clone() };
+        let whole = size.get();
+        let extent = spec.size.ok_or_else(no_size)?;
+        let per_file = match extent {
+            Extent::Bytes(bytes) => bytes.get() / files as u64,
+            percent @ Extent::Percent(_) => percent.of(whole) / files as u64,
+        };
+        let shift = spec.offset_increment.of(whole).saturating_mul(u64::from(clone));
+        let len = per_file.saturating_add(spec.offset.of(whole)).saturating_add(shift);
+        let used = self.used.entry(device).or_insert(0);
+        let end = used.saturating_add(len);
+        if end > whole {
+            return Err(PlaceError::Full {
+                job: spec.name.clone(),
+                device: name.clone(),
+                size: *size,
+                needed: Bytes::new(end),
+            });
+        }
+        let base = Bytes::new(*used);
+        *used = end.next_multiple_of(ALIGN);
+        Ok(Region { device, base, len: Bytes::new(len) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::{self, Isolated};
+
+    const NAMES: [&str; 2] = ["nocache", "readcache"];
+
+    fn run(text: &str, map: &[(&str, &str)]) -> Result<Vec<(u32, u64, u64)>, String> {
+        let file = fio::parse("job.fio", text, &Isolated).map_err(|e| e.to_string())?;
+        let device = |name: &&str| Device { name: (*name).to_owned(), size: Bytes::gib(100) };
+        let devices: Vec<Device> = NAMES.iter().map(device).collect();
+        let map: Vec<(String, String)> =
+            map.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        let placed = place(&file, &devices, &map).map_err(|e| e.to_string())?;
+        let region = |r: &Region| (r.device, r.base.get() >> 30, r.len.get() >> 30);
+        Ok(placed.iter().flat_map(|p| p.regions.iter().map(region)).collect())
+    }
+
+    #[test]
+    fn folders_are_devices_and_every_job_has_its_file() {
+        let two = "[global]\nsize=30g\nrw=randwrite\n[a]\ndirectory=/mnt/nocache\n                   [b]\ndirectory=/mnt/nocache/\n[c]\ndirectory=/mnt/readcache\n";
+        assert_eq!(run(two, &[]), Ok(vec![(0, 0, 30), (0, 30, 30), (1, 0, 30)]));
+        let clones = "[a]\nsize=10g\nrw=read\nnumjobs=2\ndirectory=/mnt/data\n";
+        assert_eq!(run(clones, &[("/mnt/data", "readcache")]), Ok(vec![(1, 0, 10), (1, 10, 10)]));
+    }
+
+    #[test]
+    fn a_file_is_a_device_or_shared_by_its_name() {
+        let raw = "[a]\nfilename=/dev/readcache\nrw=read\n";
+        assert_eq!(run(raw, &[]), Ok(vec![(1, 0, 100)]));
+        let shared = "[global]\nfilename=/mnt/nocache/f\nsize=5g\nrw=read\n[a]\n[b]\nnumjobs=2\n";
+        assert_eq!(run(shared, &[]), Ok(vec![(0, 0, 5); 3]));
+    }
+
+    #[test]
+    fn what_has_no_place_is_said() {
+        let check = |text: &str, expect: &str| assert_eq!(run(text, &[]), Err(expect.to_owned()));
+        check(
+            "[a]\nsize=1g\nrw=read\ndirectory=/mnt/nocahce\n",
+            "job \"a\": no volume or stripe is called like \"/mnt/nocahce\"; did you mean \"nocache\"?; there are: nocache, readcache; or map it with --map /mnt/nocahce=NAME",
+        );
+        check(
+            "[a]\nsize=1g\nrw=read\n",
+            "job \"a\": it names no directory and no filename, and there are several devices: nocache, readcache",
+        );
+        check(
+            "[a]\nrw=read\ndirectory=/mnt/nocache\n",
+            "job \"a\": give a size; a file in \"nocache\" needs one",
+        );
+        check(
+            "[a]\nrw=read\nsize=60g\nnumjobs=2\ndirectory=/mnt/nocache\n",
+            "job \"a\": \"nocache\" has 100 GiB and the files of the jobs need 120 GiB; lower size or numjobs",
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! What a workload saw of its requests: counts, bytes and latencies per process
+//! and per reporting group. Sans-IO like the rest: whoever drives the workload
+//! says what completed and when.
+
+use crate::job::JobSpec;
+use crate::workload::{Op, Workload};
+use hdrhistogram::Histogram;
+use weir_report::run::{JobReport, LatencyReport, OpReport};
+use weir_units::{Instant, Span};
+
+/// Two significant digits: percentiles within 1 %, in some tens of kilobytes.
+const DIGITS: u8 = 2;
+
+/// One kind of operation of one process.
+#[derive(Debug, Clone)]
+struct OpTally {
+    ios: u64,
+    bytes: u64,
+    /// Exact, for the mean.
+    latency_sum: u64,
+    latency: Option<Box<Histogram<u64>>>,
+}
+
+impl OpTally {
+    const fn new() -> Self {
+        Self { ios: 0, bytes: 0, latency_sum: 0, latency: None }
+    }
+
+    fn record(&mut self, bytes: u64, latency: u64) {
+        self.ios += 1;
+        self.bytes += bytes;
+        self.latency_sum += latency;
+        // Two digits are a size that the histogram takes.
+        let histogram = || Histogram::new(DIGITS).map(Box::new).ok();
+        if self.latency.is_none() {
+            self.latency = histogram();
+        }
+        if let Some(latencies) = &mut self.latency {
+            // It resizes by itself, so there is no value that it refuses.
+            let _ = latencies.record(latency);
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.latency_sum += other.latency_sum;
+        match (&mut self.latency, &other.latency) {
+            (Some(mine), Some(theirs)) => drop(mine.add(theirs.as_ref())),
+            (mine @ None, Some(theirs)) => *mine = Some(theirs.clone()),
+            (_, None) => {}
+        }
+    }
+
+    fn report(&self, seconds: f64) -> OpReport {
+        let float = weir_report::number::float;
+        let per_s = |n: u64| if seconds > 0.0 { float(n) / seconds } else { 0.0 };
+        let latency = self.latency.as_ref().map_or_else(LatencyReport::default, |l| {
+            let at = |q| l.value_at_quantile(q);
+            LatencyReport {
+                mean: float(self.latency_sum) / float(self.ios),
+                min: l.min(),
+                p50: at(0.5),
+                p90: at(0.9),
+                p95: at(0.95),
+                p99: at(0.99),
+                p99_9: at(0.999),
+                max: l.max(),
+            }
+        });
+        let (iops, bytes_per_s) = (per_s(self.ios), per_s(self.bytes));
+        OpReport { ios: self.ios, bytes: self.bytes, iops, bytes_per_s, latency }
+    }
+}
+
+/// Reads, writes and trims of each process.
+#[derive(Debug)]
+pub struct Tally {
+    processes: Vec<[OpTally; 3]>,
+}
+
+impl Tally {
+    /// Nothing yet, for `processes` processes.
+    #[must_use]
+    pub fn new(processes: usize) -> Self {
+        let ops = [OpTally::new(), OpTally::new(), OpTally::new()];
+        Self { processes: vec![ops; processes] }
+    }
+
+    /// Forgets what a process did so far: its ramp is over.
+    pub fn restart(&mut self, process: u32) {
+        self.processes[process as usize] = [OpTally::new(), OpTally::new(), OpTally::new()];
+    }
+
+    /// A request of `process` is done. Flushes are not counted.
+    pub fn record(&mut self, process: u32, op: Op, bytes: u64, latency: Span) {
+        let slot = match op {
+            Op::Read => 0,
+            Op::Write => 1,
+            Op::Trim => 2,
+            Op::Flush => return,
+        };
+        self.processes[process as usize][slot].record(bytes, latency.nanos());
+    }
+
+    /// The jobs as one would read them: the clones of a job together, and all jobs
+    /// of a reporting group together. `now` is the end for processes that have not
+    /// ended; `specs` has the job of each process.
+    #[must_use]
+    pub fn jobs(&self, workload: &Workload, specs: &[JobSpec], now: Instant) -> Vec<JobReport> {
+        let report = |members: Vec<u32>| {
+            let mut names: Vec<&str> = Vec::new();
+            for process in &members {
+                let name = specs[*process as usize].name.as_str();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            self.fill(empty(&names.join(", ")), &members, workload, now)
+        };
+        Self::members(specs).into_iter().map(report).collect()
+    }
+
+    /// The processes of each report of [`jobs`](Self::jobs), in the same order.
+    #[must_use]
+    pub fn members(specs: &[JobSpec]) -> Vec<Vec<u32>> {
+        let mut keys: Vec<(Option<u32>, &str)> = Vec::new();
+        let mut members: Vec<Vec<u32>> = Vec::new();
+        for (process, spec) in (0_u32..).zip(specs) {
+            let key = match spec.group_reporting {
+                true => (Some(spec.group), ""),
+                false => (None, spec.name.as_str()),
+            };
+            match keys.iter().position(|k| *k == key) {
+                Some(at) => members[at].push(process),
+                None => {
+                    keys.push(key);
+                    members.push(vec![process]);
+                }
+            }
+        }
+        members
+    }
+
+    fn fill(
+        &self,
+        mut report: JobReport,
+        members: &[u32],
+        workload: &Workload,
+        now: Instant,
+    ) -> JobReport {
+        let float = weir_report::number::float;
+        let mut ops = [OpTally::new(), OpTally::new(), OpTally::new()];
+        let (mut first, mut last) = (Instant::FAR, Instant::ZERO);
+        for process in members {
+            for (sum, own) in ops.iter_mut().zip(&self.processes[*process as usize]) {
+                sum.add(own);
+            }
+            let Some(state) = workload.process_state(*process) else { continue };
+            let Some(start) = state.measuring_from.or(state.started_at) else { continue };
+            first = first.min(start);
+            last = last.max(state.ended_at.unwrap_or(now));
+        }
+        report.measured_s = float((last - first).nanos()) / 1e9;
+        report.processes = members.len();
+        let latency: u64 = ops.iter().map(|op| op.latency_sum).sum();
+        if report.measured_s > 0.0 {
+            report.queue_depth = float(latency) / 1e9 / report.measured_s;
+        }
+        let [read, write, trim] = ops.map(|op| op.report(report.measured_s));
+        JobReport { read, write, trim, ..report }
+    }
+}
+
+fn empty(name: &str) -> JobReport {
+    JobReport {
+        name: name.to_owned(),
+        processes: 0,
+        measured_s: 0.0,
+        read: OpReport::default(),
+        write: OpReport::default(),
+        trim: OpReport::default(),
+        queue_depth: 0.0,
+        hit_share: None,
+        waits_ns: std::collections::BTreeMap::new(),
+        medium_ns: 0,
+    }
+}
