@@ -1,10 +1,10 @@
 //! Which blocks the host holds (BlobCache): residency only, no data.
 //!
 //! One budget of RAM and SSD for all cached volumes of a host, in blocks of
-//! 4 KiB. Two bits a block, allocated where a volume has been touched, so a hit
-//! costs one look into a bitmap and a cache of half a terabyte fits in some tens
-//! of megabytes. When the budget is full a clock hand passes over the blocks and
-//! takes those that were not used since it last came by.
+//! 4 KiB. A volume is a directory of chunks of 128 MiB, and only a chunk that is
+//! held in part needs a bitmap of its blocks; a warm cache is looked up in the
+//! directory alone. When the budget is full a clock hand passes over groups of
+//! 2 MiB and takes from those that were not used since it last came by.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,18 +13,81 @@ use alloc::vec::Vec;
 pub(crate) const BLOCK: u64 = 4096;
 const WORDS: usize = 512;
 /// Blocks of one chunk (128 MiB).
-const CHUNK: u64 = 64 * WORDS as u64;
+const CHUNK: u32 = 64 * WORDS as u32;
+/// Words of one group (2 MiB): what the clock hand decides over.
+const GROUP: usize = 8;
 
+/// A chunk of a volume.
+#[derive(Default)]
 struct Chunk {
-    present: [u64; WORDS],
-    used: [u64; WORDS],
+    /// Blocks held.
+    held: u32,
+    /// A bit for each group that was used since the hand came by.
+    used: u64,
+    /// A bit for each block; absent where none or all are held.
+    blocks: Option<Box<[u64; WORDS]>>,
+}
+
+impl Chunk {
+    fn is_full(&self) -> bool {
+        self.held == CHUNK
+    }
+
+    fn mark_used(&mut self, word: usize) {
+        let bit = 1 << (word / GROUP);
+        // Most are marked already; not writing keeps the line clean.
+        if self.used & bit == 0 {
+            self.used |= bit;
+        }
+    }
+
+    fn holds(&self, run: &Run) -> bool {
+        let word = |blocks: &[u64; WORDS]| blocks[run.word] & run.mask == run.mask;
+        self.is_full() || self.blocks.as_deref().is_some_and(word)
+    }
+
+    /// Takes in a run; returns how many blocks are new.
+    fn insert(&mut self, run: &Run) -> u32 {
+        self.mark_used(run.word);
+        if self.is_full() {
+            return 0;
+        }
+        let blocks = self.blocks.get_or_insert_with(|| Box::new([0; WORDS]));
+        let new = (run.mask & !blocks[run.word]).count_ones();
+        blocks[run.word] |= run.mask;
+        self.held += new;
+        if self.held == CHUNK {
+            self.blocks = None;
+        }
+        new
+    }
+
+    /// Drops at most `most` blocks of a group; returns how many.
+    fn evict(&mut self, group: usize, most: u64) -> u32 {
+        let full = self.is_full();
+        let blocks = self
+            .blocks
+            .get_or_insert_with(|| Box::new(if full { [u64::MAX; WORDS] } else { [0; WORDS] }));
+        let mut dropped = 0;
+        for word in &mut blocks[group * GROUP..(group + 1) * GROUP] {
+            while *word != 0 && u64::from(dropped) < most {
+                *word &= *word - 1;
+                dropped += 1;
+            }
+        }
+        self.held -= dropped;
+        if self.held == 0 || self.held == CHUNK {
+            self.blocks = None;
+        }
+        dropped
+    }
 }
 
 /// What the host holds of each volume.
 pub(crate) struct BlobCache {
     capacity: u64,
     resident: u64,
-    volumes: Vec<Vec<Option<Box<Chunk>>>>,
+    volumes: Vec<Vec<Chunk>>,
     hand: Hand,
 }
 
@@ -32,7 +95,7 @@ pub(crate) struct BlobCache {
 struct Hand {
     volume: usize,
     chunk: usize,
-    word: usize,
+    group: usize,
 }
 
 impl core::fmt::Debug for BlobCache {
@@ -61,7 +124,7 @@ fn runs(first: u64, end: u64) -> impl Iterator<Item = Run> {
         let bit = at % 64;
         let count = (64 - bit).min(end - at);
         let mask = (u64::MAX >> (64 - count)) << bit;
-        let (chunk, word) = (index(at / CHUNK), index(at % CHUNK / 64));
+        let (chunk, word) = (index(at / u64::from(CHUNK)), index(at % u64::from(CHUNK) / 64));
         at += count;
         Some(Run { chunk, word, mask })
     })
@@ -90,13 +153,11 @@ impl BlobCache {
     /// Whether all blocks of `offset..offset + len` are here; marks them as used.
     pub(crate) fn serves(&mut self, volume: usize, offset: u64, len: u64) -> bool {
         let chunks = &mut self.volumes[volume];
-        let (first, end) = (offset / BLOCK, (offset + len).div_ceil(BLOCK));
-        for run in runs(first, end) {
-            let Some(Some(chunk)) = chunks.get_mut(run.chunk) else { return false };
-            if chunk.present[run.word] & run.mask != run.mask {
-                return false;
+        for run in runs(offset / BLOCK, (offset + len).div_ceil(BLOCK)) {
+            match chunks.get_mut(run.chunk) {
+                Some(chunk) if chunk.holds(&run) => chunk.mark_used(run.word),
+                _ => return false,
             }
-            chunk.used[run.word] |= run.mask;
         }
         true
     }
@@ -109,57 +170,47 @@ impl BlobCache {
         } else {
             (offset / BLOCK, (offset + len).div_ceil(BLOCK))
         };
-        if end.saturating_sub(first) > self.capacity {
-            return;
-        }
         for run in runs(first, end) {
-            let chunk = self.chunk(volume, run.chunk);
-            let new = run.mask & !chunk.present[run.word];
-            chunk.present[run.word] |= run.mask;
-            chunk.used[run.word] |= run.mask;
-            self.resident += u64::from(new.count_ones());
-        }
-        while self.resident > self.capacity {
-            self.evict_some();
+            let chunks = &mut self.volumes[volume];
+            if chunks.len() <= run.chunk {
+                chunks.resize_with(run.chunk + 1, Chunk::default);
+            }
+            self.resident += u64::from(chunks[run.chunk].insert(&run));
+            while self.resident > self.capacity {
+                self.evict_some();
+            }
         }
     }
 
     /// Forgets all of a volume.
     pub(crate) fn forget(&mut self, volume: usize) {
-        let held = self.volumes[volume].iter().flatten();
-        let count: u64 =
-            held.flat_map(|c| c.present.iter()).map(|w| u64::from(w.count_ones())).sum();
-        self.resident -= count;
+        let held: u64 = self.volumes[volume].iter().map(|chunk| u64::from(chunk.held)).sum();
+        self.resident -= held;
         self.volumes[volume] = Vec::new();
     }
 
-    fn chunk(&mut self, volume: usize, at: usize) -> &mut Chunk {
-        let chunks = &mut self.volumes[volume];
-        if chunks.len() <= at {
-            chunks.resize_with(at + 1, || None);
-        }
-        chunks[at].get_or_insert_with(|| Box::new(Chunk { present: [0; WORDS], used: [0; WORDS] }))
-    }
-
-    /// Moves the hand by one word: blocks not used since its last visit go, the
-    /// others lose their mark.
+    /// Moves the hand by one group: if it was not used since the last visit its
+    /// blocks go, as many as must; else it loses its mark.
     fn evict_some(&mut self) {
-        let Hand { volume, chunk, word } = self.hand;
+        let Hand { volume, chunk, group } = self.hand;
+        let over = self.resident - self.capacity;
         let chunks = &mut self.volumes[volume];
-        let Some(Some(held)) = chunks.get_mut(chunk) else {
-            self.hand = match chunk + 1 < chunks.len() {
-                true => Hand { volume, chunk: chunk + 1, word: 0 },
-                false => Hand { volume: (volume + 1) % self.volumes.len(), chunk: 0, word: 0 },
+        let count = chunks.len();
+        let Some(held) = chunks.get_mut(chunk).filter(|chunk| chunk.held > 0) else {
+            self.hand = match chunk + 1 < count {
+                true => Hand { volume, chunk: chunk + 1, group: 0 },
+                false => Hand { volume: (volume + 1) % self.volumes.len(), chunk: 0, group: 0 },
             };
             return;
         };
-        let idle = held.present[word] & !held.used[word];
-        held.present[word] &= !idle;
-        held.used[word] = 0;
-        self.resident -= u64::from(idle.count_ones());
-        self.hand = match word + 1 < WORDS {
-            true => Hand { volume, chunk, word: word + 1 },
-            false => Hand { volume, chunk: chunk + 1, word: 0 },
+        let bit = 1 << group;
+        if held.used & bit == 0 {
+            self.resident -= u64::from(held.evict(group, over));
+        }
+        held.used &= !bit;
+        self.hand = match group + 1 < WORDS / GROUP {
+            true => Hand { volume, chunk, group: group + 1 },
+            false => Hand { volume, chunk: chunk + 1, group: 0 },
         };
     }
 }
@@ -184,15 +235,28 @@ mod tests {
 
     #[test]
     fn keeps_what_is_used_and_stays_within_its_budget() {
-        let mut cache = BlobCache::new(64 * BLOCK, 2);
+        let group = 2 << 20;
+        let mut cache = BlobCache::new(64 * group, 2);
         for n in 0..1_000 {
-            cache.insert(1, n * BLOCK, BLOCK, false);
+            cache.insert(1, n * group, group, false);
             cache.insert(0, 0, BLOCK, false);
-            assert!(cache.resident_bytes() <= 64 * BLOCK);
+            assert!(cache.resident_bytes() <= 64 * group);
             assert!(cache.serves(0, 0, BLOCK), "a block in constant use was dropped at {n}");
         }
+        assert!(cache.resident_bytes() > 63 * group, "no more goes than must");
         cache.forget(1);
         assert_eq!(cache.resident_bytes(), BLOCK);
+    }
+
+    #[test]
+    fn a_full_chunk_can_lose_a_block() {
+        let chunk = u64::from(CHUNK) * BLOCK;
+        let mut cache = BlobCache::new(chunk, 1);
+        cache.insert(0, 0, chunk, true);
+        assert!(cache.serves(0, 0, chunk));
+        cache.insert(0, chunk, BLOCK, true);
+        assert_eq!(cache.resident_bytes(), chunk);
+        assert!(cache.serves(0, chunk, BLOCK) && !cache.serves(0, 0, chunk));
     }
 
     proptest::proptest! {

@@ -102,6 +102,8 @@ struct Volume {
 #[derive(Debug)]
 pub struct Engine {
     devices: Vec<DeviceSpec>,
+    /// The size of each device.
+    sizes: Vec<u64>,
     volumes: Vec<Volume>,
     /// The disk gate of each volume, then the host's two.
     gates: Vec<Gate>,
@@ -149,8 +151,9 @@ impl Engine {
             (c, blobs)
         });
         let volume = |spec| Volume { spec, totals: Totals::default(), dirty: Dirty::default() };
-        Ok(Self {
+        let mut engine = Self {
             devices: spec.devices,
+            sizes: Vec::new(),
             volumes: spec.volumes.into_iter().map(volume).collect(),
             gates,
             cache,
@@ -163,7 +166,22 @@ impl Engine {
             now: Instant::ZERO,
             serial: 0,
             seed: spec.seed,
-        })
+        };
+        engine.measure();
+        Ok(engine)
+    }
+
+    /// Works out the sizes of the devices.
+    fn measure(&mut self) {
+        let size = |volume: usize| self.volumes[volume].spec.size.get();
+        let of = |device: &DeviceSpec| match device {
+            DeviceSpec::Volume(volume) => size(*volume),
+            DeviceSpec::Stripe { unit, columns } => {
+                let smallest = columns.iter().map(|v| size(*v)).min().unwrap_or(0);
+                smallest / unit.get() * unit.get() * columns.len() as u64
+            }
+        };
+        self.sizes = self.devices.iter().map(of).collect();
     }
 
     /// Takes a request that came at `now`.
@@ -236,15 +254,7 @@ impl Engine {
     /// the columns, in whole stripe units.
     #[must_use]
     pub fn device_size(&self, device: DeviceId) -> Option<Bytes> {
-        let size = |volume: usize| self.volumes[volume].spec.size.get();
-        Some(match self.devices.get(device.0)? {
-            DeviceSpec::Volume(volume) => Bytes::new(size(*volume)),
-            DeviceSpec::Stripe { unit, columns } => {
-                let smallest = columns.iter().map(|v| size(*v)).min().unwrap_or(0);
-                let rows = smallest / unit.get();
-                Bytes::new(rows * unit.get() * columns.len() as u64)
-            }
-        })
+        self.sizes.get(device.0).copied().map(Bytes::new)
     }
 
     /// The counters of a volume.
@@ -309,6 +319,7 @@ impl Engine {
     pub fn set_size(&mut self, now: Instant, volume: VolumeId, size: Bytes) -> Result<(), Refused> {
         self.advance(now);
         self.volumes.get_mut(volume.0).ok_or(Refused::NoDevice)?.spec.size = size;
+        self.measure();
         Ok(())
     }
 
@@ -384,14 +395,14 @@ impl Engine {
         while let Some((at, alarm)) = self.timers.expired(now) {
             self.now = at;
             match alarm {
-                Alarm::Medium { part } => self.finish(part as usize, at),
-                Alarm::Gate { gate, generation } => {
+                Alarm::Medium(part) => self.finish(part as usize, at),
+                Alarm::Gate(gate) => {
                     let gate = gate as usize;
-                    if self.gates[gate].generation == generation {
+                    if self.gates[gate].head_due == Some(at) {
                         self.release(gate, at);
                     }
                 }
-                Alarm::Writeback { volume } => {
+                Alarm::Writeback(volume) => {
                     let volume = volume as usize;
                     self.volumes[volume].dirty.alarm_set = false;
                     self.volumes[volume].dirty.draining = true;
@@ -544,8 +555,8 @@ impl Engine {
     }
 
     fn set_gate_alarm(&mut self, gate: usize, due: Instant) {
-        let generation = self.gates[gate].generation;
-        self.timers.set(due, Alarm::Gate { gate: narrow(gate as u64), generation });
+        self.gates[gate].head_due = Some(due);
+        self.timers.set(due, Alarm::Gate(narrow(gate as u64)));
     }
 
     /// The head of a gate goes, and whoever may go with it.
@@ -579,7 +590,7 @@ impl Engine {
         if part.medium == Span::ZERO {
             self.finish(key, now);
         } else {
-            self.timers.set(now + part.medium, Alarm::Medium { part: narrow(key as u64) });
+            self.timers.set(now + part.medium, Alarm::Medium(narrow(key as u64)));
         }
     }
 
@@ -686,7 +697,7 @@ impl Engine {
             dirty.draining = true;
         } else if !dirty.alarm_set {
             dirty.alarm_set = true;
-            self.timers.set(now + after, Alarm::Writeback { volume: narrow(id as u64) });
+            self.timers.set(now + after, Alarm::Writeback(narrow(id as u64)));
         }
         if half_full {
             self.write_back(id, now);

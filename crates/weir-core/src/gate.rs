@@ -73,8 +73,8 @@ pub(crate) struct Gate {
     caps: GateCaps,
     meters: Vec<Metered>,
     head: Option<usize>,
-    /// Alarms set before the last change of limits carry an older number.
-    pub(crate) generation: u32,
+    /// For when the head's alarm is set; another alarm is an old one.
+    pub(crate) head_due: Option<Instant>,
     queue: Queue,
 }
 
@@ -96,7 +96,7 @@ impl Gate {
     }
 
     fn new(caps: GateCaps, limits: &GateLimits, queue: Queue) -> Self {
-        Self { caps, meters: meters(caps, limits), head: None, generation: 0, queue }
+        Self { caps, meters: meters(caps, limits), head: None, head_due: None, queue }
     }
 
     /// Whether everything passes at once.
@@ -124,6 +124,7 @@ impl Gate {
     /// The head goes; charges it and its wait.
     pub(crate) fn release_head(&mut self, parts: &mut Slab<Part>) -> Option<usize> {
         let key = self.head.take()?;
+        self.head_due = None;
         self.charge(&mut parts[key]);
         Some(key)
     }
@@ -150,14 +151,14 @@ impl Gate {
             }
         }
         self.meters = new;
-        self.generation = self.generation.wrapping_add(1);
+        self.head_due = None;
         self.head.map(|key| self.due(&parts[key]).max(now))
     }
 
     /// Forgets who waits; the meters keep what was spent.
     pub(crate) fn clear(&mut self) {
         self.head = None;
-        self.generation = self.generation.wrapping_add(1);
+        self.head_due = None;
         self.queue.clear();
     }
 

@@ -3,7 +3,7 @@
 
 use crate::engine::Completion;
 
-/// FNV-1a over every completion, in order.
+/// A multiplicative hash over every completion, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceHash(u64);
 
@@ -16,14 +16,21 @@ impl Default for TraceHash {
 impl TraceHash {
     /// Takes in a completion. The driver's tag is left out: drivers number freely.
     pub fn record(&mut self, c: &Completion) {
-        self.word(c.device.0 as u64);
-        self.word(c.len);
         self.word(c.arrived.nanos());
         self.word(c.at.nanos());
-        self.word(c.medium.nanos());
+        // What follows is folded first, each value by an odd factor of its own, so
+        // that the chain of dependent steps stays short.
+        let mut factor = 0x9E37_79B9_7F4A_7C15_u64;
+        let mut fold = |word: u64| {
+            factor = factor.wrapping_add(0x3C6E_F372_FE94_F82A);
+            word.wrapping_mul(factor)
+        };
+        let device = fold(c.device.0 as u64);
+        let mut folded = device ^ fold(c.len) ^ fold(c.medium.nanos());
         for cap in crate::Cap::ALL {
-            self.word(c.waits[cap]);
+            folded = folded.wrapping_add(fold(c.waits[cap]));
         }
+        self.word(folded);
     }
 
     /// The hash so far.
