@@ -11,11 +11,13 @@ use alloc::vec::Vec;
 
 /// The cache's block.
 pub(crate) const BLOCK: u64 = 4096;
+/// Words of a chunk's bitmap.
 const WORDS: usize = 512;
 /// Blocks of one chunk (128 MiB).
-const CHUNK: u32 = 64 * WORDS as u32;
+const CHUNK: u32 = 32_768;
 /// Words of one group (2 MiB): what the clock hand decides over.
 const GROUP: usize = 8;
+const _: () = assert!(CHUNK as usize == 64 * WORDS, "a chunk's blocks fill its bitmap");
 
 /// A chunk of a volume.
 #[derive(Default)]

@@ -190,7 +190,6 @@ fn slot(bucket: u64) -> usize {
     (bucket % BUCKETS as u64) as usize
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the high 64 of 128 bits")]
 fn time(entry: u128) -> Instant {
     Instant::from_nanos((entry >> 64) as u64)
 }

@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod lab;
 pub mod number;
 pub mod run;
 

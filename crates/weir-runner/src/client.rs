@@ -89,6 +89,12 @@ impl Connection {
         self.sent < self.out.len()
     }
 
+    /// How many queued bytes are left to send.
+    #[must_use]
+    pub const fn unsent(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
     /// Whether [`Connection::flush_out`] and [`Connection::receive`] return
     /// instead of waiting. A new connection waits.
     ///

@@ -1,7 +1,11 @@
 //! What can go wrong between here and a server.
 
 use std::io;
+use std::path::PathBuf;
 use weir_proto::{Errno, ProtoError};
+use weir_report::run::RunReport;
+use weir_units::Bytes;
+use weir_workload::{FioError, Op};
 
 /// Why a workload cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -53,4 +57,129 @@ pub enum RunnerError {
     /// The server carried a request out in vain.
     #[error("the server answered {0}")]
     Failed(Errno),
+    /// A job that does not fit its region.
+    #[error("{0}")]
+    Workload(#[from] FioError),
+    /// A job whose region reaches past the end of what is served.
+    #[error(
+        "job {job:?} needs {export:?} to have {needed}, and the server says {size}; \
+         does it serve another layout?"
+    )]
+    TooSmall {
+        /// The job.
+        job: String,
+        /// The export.
+        export: String,
+        /// Its size.
+        size: Bytes,
+        /// Where the job's region ends.
+        needed: Bytes,
+    },
+    /// A request of a job that the export cannot take.
+    #[error("job {job:?}: {source}")]
+    Job {
+        /// The job.
+        job: String,
+        /// Why not.
+        source: Box<RunnerError>,
+    },
+    /// A request of a job failed. The run ends with it.
+    #[error(
+        "job {job:?}: {what} at offset {offset} of {export:?} failed: {errno}{hint}",
+        what = What(*.op, *.length),
+        hint = hint(*.errno)
+    )]
+    Io {
+        /// The job.
+        job: String,
+        /// The export.
+        export: String,
+        /// What was to be done.
+        op: Op,
+        /// Where, in bytes from the start of the export.
+        offset: u64,
+        /// How many bytes.
+        length: u32,
+        /// What the server answered.
+        errno: Errno,
+    },
+    /// The run was told to stop. What it had measured until then is kept.
+    #[error("interrupted after {:.1} s", .0.elapsed_s)]
+    Interrupted(Box<RunReport>),
+    /// The system refused something that must work.
+    #[error("{context}: {source}")]
+    System {
+        /// What was being done.
+        context: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is no fio.
+    #[error(
+        "{} is not there; install fio (on Debian and Ubuntu: apt install fio), \
+         or run the jobs without it",
+        .program.display()
+    )]
+    NoFio {
+        /// The program that was to be run.
+        program: PathBuf,
+    },
+    /// What fio's nbd engine cannot do, or not in the same way.
+    #[error("job {job:?}: {what}; run the jobs without fio")]
+    NotWithFio {
+        /// The job.
+        job: String,
+        /// The option and why.
+        what: &'static str,
+    },
+    /// fio gave up.
+    #[error("fio failed ({status}): {said}")]
+    FioFailed {
+        /// How it ended.
+        status: String,
+        /// What it said.
+        said: String,
+    },
+    /// fio's report cannot be read.
+    #[error("cannot read fio's report: {source}; fio 3.33 is known to work")]
+    FioReport {
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+impl RunnerError {
+    pub(crate) fn system(context: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| Self::System { context, source }
+    }
+
+    pub(crate) fn of_job(self, job: &str) -> Self {
+        Self::Job { job: job.to_owned(), source: Box::new(self) }
+    }
+}
+
+/// A request as a noun.
+struct What(Op, u32);
+
+impl std::fmt::Display for What {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(op, length) = self;
+        match op {
+            Op::Read => write!(f, "a read of {length} bytes"),
+            Op::Write => write!(f, "a write of {length} bytes"),
+            Op::Trim => write!(f, "a trim of {length} bytes"),
+            Op::Flush => write!(f, "a flush"),
+        }
+    }
+}
+
+/// What to do about an answer.
+fn hint(errno: Errno) -> &'static str {
+    match errno {
+        Errno::NoSpc => "; free space where the server keeps its data",
+        Errno::Perm => "; is the export read-only?",
+        Errno::Shutdown => "; the server is stopping",
+        Errno::Io => "; the server's log may say why",
+        _ => "",
+    }
 }

@@ -14,7 +14,8 @@ use weir_units::Instant;
 const INPUT: usize = 256 << 10;
 /// Requests of one client under way; more stay in its socket.
 const MAX_IN_FLIGHT: usize = 4096;
-/// Reply bytes that a client may leave unread before nothing more is taken from it.
+/// Reply bytes that a client may leave unread before nothing more is taken from it
+/// and no more data is made ready for it.
 const MAX_UNSENT: usize = 64 << 20;
 
 /// A client's socket.
@@ -71,6 +72,8 @@ pub(crate) struct Connection {
     pub(crate) out: Vec<u8>,
     sent: usize,
     in_flight: usize,
+    /// Bytes that workers are reading for it.
+    reading: usize,
     /// It said goodbye, or the server stops: nothing more is taken from it.
     pub(crate) closing: bool,
     /// Events registered with epoll, to change them only when they change.
@@ -108,18 +111,32 @@ impl Connection {
             out: Vec::new(),
             sent: 0,
             in_flight: 0,
+            reading: 0,
             closing: false,
             interest: Interest { read: true, write: false },
         }
     }
 
     pub(crate) fn reply_to(&mut self) -> ReplyTo<'_> {
+        let full = self.is_full();
         ReplyTo {
             out: &mut self.out,
             structured: self.session.structured,
             meta_context: self.session.meta_context,
             in_flight: &mut self.in_flight,
+            reading: &mut self.reading,
+            full,
         }
+    }
+
+    /// Whether no more data should be made ready for it.
+    pub(crate) fn is_full(&self) -> bool {
+        self.unsent() + self.reading >= MAX_UNSENT
+    }
+
+    /// Whether there is input that has not been taken.
+    pub(crate) fn has_input(&self) -> bool {
+        self.start < self.end
     }
 
     /// Whether anything is still owed to this client.
@@ -134,9 +151,8 @@ impl Connection {
 
     /// What to wait for now.
     pub(crate) fn wants(&self) -> Interest {
-        let unsent = self.unsent();
-        let room = self.in_flight < MAX_IN_FLIGHT && unsent < MAX_UNSENT;
-        Interest { read: room && !self.closing, write: unsent > 0 }
+        let room = self.in_flight < MAX_IN_FLIGHT && !self.is_full();
+        Interest { read: room && !self.closing, write: self.unsent() > 0 }
     }
 
     /// Receives what is there and submits the requests in it.

@@ -1,7 +1,9 @@
 //! The control socket: one JSON request a line, one JSON answer a line.
 
 use crate::error::ServerError;
+use crate::listener::{bind_unix, pause};
 use crate::server::Shared;
+use rustix::net::{Shutdown, shutdown};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use weir_core::CacheMode;
 use weir_layout::file::CacheKey;
 use weir_units::Bytes;
 
@@ -77,6 +80,15 @@ pub fn cache_key(text: &str) -> Result<CacheKey, String> {
     }
 }
 
+/// The name of `mode`, as [`cache_key`] reads it.
+pub(crate) fn cache_name(mode: CacheMode) -> &'static str {
+    match mode {
+        CacheMode::None => "none",
+        CacheMode::ReadOnly => "read-only",
+        CacheMode::ReadWrite => "read-write",
+    }
+}
+
 /// Where a server of this user listens if it is not told: in the user's runtime
 /// folder, else in the folder for temporary files.
 #[must_use]
@@ -117,19 +129,49 @@ pub fn ask(path: &Path, request: &Request) -> Result<Result<Value, String>, Serv
     }
 }
 
-/// Answers on `listener` until `stop` is set and someone connects.
-pub(crate) fn serve(listener: &UnixListener, shared: &Arc<Shared>, stop: &AtomicBool) {
-    for stream in listener.incoming() {
-        if stop.load(Ordering::Acquire) {
-            return;
+/// The socket that is listened on; its path is removed with it.
+#[derive(Debug)]
+pub(crate) struct ControlSocket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl ControlSocket {
+    pub(crate) fn bind(path: &Path) -> Result<Self, ServerError> {
+        let failed = |source| ServerError::Listen { address: path.display().to_string(), source };
+        Ok(Self { listener: bind_unix(path, failed)?, path: path.to_owned() })
+    }
+
+    /// Answers until [`close`](Self::close).
+    pub(crate) fn run(&self, shared: &Arc<Shared>, stop: &AtomicBool) {
+        loop {
+            let accepted = self.listener.accept();
+            if stop.load(Ordering::Acquire) {
+                return;
+            }
+            let Ok((stream, _)) = accepted else {
+                pause();
+                continue;
+            };
+            let shared = Arc::clone(shared);
+            let answering = std::thread::Builder::new()
+                .name("weir-control".to_owned())
+                .spawn(move || drop(converse(&stream, &shared)));
+            // Without a thread the client sees its connection close.
+            drop(answering);
         }
-        let Ok(stream) = stream else { continue };
-        let shared = Arc::clone(shared);
-        let answering = std::thread::Builder::new()
-            .name("weir-control".to_owned())
-            .spawn(move || drop(converse(&stream, &shared)));
-        // Without a thread the client sees its connection close.
-        drop(answering);
+    }
+
+    /// Takes no more clients: a blocked [`run`](Self::run) looks at its `stop`.
+    pub(crate) fn close(&self) {
+        // It fails only where nothing is listened to any more.
+        let _ = shutdown(&self.listener, Shutdown::Both);
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 

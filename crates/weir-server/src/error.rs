@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use weir_layout::error::Kind as LayoutKind;
 use weir_proto::Errno;
+use weir_report::status::Refused;
 use weir_store::{ErrorKind, StoreError};
 
 /// Why the server cannot start, or a command cannot be done.
@@ -48,8 +49,11 @@ pub enum ServerError {
         reason: String,
     },
     /// No volume of this layout can be served.
-    #[error("no volume can be served")]
-    NothingToServe,
+    #[error("no volume can be served{}", reasons(.refused))]
+    NothingToServe {
+        /// Every volume and stripe, with its reason.
+        refused: Vec<Refused>,
+    },
     /// The system refused something that must work.
     #[error("{context}: {source}")]
     System {
@@ -72,6 +76,10 @@ impl ServerError {
     pub(crate) fn system(context: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { context, source }
     }
+}
+
+fn reasons(refused: &[Refused]) -> String {
+    refused.iter().map(|r| format!("\n  {}: {}", r.name, r.reason)).collect()
 }
 
 fn hint(source: &io::Error) -> &'static str {

@@ -13,8 +13,9 @@
 
 use crate::error::{ServerError, errno_of};
 use crate::volume::{DeviceMap, Keep, VolumeBytes, VolumeData};
-use crate::worker::Finished;
+use crate::worker::{Finished, Job, ReadJob};
 use slab::Slab;
+use std::collections::HashMap;
 use std::sync::Arc;
 use weir_core::{
     CacheMode, Completion, DeviceId, DeviceSpec, DiskLimits, Engine, Event, GateLimits, HostSpec,
@@ -44,6 +45,11 @@ pub struct ReplyTo<'a> {
     pub meta_context: Option<u32>,
     /// Requests taken from this client and not yet answered.
     pub in_flight: &'a mut usize,
+    /// Bytes that workers are reading for this client.
+    pub reading: &'a mut usize,
+    /// The client leaves so many replies unread that no data should be added
+    /// until [`HostLoop::resume`].
+    pub full: bool,
 }
 
 /// Finds a client's buffer; `None` if the client has gone.
@@ -64,29 +70,6 @@ pub struct Served {
     /// Time between that moment and the reply, of all: late wake-ups, reading
     /// and syncing. The two together are the latency that clients saw from Weir.
     pub overhead: Span,
-}
-
-/// What has to wait for a medium; runs on a worker.
-#[derive(Debug)]
-pub(crate) enum Job {
-    Sync { device: usize, stores: Vec<Arc<dyn Store>> },
-    Read { key: usize, stores: Vec<Arc<dyn Store>>, map: DeviceMap, offset: u64, len: usize },
-}
-
-impl Job {
-    pub(crate) fn run(self) -> Finished {
-        match self {
-            Self::Sync { device, stores } => {
-                let result = stores.iter().try_for_each(|store| store.sync());
-                Finished::Sync { device, result }
-            }
-            Self::Read { key, stores, map, offset, len } => {
-                let mut buf = vec![0; len];
-                let result = map.read_stores(&stores, offset, &mut buf).map(|()| buf);
-                Finished::Read { key, result }
-            }
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -115,8 +98,14 @@ pub struct HostLoop {
     engine: Engine,
     devices: Vec<Device>,
     volumes: Vec<VolumeBytes>,
+    /// The volumes' stores, for workers.
+    stores: Arc<[Arc<dyn Store>]>,
     pending: Slab<Pending>,
+    /// Reads that are due and whose client does not take its replies.
+    held: HashMap<ClientId, Vec<usize>>,
     jobs: Vec<Job>,
+    /// Something was handed to the engine since the last `advance`.
+    stirred: bool,
     trace: TraceHash,
 }
 
@@ -146,9 +135,12 @@ impl HostLoop {
         Ok(Self {
             engine,
             devices,
+            stores: volumes.iter().map(|v| Arc::clone(&v.store)).collect(),
             volumes: volumes.into_iter().map(VolumeBytes::new).collect(),
             pending: Slab::new(),
+            held: HashMap::new(),
             jobs: Vec::new(),
+            stirred: false,
             trace: TraceHash::default(),
         })
     }
@@ -167,6 +159,23 @@ impl HostLoop {
         request: &Request,
         payload: &[u8],
     ) -> Result<(), Errno> {
+        let admitted = self.admit(now, client, device, request, payload);
+        if admitted.is_err() {
+            let served = &mut self.devices[device.0].served;
+            served.requests += 1;
+            served.errors += 1;
+        }
+        admitted
+    }
+
+    fn admit(
+        &mut self,
+        now: Instant,
+        client: ClientId,
+        device: DeviceId,
+        request: &Request,
+        payload: &[u8],
+    ) -> Result<(), Errno> {
         let fua = request.flags.contains(CommandFlags::FUA);
         let op = match request.command {
             Command::Read | Command::Cache => Op::Read,
@@ -176,11 +185,7 @@ impl HostLoop {
             Command::Flush => Op::Flush,
             Command::BlockStatus | Command::Disconnect => return Err(Errno::Inval),
         };
-        let stored = self.store(device.0, op, request, payload);
-        if let Err(error) = stored {
-            self.devices[device.0].served.errors += 1;
-            return Err(errno_of(&error));
-        }
+        self.store(device.0, op, request, payload).map_err(|error| errno_of(&error))?;
         let entry = self.pending.vacant_entry();
         let engine_request = EngineRequest {
             device,
@@ -198,6 +203,7 @@ impl HostLoop {
             due: now,
             on_worker: false,
         });
+        self.stirred = true;
         Ok(())
     }
 
@@ -268,6 +274,7 @@ impl HostLoop {
 
     /// Does what is due at `now` and appends the replies.
     pub fn advance(&mut self, now: Instant, replies: &mut impl Replies) {
+        self.stirred = false;
         self.engine.handle_timeout(now);
         while let Some(event) = self.engine.poll_event() {
             match event {
@@ -279,10 +286,11 @@ impl HostLoop {
         }
     }
 
-    /// When [`advance`](Self::advance) is needed next.
+    /// When [`advance`](Self::advance) is needed next: at once after whatever may
+    /// have completed something.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.engine.poll_deadline()
+        if self.stirred { Some(Instant::ZERO) } else { self.engine.poll_deadline() }
     }
 
     fn execute(&mut self, now: Instant, completion: &Completion, replies: &mut impl Replies) {
@@ -307,23 +315,28 @@ impl HostLoop {
             self.settle(now, key, false);
             return;
         };
+        if to.full {
+            self.held.entry(client).or_default().push(key);
+            return;
+        }
+        let Request { cookie, offset, length, .. } = request;
         let start = to.out.len();
-        let length = request.length;
-        reply::read_header(to.out, to.structured, request.cookie, request.offset, length);
+        reply::read_header(to.out, to.structured, cookie, offset, length);
         let data = to.out.len();
         to.out.resize(data + length as usize, 0);
-        match map.try_read(&self.volumes, request.offset, &mut to.out[data..]) {
+        match map.try_read(&self.volumes, offset, &mut to.out[data..]) {
             Ok(true) => {
                 *to.in_flight -= 1;
                 self.settle(now, key, false);
             }
             Ok(false) => {
                 to.out.truncate(start);
-                let stores = self.stores();
-                let map = self.devices[device].map.clone();
-                let (offset, len) = (request.offset, length as usize);
+                *to.reading += length as usize;
+                let dirty = map.dirty_in(&self.volumes, offset, u64::from(length));
+                let (stores, map) = (Arc::clone(&self.stores), map.clone());
+                let read = ReadJob { key, stores, map, offset, len: length as usize, dirty };
                 self.pending[key].on_worker = true;
-                self.jobs.push(Job::Read { key, stores, map, offset, len });
+                self.jobs.push(Job::Read(Box::new(read)));
             }
             Err(error) => {
                 to.out.truncate(start);
@@ -332,51 +345,50 @@ impl HostLoop {
         }
     }
 
-    fn stores(&self) -> Vec<Arc<dyn Store>> {
-        self.volumes.iter().map(|v| Arc::clone(&v.data.store)).collect()
+    /// Goes on with what was held because `client` left its replies unread: it has
+    /// taken some, or it has gone.
+    pub fn resume(&mut self, now: Instant, client: ClientId, replies: &mut impl Replies) {
+        for key in self.held.remove(&client).unwrap_or_default() {
+            self.read(now, key, replies);
+        }
     }
 
     /// Makes a device durable on behalf of a request. One sync at a time: those
     /// that come meanwhile share the next.
     fn sync(&mut self, now: Instant, device: usize, key: usize, replies: &mut impl Replies) {
-        let own = &self.devices[device].map.volumes;
-        if !own.iter().any(|v| self.volumes[*v].data.may_block) {
-            let result = own.iter().try_for_each(|v| self.volumes[*v].data.store.sync());
-            self.synced(now, device, &[key], result.as_ref().err(), replies);
-            return;
-        }
-        self.pending[key].on_worker = true;
         self.devices[device].sync_next.push(key);
-        if self.devices[device].syncing.is_empty() {
-            self.start_sync(device);
+        let own = &self.devices[device].map.volumes;
+        if own.iter().any(|v| self.volumes[*v].data.may_block) {
+            self.pending[key].on_worker = true;
+            if self.devices[device].syncing.is_empty() {
+                self.start_sync(now, device, replies);
+            }
+        } else {
+            let result = own.iter().try_for_each(|v| {
+                self.volumes[*v].settle()?;
+                self.volumes[*v].data.store.sync()
+            });
+            let keys = std::mem::take(&mut self.devices[device].sync_next);
+            self.answer_all(now, &keys, result.as_ref().err(), replies);
         }
     }
 
-    fn start_sync(&mut self, device: usize) {
-        let volumes = &self.volumes;
-        let held = &mut self.devices[device];
-        held.syncing = std::mem::take(&mut held.sync_next);
-        if held.syncing.is_empty() {
+    /// Starts a sync for those who wait for one, once the stores have what the
+    /// cache owes them.
+    fn start_sync(&mut self, now: Instant, device: usize, replies: &mut impl Replies) {
+        let Device { map, syncing, sync_next, .. } = &mut self.devices[device];
+        let keys = std::mem::take(sync_next);
+        if keys.is_empty() {
             return;
         }
-        let store = |v: &usize| Arc::clone(&volumes[*v].data.store);
-        let stores = held.map.volumes.iter().map(store).collect();
-        self.jobs.push(Job::Sync { device, stores });
-    }
-
-    fn synced(
-        &mut self,
-        now: Instant,
-        device: usize,
-        keys: &[usize],
-        error: Option<&StoreError>,
-        replies: &mut impl Replies,
-    ) {
-        let own = self.devices[device].map.volumes.clone();
-        let failed = own.iter().find_map(|v| self.volumes[*v].failed.take());
-        for key in keys {
-            self.answer(now, *key, failed.as_ref().or(error), replies);
+        let owed = map.volumes.iter().try_for_each(|v| self.volumes[*v].settle());
+        if let Err(error) = owed {
+            self.answer_all(now, &keys, Some(&error), replies);
+            return;
         }
+        *syncing = keys;
+        let stores = map.volumes.iter().map(|v| Arc::clone(&self.stores[*v])).collect();
+        self.jobs.push(Job::Sync { device, stores });
     }
 
     /// Takes back what a worker did, and answers those who waited for it.
@@ -384,24 +396,41 @@ impl HostLoop {
         match done {
             Finished::Sync { device, result } => {
                 let keys = std::mem::take(&mut self.devices[device].syncing);
-                self.synced(now, device, &keys, result.as_ref().err(), replies);
-                self.start_sync(device);
+                self.answer_all(now, &keys, result.as_ref().err(), replies);
+                self.start_sync(now, device, replies);
             }
-            Finished::Read { key, result: Err(error) } => {
-                self.answer(now, key, Some(&error), replies);
-            }
-            Finished::Read { key, result: Ok(mut data) } => {
-                let Pending { client, device, request, .. } = self.pending[key];
-                self.devices[device].map.patch(&self.volumes, request.offset, &mut data);
+            Finished::Read { key, result } => {
+                let Pending { client, request, .. } = self.pending[key];
                 if let Some(to) = replies.reply_to(client) {
-                    let Request { cookie, offset, length, .. } = request;
-                    reply::read_header(to.out, to.structured, cookie, offset, length);
-                    to.out.extend_from_slice(&data);
-                    *to.in_flight -= 1;
+                    *to.reading -= request.length as usize;
                 }
-                self.settle(now, key, false);
+                match result {
+                    Ok(data) => self.answer_read(now, key, &data, replies),
+                    Err(error) => self.answer(now, key, Some(&error), replies),
+                }
             }
         }
+    }
+
+    fn answer_read(&mut self, now: Instant, key: usize, data: &[u8], replies: &mut impl Replies) {
+        let Pending { client, request, .. } = self.pending[key];
+        if let Some(to) = replies.reply_to(client) {
+            let Request { cookie, offset, length, .. } = request;
+            reply::read_header(to.out, to.structured, cookie, offset, length);
+            to.out.extend_from_slice(data);
+            *to.in_flight -= 1;
+        }
+        self.settle(now, key, false);
+    }
+
+    fn answer_all(
+        &mut self,
+        now: Instant,
+        keys: &[usize],
+        error: Option<&StoreError>,
+        replies: &mut impl Replies,
+    ) {
+        keys.iter().for_each(|key| self.answer(now, *key, error, replies));
     }
 
     fn answer(
@@ -497,8 +526,7 @@ impl HostLoop {
         spec: &VolumeSpec,
     ) -> Result<(), ServerError> {
         let held = &self.volumes[volume.0];
-        let shrinks = spec.size < held.data.store.size();
-        if shrinks && held.has_data_behind(spec.size.get())? {
+        if held.has_data_behind(spec.size.get())? {
             return Err(ServerError::Volume {
                 volume: name.to_owned(),
                 reason: format!(
@@ -507,28 +535,31 @@ impl HostLoop {
                 ),
             });
         }
-        if !shrinks {
-            held.data.store.resize(spec.size)?;
+        let resized = held.data.store.resize(spec.size);
+        // A store that fails late, after its size has changed, still has it.
+        if held.data.store.size() == spec.size {
+            self.set_limits(now, volume, spec.limits);
+            let known = self.engine.set_size(now, volume, spec.size);
+            debug_assert!(known.is_ok(), "{volume:?} is one of this host's");
         }
-        self.set_limits(now, volume, spec.limits);
-        // The volume is one of this engine's, as `self.volumes[..]` has shown.
-        let _ = self.engine.set_size(now, volume, spec.size);
-        if shrinks {
-            self.volumes[volume.0].data.store.resize(spec.size)?;
-        }
-        Ok(())
+        Ok(resized?)
     }
 
     /// Gives a volume new limits at `now`.
     pub fn set_limits(&mut self, now: Instant, volume: VolumeId, limits: DiskLimits) {
         let known = self.engine.set_disk_limits(now, volume, limits);
         debug_assert!(known.is_ok(), "{volume:?} is one of this host's");
+        self.stirred = true;
     }
 
-    /// Gives a volume another cache mode at `now`.
+    /// Gives a volume another cache mode at `now`. What it had not written back is
+    /// in the store when this returns, whatever the engine still charges for it.
     pub fn set_cache(&mut self, now: Instant, volume: VolumeId, mode: CacheMode) {
         let known = self.engine.set_cache_mode(now, volume, mode);
         debug_assert!(known.is_ok(), "{volume:?} is one of this host's, which has a cache");
+        // Writes that waited for room go on as uncached: nothing would write them back.
+        self.volumes[volume.0].write_back_all();
+        self.stirred = true;
     }
 
     /// The host crashes: requests under way are gone, the cache is empty, and
@@ -537,6 +568,7 @@ impl HostLoop {
         self.engine.crash(now);
         let blocks: usize = self.volumes.iter_mut().map(VolumeBytes::lose).sum();
         self.pending.retain(|_, pending| pending.on_worker);
+        self.held.clear();
         Bytes::kib(4 * blocks as u64)
     }
 
@@ -561,11 +593,8 @@ impl HostLoop {
     pub fn sync_all(&mut self) -> Result<(), StoreError> {
         let mut first = Ok(());
         for volume in &mut self.volumes {
-            volume.write_back(0, u64::MAX / 2);
-            let result = match volume.failed.take() {
-                Some(error) => Err(error),
-                None => volume.data.store.sync(),
-            };
+            volume.write_back_all();
+            let result = volume.settle().and_then(|()| volume.data.store.sync());
             if first.is_ok() {
                 first = result;
             }

@@ -15,6 +15,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`server`] | starting, stopping, the parts together |
+//! | `starting` | bringing up hosts: layout, data directory, what is left out |
 //! | [`host_loop`] | requests in, replies out, `now` as an argument |
 //! | [`volume`] | the bytes of a volume and of a device |
 //! | `reactor` | sockets and deadlines of one host |
@@ -35,6 +36,7 @@ pub mod host_loop;
 mod listener;
 mod reactor;
 pub mod server;
+mod starting;
 pub mod volume;
 mod worker;
 

@@ -6,9 +6,10 @@
 use crate::connection::{Established, Stream};
 use crate::error::ServerError;
 use crate::reactor::{Mailbox, Message};
+use rustix::net::{Shutdown, shutdown};
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::TcpListener;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,9 @@ use weir_units::Bytes;
 
 /// How long a client may take for its handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
+/// Before a listener tries again that could not accept: out of descriptors, say,
+/// and nothing tells when there are some again.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Handshakes at once; further clients are turned away.
 const MAX_HANDSHAKES: usize = 256;
 
@@ -177,7 +181,7 @@ impl Listener {
         }
     }
 
-    /// Accepts until `stop` is set and someone connects to notice it.
+    /// Accepts until [`close`](Self::close).
     pub(crate) fn run(&self, directory: &Arc<Directory>, stop: &AtomicBool) {
         let busy = Arc::new(AtomicUsize::new(0));
         loop {
@@ -185,8 +189,10 @@ impl Listener {
             if stop.load(Ordering::Acquire) {
                 return;
             }
-            // Out of descriptors, or the client has gone again: the next may do better.
-            let Ok(stream) = accepted else { continue };
+            let Ok(stream) = accepted else {
+                pause();
+                continue;
+            };
             if busy.fetch_add(1, Ordering::AcqRel) >= MAX_HANDSHAKES {
                 busy.fetch_sub(1, Ordering::AcqRel);
                 continue;
@@ -206,24 +212,19 @@ impl Listener {
         }
     }
 
-    /// Makes a blocked [`run`](Self::run) look at its `stop`.
-    pub(crate) fn nudge(&self) {
-        match &self.address {
-            Address::Unix(path) => drop(UnixStream::connect(path)),
-            Address::Tcp(text) => {
-                let reachable = |addr: SocketAddr| {
-                    let mut addr = addr;
-                    if addr.ip().is_unspecified() {
-                        addr.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
-                    }
-                    addr
-                };
-                if let Some(addr) = text.to_socket_addrs().ok().and_then(|mut all| all.next()) {
-                    drop(TcpStream::connect_timeout(&reachable(addr), Duration::from_secs(1)));
-                }
-            }
-        }
+    /// Takes no more clients: a blocked [`run`](Self::run) looks at its `stop`.
+    pub(crate) fn close(&self) {
+        // It fails only where nothing is listened to any more.
+        let _ = match &self.socket {
+            Socket::Unix(listener) => shutdown(listener, Shutdown::Both),
+            Socket::Tcp(listener) => shutdown(listener, Shutdown::Both),
+        };
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "there is nothing to wait on, see PAUSE")]
+pub(crate) fn pause() {
+    std::thread::sleep(PAUSE);
 }
 
 impl Drop for Listener {
@@ -242,10 +243,13 @@ pub(crate) fn bind_unix(
 ) -> Result<UnixListener, ServerError> {
     let is_socket = |meta: std::fs::Metadata| meta.file_type().is_socket();
     if std::fs::symlink_metadata(path).is_ok_and(is_socket) {
-        if UnixStream::connect(path).is_ok() {
-            return Err(ServerError::SocketInUse { path: path.to_owned() });
+        match UnixStream::connect(path) {
+            Ok(_) => return Err(ServerError::SocketInUse { path: path.to_owned() }),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                std::fs::remove_file(path).map_err(&failed)?;
+            }
+            Err(error) => return Err(failed(error)),
         }
-        std::fs::remove_file(path).map_err(&failed)?;
     }
     UnixListener::bind(path).map_err(failed)
 }

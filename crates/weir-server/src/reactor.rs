@@ -11,8 +11,8 @@ use slab::Slab;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use weir_units::Instant;
 use weir_units::time::NANOS_PER_SEC;
+use weir_units::{Instant, Span};
 
 /// The key under which the wake-up descriptor is registered.
 const WAKE: u64 = u64::MAX;
@@ -22,12 +22,18 @@ const WAKE: u64 = u64::MAX;
 /// rest is made.
 const SEND_AT: usize = 16 << 10;
 
+/// How long a client may take none of its replies once the server is to stop.
+const PATIENCE: Span = Span::from_secs(3);
+
+/// What is done on a reactor's thread on behalf of another.
+type Call = Box<dyn FnOnce(&mut HostLoop, Instant) + Send>;
+
 /// What others tell a reactor.
 pub(crate) enum Message {
     /// A client has chosen one of this host's exports.
     Client(Stream, Established),
     /// Something to do on the reactor's thread.
-    Call(Box<dyn FnOnce(&mut HostLoop, Instant) + Send>),
+    Call(Call),
     /// A worker is done.
     Finished(Finished),
     /// The host crashes: every client is cut off.
@@ -108,6 +114,7 @@ impl Replies for Outbox<'_> {
 /// One host's thread.
 #[derive(Debug)]
 pub(crate) struct Reactor {
+    name: String,
     host: HostLoop,
     clock: Clock,
     epoll: OwnedFd,
@@ -117,7 +124,8 @@ pub(crate) struct Reactor {
     clients: Clients,
     /// Clients to send to and to look after in this round.
     touched: Vec<ClientId>,
-    stopping: bool,
+    /// Set when it is to stop: until then it waits for clients to take their replies.
+    stopping: Option<Instant>,
 }
 
 impl Reactor {
@@ -129,7 +137,24 @@ impl Reactor {
         let back = mailbox.clone();
         let workers = Workers::new(name, move |done| back.send(Message::Finished(done)));
         let (clients, touched) = (Clients::default(), Vec::new());
-        Ok(Self { host, clock, epoll, inbox, mailbox, workers, clients, touched, stopping: false })
+        let name = name.to_owned();
+        Ok(Self {
+            name,
+            host,
+            clock,
+            epoll,
+            inbox,
+            mailbox,
+            workers,
+            clients,
+            touched,
+            stopping: None,
+        })
+    }
+
+    /// The host's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     pub(crate) fn mailbox(&self) -> Mailbox {
@@ -156,7 +181,7 @@ impl Reactor {
                 self.handle(event, now)?;
             }
             self.advance()?;
-            if self.stopping && self.host.outstanding() == 0 && self.all_sent() {
+            if self.is_done() {
                 return Ok(self.host);
             }
         }
@@ -164,7 +189,8 @@ impl Reactor {
 
     /// How long nothing is due.
     fn timeout(&self) -> Option<Timespec> {
-        let wait = (self.host.deadline()? - self.clock.now()).nanos();
+        let due = [self.host.deadline(), self.stopping].into_iter().flatten().min()?;
+        let wait = (due - self.clock.now()).nanos();
         let part = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         Some(Timespec { tv_sec: part(wait / NANOS_PER_SEC), tv_nsec: part(wait % NANOS_PER_SEC) })
     }
@@ -185,7 +211,7 @@ impl Reactor {
         };
         match state {
             State::Open => self.touched.push(id),
-            State::Closed => self.forget(id),
+            State::Closed => self.forget(id, now),
         }
         Ok(())
     }
@@ -194,7 +220,7 @@ impl Reactor {
         let _ = rustix::io::read(self.mailbox.wake.as_fd(), &mut [0_u8; 8]);
         while let Ok(message) = self.inbox.try_recv() {
             match message {
-                Message::Client(stream, hello) => self.welcome(stream, hello, now)?,
+                Message::Client(stream, hello) => self.welcome(stream, hello, now),
                 Message::Call(call) => call(&mut self.host, self.clock.now()),
                 Message::Finished(done) => {
                     let (clients, touched) = (&mut self.clients, &mut self.touched);
@@ -206,8 +232,9 @@ impl Reactor {
                     self.clients.open.clear();
                 }
                 Message::Stop => {
-                    self.stopping = true;
-                    self.host.drain(self.clock.now());
+                    let now = self.clock.now();
+                    self.stopping = Some(now + PATIENCE);
+                    self.host.drain(now);
                     for (_, connection) in &mut self.clients.open {
                         connection.closing = true;
                         self.touched.push(connection.id);
@@ -218,27 +245,22 @@ impl Reactor {
         Ok(())
     }
 
-    fn welcome(
-        &mut self,
-        stream: Stream,
-        hello: Established,
-        now: Instant,
-    ) -> Result<(), ServerError> {
-        if self.stopping {
-            return Ok(());
-        }
+    /// Takes a client in. One that cannot be watched is dropped: that must not
+    /// trouble the others.
+    fn welcome(&mut self, stream: Stream, hello: Established, now: Instant) {
         let id = self.clients.next_id();
         let data = epoll::EventData::new_u64(id.0);
-        epoll::add(&self.epoll, &stream, data, epoll::EventFlags::IN)
-            .map_err(|errno| ServerError::system("watching a client")(errno.into()))?;
+        let watched = epoll::add(&self.epoll, &stream, data, epoll::EventFlags::IN);
+        if self.stopping.is_some() || watched.is_err() {
+            return;
+        }
         let mut connection = Connection::new(stream, id, hello);
         let state = connection.take(now, &mut self.host);
         self.clients.open.insert(connection);
         match state {
             State::Open => self.touched.push(id),
-            State::Closed => self.forget(id),
+            State::Closed => self.forget(id, now),
         }
-        Ok(())
     }
 
     /// Completes what is due, sends the replies, hands jobs to the workers.
@@ -246,27 +268,33 @@ impl Reactor {
         let now = self.clock.now();
         let (clients, touched) = (&mut self.clients, &mut self.touched);
         self.host.advance(now, &mut Outbox { clients, touched });
-        let mut touched = std::mem::take(&mut self.touched);
-        for id in touched.drain(..) {
+        while let Some(id) = self.touched.pop() {
             self.look_after(id, now)?;
         }
-        self.touched = touched;
         for job in self.host.take_jobs() {
-            self.workers.run(move || job.run())?;
+            self.workers.run(job);
+        }
+        if self.stopping.is_some_and(|until| until <= now) {
+            self.drop_the_deaf(now);
         }
         Ok(())
     }
 
-    /// Sends to a client, goes on with input that had to wait for room, and
-    /// adjusts what epoll watches.
+    /// Sends to a client, goes on with what had to wait for room, and adjusts what
+    /// epoll watches.
     fn look_after(&mut self, id: ClientId, now: Instant) -> Result<(), ServerError> {
         let Some(connection) = self.clients.get(id) else { return Ok(()) };
         let mut state = connection.flush();
-        if state == State::Open && !connection.interest.read {
+        if state == State::Open && !connection.is_full() {
+            let (clients, touched) = (&mut self.clients, &mut self.touched);
+            self.host.resume(now, id, &mut Outbox { clients, touched });
+        }
+        let Some(connection) = self.clients.get(id) else { return Ok(()) };
+        if state == State::Open && !connection.interest.read && connection.has_input() {
             state = connection.take(now, &mut self.host);
         }
         if state == State::Closed || (connection.closing && connection.is_idle()) {
-            self.forget(id);
+            self.forget(id, now);
             return Ok(());
         }
         let wants = connection.wants();
@@ -280,13 +308,29 @@ impl Reactor {
     }
 
     /// Drops a client; what it asked for completes and goes nowhere.
-    fn forget(&mut self, id: ClientId) {
+    fn forget(&mut self, id: ClientId, now: Instant) {
         if self.clients.get(id).is_some()
             && let Ok(key) = usize::try_from(id.0 & u64::from(u32::MAX))
         {
             // Closing the socket also takes it out of epoll.
             drop(self.clients.open.remove(key));
+            let (clients, touched) = (&mut self.clients, &mut self.touched);
+            self.host.resume(now, id, &mut Outbox { clients, touched });
         }
+    }
+
+    /// Drops clients that take no replies, so that one of them cannot keep the
+    /// server from stopping.
+    fn drop_the_deaf(&mut self, now: Instant) {
+        let deaf = self.clients.open.iter().filter(|(_, connection)| connection.unsent() > 0);
+        for id in deaf.map(|(_, connection)| connection.id).collect::<Vec<_>>() {
+            self.forget(id, now);
+        }
+        self.stopping = Some(now + PATIENCE);
+    }
+
+    fn is_done(&self) -> bool {
+        self.stopping.is_some() && self.host.outstanding() == 0 && self.all_sent()
     }
 
     fn all_sent(&self) -> bool {

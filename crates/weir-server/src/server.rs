@@ -1,27 +1,26 @@
 //! Starting, stopping, and the parts together.
 
 use crate::clock::Clock;
-use crate::control::{self, Request, cache_key};
+use crate::control::{ControlSocket, Request, cache_key, cache_name};
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
-use crate::listener::{Address, Directory, Listener, Served, bind_unix};
+use crate::listener::{Address, Directory, Listener};
 use crate::reactor::{Mailbox, Message, Reactor};
-use crate::volume::VolumeData;
+use crate::starting::{CACHE, Starting};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use weir_catalog::Edition;
-use weir_core::{CacheMode, Cap, VolumeId};
+use weir_core::{Cap, VolumeId};
 use weir_layout::{Export, Host, Layout};
 use weir_proto::uri::{Server as UriServer, Uri};
 use weir_report::status::{ExportStatus, HostStatus, Refused, Status, VolumeStatus};
-use weir_store::{DataDir, MemoryStore, NewVolume, Store, Volume as StoredVolume};
+use weir_store::{DataDir, Volume as StoredVolume};
 use weir_units::Bytes;
 
 /// How to serve.
@@ -41,7 +40,7 @@ pub struct Server {
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
     listeners: Vec<(Arc<Listener>, JoinHandle<()>)>,
-    control: Option<(PathBuf, JoinHandle<()>)>,
+    control: Option<(Arc<ControlSocket>, JoinHandle<()>)>,
     reactors: Vec<JoinHandle<Result<HostLoop, ServerError>>>,
 }
 
@@ -57,15 +56,15 @@ pub(crate) struct Shared {
     _data: Option<DataDir>,
 }
 
+/// A host as the control socket knows it.
 #[derive(Debug)]
-struct HostState {
-    layout: Host,
-    mailbox: Mailbox,
-    stored: Vec<Option<Arc<StoredVolume>>>,
+pub(crate) struct HostState {
+    /// With what was changed since the start.
+    pub(crate) layout: Host,
+    pub(crate) mailbox: Mailbox,
+    /// The volumes of the data directory; none for those in memory or refused.
+    pub(crate) stored: Vec<Option<Arc<StoredVolume>>>,
 }
-
-/// The attribute under which a volume's cache mode survives.
-const CACHE: &str = "cache";
 
 impl Server {
     /// Serves `layout`; returns when clients can connect.
@@ -92,31 +91,38 @@ impl Server {
             None => None,
         };
         let clock = Clock::start();
-        let mut starting = Starting { edition, data: data.as_ref(), refused: Vec::new() };
-        let mut directory = Directory::default();
-        let (mut hosts, mut reactors) = (Vec::new(), Vec::new());
-        for host in layout.hosts {
-            let (state, reactor) = starting.host(host, clock, &mut directory)?;
-            let name = format!("weir-{}", state.layout.name);
-            let thread = std::thread::Builder::new().name(name).spawn(move || reactor.run());
-            reactors.push(thread.map_err(ServerError::system("starting a host's thread"))?);
-            hosts.push(state);
-        }
-        let refused = starting.refused;
-        if directory.0.is_empty() && refused.is_empty() {
-            return Err(ServerError::NothingToServe);
+        let mut starting = Starting::new(edition, data.as_ref(), clock);
+        let hosts = layout.hosts.into_iter().map(|host| starting.host(host));
+        let (hosts, reactors): (Vec<_>, Vec<_>) =
+            hosts.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        let Starting { directory, refused, .. } = starting;
+        if directory.0.is_empty() {
+            return Err(ServerError::NothingToServe { refused });
         }
         let uris = uris(&directory, &listeners);
         let hosts = Mutex::new(hosts);
         let edition = edition.cloned();
         let shared = Arc::new(Shared { clock, edition, hosts, refused, uris, _data: data });
         let (stop, control) = (Arc::new(AtomicBool::new(false)), None);
-        let mut server = Self { shared, stop, listeners: Vec::new(), control, reactors };
+        let (listening, running) = (Vec::new(), Vec::new());
+        let mut server = Self { shared, stop, listeners: listening, control, reactors: running };
+        server.run(reactors)?;
         server.listen(listeners, directory)?;
         if let Some(path) = &options.control {
             server.open_control(path)?;
         }
         Ok(server)
+    }
+
+    fn run(&mut self, reactors: Vec<Reactor>) -> Result<(), ServerError> {
+        for reactor in reactors {
+            let thread = std::thread::Builder::new()
+                .name(format!("weir-{}", reactor.name()))
+                .spawn(move || reactor.run())
+                .map_err(ServerError::system("starting a host's thread"))?;
+            self.reactors.push(thread);
+        }
+        Ok(())
     }
 
     fn listen(
@@ -138,15 +144,15 @@ impl Server {
         Ok(())
     }
 
-    fn open_control(&mut self, path: &std::path::Path) -> Result<(), ServerError> {
-        let failed = |source| ServerError::Listen { address: path.display().to_string(), source };
-        let listener = bind_unix(path, failed)?;
-        let (shared, stop) = (Arc::clone(&self.shared), Arc::clone(&self.stop));
+    fn open_control(&mut self, path: &Path) -> Result<(), ServerError> {
+        let socket = Arc::new(ControlSocket::bind(path)?);
+        let (own, shared, stop) =
+            (Arc::clone(&socket), Arc::clone(&self.shared), Arc::clone(&self.stop));
         let thread = std::thread::Builder::new()
             .name("weir-control".to_owned())
-            .spawn(move || control::serve(&listener, &shared, &stop))
+            .spawn(move || own.run(&shared, &stop))
             .map_err(ServerError::system("starting the control thread"))?;
-        self.control = Some((path.to_owned(), thread));
+        self.control = Some((socket, thread));
         Ok(())
     }
 
@@ -190,13 +196,12 @@ impl Server {
     fn shut_down(&mut self) -> Result<(), ServerError> {
         self.stop.store(true, Ordering::Release);
         for (listener, thread) in self.listeners.drain(..) {
-            listener.nudge();
+            listener.close();
             drop(thread.join());
         }
-        if let Some((path, thread)) = self.control.take() {
-            drop(UnixStream::connect(&path));
+        if let Some((socket, thread)) = self.control.take() {
+            socket.close();
             drop(thread.join());
-            let _ = std::fs::remove_file(path);
         }
         for host in self.shared.hosts().iter() {
             host.mailbox.send(Message::Stop);
@@ -204,7 +209,7 @@ impl Server {
         let mut result = Ok(());
         for thread in self.reactors.drain(..) {
             // A panic has said its own on stderr.
-            let Ok(ended) = thread.join() else { continue };
+            let ended = thread.join().unwrap_or_else(|_| Err(gone()));
             let synced = ended.and_then(|mut host| Ok(host.sync_all()?));
             if result.is_ok() {
                 result = synced;
@@ -247,120 +252,6 @@ fn uris(directory: &Directory, listeners: &[Listener]) -> BTreeMap<String, Vec<S
     directory.0.iter().map(|served| (served.name.clone(), uris(&served.name))).collect()
 }
 
-/// What is needed to bring up hosts.
-struct Starting<'a> {
-    edition: Option<&'a Edition>,
-    data: Option<&'a DataDir>,
-    refused: Vec<Refused>,
-}
-
-impl Starting<'_> {
-    fn host(
-        &mut self,
-        mut host: Host,
-        clock: Clock,
-        directory: &mut Directory,
-    ) -> Result<(HostState, Reactor), ServerError> {
-        let (mut stores, mut stored) = (Vec::new(), Vec::new());
-        let mut broken = Vec::new();
-        for id in 0..host.volumes.len() {
-            match self.volume(&mut host, VolumeId(id)) {
-                Ok((data, volume)) => {
-                    stores.push(data);
-                    stored.push(volume);
-                }
-                Err(error) => {
-                    let name = host.volumes[id].name.clone();
-                    self.refused.push(Refused { name, reason: error.to_string() });
-                    broken.push(VolumeId(id));
-                    // Nothing is exported that touches it; it only keeps its place.
-                    let store = Arc::new(MemoryStore::new(Bytes::ZERO));
-                    stores.push(VolumeData { store, may_block: false });
-                    stored.push(None);
-                }
-            }
-        }
-        let reactor = Reactor::new(&host.name, HostLoop::new(host.spec.clone(), stores)?, clock)?;
-        let mailbox = reactor.mailbox();
-        for export in &host.exports {
-            if let Some(id) = export.volumes.iter().find(|id| broken.contains(id)) {
-                if export.unit.is_some() {
-                    let reason = format!("its volume {:?} is not served", host.volumes[id.0].name);
-                    self.refused.push(Refused { name: export.name.clone(), reason });
-                }
-                continue;
-            }
-            directory.0.push(Served {
-                name: export.name.clone(),
-                description: describe(&host, export),
-                device: export.device,
-                host: mailbox.clone(),
-            });
-        }
-        Ok((HostState { layout: host, mailbox, stored }, reactor))
-    }
-
-    /// Opens a volume; what was changed while it was served before is kept.
-    fn volume(
-        &self,
-        host: &mut Host,
-        id: VolumeId,
-    ) -> Result<(VolumeData, Option<Arc<StoredVolume>>), ServerError> {
-        let declared = host.volumes[id.0].spec.size;
-        let Some(data) = self.data else {
-            let store = Arc::new(MemoryStore::new(declared));
-            return Ok((VolumeData { store, may_block: false }, None));
-        };
-        let new = NewVolume { size: declared, attributes: BTreeMap::new() };
-        let volume = data.volume(&host.volumes[id.0].name, new)?;
-        let meta = volume.meta();
-        if meta.declared_size != declared {
-            // The layout has changed since: it decides.
-            adopt_size(&volume, &host.volumes[id.0].name, declared)?;
-        } else if meta.size != declared {
-            let resized = host.resized(id, meta.size, self.edition).map_err(ServerError::Layout)?;
-            host.spec.volumes[id.0] = resized.spec.clone();
-            host.volumes[id.0] = resized;
-        }
-        if let Some(mode) = meta.attributes.get(CACHE).and_then(|mode| cache_key(mode).ok()) {
-            let changed = host.recached(id, mode, self.edition).map_err(ServerError::Layout)?;
-            host.spec.volumes[id.0] = changed.spec.clone();
-            host.volumes[id.0] = changed;
-        }
-        let store: Arc<dyn Store> = volume.clone();
-        Ok((VolumeData { store, may_block: true }, Some(volume)))
-    }
-}
-
-/// Gives a kept volume the size that a changed layout declares.
-fn adopt_size(volume: &StoredVolume, name: &str, declared: Bytes) -> Result<(), ServerError> {
-    let kept = volume.size();
-    if declared < kept {
-        let behind = volume.extents(declared.get(), kept.get() - declared.get(), 2)?;
-        if behind.iter().any(|extent| extent.kind == weir_store::ExtentKind::Data) {
-            return Err(ServerError::Volume {
-                volume: name.to_owned(),
-                reason: format!(
-                    "the layout now says {declared}, but there is data up to {kept}; declare {kept}, \
-                     or trim or move the data before shrinking"
-                ),
-            });
-        }
-    }
-    volume.set_size(declared)?;
-    volume.set_declared_size(declared)?;
-    Ok(())
-}
-
-fn describe(host: &Host, export: &Export) -> String {
-    let tier = |id: VolumeId| host.volumes[id.0].tier.as_deref().unwrap_or("own limits");
-    let first = export.volumes.first().map_or("", |id| tier(*id));
-    match export.unit {
-        Some(unit) => format!("{} x {first}, stripe unit {unit}", export.volumes.len()),
-        None => first.to_owned(),
-    }
-}
-
 impl Shared {
     fn hosts(&self) -> MutexGuard<'_, Vec<HostState>> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
@@ -376,9 +267,25 @@ impl Shared {
         }
     }
 
+    fn find<'a>(
+        &self,
+        hosts: &'a mut [HostState],
+        name: &str,
+    ) -> Result<(&'a mut HostState, VolumeId), ServerError> {
+        if let Some(refused) = self.refused.iter().find(|refused| refused.name == name) {
+            return Err(refuse(name, format!("it is not served: {}", refused.reason)));
+        }
+        let position = |host: &HostState| host.layout.volumes.iter().position(|v| v.name == name);
+        let found = hosts.iter().enumerate().find_map(|(at, host)| Some((at, position(host)?)));
+        match found {
+            Some((at, id)) => Ok((&mut hosts[at], VolumeId(id))),
+            None => Err(refuse(name, "there is no such volume; see weir volume list".to_owned())),
+        }
+    }
+
     fn resize(&self, name: &str, size: Bytes) -> Result<Value, ServerError> {
         let mut hosts = self.hosts();
-        let (host, id) = find(&mut hosts, name)?;
+        let (host, id) = self.find(&mut hosts, name)?;
         let changed =
             host.layout.resized(id, size, self.edition.as_ref()).map_err(ServerError::Layout)?;
         let (spec, own) = (changed.spec.clone(), name.to_owned());
@@ -391,7 +298,7 @@ impl Shared {
 
     fn set_cache(&self, name: &str, mode: &str) -> Result<Value, ServerError> {
         let mut hosts = self.hosts();
-        let (host, id) = find(&mut hosts, name)?;
+        let (host, id) = self.find(&mut hosts, name)?;
         let key = cache_key(mode).map_err(|reason| refuse(name, reason))?;
         let changed =
             host.layout.recached(id, key, self.edition.as_ref()).map_err(ServerError::Layout)?;
@@ -485,12 +392,7 @@ fn volume_status(running: &HostLoop, layout: &Host, id: VolumeId) -> VolumeStatu
         tier: volume.tier.clone(),
         size_bytes: volume.spec.size.get(),
         allocated_bytes: running.allocated(id).unwrap_or(Bytes::ZERO).get(),
-        cache: match volume.spec.cache {
-            CacheMode::None => "none",
-            CacheMode::ReadOnly => "read-only",
-            CacheMode::ReadWrite => "read-write",
-        }
-        .to_owned(),
+        cache: cache_name(volume.spec.cache).to_owned(),
         limit_iops: gate.iops.map(|limit| limit.rate.get()),
         limit_bytes_per_s: gate.bytes.map(|limit| limit.rate.get()),
         credits_operations: running.engine().credits(id, Cap::DiskIops),
@@ -503,18 +405,6 @@ fn volume_status(running: &HostLoop, layout: &Host, id: VolumeId) -> VolumeStatu
         counted: totals.counted,
         medium_ns: totals.medium.nanos(),
         waits_ns: totals.waits.iter().map(|(c, s)| (c.name().to_owned(), s.nanos())).collect(),
-    }
-}
-
-fn find<'a>(
-    hosts: &'a mut [HostState],
-    name: &str,
-) -> Result<(&'a mut HostState, VolumeId), ServerError> {
-    let position = |host: &HostState| host.layout.volumes.iter().position(|v| v.name == name);
-    let found = hosts.iter().enumerate().find_map(|(at, host)| Some((at, position(host)?)));
-    match found {
-        Some((at, id)) => Ok((&mut hosts[at], VolumeId(id))),
-        None => Err(refuse(name, "there is no such volume; see weir volume list".to_owned())),
     }
 }
 

@@ -6,7 +6,7 @@
 //! kept in memory while it waits. Only a ReadWrite cache keeps its bytes here
 //! until they are written back, so that a crash of the host can lose them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_core::stripe;
 use weir_store::{Extent, ExtentKind, Store, StoreError};
@@ -30,25 +30,23 @@ pub struct VolumeData {
 pub(crate) struct VolumeBytes {
     pub(crate) data: VolumeData,
     dirty: BTreeMap<u64, Box<Block>>,
-    /// A write-back failed: the next flush says so.
-    pub(crate) failed: Option<StoreError>,
+    /// Dirty blocks that the engine holds for written and the store did not take:
+    /// they must be there before anything is called durable.
+    owed: BTreeSet<u64>,
 }
 
 impl VolumeBytes {
     pub(crate) fn new(data: VolumeData) -> Self {
-        Self { data, dirty: BTreeMap::new(), failed: None }
+        Self { data, dirty: BTreeMap::new(), owed: BTreeSet::new() }
     }
 
-    fn patch(&self, offset: u64, buf: &mut [u8]) {
-        if self.dirty.is_empty() {
-            return;
-        }
-        let end = offset + buf.len() as u64;
-        for (block, bytes) in self.dirty.range(offset / BLOCK..end.div_ceil(BLOCK)) {
+    /// What is dirty of a range: where in it, and the bytes.
+    fn dirty_in(&self, offset: u64, len: u64) -> impl Iterator<Item = (usize, &[u8])> {
+        let end = offset + len;
+        self.dirty.range(offset / BLOCK..end.div_ceil(BLOCK)).map(move |(block, bytes)| {
             let (from, to) = ((block * BLOCK).max(offset), (block * BLOCK + BLOCK).min(end));
-            let source = &bytes[at(from - block * BLOCK)..at(to - block * BLOCK)];
-            buf[at(from - offset)..at(to - offset)].copy_from_slice(source);
-        }
+            (at(from - offset), &bytes[at(from - block * BLOCK)..at(to - block * BLOCK)])
+        })
     }
 
     /// Keeps a write in the cache.
@@ -58,9 +56,11 @@ impl VolumeBytes {
             let (from, to) = ((block * BLOCK).max(offset), (block * BLOCK + BLOCK).min(end));
             if !self.dirty.contains_key(&block) {
                 let mut bytes = Box::new([0; 4096]);
-                let size = self.data.store.size().get();
-                let inside = at((size - block * BLOCK).min(BLOCK));
-                self.data.store.read_at(block * BLOCK, &mut bytes[..inside])?;
+                if to - from < BLOCK {
+                    let size = self.data.store.size().get();
+                    let inside = at((size - block * BLOCK).min(BLOCK));
+                    self.data.store.read_at(block * BLOCK, &mut bytes[..inside])?;
+                }
                 self.dirty.insert(block, bytes);
             }
             if let Some(bytes) = self.dirty.get_mut(&block) {
@@ -96,29 +96,47 @@ impl VolumeBytes {
         Ok(())
     }
 
-    /// The engine says that these bytes have reached the disk: now they do.
+    /// The engine says that these bytes have reached the disk: now they do. What
+    /// the store does not take is owed: reads still see it here, and
+    /// [`settle`](Self::settle) tries again.
     pub(crate) fn write_back(&mut self, offset: u64, len: u64) {
-        let blocks: Vec<u64> = self
-            .dirty
-            .range(offset / BLOCK..(offset + len).div_ceil(BLOCK))
-            .map(|b| *b.0)
-            .collect();
-        for block in blocks {
-            let Some(bytes) = self.dirty.get(&block) else { continue };
-            let size = self.data.store.size().get();
-            let inside = at(size.saturating_sub(block * BLOCK).min(BLOCK));
-            match self.data.store.write_at(block * BLOCK, &bytes[..inside]) {
-                Ok(()) => drop(self.dirty.remove(&block)),
-                // It stays, so that reads see it and a later flush can say so.
-                Err(error) => self.failed = Some(error),
+        let blocks = self.dirty.range(offset / BLOCK..(offset + len).div_ceil(BLOCK));
+        for block in blocks.map(|(block, _)| *block).collect::<Vec<_>>() {
+            if self.write_block(block).is_err() {
+                self.owed.insert(block);
             }
         }
     }
 
-    /// The host crashed: what was not written back is gone.
+    /// Writes back all there is, as [`write_back`](Self::write_back) does.
+    pub(crate) fn write_back_all(&mut self) {
+        self.write_back(0, u64::MAX / 2);
+    }
+
+    /// Writes what is owed; a sync that follows makes it durable.
+    pub(crate) fn settle(&mut self) -> Result<(), StoreError> {
+        while let Some(block) = self.owed.first().copied() {
+            self.write_block(block)?;
+            self.owed.remove(&block);
+        }
+        Ok(())
+    }
+
+    fn write_block(&mut self, block: u64) -> Result<(), StoreError> {
+        // A block that is no longer dirty was zeroed since.
+        let Some(bytes) = self.dirty.get(&block) else { return Ok(()) };
+        let size = self.data.store.size().get();
+        let inside = at(size.saturating_sub(block * BLOCK).min(BLOCK));
+        self.data.store.write_at(block * BLOCK, &bytes[..inside])?;
+        self.dirty.remove(&block);
+        Ok(())
+    }
+
+    /// The host crashed: what was not written back is gone. Returns how many blocks.
     pub(crate) fn lose(&mut self) -> usize {
         let count = self.dirty.len();
         self.dirty.clear();
+        self.owed.clear();
         count
     }
 
@@ -173,16 +191,26 @@ impl DeviceMap {
             if !volumes[volume].data.store.try_read_at(at_volume, part)? {
                 return Ok(false);
             }
-            volumes[volume].patch(at_volume, part);
+            for (at, bytes) in volumes[volume].dirty_in(at_volume, len) {
+                part[at..at + bytes.len()].copy_from_slice(bytes);
+            }
         }
         Ok(true)
     }
 
-    /// Puts the cache's dirty blocks over what was read from the stores.
-    pub(crate) fn patch(&self, volumes: &[VolumeBytes], offset: u64, buf: &mut [u8]) {
-        for (volume, at_volume, start, len) in self.pieces(offset, buf.len() as u64) {
-            volumes[volume].patch(at_volume, &mut buf[at(start)..at(start + len)]);
+    /// What is dirty of a range now: where in it, and the bytes.
+    pub(crate) fn dirty_in(
+        &self,
+        volumes: &[VolumeBytes],
+        offset: u64,
+        len: u64,
+    ) -> Vec<(usize, Vec<u8>)> {
+        let mut found = Vec::new();
+        for (volume, at_volume, start, len) in self.pieces(offset, len) {
+            let dirty = volumes[volume].dirty_in(at_volume, len);
+            found.extend(dirty.map(|(within, bytes)| (at(start) + within, bytes.to_vec())));
         }
+        found
     }
 
     /// Reads from the stores, waiting where needed; what is dirty is not in it.
@@ -243,13 +271,16 @@ impl DeviceMap {
     ) -> Result<Vec<Extent>, StoreError> {
         let mut found: Vec<Extent> = Vec::new();
         for (volume, at_volume, _, len) in self.pieces(offset, len) {
+            let mut told = 0;
             for extent in volumes[volume].data.store.extents(at_volume, len, max)? {
+                told += extent.len;
                 match found.last_mut() {
                     Some(last) if last.kind == extent.kind => last.len += extent.len,
                     _ => found.push(extent),
                 }
             }
-            if found.len() > max {
+            // What comes next does not follow where the store has not told all.
+            if found.len() > max || told < len {
                 found.truncate(max);
                 break;
             }

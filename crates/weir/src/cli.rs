@@ -29,6 +29,17 @@ pub(crate) enum Command {
                             Ctrl-C and SIGTERM complete what is under way and make it durable."
     )]
     Serve(ServeArgs),
+    /// Predict, in virtual time, what fio jobs get on a layout.
+    #[command(
+        after_help = "Example:\n  weir sim layout.toml fiowrite.ini --runtime 30s --output json\n\n\
+                            A job's directory or filename is the volume or stripe of the same last name: \
+                            /mnt/nocache is the export nocache. Jobs of several files run one file after \
+                            the other."
+    )]
+    Sim(SimArgs),
+    /// Rerun published experiments and compare the figures.
+    #[command(subcommand)]
+    Lab(LabCommand),
     /// Show what a running server does: rates, limits, and the cap that holds each volume.
     #[command(after_help = "Example:\n  weir status --interval 5s --output json")]
     Status(StatusArgs),
@@ -68,6 +79,116 @@ pub(crate) struct ServeArgs {
     pub(crate) nbd: Vec<Address>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimArgs {
+    /// The layout file.
+    pub(crate) layout: PathBuf,
+    /// fio job files, as fio takes them.
+    #[arg(required = true, value_name = "JOB")]
+    pub(crate) jobs: Vec<PathBuf>,
+    /// Seed of the jobs: one seed gives one run.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Run each job this long, as fio's --runtime.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) runtime: Option<Span>,
+    /// Give each job's file this size.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
+    /// A directory or filename of the jobs is this volume or stripe. May be repeated.
+    #[arg(long, value_name = "PATH=EXPORT", value_parser = mapping)]
+    pub(crate) map: Vec<(String, String)>,
+    /// The host cache holds the jobs' files on this export from the start. May be
+    /// repeated.
+    #[arg(long, value_name = "EXPORT")]
+    pub(crate) warm: Vec<String>,
+    /// Report over stretches of this length, too.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) every: Option<Span>,
+    /// Crash a host at a time: its cache is cold from then on.
+    #[arg(long, value_name = "HOST@TIME", value_parser = moment)]
+    pub(crate) crash: Option<(String, Span)>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+fn mapping(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((path, export)) if !path.is_empty() && !export.is_empty() => {
+            Ok((path.to_owned(), export.to_owned()))
+        }
+        _ => Err("write PATH=EXPORT, like /mnt/data=data".to_owned()),
+    }
+}
+
+fn moment(text: &str) -> Result<(String, Span), String> {
+    let (host, time) = text.split_once('@').ok_or("write HOST@TIME, like host@10s")?;
+    let time = time.parse::<Span>().map_err(|error| error.to_string())?;
+    Ok((host.to_owned(), time))
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// List the labs.
+    #[command(after_help = "Example:\n  weir lab list")]
+    List {
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Run labs on the virtual and the wall clock. Exit code 1 if a figure misses.
+    #[command(
+        after_help = "Example:\n  weir lab run ds14-benchmark\n  weir lab run --all --clock virtual --output json"
+    )]
+    Run(LabRunArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabRunArgs {
+    /// The labs.
+    #[arg(required_unless_present = "all", value_name = "LAB")]
+    pub(crate) names: Vec<String>,
+    /// Every lab.
+    #[arg(long, conflicts_with = "names")]
+    pub(crate) all: bool,
+    /// Which clock.
+    #[arg(long, default_value = "both", value_enum)]
+    pub(crate) clock: ClockArg,
+    /// Who drives the wall clock's jobs.
+    #[arg(long = "with", default_value = "weir", value_enum, value_name = "DRIVER")]
+    pub(crate) driver: DriverArg,
+    /// Size of each job's file in wall time; the articles' are of tens of GiB.
+    #[arg(long, default_value = "128MiB", value_name = "SIZE")]
+    pub(crate) size: Bytes,
+    /// How long each job runs in wall time; the article's run 30 s.
+    #[arg(long, default_value = "6s", value_name = "TIME")]
+    pub(crate) runtime: Span,
+    /// Seed of the jobs.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Which clock runs a lab.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ClockArg {
+    /// The simulator's.
+    Virtual,
+    /// The real one, on served volumes.
+    Wall,
+    /// Both.
+    Both,
+}
+
+/// Who drives jobs in wall time.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum DriverArg {
+    /// Weir's own runner.
+    Weir,
+    /// The real fio, which must be installed.
+    Fio,
 }
 
 #[derive(Debug, Args)]

@@ -3,8 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 use weir_catalog::CatalogError;
+use weir_lab::LabError;
 use weir_layout::LayoutError;
 use weir_server::ServerError;
+use weir_sim::SimError;
+use weir_workload::{FioError, PlaceError};
 
 /// The answer is no.
 pub(crate) const NO: u8 = 1;
@@ -24,6 +27,14 @@ pub(crate) enum CliError {
     Catalog(#[from] CatalogError),
     #[error("{0}")]
     Server(#[from] ServerError),
+    #[error("{0}")]
+    Jobs(#[from] FioError),
+    #[error("{0}")]
+    Place(#[from] PlaceError),
+    #[error("{0}")]
+    Sim(#[from] SimError),
+    #[error("{0}")]
+    Lab(#[from] LabError),
     /// A sentence of a running server, or of a check of the arguments.
     #[error("{0}")]
     Refused(String),
@@ -34,7 +45,15 @@ pub(crate) enum CliError {
 impl CliError {
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::Read { .. } | Self::Layout(_) | Self::Catalog(_) | Self::Refused(_) => USAGE,
+            Self::Read { .. }
+            | Self::Layout(_)
+            | Self::Catalog(_)
+            | Self::Jobs(_)
+            | Self::Place(_)
+            | Self::Sim(_)
+            | Self::Lab(LabError::Unknown { .. })
+            | Self::Refused(_) => USAGE,
+            Self::Lab(_) => FAILED,
             Self::Server(error) => match error {
                 ServerError::BadAddress { .. }
                 | ServerError::Layout(_)

@@ -1,1 +1,15 @@
-//! t
+//! The data path on a clock that only the tests move, with replies kept in memory
+//! and workers that run when a test lets them.
+//!
+//! | module | asks |
+//! |---|---|
+//! | `serving` | is every request answered once, and rightly, whatever breaks? |
+//! | `cache` | what does a ReadWrite cache keep, show and lose? |
+//! | `same_trace` | does a late driver get what the simulator gets? |
+//! | `power_loss` | is everything there that was promised to be? |
+
+mod cache;
+mod power_loss;
+mod rig;
+mod same_trace;
+mod serving;

@@ -1,8 +1,10 @@
 //! One module per verb.
 
 mod catalog;
+mod lab;
 mod layout;
 mod serve;
+mod sim;
 mod status;
 
 use crate::cli::{Cli, Command};
@@ -19,6 +21,8 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
     let catalog = || catalog_with(&cli.editions);
     match cli.command {
         Command::Serve(args) => serve::run(&args, &catalog()?),
+        Command::Sim(args) => sim::run(&args, &catalog()?),
+        Command::Lab(command) => lab::run(&command, &catalog()?),
         Command::Status(args) => status::run(&args),
         Command::Volume(command) => status::volume(&command),
         Command::Host(command) => status::host(&command),

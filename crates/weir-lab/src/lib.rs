@@ -1,0 +1,21 @@
+//! Published experiments rerun, their figures beside Weir's.
+//!
+//! A lab is a folder of `labs/`: layouts, job files and the published figures with
+//! their place and tolerance. No figure of a lab stands in code. It is run on the
+//! virtual clock, as printed, and on the wall clock, scaled down, on volumes that
+//! are really served.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`file`] | the shape of `lab.toml` |
+//! | [`run`] | running one lab on either clock |
+//! | `metric` | reading a figure from a run |
+
+#![forbid(unsafe_code)]
+
+pub mod file;
+mod metric;
+pub mod run;
+
+pub use file::{Lab, all, find};
+pub use run::{Clocks, Driver, LabError, Options, run};

@@ -1,0 +1,78 @@
+//! Reading a figure from a run.
+//!
+//! | metric | is |
+//! |---|---|
+//! | `iops`, `mib_per_s` | of all jobs but the warm-up |
+//! | `wait_share:CAP` | the cap's share of all waiting; virtual time only |
+//! | `volume_depth_max:STRIPE` | requests under way at the stripe's busiest column; virtual only |
+//! | `series_first:X`, `series_last:X` | the first stretch, and the mean of the last tenth of the run; X is `read_mib_per_s` or `write_mib_per_s` |
+
+use weir_report::run::{JobReport, RunReport, SeriesPoint};
+
+/// The job of a warm-up; it is not measured.
+pub(crate) const WARM_UP: &str = "warm-up";
+
+const MIB: f64 = 1_048_576.0;
+
+/// The unit of a metric.
+pub(crate) fn unit(metric: &str) -> &'static str {
+    match metric {
+        "iops" => "IOPS",
+        "mib_per_s" => "MiB/s",
+        _ => "",
+    }
+}
+
+/// The metric in a run, or `None` if that run does not have it.
+///
+/// # Errors
+///
+/// The name, if there is no such metric.
+pub(crate) fn read(metric: &str, run: &RunReport) -> Result<Option<f64>, String> {
+    let measured = || run.jobs.iter().filter(|job| job.name != WARM_UP);
+    let (name, of) = metric.split_once(':').unwrap_or((metric, ""));
+    Ok(match name {
+        "iops" => Some(measured().map(JobReport::iops).sum()),
+        "mib_per_s" => Some(measured().map(JobReport::bytes_per_s).sum::<f64>() / MIB),
+        "wait_share" => wait_share(measured(), of),
+        "volume_depth_max" => {
+            let columns = run.volumes.iter().filter(|v| v.name.starts_with(&format!("{of}-")));
+            columns.map(|v| v.queue_depth).reduce(f64::max)
+        }
+        "series_first" | "series_last" => {
+            let tenth = (run.series.len() / 10).max(1);
+            // The last stretch may not be whole.
+            let whole = &run.series[..run.series.len().saturating_sub(1)];
+            let part = match name {
+                "series_first" => &whole[..whole.len().min(1)],
+                _ => &whole[whole.len().saturating_sub(tenth)..],
+            };
+            mean(part, of).ok_or_else(|| metric.to_owned())?
+        }
+        _ => return Err(metric.to_owned()),
+    })
+}
+
+fn wait_share<'a>(jobs: impl Iterator<Item = &'a JobReport>, cap: &str) -> Option<f64> {
+    let (mut own, mut all) = (0, 0);
+    for job in jobs {
+        own += job.waits_ns.get(cap).copied().unwrap_or(0);
+        all += job.waits_ns.values().sum::<u64>();
+    }
+    (all > 0).then(|| weir_report::lab::share(own, all))
+}
+
+/// The mean of a series' column; the outer `None` is an unknown column.
+fn mean(points: &[SeriesPoint], column: &str) -> Option<Option<f64>> {
+    let value = |p: &SeriesPoint| match column {
+        "read_mib_per_s" => Some(p.read_bytes_per_s / MIB),
+        "write_mib_per_s" => Some(p.write_bytes_per_s / MIB),
+        _ => None,
+    };
+    let values: Vec<f64> = points.iter().map(value).collect::<Option<_>>()?;
+    if values.is_empty() {
+        return Some(None);
+    }
+    let count = weir_report::number::float(values.len() as u64);
+    Some(Some(values.iter().sum::<f64>() / count))
+}

@@ -1,0 +1,209 @@
+//! The same workload, driven by the real fio.
+//!
+//! Each process becomes a section of a job file of its own, on fio's nbd engine.
+//! fio's report comes back with its histograms, so processes are joined to the
+//! same reporting groups, with the same percentiles, as in a run driven here. What
+//! fio would do otherwise than the job says is an error that names it.
+//!
+//! Two things differ. Latencies are fio's completion latencies: they count from
+//! when a request is handed to the connection, so they leave out what sending it
+//! takes. And fio measures time in whole milliseconds.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `job_file` | what fio is told |
+//! | `output` | what it says |
+
+mod job_file;
+mod output;
+
+use crate::error::RunnerError;
+use crate::run::RunOptions;
+use output::Output;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use weir_report::number::float;
+use weir_report::run::{ClockName, JobReport, RunReport};
+use weir_units::{Instant, Span};
+use weir_workload::{JobSpec, Placed, Tally, Workload};
+
+/// How long a stop may go unnoticed.
+const NOTICE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// Runs `placed` with fio; `program` is its name or path.
+///
+/// # Errors
+///
+/// [`RunnerError::NoFio`] if it is not there, [`RunnerError::NotWithFio`] for what
+/// it cannot do (stretches of [`RunOptions::record_windows`] among it), and
+/// [`RunnerError::FioFailed`] if it does not get to its end.
+///
+/// # Panics
+///
+/// If a region's device has no URI.
+pub fn run_with_fio(
+    placed: Vec<Placed>,
+    options: &RunOptions<'_>,
+    program: &Path,
+) -> Result<RunReport, RunnerError> {
+    if options.record_windows.is_some() {
+        let job = placed.first().map(|p| p.spec.name.clone()).unwrap_or_default();
+        return Err(RunnerError::NotWithFio { job, what: "fio's report has no stretches of time" });
+    }
+    let text = job_file::write(&placed, options.uris, options.seed)?;
+    let specs: Vec<JobSpec> = placed.iter().map(|p| p.spec.clone()).collect();
+    // Not run: it knows whether the jobs fit, and how reports are grouped.
+    let workload = Workload::new(placed, options.seed)?;
+    let fio = Fio { text: &text, options, program };
+    match fio.run()? {
+        Ended::Report(output) => report(&output, &workload, &specs, options.seed),
+        Ended::Stopped(output) => {
+            // Told so early that it had nothing to report.
+            let output = output.unwrap_or_else(|| Output::nothing(specs.len()));
+            let report = report(&output, &workload, &specs, options.seed)?;
+            Err(RunnerError::Interrupted(Box::new(report)))
+        }
+    }
+}
+
+fn report(
+    output: &Output,
+    workload: &Workload,
+    specs: &[JobSpec],
+    seed: u64,
+) -> Result<RunReport, RunnerError> {
+    let processes = output.in_order(specs.len())?;
+    Ok(RunReport {
+        clock: ClockName::Wall,
+        seed,
+        elapsed_s: elapsed_s(specs, &processes),
+        trace_hash: None,
+        jobs: jobs(workload, specs, &processes),
+        volumes: Vec::new(),
+        hosts: Vec::new(),
+        series: Vec::new(),
+        notes: vec![format!("run by {}", output.version)],
+    })
+}
+
+fn jobs(workload: &Workload, specs: &[JobSpec], processes: &[&output::Process]) -> Vec<JobReport> {
+    let empty = Tally::new(specs.len()).jobs(workload, specs, Instant::ZERO);
+    let groups = Tally::members(specs);
+    let fill = |(report, members): (JobReport, Vec<u32>)| {
+        let own: Vec<_> = members.iter().map(|member| processes[*member as usize]).collect();
+        output::report(report, &own)
+    };
+    empty.into_iter().zip(groups).map(fill).collect()
+}
+
+/// Waves follow each other; in each it takes until the last process has ended.
+fn elapsed_s(specs: &[JobSpec], processes: &[&output::Process]) -> f64 {
+    let seconds = |span: Span| float(span.nanos()) / 1e9;
+    let mut order: Vec<usize> = (0..specs.len()).collect();
+    order.sort_by_key(|process| specs[*process].wave);
+    let (mut wave, mut begun, mut ended) = (None, 0.0_f64, 0.0_f64);
+    for process in order {
+        let spec = &specs[process];
+        if wave != Some(spec.wave) {
+            (wave, begun) = (Some(spec.wave), ended);
+        }
+        let start = begun.max(seconds(spec.start_delay));
+        ended = ended.max(start + seconds(spec.ramp_time) + processes[process].seconds());
+    }
+    ended
+}
+
+/// How fio ended.
+enum Ended {
+    Report(Output),
+    /// Told to; with what it had by then.
+    Stopped(Option<Output>),
+}
+
+struct Fio<'a> {
+    text: &'a str,
+    options: &'a RunOptions<'a>,
+    program: &'a Path,
+}
+
+impl Fio<'_> {
+    fn run(&self) -> Result<Ended, RunnerError> {
+        let folder = tempfile::Builder::new().prefix("weir-fio-").tempdir();
+        let folder = folder.map_err(RunnerError::system("making a folder for fio"))?;
+        let files = Files::in_folder(folder.path());
+        fs::write(&files.jobs, self.text).map_err(RunnerError::system("writing fio's job file"))?;
+        let mut fio = files.start(folder.path(), self.program)?;
+        let waiting = RunnerError::system("waiting for fio");
+        let stopped = wait_or_stop(&fio, self.options).map_err(&waiting)?;
+        let status = fio.wait().map_err(&waiting)?;
+        if stopped {
+            return Ok(Ended::Stopped(files.output().ok()));
+        }
+        if !status.success() {
+            return Err(failed(status, &fs::read_to_string(&files.said).unwrap_or_default()));
+        }
+        files.output().map(Ended::Report)
+    }
+}
+
+struct Files {
+    jobs: PathBuf,
+    report: PathBuf,
+    said: PathBuf,
+}
+
+impl Files {
+    fn in_folder(folder: &Path) -> Self {
+        let file = |name: &str| folder.join(name);
+        Self { jobs: file("jobs.fio"), report: file("report.json"), said: file("said.txt") }
+    }
+
+    fn start(&self, folder: &Path, program: &Path) -> Result<Child, RunnerError> {
+        let said = File::create(&self.said).map_err(RunnerError::system("preparing for fio"))?;
+        let mut command = Command::new(program);
+        command.args(["--eta=never", "--output-format=json+", "--output"]);
+        command.arg(&self.report).arg(&self.jobs).current_dir(folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+        command.spawn().map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => RunnerError::NoFio { program: program.to_owned() },
+            _ => RunnerError::System { context: "starting fio", source },
+        })
+    }
+
+    fn output(&self) -> Result<Output, RunnerError> {
+        let text = fs::read_to_string(&self.report);
+        let text = text.map_err(RunnerError::system("reading fio's report"))?;
+        Output::parse(&text).map_err(|source| RunnerError::FioReport { source })
+    }
+}
+
+/// Waits until fio ends. Told to stop, fio is, and reports what it has.
+fn wait_or_stop(fio: &Child, options: &RunOptions<'_>) -> io::Result<bool> {
+    let pid = Pid::from_child(fio);
+    let handle = pidfd_open(pid, PidfdFlags::empty())?;
+    let timeout = options.stop.map(|_| NOTICE);
+    let mut stopped = false;
+    loop {
+        let mut ended = [PollFd::new(&handle, PollFlags::IN)];
+        match poll(&mut ended, timeout.as_ref()) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return Ok(stopped),
+            Err(errno) => return Err(errno.into()),
+        }
+        if !stopped && options.is_stopped() {
+            stopped = true;
+            kill_process(pid, Signal::INT)?;
+        }
+    }
+}
+
+/// fio explains itself over several lines, most of them about nothing.
+fn failed(status: ExitStatus, said: &str) -> RunnerError {
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let said = if lines.is_empty() { "it did not say why".to_owned() } else { lines.join("; ") };
+    RunnerError::FioFailed { status: status.to_string(), said }
+}

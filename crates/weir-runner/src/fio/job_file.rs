@@ -1,0 +1,312 @@
+//! What fio is told: one section for each process, in the order of the processes.
+//!
+//! Everything that a [`JobSpec`] says is here, or is refused. `complete` names every
+//! field of it, so that a new one is not forgotten.
+
+use crate::error::RunnerError;
+use std::fmt::Write;
+use weir_proto::Uri;
+use weir_units::{Bytes, Span};
+use weir_workload::job::{
+    Blocks, Distribution, Extent, Mix, Order, PerOp, Rate, Submit, ThinkCount, Zone,
+};
+use weir_workload::{JobSpec, Placed, Region};
+
+/// The largest block that fio's nbd engine takes.
+const MAX_BLOCK: u32 = 64 << 20;
+
+/// The name of a process's section.
+pub(super) fn section(process: usize) -> String {
+    format!("process{process}")
+}
+
+/// The job file that does what `placed` would.
+pub(super) fn write(placed: &[Placed], uris: &[Uri], seed: u64) -> Result<String, RunnerError> {
+    let mut order: Vec<usize> = (0..placed.len()).collect();
+    order.sort_by_key(|process| placed[*process].spec.wave);
+    let mut text = String::new();
+    let mut wave = None;
+    for process in order {
+        let Placed { spec, .. } = &placed[process];
+        let refuse = |what| RunnerError::NotWithFio { job: spec.name.clone(), what };
+        let mut options = options(&placed[process], uris, seed).map_err(refuse)?;
+        if wave.replace(spec.wave).is_some_and(|last| last != spec.wave) {
+            options.set("stonewall", 1);
+        }
+        text += &format!("[{}]\n{}", section(process), options.0);
+    }
+    Ok(text)
+}
+
+/// Lines of a section.
+struct Lines(String);
+
+impl Lines {
+    fn set(&mut self, option: &str, value: impl std::fmt::Display) {
+        // Writing to a string does not fail.
+        let _ = writeln!(self.0, "{option}={value}");
+    }
+
+    fn set_if(&mut self, condition: bool, option: &str, value: impl std::fmt::Display) {
+        if condition {
+            self.set(option, value);
+        }
+    }
+}
+
+type Refused = &'static str;
+
+/// Does nothing, and does not compile if a job can say something that is not here.
+fn complete(spec: &JobSpec) {
+    let JobSpec {
+        // `what`
+        mix: _,
+        order: _,
+        read_percent: _,
+        blocks: _,
+        align: _,
+        percent_random: _,
+        distribution: _,
+        random_map: _,
+        // `range`
+        size: _,
+        io_size: _,
+        offset: _,
+        offset_increment: _,
+        loops: _,
+        number_ios: _,
+        // `when`
+        depth: _,
+        engine: _,
+        runtime: _,
+        time_based: _,
+        ramp_time: _,
+        start_delay: _,
+        rate: _,
+        submit: _,
+        think: _,
+        // `flushes`
+        data_sync: _,
+        fsync: _,
+        fdatasync: _,
+        end_fsync: _,
+        // `options`: every clone has a section, on the region of its target.
+        seed: _,
+        clones: _,
+        target: _,
+        // `write`
+        wave: _,
+        // Groups are made of fio's report, not by fio.
+        name: _,
+        group_reporting: _,
+        group: _,
+        // Says nothing about the requests.
+        at: _,
+        direct: _,
+        rand_repeat: _,
+    } = spec;
+}
+
+fn options(placed: &Placed, uris: &[Uri], seed: u64) -> Result<Lines, Refused> {
+    let Placed { spec, clone, regions } = placed;
+    complete(spec);
+    let [region] = regions.as_slice() else {
+        return Err("filename names several files, and fio's nbd engine has one");
+    };
+    let uri = uris.get(region.device as usize);
+    let uri = uri.unwrap_or_else(|| panic!("device {} has no URI", region.device));
+    let mut lines = Lines(String::new());
+    lines.set("ioengine", "nbd");
+    lines.set("uri", uri);
+    what(spec, &mut lines)?;
+    range(spec, *clone, *region, &mut lines);
+    when(spec, &mut lines);
+    flushes(spec, &mut lines)?;
+    lines.set("randseed", fold(seed, spec.seed));
+    Ok(lines)
+}
+
+/// fio multiplies its seed by the number of the process, so it must not be zero.
+fn fold(seed: u64, own: Option<u64>) -> u64 {
+    let mixed = seed.rotate_left(17) ^ own.unwrap_or(0);
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1) | 1
+}
+
+/// Operations, sizes and offsets.
+fn what(spec: &JobSpec, lines: &mut Lines) -> Result<(), Refused> {
+    lines.set("rw", pattern(spec)?);
+    lines.set_if(spec.mix == Mix::ReadWrite, "rwmixread", spec.read_percent);
+    let (option, sizes) = block_sizes(spec)?;
+    lines.set(option, sizes);
+    if spec.align != PerOp::all(None) {
+        let align = |op: usize| {
+            let own = spec.align.as_array()[op].map(Bytes::get);
+            own.unwrap_or_else(|| spec.blocks.as_array()[op].min().into())
+        };
+        lines.set("blockalign", format!("{},{},{}", align(0), align(1), align(2)));
+    }
+    let PerOp { read, write, trim } = spec.percent_random;
+    let all = [read, write, trim].iter().all(|percent| *percent == 100);
+    lines.set_if(!all, "percentage_random", format!("{read},{write},{trim}"));
+    if let Some(distribution) = distribution(spec)? {
+        lines.set("random_distribution", distribution);
+    }
+    lines.set_if(!spec.random_map, "norandommap", 1);
+    Ok(())
+}
+
+fn pattern(spec: &JobSpec) -> Result<String, Refused> {
+    let mix = match spec.mix {
+        Mix::Read => "read",
+        Mix::Write => "write",
+        Mix::Trim => "trim",
+        Mix::ReadWrite => "rw",
+        Mix::TrimWrite => "trimwrite",
+    };
+    match spec.order {
+        Order::Sequential { gap: 0 } => Ok(mix.to_owned()),
+        // It wraps where the file ends, and here the export is the file.
+        Order::Sequential { .. } => Err("rw with holes ends elsewhere on fio's nbd engine"),
+        Order::Random { every: 1 } => Ok(format!("rand{mix}")),
+        Order::Random { every } => Ok(format!("rand{mix}:{every}")),
+    }
+}
+
+/// The values of the directions that occur; the others' do not matter, so they are
+/// those of the first.
+fn used<'a, T>(spec: &JobSpec, values: &'a PerOp<T>) -> [&'a T; 3] {
+    let (values, used) = (values.as_array(), spec.mix.uses());
+    let first = used.iter().position(|used| *used).unwrap_or(0);
+    std::array::from_fn(|op| values[if used[op] { op } else { first }])
+}
+
+/// The option that can say the sizes of all directions, and its value.
+fn block_sizes(spec: &JobSpec) -> Result<(&'static str, String), Refused> {
+    if spec.max_block() > MAX_BLOCK {
+        return Err("bs is above 64 MiB, the largest request of fio's nbd engine");
+    }
+    let blocks = used(spec, &spec.blocks);
+    let any = |kind: fn(&Blocks) -> bool| blocks.iter().any(|block| kind(block));
+    let (option, value): (_, fn(&Blocks) -> String) = match (
+        any(|block| matches!(block, Blocks::Range { .. })),
+        any(|block| matches!(block, Blocks::Split(_))),
+    ) {
+        (true, true) => return Err("bsrange beside bssplit cannot be told to fio once more"),
+        (true, false) => ("bsrange", |block| format!("{}-{}", block.min(), block.max())),
+        (false, true) => ("bssplit", |block| match block {
+            Blocks::Split(sizes) => {
+                let share = |(size, percent): &(u32, u8)| format!("{size}/{percent}");
+                sizes.iter().map(share).collect::<Vec<_>>().join(":")
+            }
+            other => format!("{}/100", other.min()),
+        }),
+        (false, false) => ("bs", |block| block.min().to_string()),
+    };
+    Ok((option, blocks.map(value).join(",")))
+}
+
+fn distribution(spec: &JobSpec) -> Result<Option<String>, Refused> {
+    Ok(Some(match &spec.distribution {
+        Distribution::Uniform => return Ok(None),
+        Distribution::Zipf { theta } => format!("zipf:{theta}"),
+        Distribution::Pareto { h } => format!("pareto:{h}"),
+        Distribution::Normal { deviation } => format!("normal:{deviation}"),
+        Distribution::Zoned(zones) => {
+            let zones = used(spec, zones);
+            let all = || zones.into_iter().flatten();
+            let name = if all().all(|zone| matches!(zone.size, Extent::Percent(_))) {
+                "zoned"
+            } else if all().all(|zone| matches!(zone.size, Extent::Bytes(_))) {
+                "zoned_abs"
+            } else {
+                return Err("random_distribution has zones of both kinds");
+            };
+            format!("{name}:{}", zones.map(|zones| zone_list(zones)).join(","))
+        }
+    }))
+}
+
+fn zone_list(zones: &[Zone]) -> String {
+    let zone = |zone: &Zone| match zone.size {
+        Extent::Percent(size) => format!("{}/{size}", zone.access),
+        Extent::Bytes(size) => format!("{}/{}", zone.access, size.get()),
+    };
+    zones.iter().map(zone).collect::<Vec<_>>().join(":")
+}
+
+/// Where on the export, and how much of it.
+fn range(spec: &JobSpec, clone: u32, region: Region, lines: &mut Lines) {
+    let len = region.len.get();
+    let block = u64::from(spec.min_block());
+    let step = spec.offset_increment.of(len).saturating_mul(clone.into());
+    let offset = spec.offset.of(len).saturating_add(step);
+    let percent = |extent| matches!(extent, Extent::Percent(_));
+    // Shares are whole blocks; fio rounds their start up and their length down.
+    let offset = match percent(spec.offset) || percent(spec.offset_increment) {
+        true => offset.checked_next_multiple_of(block).unwrap_or(u64::MAX),
+        false => offset,
+    };
+    let rest = len.saturating_sub(offset);
+    let size = match spec.size {
+        None | Some(Extent::Percent(100)) => rest,
+        Some(share @ Extent::Percent(_)) => {
+            let size = share.of(len).min(rest);
+            size - size % block
+        }
+        Some(Extent::Bytes(size)) => size.get(),
+    };
+    lines.set("offset", region.base.get().saturating_add(offset));
+    lines.set("size", size);
+    if let Some(io_size) = spec.io_size {
+        lines.set("io_size", io_size.of(size));
+    }
+    lines.set_if(spec.loops > 1, "loops", spec.loops);
+    if let Some(ios) = spec.number_ios {
+        lines.set("number_ios", ios);
+    }
+}
+
+/// Depth, times and rates.
+fn when(spec: &JobSpec, lines: &mut Lines) {
+    lines.set("iodepth", spec.effective_depth());
+    if let Some(runtime) = spec.runtime {
+        lines.set("runtime", micros(runtime));
+        lines.set_if(spec.time_based, "time_based", 1);
+    }
+    lines.set_if(spec.ramp_time > Span::ZERO, "ramp_time", micros(spec.ramp_time));
+    lines.set_if(spec.start_delay > Span::ZERO, "startdelay", micros(spec.start_delay));
+    let (mut bytes, mut iops) = ([0; 3], [0; 3]);
+    for (op, rate) in spec.rate.as_array().into_iter().enumerate() {
+        match rate {
+            None => {}
+            Some(Rate::Bytes(rate)) => bytes[op] = rate.get(),
+            Some(Rate::Iops(rate)) => iops[op] = rate.get(),
+        }
+    }
+    for (option, [read, write, trim]) in [("rate", bytes), ("rate_iops", iops)] {
+        lines.set_if(read + write + trim > 0, option, format!("{read},{write},{trim}"));
+    }
+    lines.set_if(spec.submit == Submit::Offload, "io_submit_mode", "offload");
+    if let Some(think) = spec.think {
+        lines.set("thinktime", micros(think.time));
+        lines.set("thinktime_blocks", think.blocks);
+        let issued = think.count == ThinkCount::Issued;
+        lines.set_if(issued, "thinktime_blocks_type", "issue");
+    }
+}
+
+fn micros(span: Span) -> String {
+    format!("{}us", span.nanos().div_ceil(1_000))
+}
+
+fn flushes(spec: &JobSpec, lines: &mut Lines) -> Result<(), Refused> {
+    if spec.data_sync {
+        return Err("sync has no effect on fio's nbd engine");
+    }
+    if spec.fdatasync > 0 {
+        return Err("fdatasync is refused by fio's nbd engine; fsync does the same there");
+    }
+    lines.set_if(spec.fsync > 0, "fsync", spec.fsync);
+    lines.set_if(spec.end_fsync, "end_fsync", 1);
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! What fio says: its `json+` report, as far as it is needed.
+
+use super::job_file;
+use crate::error::RunnerError;
+use serde::Deserialize;
+use serde::de::Error as _;
+use std::collections::BTreeMap;
+use weir_report::number::float;
+use weir_report::run::{JobReport, LatencyReport, OpReport};
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Output {
+    #[serde(rename = "fio version")]
+    pub(super) version: String,
+    jobs: Vec<Process>,
+}
+
+/// What one process did.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Process {
+    jobname: String,
+    read: Side,
+    write: Side,
+    trim: Side,
+}
+
+/// One kind of operation.
+#[derive(Debug, Default, Deserialize)]
+struct Side {
+    total_ios: u64,
+    io_bytes: u64,
+    /// In milliseconds.
+    runtime: u64,
+    clat_ns: Latency,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Latency {
+    min: u64,
+    max: u64,
+    mean: f64,
+    #[serde(rename = "N")]
+    count: u64,
+    /// How often each latency was seen, within 1 %.
+    #[serde(default)]
+    bins: BTreeMap<u64, u64>,
+}
+
+impl Output {
+    /// Reads the report; fio may have written notes before it.
+    pub(super) fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        let start = if text.starts_with('{') { Some(0) } else { text.find("\n{") };
+        serde_json::from_str(&text[start.unwrap_or(0)..])
+    }
+
+    /// What `count` processes say that have done nothing.
+    pub(super) fn nothing(count: usize) -> Self {
+        let idle = |process| Process { jobname: job_file::section(process), ..Process::default() };
+        Self { version: "fio".to_owned(), jobs: (0..count).map(idle).collect() }
+    }
+
+    /// The processes by their numbers.
+    pub(super) fn in_order(&self, count: usize) -> Result<Vec<&Process>, RunnerError> {
+        let mut by_name: BTreeMap<&str, &Process> =
+            self.jobs.iter().map(|process| (process.jobname.as_str(), process)).collect();
+        let mut take = |process| {
+            let name = job_file::section(process);
+            let missing = || serde_json::Error::custom(format!("it says nothing about {name}"));
+            let found = by_name.remove(name.as_str()).ok_or_else(missing);
+            found.map_err(|source| RunnerError::FioReport { source })
+        };
+        (0..count).map(&mut take).collect()
+    }
+}
+
+impl Process {
+    /// How long it was measured.
+    pub(super) fn seconds(&self) -> f64 {
+        let sides = [&self.read, &self.write, &self.trim];
+        float(sides.map(|side| side.runtime).into_iter().max().unwrap_or(0)) / 1e3
+    }
+}
+
+/// Fills in what `processes` did together.
+pub(super) fn report(empty: JobReport, processes: &[&Process]) -> JobReport {
+    let seconds = processes.iter().map(|process| process.seconds()).fold(0.0, f64::max);
+    let side = |of: fn(&Process) -> &Side| {
+        let sides: Vec<&Side> = processes.iter().map(|process| of(process)).collect();
+        op_report(&sides, seconds)
+    };
+    let (read, write, trim) = (side(|p| &p.read), side(|p| &p.write), side(|p| &p.trim));
+    let busy = |op: &OpReport| float(op.ios) * op.latency.mean / 1e9;
+    let busy = busy(&read) + busy(&write) + busy(&trim);
+    let queue_depth = if seconds > 0.0 { busy / seconds } else { 0.0 };
+    JobReport { measured_s: seconds, read, write, trim, queue_depth, ..empty }
+}
+
+fn op_report(sides: &[&Side], seconds: f64) -> OpReport {
+    let (ios, bytes) = sides
+        .iter()
+        .fold((0, 0), |(ios, bytes), side| (ios + side.total_ios, bytes + side.io_bytes));
+    let per_s = |n: u64| if seconds > 0.0 { float(n) / seconds } else { 0.0 };
+    let latencies: Vec<&Latency> =
+        sides.iter().map(|side| &side.clat_ns).filter(|latency| latency.count > 0).collect();
+    OpReport {
+        ios,
+        bytes,
+        iops: per_s(ios),
+        bytes_per_s: per_s(bytes),
+        latency: latency_report(&latencies),
+    }
+}
+
+fn latency_report(latencies: &[&Latency]) -> LatencyReport {
+    let count: u64 = latencies.iter().map(|latency| latency.count).sum();
+    if count == 0 {
+        return LatencyReport::default();
+    }
+    let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
+    for (nanos, times) in latencies.iter().flat_map(|latency| &latency.bins) {
+        *bins.entry(*nanos).or_default() += times;
+    }
+    let sum: f64 = latencies.iter().map(|latency| latency.mean * float(latency.count)).sum();
+    let max = latencies.iter().map(|latency| latency.max).max().unwrap_or(0);
+    let at = |permille| quantile(&bins, permille).min(max);
+    LatencyReport {
+        mean: sum / float(count),
+        min: latencies.iter().map(|latency| latency.min).min().unwrap_or(0),
+        p50: at(500),
+        p90: at(900),
+        p95: at(950),
+        p99: at(990),
+        p99_9: at(999),
+        max,
+    }
+}
+
+/// The smallest latency that `permille` of all are not above.
+fn quantile(bins: &BTreeMap<u64, u64>, permille: u64) -> u64 {
+    let count: u64 = bins.values().sum();
+    let wanted = (count * permille).div_ceil(1000);
+    let mut seen = 0;
+    for (nanos, times) in bins {
+        seen += times;
+        if seen >= wanted {
+            return *nanos;
+        }
+    }
+    0
+}

@@ -1,0 +1,262 @@
+//! The wall-clock driver of a workload.
+//!
+//! The simulator's sibling: the same state machine of jobs, but the requests go to
+//! a server and the clock is the real one. It shares the machine with the server
+//! that it measures, so it must cost little: one thread serves the connections of
+//! all processes, and every system call carries as many requests or replies as
+//! there are.
+//!
+//! ```text
+//!   wait --readable--> receive -> count -> Workload::handle_completion
+//!    ^  \--deadline--> Workload::poll_issue -> queue -> send --> wait
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | `links` | the connections, and which of them can go on |
+//! | `score` | what is counted |
+//! | `series` | how it went over time |
+
+mod links;
+mod score;
+mod series;
+
+use crate::clock::Clock;
+use crate::error::RunnerError;
+use links::{LinkId, Links};
+use rustix::event::{Timespec, epoll};
+use score::Score;
+use slab::Slab;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+use weir_proto::{Errno, Uri};
+use weir_report::run::RunReport;
+use weir_units::time::NANOS_PER_SEC;
+use weir_units::{Instant, Span};
+use weir_workload::{Issue, JobSpec, Op, Placed, Workload};
+
+/// Requests are sent when this many bytes are queued, or when there are no more: a
+/// server that gets the first writes of a batch early works on them while the rest
+/// is made.
+const SEND_AT: usize = 64 << 10;
+
+/// How long a stop may go unnoticed.
+const NOTICE: Span = Span::from_millis(100);
+
+/// How to run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunOptions<'a> {
+    /// Where each device is, by the number in a [`Region`](weir_workload::Region).
+    pub uris: &'a [Uri],
+    /// Seed of the workload and of what is written.
+    pub seed: u64,
+    /// Report over stretches of this length.
+    pub record_windows: Option<Span>,
+    /// Set by others to end the run early.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+impl RunOptions<'_> {
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+}
+
+/// Runs `placed` over connections of its own: one for each process and device.
+///
+/// # Errors
+///
+/// [`RunnerError`] if the jobs do not fit what is served, with the first request
+/// that fails, or [`RunnerError::Interrupted`] with what there is until then.
+///
+/// # Panics
+///
+/// If a region's device has no URI.
+pub fn run(placed: Vec<Placed>, options: &RunOptions<'_>) -> Result<RunReport, RunnerError> {
+    // The kernel may otherwise be 50 us late for every deadline.
+    let slack = rustix::thread::current_timer_slack().ok();
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let result = Driver::new(placed, options).and_then(|mut driver| {
+        driver.go()?;
+        Ok(driver.report())
+    });
+    if let Some(slack) = slack {
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(slack));
+    }
+    result
+}
+
+/// A request under way.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    issued: Instant,
+    offset: u64,
+    length: u32,
+    process: u32,
+    op: Op,
+}
+
+struct Driver<'a> {
+    options: &'a RunOptions<'a>,
+    workload: Workload,
+    specs: Vec<JobSpec>,
+    links: Links,
+    flights: Slab<Flight>,
+    score: Score,
+    clock: Clock,
+    /// What every write takes its data from.
+    payload: Vec<u8>,
+}
+
+impl<'a> Driver<'a> {
+    fn new(placed: Vec<Placed>, options: &'a RunOptions<'a>) -> Result<Self, RunnerError> {
+        let specs: Vec<JobSpec> = placed.iter().map(|p| p.spec.clone()).collect();
+        let links = Links::open(&placed, options.uris)?;
+        let workload = Workload::new(placed, options.seed)?;
+        let score = Score::new(&specs, options.record_windows);
+        let payload = noise(longest_write(&specs), options.seed);
+        let (flights, clock) = (Slab::new(), Clock::start());
+        Ok(Self { options, workload, specs, links, flights, score, clock, payload })
+    }
+
+    /// Issue, wait, complete; until all jobs are done.
+    fn go(&mut self) -> Result<(), RunnerError> {
+        let mut events = Vec::with_capacity(256);
+        self.clock = Clock::start();
+        self.issue()?;
+        while !self.workload.is_done() {
+            if self.options.is_stopped() {
+                return Err(RunnerError::Interrupted(Box::new(self.report())));
+            }
+            let timeout = self.timeout();
+            self.links.wait(&mut events, timeout.as_ref())?;
+            for event in &events {
+                self.serve(event)?;
+            }
+            self.issue()?;
+        }
+        self.links.close();
+        Ok(())
+    }
+
+    /// How long nothing is due.
+    fn timeout(&self) -> Option<Timespec> {
+        let deadline = self.workload.poll_deadline();
+        assert!(
+            deadline.is_some() || !self.flights.is_empty(),
+            "jobs that have not ended wait for a deadline or a reply"
+        );
+        let wait = deadline.map(|deadline| deadline - self.clock.now());
+        let notice = self.options.stop.map(|_| NOTICE);
+        let wait = wait.into_iter().chain(notice).min()?.nanos();
+        let part = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        Some(Timespec { tv_sec: part(wait / NANOS_PER_SEC), tv_nsec: part(wait % NANOS_PER_SEC) })
+    }
+
+    /// A connection can go on. Its process goes on at once, while the server works
+    /// for the others.
+    fn serve(&mut self, event: &epoll::Event) -> Result<(), RunnerError> {
+        let (link, flags) = (links::id(event), event.flags);
+        if flags.contains(epoll::EventFlags::OUT) {
+            self.links.send(link)?;
+        }
+        // An end or an error of the connection shows when it is read.
+        if flags.intersects(!epoll::EventFlags::OUT) {
+            self.receive(link)?;
+            self.issue()?;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, link: LinkId) -> Result<(), RunnerError> {
+        let Self { workload, links, flights, score, clock, .. } = self;
+        let (mut now, mut failed) = (None, None);
+        links.connection(link).receive(|cookie, answer| {
+            // After the system call, once for what it brought.
+            let now = *now.get_or_insert_with(|| clock.now());
+            let flight = flights.remove(key(cookie));
+            match answer {
+                Ok(_) => score.record(workload, &flight, now),
+                Err(errno) => failed = failed.or(Some((flight, errno))),
+            }
+            workload.handle_completion(now, flight.process);
+        })?;
+        failed.map_or(Ok(()), |(flight, errno)| Err(self.failure(link, &flight, errno)))
+    }
+
+    fn failure(&self, link: LinkId, flight: &Flight, errno: Errno) -> RunnerError {
+        RunnerError::Io {
+            job: self.specs[flight.process as usize].name.clone(),
+            export: self.options.uris[self.links.device(link)].export.clone(),
+            op: flight.op,
+            offset: flight.offset,
+            length: flight.length,
+            errno,
+        }
+    }
+
+    /// Queues all that may go now, and sends it.
+    fn issue(&mut self) -> Result<(), RunnerError> {
+        let mut now = self.clock.now();
+        while let Some(issue) = self.workload.poll_issue(now) {
+            let link = self.links.of(issue.process, issue.device);
+            self.queue(link, &issue, now).map_err(|error| {
+                let job = &self.specs[issue.process as usize].name;
+                error.of_job(job)
+            })?;
+            if self.links.touch(link).unsent() >= SEND_AT {
+                self.links.send(link)?;
+                now = self.clock.now();
+            }
+        }
+        self.links.send_touched()
+    }
+
+    fn queue(&mut self, link: LinkId, issue: &Issue, now: Instant) -> Result<(), RunnerError> {
+        let Issue { process, op, offset, len: length, .. } = *issue;
+        self.score.issued(now);
+        let flight = Flight { issued: now, offset, length, process, op };
+        let cookie = self.flights.insert(flight) as u64;
+        let connection = self.links.connection(link);
+        match op {
+            Op::Read => connection.queue_read(cookie, offset, length),
+            Op::Write => {
+                let data = &self.payload[..length as usize];
+                connection.queue_write(cookie, offset, data, issue.data_sync)
+            }
+            Op::Trim => connection.queue_trim(cookie, offset, length),
+            Op::Flush => connection.queue_flush(cookie),
+        }
+    }
+
+    fn report(&self) -> RunReport {
+        self.score.report(&self.workload, &self.specs, self.options.seed, self.clock.now())
+    }
+}
+
+/// A cookie is the flight's key in the slab.
+#[expect(clippy::cast_possible_truncation, reason = "made from a usize in `queue`")]
+fn key(cookie: u64) -> usize {
+    cookie as usize
+}
+
+fn longest_write(specs: &[JobSpec]) -> u32 {
+    let writing = specs.iter().filter(|spec| spec.mix.uses()[1]);
+    // A block that was trimmed first is written as long as it was trimmed.
+    writing.map(JobSpec::max_block).max().unwrap_or(0)
+}
+
+/// Bytes that neither compress nor repeat (splitmix64).
+fn noise(length: u32, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let mut bytes = Vec::with_capacity(length as usize + 8);
+    while bytes.len() < length as usize {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = state;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bytes.extend_from_slice(&(word ^ (word >> 31)).to_le_bytes());
+    }
+    bytes.truncate(length as usize);
+    bytes
+}

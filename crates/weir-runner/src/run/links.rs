@@ -1,0 +1,189 @@
+//! The connections of a run, one for each process and device, and which of them
+//! can go on.
+
+use crate::client::Connection;
+use crate::error::RunnerError;
+use rustix::event::{Timespec, epoll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use weir_proto::Uri;
+use weir_units::Bytes;
+use weir_workload::job::Mix;
+use weir_workload::{JobSpec, Placed, Region};
+
+/// The number of a connection.
+pub(super) type LinkId = usize;
+
+struct Link {
+    connection: Connection,
+    device: u32,
+    /// It stands in `Links::touched`.
+    touched: bool,
+    /// The socket is full; epoll tells when it is not.
+    blocked: bool,
+}
+
+pub(super) struct Links {
+    epoll: OwnedFd,
+    /// By process.
+    links: Vec<Link>,
+    /// The first link of each process.
+    first: Vec<LinkId>,
+    /// Links with something to send.
+    touched: Vec<LinkId>,
+}
+
+impl Links {
+    pub(super) fn open(placed: &[Placed], uris: &[Uri]) -> Result<Self, RunnerError> {
+        raise_file_limit();
+        let failed = RunnerError::system("preparing to wait for replies");
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC);
+        let epoll = epoll.map_err(|errno| failed(errno.into()))?;
+        let (links, first) = (Vec::new(), Vec::with_capacity(placed.len()));
+        let mut opening = Self { epoll, links, first, touched: Vec::new() };
+        for process in placed {
+            opening.connect(process, uris)?;
+        }
+        Ok(opening)
+    }
+
+    fn connect(&mut self, process: &Placed, uris: &[Uri]) -> Result<(), RunnerError> {
+        let first = self.links.len();
+        self.first.push(first);
+        for region in &process.regions {
+            let uri = uris.get(region.device as usize);
+            let uri = uri.unwrap_or_else(|| panic!("device {} has no URI", region.device));
+            let known = self.links[first..].iter().position(|link| link.device == region.device);
+            let id = known.map_or(self.links.len(), |known| first + known);
+            if known.is_none() {
+                let connection = Connection::open(uri)?;
+                connection.set_nonblocking(true)?;
+                epoll::add(&self.epoll, &connection, data(id), epoll::EventFlags::IN)
+                    .map_err(watching)?;
+                let device = region.device;
+                self.links.push(Link { connection, device, touched: false, blocked: false });
+            }
+            check(&self.links[id].connection, &process.spec, region, uri)?;
+        }
+        Ok(())
+    }
+
+    /// The link of a process to one of its devices.
+    #[inline]
+    pub(super) fn of(&self, process: u32, device: u32) -> LinkId {
+        let mut id = self.first[process as usize];
+        // A process has a link to each of its devices, and few devices.
+        while self.links[id].device != device {
+            id += 1;
+        }
+        id
+    }
+
+    #[inline]
+    pub(super) fn connection(&mut self, id: LinkId) -> &mut Connection {
+        &mut self.links[id].connection
+    }
+
+    pub(super) fn device(&self, id: LinkId) -> usize {
+        self.links[id].device as usize
+    }
+
+    /// The link has something to send.
+    #[inline]
+    pub(super) fn touch(&mut self, id: LinkId) -> &Connection {
+        let link = &mut self.links[id];
+        if !link.touched {
+            link.touched = true;
+            self.touched.push(id);
+        }
+        &link.connection
+    }
+
+    /// Sends what the socket takes.
+    pub(super) fn send(&mut self, id: LinkId) -> Result<(), RunnerError> {
+        let link = &mut self.links[id];
+        let blocked = !link.connection.flush_out()?;
+        if blocked != link.blocked {
+            link.blocked = blocked;
+            let mut wanted = epoll::EventFlags::IN;
+            wanted.set(epoll::EventFlags::OUT, blocked);
+            epoll::modify(&self.epoll, &link.connection, data(id), wanted).map_err(watching)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn send_touched(&mut self) -> Result<(), RunnerError> {
+        while let Some(id) = self.touched.pop() {
+            let link = &mut self.links[id];
+            link.touched = false;
+            if !link.blocked && link.connection.wants_write() {
+                self.send(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until a link can go on, or for `timeout`.
+    pub(super) fn wait(
+        &self,
+        events: &mut Vec<epoll::Event>,
+        timeout: Option<&Timespec>,
+    ) -> Result<(), RunnerError> {
+        events.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(RunnerError::system("waiting for replies")(errno.into())),
+        }
+    }
+
+    /// Says goodbye. By now everything is answered, so whether the server still
+    /// hears it changes nothing.
+    pub(super) fn close(&mut self) {
+        for link in self.links.drain(..) {
+            let _ = link.connection.close();
+        }
+    }
+}
+
+/// Whether the export takes what the job will ask of it.
+fn check(
+    connection: &Connection,
+    spec: &JobSpec,
+    region: &Region,
+    uri: &Uri,
+) -> Result<(), RunnerError> {
+    let (size, maximum) = (connection.size(), connection.session().block.max_payload());
+    let needed = Bytes::new(region.base.get().saturating_add(region.len.get()));
+    if needed > size {
+        let (job, export) = (spec.name.clone(), uri.export.clone());
+        return Err(RunnerError::TooSmall { job, export, size, needed });
+    }
+    if spec.mix != Mix::Trim && spec.max_block() > maximum {
+        let length = spec.max_block() as usize;
+        return Err(RunnerError::TooLong { length, maximum }.of_job(&spec.name));
+    }
+    Ok(())
+}
+
+/// The link that an event is about.
+pub(super) fn id(event: &epoll::Event) -> LinkId {
+    usize::try_from(event.data.u64()).unwrap_or(usize::MAX)
+}
+
+fn data(id: LinkId) -> epoll::EventData {
+    epoll::EventData::new_u64(id as u64)
+}
+
+fn watching(errno: Errno) -> RunnerError {
+    RunnerError::system("watching a connection")(errno.into())
+}
+
+/// More processes than the usual 1,024 descriptors allow.
+fn raise_file_limit() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        // Where it is not allowed, the old limit stays.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
+}

@@ -1,0 +1,123 @@
+//! How a run went over time, in bounded memory: when there are too many stretches,
+//! neighbours are joined and the stretches become twice as long.
+
+use weir_report::number::float;
+use weir_report::run::SeriesPoint;
+use weir_units::{Instant, Span};
+use weir_workload::Op;
+
+/// More stretches than this are joined.
+const MAX_POINTS: usize = 4096;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Point {
+    reads: u64,
+    writes: u64,
+    read_bytes: u64,
+    write_bytes: u64,
+}
+
+/// Counters per stretch.
+#[derive(Debug)]
+pub(super) struct Series {
+    every: u64,
+    points: Vec<Point>,
+}
+
+impl Series {
+    pub(super) fn new(every: Span) -> Self {
+        Self { every: every.nanos().max(1), points: Vec::new() }
+    }
+
+    pub(super) fn record(&mut self, at: Instant, op: Op, length: u32) {
+        while self.index(at) >= MAX_POINTS {
+            self.join();
+        }
+        let index = self.index(at);
+        if self.points.len() <= index {
+            self.points.resize(index + 1, Point::default());
+        }
+        let point = &mut self.points[index];
+        match op {
+            Op::Read => {
+                point.reads += 1;
+                point.read_bytes += u64::from(length);
+            }
+            Op::Write => {
+                point.writes += 1;
+                point.write_bytes += u64::from(length);
+            }
+            Op::Trim | Op::Flush => {}
+        }
+    }
+
+    fn index(&self, at: Instant) -> usize {
+        usize::try_from(at.nanos() / self.every).unwrap_or(usize::MAX)
+    }
+
+    fn join(&mut self) {
+        self.every *= 2;
+        let sum = |pair: &[Point]| {
+            pair.iter().fold(Point::default(), |sum, point| Point {
+                reads: sum.reads + point.reads,
+                writes: sum.writes + point.writes,
+                read_bytes: sum.read_bytes + point.read_bytes,
+                write_bytes: sum.write_bytes + point.write_bytes,
+            })
+        };
+        self.points = self.points.chunks(2).map(sum).collect();
+    }
+
+    pub(super) fn points(&self) -> Vec<SeriesPoint> {
+        let length_s = float(self.every) / 1e9;
+        let point = |(at, point): (usize, &Point)| SeriesPoint {
+            start_s: float(at as u64) * length_s,
+            length_s,
+            read_bytes_per_s: float(point.read_bytes) / length_s,
+            write_bytes_per_s: float(point.write_bytes) / length_s,
+            read_iops: float(point.reads) / length_s,
+            write_iops: float(point.writes) / length_s,
+            hit_share: 0.0,
+        };
+        self.points.iter().enumerate().map(point).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seconds, bytes read and operations written per second, of each stretch.
+    #[track_caller]
+    fn check(every: Span, completions: &[(u64, Op, u32)], expect: &[(f64, f64, f64)]) {
+        let mut series = Series::new(every);
+        for (millis, op, length) in completions {
+            series.record(Instant::ZERO + Span::from_millis(*millis), *op, *length);
+        }
+        let points = series.points();
+        let got = points.iter().map(|p| (p.start_s, p.read_bytes_per_s, p.write_iops));
+        assert_eq!(got.collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn completions_count_where_they_fall() {
+        let second = Span::from_secs(1);
+        check(second, &[], &[]);
+        let some = [(0, Op::Read, 512), (999, Op::Read, 512), (1000, Op::Write, 9)];
+        check(second, &some, &[(0.0, 1024.0, 0.0), (1.0, 0.0, 1.0)]);
+        let gap = [(2000, Op::Write, 1), (2001, Op::Trim, 1), (2002, Op::Flush, 0)];
+        check(second, &gap, &[(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (2.0, 0.0, 1.0)]);
+    }
+
+    #[test]
+    fn a_long_run_has_longer_stretches_and_loses_nothing() {
+        let mut series = Series::new(Span::from_millis(1));
+        for millis in 0..10_000 {
+            series.record(Instant::ZERO + Span::from_millis(millis), Op::Read, 2);
+        }
+        let points = series.points();
+        assert!(points.len() <= MAX_POINTS && points[0].length_s == 0.004, "{:?}", points[0]);
+        let bytes: f64 = points.iter().map(|p| p.read_bytes_per_s * p.length_s).sum();
+        assert!((bytes - 20_000.0).abs() < 1e-6, "{bytes}");
+    }
+}

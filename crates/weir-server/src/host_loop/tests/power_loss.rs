@@ -1,0 +1,313 @@
+//! Is everything there that was promised to be?
+//!
+//! Random requests go to a host over stores that lose power: of what was not
+//! synced, any sectors survive and any do not. A model knows for each sector every
+//! value that it was given, in order, and which of them a promise covers: a FUA
+//! write that was acknowledged, or a write that was acknowledged before a flush was
+//! sent that was. After the loss a sector may hold the newest promised value or any
+//! later one; nothing older and nothing else.
+
+use super::rig::{Rig, blocking, host, iops, volume};
+use proptest::prelude::*;
+use std::sync::Arc;
+use weir_core::{CacheMode, DeviceSpec, HostSpec, VolumeId, VolumeSpec};
+use weir_proto::{Command, CommandFlags, Errno, Request};
+use weir_store::{Fault, FaultStore};
+use weir_units::{Bytes, Span};
+
+const SECTOR: usize = 512;
+/// Sectors of each device.
+const SECTORS: usize = 48;
+const DEVICES: usize = 3;
+
+#[derive(Debug, Clone)]
+enum Op {
+    Write {
+        device: usize,
+        first: usize,
+        count: usize,
+        fua: bool,
+    },
+    Zero {
+        device: usize,
+        first: usize,
+        count: usize,
+        trim: bool,
+        fua: bool,
+    },
+    Read {
+        device: usize,
+        first: usize,
+        count: usize,
+    },
+    Flush {
+        device: usize,
+    },
+    Wait {
+        millis: u64,
+    },
+    /// A worker does its oldest job.
+    Work,
+    Fill {
+        volume: usize,
+    },
+    Heal {
+        volume: usize,
+    },
+    SetCache {
+        volume: usize,
+        mode: CacheMode,
+    },
+    /// The host goes down and comes back: its cache is lost, the power stays.
+    HostCrash,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let range = (0..DEVICES, 0..SECTORS, 1..17_usize)
+        .prop_map(|(device, first, count)| (device, first, count.min(SECTORS - first)));
+    let mode =
+        prop_oneof![Just(CacheMode::None), Just(CacheMode::ReadOnly), Just(CacheMode::ReadWrite)];
+    prop_oneof![
+        20 => (range.clone(), prop::bool::weighted(0.2)).prop_map(|((device, first, count), fua)| {
+            Op::Write { device, first, count, fua }
+        }),
+        4 => (range.clone(), any::<bool>(), prop::bool::weighted(0.2))
+            .prop_map(|((device, first, count), trim, fua)| {
+                Op::Zero { device, first, count, trim, fua }
+            }),
+        8 => range.prop_map(|(device, first, count)| Op::Read { device, first, count }),
+        8 => (0..DEVICES).prop_map(|device| Op::Flush { device }),
+        6 => (0_u64..1500).prop_map(|millis| Op::Wait { millis }),
+        10 => Just(Op::Work),
+        1 => (0..VOLUMES).prop_map(|volume| Op::Fill { volume }),
+        2 => (0..VOLUMES).prop_map(|volume| Op::Heal { volume }),
+        1 => (0..VOLUMES, mode).prop_map(|(volume, mode)| Op::SetCache { volume, mode }),
+        1 => Just(Op::HostCrash),
+    ]
+}
+
+const VOLUMES: usize = 4;
+
+/// A plain volume, a ReadWrite one, and a stripe of one of each.
+fn spec() -> HostSpec {
+    let sectors = |n: usize| Bytes::new((n * SECTOR) as u64);
+    let plain = VolumeSpec { limits: iops(200), ..volume(sectors(SECTORS)) };
+    let cached = VolumeSpec { cache: CacheMode::ReadWrite, ..plain.clone() };
+    let half = |spec: &VolumeSpec| VolumeSpec { size: sectors(SECTORS / 2), ..spec.clone() };
+    let mut spec = host(vec![plain.clone(), cached.clone(), half(&plain), half(&cached)]);
+    spec.cache.as_mut().expect("a cache").dirty_limit = Bytes::kib(8);
+    spec.devices.truncate(2);
+    spec.devices.push(DeviceSpec::Stripe { unit: Bytes::kib(2), columns: vec![2, 3] });
+    spec
+}
+
+/// Every value that a sector was given, oldest first. The stamp 0 is zeros.
+#[derive(Debug, Clone)]
+struct Sector {
+    given: Vec<u64>,
+    /// Index of the newest value that a read must show, at least.
+    acknowledged: usize,
+    /// Index of the newest value that must survive, at least.
+    promised: usize,
+}
+
+/// A request that is not answered yet, with what its answer will promise.
+#[derive(Debug)]
+enum Sent {
+    Write { device: usize, first: usize, at: Vec<usize>, fua: bool },
+    Read { device: usize, first: usize, least: Vec<usize> },
+    Flush { device: usize, covers: Vec<usize> },
+}
+
+struct Model {
+    rig: Rig,
+    stores: Vec<Arc<FaultStore>>,
+    sectors: Vec<Vec<Sector>>,
+    sent: Vec<(u64, Sent)>,
+    stamp: u64,
+}
+
+type Checked = Result<(), TestCaseError>;
+
+impl Model {
+    fn new() -> Self {
+        let spec = spec();
+        let stores: Vec<_> =
+            spec.volumes.iter().map(|v| Arc::new(FaultStore::new(v.size))).collect();
+        let rig = Rig::new(spec, stores.iter().map(blocking).collect());
+        let sector = Sector { given: vec![0], acknowledged: 0, promised: 0 };
+        let sectors = vec![vec![sector; SECTORS]; DEVICES];
+        Self { rig, stores, sectors, sent: Vec::new(), stamp: 0 }
+    }
+
+    /// Gives sectors a new value; returns its index in each.
+    fn give(&mut self, device: usize, first: usize, stamps: &[u64]) -> Vec<usize> {
+        let sectors = self.sectors[device][first..].iter_mut();
+        let give = |(sector, stamp): (&mut Sector, &u64)| {
+            sector.given.push(*stamp);
+            sector.given.len() - 1
+        };
+        sectors.zip(stamps).map(give).collect()
+    }
+
+    fn apply(&mut self, op: &Op) -> Checked {
+        match *op {
+            Op::Write { device, first, count, fua } => {
+                let stamps: Vec<u64> = (1..=count as u64).map(|n| self.stamp + n).collect();
+                self.stamp += count as u64;
+                let data: Vec<u8> =
+                    stamps.iter().flat_map(|s| s.to_le_bytes().repeat(64)).collect();
+                let (at, offset) = (self.give(device, first, &stamps), (first * SECTOR) as u64);
+                let cookie = match fua {
+                    true => self.rig.write_fua(device, offset, &data),
+                    false => self.rig.write(device, offset, &data),
+                };
+                self.sent.push((cookie, Sent::Write { device, first, at, fua }));
+            }
+            Op::Zero { device, first, count, trim, fua } => {
+                let at = self.give(device, first, &vec![0; count]);
+                let command = if trim { Command::Trim } else { Command::WriteZeroes };
+                let length = u32::try_from(count * SECTOR).expect("short");
+                let request = Request::new(command, 0, (first * SECTOR) as u64, length);
+                let flags = if fua { CommandFlags::FUA } else { CommandFlags::NONE };
+                let cookie = self.rig.send(self.rig.me, device, request.with(flags), &[]);
+                self.sent.push((cookie, Sent::Write { device, first, at, fua }));
+            }
+            Op::Read { device, first, count } => {
+                let sectors = &self.sectors[device][first..first + count];
+                let least = sectors.iter().map(|s| s.acknowledged).collect();
+                let length = u32::try_from(count * SECTOR).expect("short");
+                let cookie = self.rig.read(device, (first * SECTOR) as u64, length);
+                self.sent.push((cookie, Sent::Read { device, first, least }));
+            }
+            Op::Flush { device } => {
+                let covers = self.sectors[device].iter().map(|s| s.acknowledged).collect();
+                let cookie = self.rig.flush(device);
+                self.sent.push((cookie, Sent::Flush { device, covers }));
+            }
+            Op::Wait { millis } => self.rig.wait(Span::from_millis(millis)),
+            Op::Work => self.rig.work_one(),
+            Op::Fill { volume } => self.stores[volume].fail_after(0, Fault::NoSpace),
+            Op::Heal { volume } => self.stores[volume].heal(),
+            Op::SetCache { volume, mode } => {
+                self.rig.host.set_cache(self.rig.now, VolumeId(volume), mode);
+            }
+            Op::HostCrash => return self.crash_host(),
+        }
+        self.rig.turn();
+        self.note_answers()
+    }
+
+    /// Takes note of what was acknowledged since.
+    fn note_answers(&mut self) -> Checked {
+        for (cookie, sent) in std::mem::take(&mut self.sent) {
+            let Some(answer) = self.rig.answer(cookie) else {
+                self.sent.push((cookie, sent));
+                continue;
+            };
+            match (&sent, answer) {
+                (_, Err(errno)) => prop_assert_eq!(*errno, Errno::NoSpc, "{:?}", sent),
+                (Sent::Write { device, first, at, fua }, Ok(_)) => {
+                    for (sector, at) in self.sectors[*device][*first..].iter_mut().zip(at) {
+                        sector.acknowledged = sector.acknowledged.max(*at);
+                        let promised = if *fua { *at } else { 0 };
+                        sector.promised = sector.promised.max(promised);
+                    }
+                }
+                (Sent::Flush { device, covers }, Ok(_)) => {
+                    for (sector, at) in self.sectors[*device].iter_mut().zip(covers) {
+                        sector.promised = sector.promised.max(*at);
+                    }
+                }
+                (Sent::Read { device, first, least }, Ok(data)) => {
+                    for (n, least) in least.iter().enumerate() {
+                        let found = &data[n * SECTOR..][..SECTOR];
+                        check(&self.sectors[*device][first + n], *least, found)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn crash_host(&mut self) -> Checked {
+        self.rig.host.crash(self.rig.now);
+        // A new client; what the old one waited for never comes.
+        self.rig.reconnect();
+        self.sent.clear();
+        self.rig.work();
+        self.stores.iter().for_each(|store| store.heal());
+        for device in 0..DEVICES {
+            let length = u32::try_from(SECTORS * SECTOR).expect("short");
+            let data = self.rig.contents(device, 0, length);
+            for (sector, found) in self.sectors[device].iter_mut().zip(data.chunks(SECTOR)) {
+                check(sector, sector.promised, found)?;
+                // What was found is what is there, from now on.
+                sector.given.push(stamp_of(found));
+                sector.acknowledged = sector.given.len() - 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Power is lost; another host comes up on what the media kept.
+    fn lose_power(self, seed: u64) -> Checked {
+        let survived = self
+            .stores
+            .iter()
+            .zip(seed..)
+            .map(|(store, seed)| Arc::new(store.crash(seed).expect("a store in memory")));
+        let stores: Vec<_> = survived.collect();
+        let mut rig = Rig::new(spec(), stores.iter().map(blocking).collect());
+        for (device, sectors) in self.sectors.iter().enumerate() {
+            let length = u32::try_from(SECTORS * SECTOR).expect("short");
+            let data = rig.contents(device, 0, length);
+            for (sector, found) in sectors.iter().zip(data.chunks(SECTOR)) {
+                check(sector, sector.promised, found)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn stamp_of(found: &[u8]) -> u64 {
+    u64::from_le_bytes(found[..8].try_into().expect("eight bytes"))
+}
+
+/// A sector holds, whole, one of its values from `least` on.
+fn check(sector: &Sector, least: usize, found: &[u8]) -> Checked {
+    let stamp = stamp_of(found);
+    prop_assert!(found == stamp.to_le_bytes().repeat(64), "a torn sector: {:?}", found);
+    let allowed = &sector.given[least..];
+    prop_assert!(allowed.contains(&stamp), "{} is none of {:?}", stamp, allowed);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn what_was_promised_survives(
+        ops in proptest::collection::vec(op(), 1..80),
+        seed in any::<u32>(),
+    ) {
+        let mut model = Model::new();
+        for op in &ops {
+            model.apply(op)?;
+        }
+        model.lose_power(u64::from(seed))?;
+    }
+}
+
+/// The model is no blank cheque: it finds a host that forgets.
+#[test]
+fn a_lost_promise_is_found() {
+    let mut model = Model::new();
+    let write = Op::Write { device: 0, first: 3, count: 1, fua: true };
+    let done = [write, Op::Wait { millis: 100 }, Op::Work];
+    done.iter().for_each(|op| model.apply(op).expect("a sound host"));
+    assert_eq!(model.sectors[0][3].promised, 1);
+    model.stores[0] = Arc::new(FaultStore::new(Bytes::new((SECTORS * SECTOR) as u64)));
+    let lost = model.lose_power(1).expect_err("the write is gone");
+    assert!(lost.to_string().contains("0 is none of [1]"), "{lost}");
+}

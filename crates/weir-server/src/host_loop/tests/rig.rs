@@ -1,0 +1,341 @@
+//! What stands around a [`HostLoop`] in a test: clients, a clock, workers.
+
+use crate::host_loop::{ClientId, HostLoop, Replies, ReplyTo};
+use crate::volume::VolumeData;
+use crate::worker::{Finished, Job};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weir_core::{
+    CacheMode, CacheSpec, DeviceId, DeviceSpec, DiskLimits, GateLimits, HostSpec, Latency, Limit,
+    Medium, Place, VolumeSpec,
+};
+use weir_proto::client::{Body, ParsedReply, Session, parse_reply};
+use weir_proto::{BlockSizes, Command, CommandFlags, Errno, Request, TransmissionFlags};
+use weir_store::{Extent, MemoryStore, Store, StoreError};
+use weir_units::{Bytes, Instant, Iops, Span};
+
+/// What a client got: the data of a read, nothing for the rest, or the errno.
+pub(super) type Answer = Result<Vec<u8>, Errno>;
+
+/// A host, its clients, the time.
+pub(super) struct Rig {
+    pub(super) host: HostLoop,
+    pub(super) now: Instant,
+    /// What the host wants done by workers, oldest first.
+    pub(super) jobs: Vec<Job>,
+    /// The client that the short forms speak for.
+    pub(super) me: ClientId,
+    clients: Clients,
+    cookie: u64,
+}
+
+#[derive(Default)]
+struct Clients(BTreeMap<u64, Client>);
+
+#[derive(Default)]
+struct Client {
+    out: Vec<u8>,
+    in_flight: usize,
+    reading: usize,
+    full: bool,
+    /// Lengths of the reads that it waits for.
+    reads: BTreeMap<u64, u32>,
+    answers: BTreeMap<u64, Answer>,
+}
+
+impl Replies for Clients {
+    fn reply_to(&mut self, client: ClientId) -> Option<ReplyTo<'_>> {
+        let client = self.0.get_mut(&client.0)?;
+        Some(ReplyTo {
+            out: &mut client.out,
+            structured: false,
+            meta_context: None,
+            in_flight: &mut client.in_flight,
+            reading: &mut client.reading,
+            full: client.full,
+        })
+    }
+}
+
+impl Client {
+    /// Reads the replies that have come.
+    fn collect(&mut self) {
+        let session = Session {
+            size: Bytes::ZERO,
+            flags: TransmissionFlags::NONE,
+            block: BlockSizes::DEFAULT,
+            structured: false,
+            meta_context: None,
+        };
+        let mut at = 0;
+        while at < self.out.len() {
+            let length = |cookie| Some(self.reads.get(&cookie).copied().unwrap_or(0));
+            let parsed = parse_reply(&self.out[at..], &session, length).expect("a reply");
+            let ParsedReply::Reply { reply, consumed } = parsed else {
+                panic!("half a reply: {parsed:?}");
+            };
+            let answer = match reply.body {
+                Body::Nothing => Ok(Vec::new()),
+                Body::Data { data, .. } => Ok(data.to_vec()),
+                Body::Error { errno, .. } => Err(errno),
+                other => panic!("nobody asked for {other:?}"),
+            };
+            let again = self.answers.insert(reply.cookie, answer);
+            assert_eq!(again, None, "request {} is answered twice", reply.cookie);
+            at += consumed;
+        }
+        self.out.clear();
+    }
+}
+
+impl Rig {
+    pub(super) fn new(spec: HostSpec, stores: Vec<VolumeData>) -> Self {
+        let host = HostLoop::new(spec, stores).expect("a sound specification");
+        let me = ClientId(0);
+        let clients = Clients([(me.0, Client::default())].into());
+        Self { host, now: Instant::ZERO, jobs: Vec::new(), me, clients, cookie: 0 }
+    }
+
+    pub(super) fn connect(&mut self, client: ClientId) {
+        self.clients.0.insert(client.0, Client::default());
+    }
+
+    /// The client's socket breaks.
+    pub(super) fn disconnect(&mut self, client: ClientId) {
+        self.clients.0.remove(&client.0);
+        self.host.resume(self.now, client, &mut self.clients);
+    }
+
+    /// The short forms speak for a new client from here on.
+    pub(super) fn reconnect(&mut self) {
+        self.disconnect(self.me);
+        self.me = ClientId(self.me.0 + 1);
+        self.connect(self.me);
+    }
+
+    /// The client stops taking its replies, or takes them again.
+    pub(super) fn set_full(&mut self, client: ClientId, full: bool) {
+        self.clients.0.get_mut(&client.0).expect("a connected client").full = full;
+        if !full {
+            self.host.resume(self.now, client, &mut self.clients);
+            self.collect();
+        }
+    }
+
+    /// Bytes that workers are reading for a client.
+    pub(super) fn reading(&self, client: ClientId) -> usize {
+        self.clients.0[&client.0].reading
+    }
+
+    /// Sends a request as a connection does; returns its cookie.
+    pub(super) fn send(
+        &mut self,
+        from: ClientId,
+        device: usize,
+        request: Request,
+        payload: &[u8],
+    ) -> u64 {
+        self.cookie += 1;
+        let cookie = self.cookie;
+        let request = Request { cookie, ..request };
+        let client = self.clients.0.get_mut(&from.0).expect("a connected client");
+        if request.command == Command::Read {
+            client.reads.insert(cookie, request.length);
+        }
+        client.in_flight += 1;
+        let taken = self.host.submit(self.now, from, DeviceId(device), &request, payload);
+        if let Err(errno) = taken {
+            client.in_flight -= 1;
+            client.answers.insert(cookie, Err(errno));
+        }
+        cookie
+    }
+
+    pub(super) fn write(&mut self, device: usize, offset: u64, data: &[u8]) -> u64 {
+        let length = u32::try_from(data.len()).expect("a short write");
+        self.send(self.me, device, Request::new(Command::Write, 0, offset, length), data)
+    }
+
+    pub(super) fn write_fua(&mut self, device: usize, offset: u64, data: &[u8]) -> u64 {
+        let length = u32::try_from(data.len()).expect("a short write");
+        let request = Request::new(Command::Write, 0, offset, length).with(CommandFlags::FUA);
+        self.send(self.me, device, request, data)
+    }
+
+    pub(super) fn read(&mut self, device: usize, offset: u64, length: u32) -> u64 {
+        self.send(self.me, device, Request::new(Command::Read, 0, offset, length), &[])
+    }
+
+    pub(super) fn flush(&mut self, device: usize) -> u64 {
+        self.send(self.me, device, Request::new(Command::Flush, 0, 0, 0), &[])
+    }
+
+    /// One turn of the loop at the time that it is.
+    pub(super) fn turn(&mut self) {
+        self.host.advance(self.now, &mut self.clients);
+        self.collect();
+    }
+
+    /// Lets the oldest job run.
+    pub(super) fn work_one(&mut self) {
+        if !self.jobs.is_empty() {
+            let done = self.jobs.remove(0).run();
+            self.host.finished(self.now, done, &mut self.clients);
+            self.collect();
+        }
+    }
+
+    /// Hands back what a job came to; the answer that comes of it.
+    pub(super) fn hand_back(&mut self, cookie: u64, done: Finished) -> Answer {
+        self.host.finished(self.now, done, &mut self.clients);
+        self.collect();
+        self.answer(cookie).expect("what was waited for is here").clone()
+    }
+
+    /// Lets all jobs run, and those that come of them.
+    pub(super) fn work(&mut self) {
+        while !self.jobs.is_empty() {
+            self.work_one();
+        }
+    }
+
+    fn collect(&mut self) {
+        self.jobs.extend(self.host.take_jobs());
+        self.clients.0.values_mut().for_each(Client::collect);
+    }
+
+    /// Time passes; what comes due meanwhile is done when it is due. No worker runs.
+    pub(super) fn wait(&mut self, span: Span) {
+        let until = self.now + span;
+        self.turn();
+        while let Some(due) = self.host.deadline().filter(|due| *due <= until) {
+            self.now = self.now.max(due);
+            self.turn();
+        }
+        self.now = until;
+        self.turn();
+    }
+
+    /// Everything runs until every request is answered.
+    pub(super) fn settle(&mut self) {
+        self.turn();
+        self.work();
+        while self.host.outstanding() > 0 {
+            let due = self.host.deadline().expect("requests wait and nothing is due");
+            self.now = self.now.max(due);
+            self.turn();
+            self.work();
+        }
+    }
+
+    /// The answer to a request, if it has come.
+    pub(super) fn answer(&self, cookie: u64) -> Option<&Answer> {
+        self.clients.0.values().find_map(|client| client.answers.get(&cookie))
+    }
+
+    /// Requests that `client` has sent and that are not answered.
+    pub(super) fn in_flight(&self, client: ClientId) -> usize {
+        self.clients.0[&client.0].in_flight
+    }
+
+    /// The answer to a request, once everything has run.
+    pub(super) fn finish(&mut self, cookie: u64) -> Answer {
+        self.settle();
+        self.answer(cookie).expect("every request is answered").clone()
+    }
+
+    /// What a read finds, once everything has run.
+    #[track_caller]
+    pub(super) fn contents(&mut self, device: usize, offset: u64, length: u32) -> Vec<u8> {
+        let cookie = self.read(device, offset, length);
+        self.finish(cookie).expect("a read that succeeds")
+    }
+
+    #[track_caller]
+    pub(super) fn check(&mut self, cookie: u64, expect: Result<(), Errno>) {
+        assert_eq!(self.finish(cookie).map(|_| ()), expect);
+    }
+}
+
+/// A store that is in memory, and one that syncs and reads by workers.
+pub(super) fn memory(size: Bytes) -> VolumeData {
+    VolumeData { store: Arc::new(MemoryStore::new(size)), may_block: false }
+}
+
+pub(super) fn blocking(store: &Arc<impl Store + 'static>) -> VolumeData {
+    VolumeData { store: Arc::clone(store) as Arc<dyn Store>, may_block: true }
+}
+
+/// A volume without limits and latency.
+pub(super) fn volume(size: Bytes) -> VolumeSpec {
+    VolumeSpec {
+        size,
+        limits: DiskLimits::default(),
+        cache: CacheMode::None,
+        place: Place::Remote,
+        medium: Medium { read: Latency::zero(), write: Latency::zero() },
+    }
+}
+
+pub(super) fn iops(n: u64) -> DiskLimits {
+    let limit = Iops::new(n).map(Limit::from);
+    DiskLimits { gate: GateLimits { iops: limit, bytes: None }, io_unit: None }
+}
+
+/// A host with a cache, one device for each volume.
+pub(super) fn host(volumes: Vec<VolumeSpec>) -> HostSpec {
+    let cache = CacheSpec {
+        capacity: Bytes::mib(16),
+        latency: Latency::zero(),
+        dirty_limit: Bytes::mib(1),
+        writeback_after: Span::from_secs(1),
+    };
+    let devices = (0..volumes.len()).map(DeviceSpec::Volume).collect();
+    HostSpec { volumes, devices, cache: Some(cache), seed: 1, ..HostSpec::default() }
+}
+
+/// A store of which nothing is in the page cache: every read is for a worker.
+#[derive(Debug)]
+pub(super) struct Cold(pub(super) MemoryStore);
+
+impl Store for Cold {
+    fn size(&self) -> Bytes {
+        self.0.size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<(), StoreError> {
+        self.0.read_at(offset, buf)
+    }
+
+    fn try_read_at(&self, _: u64, _: &mut [u8]) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), StoreError> {
+        self.0.write_at(offset, data)
+    }
+
+    fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<(), StoreError> {
+        self.0.write_zeroes(offset, len, may_trim)
+    }
+
+    fn trim(&self, offset: u64, len: u64) -> Result<(), StoreError> {
+        self.0.trim(offset, len)
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.0.sync()
+    }
+
+    fn resize(&self, new: Bytes) -> Result<(), StoreError> {
+        self.0.resize(new)
+    }
+
+    fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>, StoreError> {
+        self.0.extents(offset, len, max)
+    }
+
+    fn allocated(&self) -> Result<Bytes, StoreError> {
+        self.0.allocated()
+    }
+}

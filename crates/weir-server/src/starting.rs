@@ -1,0 +1,215 @@
+//! Bringing up hosts: which bytes belong to which volume, and what of them is left
+//! out because it cannot be served.
+//!
+//! A layout says what is to be; the data directory remembers what was. Where the
+//! layout says the same as when the volume was last opened, changes made since
+//! through the control socket hold (a size, a cache mode). Where the layout was
+//! edited, it decides, as far as no data is lost or misread by that.
+
+use crate::clock::Clock;
+use crate::control::{cache_key, cache_name};
+use crate::error::ServerError;
+use crate::host_loop::HostLoop;
+use crate::listener::{Directory, Served};
+use crate::reactor::Reactor;
+use crate::server::HostState;
+use crate::volume::VolumeData;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weir_catalog::Edition;
+use weir_core::VolumeId;
+use weir_layout::{Export, Host};
+use weir_report::status::Refused;
+use weir_store::{DataDir, ExtentKind, MemoryStore, NewVolume, Store, Volume as StoredVolume};
+use weir_units::Bytes;
+
+/// The attribute under which a volume's cache mode survives, once it was changed.
+pub(crate) const CACHE: &str = "cache";
+/// The cache mode that the layout asked for when it was last obeyed.
+const DECLARED_CACHE: &str = "declared-cache";
+/// Where the volume's bytes belong in its stripe, if it is a column of one.
+const COLUMN: &str = "column";
+
+/// What is needed to bring up hosts, and what comes of it.
+pub(crate) struct Starting<'a> {
+    edition: Option<&'a Edition>,
+    data: Option<&'a DataDir>,
+    clock: Clock,
+    pub(crate) directory: Directory,
+    pub(crate) refused: Vec<Refused>,
+}
+
+impl<'a> Starting<'a> {
+    pub(crate) fn new(
+        edition: Option<&'a Edition>,
+        data: Option<&'a DataDir>,
+        clock: Clock,
+    ) -> Self {
+        Self { edition, data, clock, directory: Directory::default(), refused: Vec::new() }
+    }
+
+    pub(crate) fn host(&mut self, mut host: Host) -> Result<(HostState, Reactor), ServerError> {
+        let (mut stores, mut stored) = (Vec::new(), Vec::new());
+        let mut broken = Vec::new();
+        for id in 0..host.volumes.len() {
+            match self.volume(&mut host, VolumeId(id)) {
+                Ok((data, volume)) => {
+                    stores.push(data);
+                    stored.push(volume);
+                }
+                Err(error) => {
+                    let name = host.volumes[id].name.clone();
+                    self.refused.push(Refused { name, reason: error.to_string() });
+                    broken.push(VolumeId(id));
+                    // Nothing is exported that touches it; it only keeps its place.
+                    let store = Arc::new(MemoryStore::new(Bytes::ZERO));
+                    stores.push(VolumeData { store, may_block: false });
+                    stored.push(None);
+                }
+            }
+        }
+        let host_loop = HostLoop::new(host.spec.clone(), stores)?;
+        let reactor = Reactor::new(&host.name, host_loop, self.clock)?;
+        let mailbox = reactor.mailbox();
+        for export in &host.exports {
+            if let Some(id) = export.volumes.iter().find(|id| broken.contains(id)) {
+                if export.unit.is_some() {
+                    let reason = format!("its volume {:?} is not served", host.volumes[id.0].name);
+                    self.refused.push(Refused { name: export.name.clone(), reason });
+                }
+                continue;
+            }
+            self.directory.0.push(Served {
+                name: export.name.clone(),
+                description: describe(&host, export),
+                device: export.device,
+                host: mailbox.clone(),
+            });
+        }
+        Ok((HostState { layout: host, mailbox, stored }, reactor))
+    }
+
+    fn volume(
+        &self,
+        host: &mut Host,
+        id: VolumeId,
+    ) -> Result<(VolumeData, Option<Arc<StoredVolume>>), ServerError> {
+        let declared = host.volumes[id.0].spec.size;
+        let Some(data) = self.data else {
+            let store = Arc::new(MemoryStore::new(declared));
+            return Ok((VolumeData { store, may_block: false }, None));
+        };
+        let mode = cache_name(host.volumes[id.0].spec.cache);
+        let column = column_of(host, id);
+        let mut attributes = BTreeMap::from([(DECLARED_CACHE.to_owned(), mode.to_owned())]);
+        attributes.extend(column.clone().map(|column| (COLUMN.to_owned(), column)));
+        let volume =
+            data.volume(&host.volumes[id.0].name, NewVolume { size: declared, attributes })?;
+        adopt_column(&volume, column.as_deref())?;
+        self.adopt_size(&volume, host, id)?;
+        self.adopt_cache(&volume, host, id, mode)?;
+        let store: Arc<dyn Store> = volume.clone();
+        Ok((VolumeData { store, may_block: true }, Some(volume)))
+    }
+
+    fn adopt_size(
+        &self,
+        volume: &StoredVolume,
+        host: &mut Host,
+        id: VolumeId,
+    ) -> Result<(), ServerError> {
+        let declared = host.volumes[id.0].spec.size;
+        let (meta, kept) = (volume.meta(), volume.size());
+        if meta.declared_size == declared {
+            if kept != declared {
+                let resized = host.resized(id, kept, self.edition).map_err(ServerError::Layout)?;
+                replace(host, id, resized);
+            }
+            return Ok(());
+        }
+        if declared < kept && has_data(volume, declared)? {
+            return Err(refuse(
+                volume,
+                format!(
+                    "the layout now says {declared}, but there is data up to {kept}; declare \
+                     {kept}, or trim or move the data before shrinking"
+                ),
+            ));
+        }
+        volume.set_size(declared)?;
+        volume.set_declared_size(declared)?;
+        Ok(())
+    }
+
+    fn adopt_cache(
+        &self,
+        volume: &StoredVolume,
+        host: &mut Host,
+        id: VolumeId,
+        declared: &str,
+    ) -> Result<(), ServerError> {
+        let meta = volume.meta();
+        if meta.attributes.get(DECLARED_CACHE).map(String::as_str) != Some(declared) {
+            volume.set_attribute(CACHE, None)?;
+            volume.set_attribute(DECLARED_CACHE, Some(declared))?;
+        } else if let Some(mode) = meta.attributes.get(CACHE).and_then(|m| cache_key(m).ok()) {
+            let changed = host.recached(id, mode, self.edition).map_err(ServerError::Layout)?;
+            replace(host, id, changed);
+        }
+        Ok(())
+    }
+}
+
+fn replace(host: &mut Host, id: VolumeId, volume: weir_layout::Volume) {
+    host.spec.volumes[id.0] = volume.spec.clone();
+    host.volumes[id.0] = volume;
+}
+
+/// Where the bytes of a column belong: a stripe with another unit, or with other
+/// columns, would read them in another order.
+fn column_of(host: &Host, id: VolumeId) -> Option<String> {
+    host.exports.iter().find_map(|export| {
+        let column = export.volumes.iter().position(|volume| *volume == id)?;
+        Some(format!("column {} of {}, unit {}", column + 1, export.volumes.len(), export.unit?))
+    })
+}
+
+/// Makes a volume a column, or another one, or none, if that garbles nothing.
+fn adopt_column(volume: &StoredVolume, column: Option<&str>) -> Result<(), ServerError> {
+    let kept = volume.meta().attributes.get(COLUMN).cloned();
+    if kept.as_deref() == column {
+        return Ok(());
+    }
+    if has_data(volume, Bytes::ZERO)? {
+        let name = |column: Option<&str>| column.unwrap_or("a volume of its own").to_owned();
+        let (now, was) = (name(column), name(kept.as_deref()));
+        return Err(refuse(
+            volume,
+            format!(
+                "the layout now makes it {now}, but its data was written as {was}; put the layout \
+                 back, or copy the data to another volume first"
+            ),
+        ));
+    }
+    Ok(volume.set_attribute(COLUMN, column)?)
+}
+
+/// Whether there is data from `from` on.
+fn has_data(volume: &StoredVolume, from: Bytes) -> Result<bool, ServerError> {
+    let len = volume.size().get().saturating_sub(from.get());
+    let extents = volume.extents(from.get(), len, 2)?;
+    Ok(extents.iter().any(|extent| extent.kind == ExtentKind::Data))
+}
+
+fn refuse(volume: &StoredVolume, reason: String) -> ServerError {
+    ServerError::Volume { volume: volume.name().to_owned(), reason }
+}
+
+fn describe(host: &Host, export: &Export) -> String {
+    let tier = |id: VolumeId| host.volumes[id.0].tier.as_deref().unwrap_or("own limits");
+    let first = export.volumes.first().map_or("", |id| tier(*id));
+    match export.unit {
+        Some(unit) => format!("{} x {first}, stripe unit {unit}", export.volumes.len()),
+        None => first.to_owned(),
+    }
+}

@@ -1,0 +1,249 @@
+//! A running server and its clients, good and bad.
+
+use crate::common::{Place, Raw, request, start, unlimited};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use weir_proto::{Command, Errno, Uri};
+use weir_runner::client::Connection;
+use weir_server::{Address, Options};
+
+const TWO_HOSTS: &str = r#"
+[[host]]
+name = "one"
+unlimited = true
+[[host]]
+name = "two"
+unlimited = true
+[[volume]]
+name = "first"
+host = "one"
+unlimited = true
+size = "1 MiB"
+[[volume]]
+name = "second"
+host = "two"
+unlimited = true
+size = "2 MiB"
+[[stripe]]
+name = "wide"
+host = "two"
+unit = "64 KiB"
+volumes = { count = 3, unlimited = true, size = "1 MiB" }
+"#;
+
+#[test]
+fn every_export_has_bytes_of_its_own_and_the_first_is_the_default() {
+    let place = Place::new();
+    let server = place.serve(TWO_HOSTS);
+    let names: Vec<&str> = server.uris().keys().map(String::as_str).collect();
+    assert_eq!(names, ["first", "second", "wide"]);
+    for (name, mib) in [("first", 1), ("second", 2), ("wide", 3)] {
+        let mut client = place.open(name);
+        assert_eq!(client.size().get(), mib << 20);
+        client.write(12_345, name.as_bytes()).expect("a write");
+    }
+    for name in names {
+        let mut found = vec![0; name.len()];
+        place.open(name).read(12_345, &mut found).expect("a read");
+        assert_eq!(found, name.as_bytes());
+    }
+    assert_eq!(place.open("").size().get(), 1 << 20);
+    server.stop().expect("a clean end");
+    assert!(!place.socket().exists() && !place.path("control.sock").exists());
+}
+
+#[test]
+fn an_export_that_is_not_there_is_refused_by_name() {
+    let place = Place::new();
+    let _server = place.serve(TWO_HOSTS);
+    let error = Connection::open(&place.uri("third")).expect_err("no such export").to_string();
+    let expect = "the server refused the export \"third\" (unknown export): there is no export \
+                  named \"third\"";
+    assert_eq!(error, format!("{}: {expect}", place.socket().display()));
+    // A column is not an export: who wrote to it would tear holes into the stripe.
+    assert!(Connection::open(&place.uri("wide-0")).is_err());
+}
+
+#[test]
+fn tcp_gives_the_port_that_was_free() {
+    let options = Options {
+        listen: vec![Address::Tcp("127.0.0.1:0".to_owned()), Address::Tcp("[::1]:0".to_owned())],
+        ..Options::default()
+    };
+    let server = match start(TWO_HOSTS, &options) {
+        Ok(server) => server,
+        // A machine without IPv6.
+        Err(_) => start(TWO_HOSTS, &Options { listen: options.listen[..1].to_vec(), ..options })
+            .expect("a server"),
+    };
+    for text in &server.uris()["second"] {
+        let uri: Uri = text.parse().expect("a URI");
+        assert!(!text.contains(":0/"), "{text}");
+        assert_eq!(Connection::open(&uri).expect("an export").size().get(), 2 << 20);
+    }
+    server.stop().expect("a clean end");
+}
+
+#[test]
+fn what_reaches_beyond_the_end_is_refused_and_the_next_is_served() {
+    let place = Place::new();
+    let server = place.serve(&unlimited("1 MiB", &["v"]));
+    let mut raw = Raw::open(&place.socket(), "v");
+    let end = 1 << 20;
+    let mut check = |bytes: &[u8], expect: Result<Vec<u8>, Errno>| {
+        raw.send(bytes);
+        assert_eq!(raw.answer(), Some((7, expect)));
+    };
+    check(&request(Command::Read, 7, end - 1, 2), Err(Errno::Inval));
+    check(&request(Command::Read, 7, u64::MAX, 2), Err(Errno::Inval));
+    check(&request(Command::Trim, 7, end, 1), Err(Errno::Inval));
+    check(&request(Command::WriteZeroes, 7, end, 1), Err(Errno::NoSpc));
+    check(&[request(Command::Write, 7, end - 1, 2), vec![1, 2]].concat(), Err(Errno::NoSpc));
+    check(&request(Command::Read, 7, 0, 0), Err(Errno::Inval));
+    check(&request(Command::Read, 7, 0, (32 << 20) + 1), Err(Errno::Inval));
+    check(&request(Command::Read, 7, end - 2, 2), Ok(vec![0, 0]));
+    let status = server.status();
+    let export = &status.hosts[0].exports[0];
+    // What never reached the host is not among its requests.
+    assert_eq!((export.requests, export.errors), (2, 1));
+}
+
+#[test]
+fn an_oversized_write_is_refused_and_its_payload_passed_over() {
+    let place = Place::new();
+    let _server = place.serve(&unlimited("256 MiB", &["v"]));
+    let mut raw = Raw::open(&place.socket(), "v");
+    let length = (32 << 20) + 1;
+    raw.send(&request(Command::Write, 1, 0, length));
+    // Sent in pieces, so that the payload arrives in many reads.
+    let piece = vec![0xEE; 1 << 20];
+    (0..32).for_each(|_| raw.send(&piece));
+    raw.send(&[0xEE]);
+    raw.send(&request(Command::Read, 2, 0, 4));
+    assert_eq!(raw.answer(), Some((1, Err(Errno::Inval))));
+    assert_eq!(raw.answer(), Some((2, Ok(vec![0; 4]))));
+    // The largest that is allowed, in both directions.
+    raw.send(&request(Command::Write, 3, 0, length - 1));
+    (0..32).for_each(|_| raw.send(&piece));
+    assert_eq!(raw.answer(), Some((3, Ok(vec![]))));
+    raw.send(&request(Command::Read, 4, 0, length - 1));
+    assert_eq!(raw.answer(), Some((4, Ok(vec![0xEE; 32 << 20]))));
+}
+
+/// Sends `bytes` and waits until the server has hung up.
+fn until_hung_up(stream: &UnixStream, bytes: &[u8]) {
+    // It may hang up before all is sent.
+    let _ = (&*stream).write_all(bytes);
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+    let mut rest = Vec::new();
+    let _ = (&*stream).read_to_end(&mut rest);
+}
+
+#[test]
+fn garbage_ends_its_connection_and_nothing_else() {
+    let place = Place::new();
+    let server = place.serve(&unlimited("1 MiB", &["v"]));
+    let mut good = place.open("v");
+    good.write(0, b"untouched").expect("a write");
+    let mut state = 1_u64;
+    let mut noise = |len: usize| -> Vec<u8> {
+        let byte = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state.to_be_bytes()[0]
+        };
+        std::iter::repeat_with(byte).take(len).collect()
+    };
+    for n in 0..40 {
+        let bytes = noise(n * n * 7);
+        until_hung_up(&UnixStream::connect(place.socket()).expect("a server"), &bytes);
+        until_hung_up(&Raw::open(&place.socket(), "v").stream, &bytes);
+    }
+    // The right magic, then nothing that makes sense.
+    for n in 0_u8..40 {
+        let mut bytes = request(Command::Read, 1, 0, 512);
+        bytes[4..].iter_mut().for_each(|byte| *byte ^= noise(1)[0] & n);
+        until_hung_up(&Raw::open(&place.socket(), "v").stream, &bytes);
+    }
+    let mut found = [0; 9];
+    good.read(0, &mut found).expect("a read");
+    assert_eq!(&found, b"untouched");
+    server.stop().expect("a clean end");
+}
+
+#[test]
+fn a_client_that_vanishes_in_the_middle_of_a_payload_writes_nothing() {
+    let place = Place::new();
+    let server = place.serve(&unlimited("1 MiB", &["v"]));
+    let raw = Raw::open(&place.socket(), "v");
+    raw.send(&request(Command::Write, 1, 0, 1 << 20));
+    raw.send(&vec![9; 300_000]);
+    drop(raw);
+    // And one in the middle of many requests.
+    let raw = Raw::open(&place.socket(), "v");
+    let mut bytes: Vec<u8> =
+        (0..2_000).flat_map(|n| request(Command::Read, n, 0, 65_536)).collect();
+    bytes.truncate(bytes.len() - 10);
+    raw.send(&bytes);
+    drop(raw);
+    let mut found = vec![1; 1 << 20];
+    place.open("v").read(0, &mut found).expect("a read");
+    assert!(found.iter().all(|byte| *byte == 0));
+    server.stop().expect("a clean end");
+}
+
+#[test]
+fn a_batch_larger_than_what_may_be_under_way_is_answered_whole() {
+    let place = Place::new();
+    let _server = place.serve(&unlimited("1 MiB", &["v"]));
+    let mut raw = Raw::open(&place.socket(), "v");
+    let count = 9_000;
+    let bytes: Vec<u8> = (0..count).flat_map(|n| request(Command::Read, n, n, 1)).collect();
+    raw.send(&bytes);
+    let mut answered: Vec<u64> = (0..count)
+        .map(|_| match raw.answer() {
+            Some((cookie, Ok(data))) if data == [0] => cookie,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    answered.sort_unstable();
+    assert!(answered.into_iter().eq(0..count));
+}
+
+#[test]
+fn a_goodbye_behind_requests_waits_for_their_answers() {
+    let place = Place::new();
+    let _server = place.serve(
+        "[[volume]]\nname = \"v\"\nsize = \"1 MiB\"\nlimits = { iops = 500 }\nlatency = \"5ms\"",
+    );
+    let mut raw = Raw::open(&place.socket(), "v");
+    let mut bytes: Vec<u8> = (0..50).flat_map(|n| request(Command::Read, n, 0, 512)).collect();
+    bytes.extend(request(Command::Disconnect, 0, 0, 0));
+    // What comes behind a goodbye is not looked at.
+    bytes.extend(request(Command::Read, 99, 0, 512));
+    raw.send(&bytes);
+    let answered: Vec<u64> =
+        std::iter::from_fn(|| raw.answer()).map(|(cookie, _)| cookie).collect();
+    assert_eq!(answered.len(), 50);
+    assert!(!answered.contains(&99));
+}
+
+#[test]
+fn a_client_that_reads_no_replies_holds_up_nobody_and_loses_none() {
+    let place = Place::new();
+    let _server = place.serve(&unlimited("4 MiB", &["v"]));
+    let mut other = place.open("v");
+    other.write(0, &[5; 4096]).expect("a write");
+    let mut deaf = Raw::open(&place.socket(), "v");
+    let count = 200;
+    let bytes: Vec<u8> = (0..count).flat_map(|n| request(Command::Read, n, 0, 1 << 20)).collect();
+    deaf.send(&bytes);
+    let mut found = [0; 4096];
+    for _ in 0..100 {
+        other.read(0, &mut found).expect("a read");
+        assert_eq!(found, [5; 4096]);
+    }
+    for _ in 0..count {
+        let (_, data) = deaf.answer().expect("it may hear after all");
+        assert!(data.is_ok_and(|data| data.len() == 1 << 20 && data[..4096] == [5; 4096]));
+    }
+}

@@ -1,0 +1,5 @@
+//! A whole server, in this process, on sockets in a temporary folder.
+
+mod clients;
+mod common;
+mod life;

@@ -1,0 +1,53 @@
+//! `weir lab`.
+
+use crate::cli::{ClockArg, DriverArg, LabCommand, LabRunArgs};
+use crate::error::{CliError, NO};
+use crate::output;
+use weir_catalog::Catalog;
+use weir_lab::{Clocks, Driver, Options};
+use weir_report::lab::{LabReport, LabReports};
+use weir_report::table::{Listing, Table};
+
+pub(crate) fn run(command: &LabCommand, catalog: &Catalog) -> Result<u8, CliError> {
+    match command {
+        LabCommand::List { output } => {
+            let mut table = Table::new("", &["lab", "article", ">figures", "what it shows"]);
+            for lab in weir_lab::all()? {
+                let figures = lab.file.figure.len().to_string();
+                table.row(vec![lab.name, lab.file.article, figures, lab.file.title]);
+            }
+            output::print(&Listing(vec![table]), output.format())?;
+            Ok(0)
+        }
+        LabCommand::Run(args) => rerun(args, catalog),
+    }
+}
+
+fn rerun(args: &LabRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    let labs = if args.all {
+        weir_lab::all()?
+    } else {
+        args.names.iter().map(|name| weir_lab::find(name)).collect::<Result<Vec<_>, _>>()?
+    };
+    let options = Options {
+        clocks: match args.clock {
+            ClockArg::Virtual => Clocks::Virtual,
+            ClockArg::Wall => Clocks::Wall,
+            ClockArg::Both => Clocks::Both,
+        },
+        driver: match args.driver {
+            DriverArg::Weir => Driver::Weir,
+            DriverArg::Fio => Driver::Fio,
+        },
+        size: args.size,
+        runtime: args.runtime,
+        seed: args.seed,
+    };
+    let mut reports = Vec::new();
+    for lab in &labs {
+        reports.push(weir_lab::run(lab, catalog, &options, &mut output::talk)?);
+    }
+    let holds = reports.iter().all(LabReport::holds);
+    output::print(&LabReports(reports), args.output.format())?;
+    Ok(if holds { 0 } else { NO })
+}
