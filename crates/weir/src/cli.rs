@@ -159,7 +159,7 @@ pub(crate) struct LabRunArgs {
     #[arg(long = "with", default_value = "weir", value_enum, value_name = "DRIVER")]
     pub(crate) driver: DriverArg,
     /// Size of each job's file in wall time; the articles' are of tens of GiB.
-    #[arg(long, default_value = "128MiB", value_name = "SIZE")]
+    #[arg(long, default_value = "64MiB", value_name = "SIZE")]
     pub(crate) size: Bytes,
     /// How long each job runs in wall time; the article's run 30 s.
     #[arg(long, default_value = "6s", value_name = "TIME")]
