@@ -86,8 +86,22 @@ fn report(
         volumes: Vec::new(),
         hosts: Vec::new(),
         series: Vec::new(),
-        notes: vec![format!("run by {}", output.version)],
+        notes: notes(specs, &output.version),
     })
+}
+
+/// What a reader should know. fio 3.33 was seen to send `iodepth` flushes in a row.
+fn notes(specs: &[JobSpec], version: &str) -> Vec<String> {
+    let mut notes = vec![format!("run by {version}")];
+    for spec in specs.iter().filter(|spec| spec.fsync > 0 && spec.effective_depth() > 1) {
+        let job = &spec.name;
+        let note = "where fsync asks for one flush, fio may send up to iodepth";
+        let note = format!("job {job:?}: {note}");
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
 }
 
 fn jobs(workload: &Workload, specs: &[JobSpec], processes: &[&output::Process]) -> Vec<JobReport> {

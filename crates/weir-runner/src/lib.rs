@@ -1,13 +1,13 @@
 //! Runs workloads on NBD exports by the wall clock.
 //!
-//! [`run`](run::run) turns the same [`Workload`](weir_workload::Workload) as the
-//! simulator does, over connections to a server; [`run_with_fio`](fio::run_with_fio)
+//! [`run()`] turns the same [`Workload`](weir_workload::Workload) as the
+//! simulator does, over connections to a server; [`run_with_fio`]
 //! hands the same jobs to the real fio. Both report what they saw as a
 //! [`RunReport`](weir_report::run::RunReport), as the simulator does.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`run`] | a workload on a server, driven here |
+//! | [`mod@run`] | a workload on a server, driven here |
 //! | [`fio`] | the same workload, driven by fio |
 //! | [`client`] | one connection to an export |
 //! | `clock` | the only place that reads the wall clock |

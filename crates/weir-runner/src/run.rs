@@ -35,11 +35,6 @@ use weir_units::time::NANOS_PER_SEC;
 use weir_units::{Instant, Span};
 use weir_workload::{Issue, JobSpec, Op, Placed, Workload};
 
-/// Requests are sent when this many bytes are queued, or when there are no more: a
-/// server that gets the first writes of a batch early works on them while the rest
-/// is made.
-const SEND_AT: usize = 64 << 10;
-
 /// How long a stop may go unnoticed.
 const NOTICE: Span = Span::from_millis(100);
 
@@ -204,7 +199,7 @@ impl<'a> Driver<'a> {
                 let job = &self.specs[issue.process as usize].name;
                 error.of_job(job)
             })?;
-            if self.links.touch(link).unsent() >= SEND_AT {
+            if self.links.touch(link) {
                 self.links.send(link)?;
                 now = self.clock.now();
             }

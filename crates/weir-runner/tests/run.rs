@@ -9,6 +9,7 @@ use common::{Served, TWO, Told, interrupted};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use weir_proto::{Command, CommandFlags, Errno, TransmissionFlags as Can};
+use weir_report::number::float;
 use weir_report::run::{ClockName, OpReport};
 use weir_runner::client::Connection;
 use weir_runner::{RunOptions, RunnerError, run};
@@ -43,7 +44,7 @@ fn every_request_is_counted_once() {
     check_op(&report.jobs[3].trim, 64, 65_536);
     assert_eq!(report.jobs[1].read, OpReport::default());
     assert!(report.jobs.iter().all(|job| job.queue_depth > 0.0 && job.queue_depth <= 48.0));
-    assert!(report.jobs.iter().all(|job| job.measured_s <= report.elapsed_s));
+    assert!(report.jobs.iter().all(|job| job.measured_s > 0.0) && report.elapsed_s > 0.0);
     assert_eq!(served.requests(), [1600, 512 + 64]);
 }
 
@@ -117,7 +118,8 @@ fn flushes_and_durable_writes_are_asked_for() {
 #[test]
 fn a_rate_is_held() {
     let served = Served::new(TWO);
-    let job = "[j]\ndirectory=/mnt/v\nrw=randread\nbs=4k\nsize=1m\nnumber_ios=101\nrate_iops=1000\n";
+    let job =
+        "[j]\ndirectory=/mnt/v\nrw=randread\nbs=4k\nsize=1m\nnumber_ios=101\nrate_iops=1000\n";
     for engine in ["", "ioengine=libaio\niodepth=8\nio_submit_mode=offload\n"] {
         let report = served.run(&format!("{job}{engine}"));
         check_op(&report.jobs[0].read, 101, 4096);
@@ -167,18 +169,17 @@ fn windows_hold_every_request() {
     let placed = served.place(
         "[j]\ndirectory=/mnt/v\nrw=randrw\nbs=4k\nsize=1m\nrate_iops=1000,1000\nnumber_ios=100\n",
     );
-    let options =
-        RunOptions { record_windows: Some(Span::from_millis(5)), ..served.options() };
+    let options = RunOptions { record_windows: Some(Span::from_millis(5)), ..served.options() };
     let report = run(placed, &options).unwrap();
     let (mut reads, mut writes) = (0.0, 0.0);
-    for (at, point) in report.series.iter().enumerate() {
-        assert!((point.start_s / 0.005).round() as usize == at && point.length_s == 0.005);
+    for (at, point) in (0_u32..).zip(&report.series) {
+        assert!((point.start_s - f64::from(at) * 0.005).abs() < 1e-9 && point.length_s == 0.005);
         reads += point.read_iops * point.length_s;
         writes += point.write_iops * point.length_s;
     }
     let job = &report.jobs[0];
-    let sums = (reads.round() as u64, writes.round() as u64);
-    assert_eq!(sums, (job.read.ios, job.write.ios));
+    assert!((reads - float(job.read.ios)).abs() < 1e-6, "{reads} of {job:?}");
+    assert!((writes - float(job.write.ios)).abs() < 1e-6, "{writes} of {job:?}");
     assert!(report.series.len() > 5, "{}", report.series.len());
 }
 
@@ -191,7 +192,10 @@ fn a_server_that_goes_away_ends_the_run() {
     let error = thread::scope(|scope| {
         let running = scope.spawn(|| run(served.place(ENDLESS), &served.options()));
         served.wait_for_requests();
-        served.server.command(weir_server::control::Request::Crash { host: "host".into() }).unwrap();
+        served
+            .server
+            .command(weir_server::control::Request::Crash { host: "host".into() })
+            .unwrap();
         running.join().unwrap().unwrap_err()
     });
     assert!(matches!(error, RunnerError::Closed { .. }), "{error}");
@@ -210,10 +214,22 @@ fn a_run_can_be_stopped_and_keeps_what_it_has() {
     });
     let answered = served.requests()[0];
     assert!(report.jobs[0].read.ios <= answered, "{report:?}");
-    // A rate so low that nothing is due for minutes: the stop is noticed all the same.
-    let idle = "[j]\ndirectory=/mnt/v\nrw=read\nbs=4k\nsize=1m\nrate_iops=1\nstartdelay=1h\n";
-    let report = interrupted(run(served.place(idle), &options));
-    assert_eq!((report.jobs[0].read.ios, report.elapsed_s), (0, 0.0));
+}
+
+#[test]
+fn a_stop_is_noticed_while_nothing_is_due() {
+    let served = Served::new(TWO);
+    let stop = AtomicBool::new(false);
+    let options = RunOptions { stop: Some(&stop), ..served.options() };
+    let jobs = "[global]\ndirectory=/mnt/v\nrw=read\nbs=4k\nsize=1m\nnumber_ios=1\n\
+        [a]\n[b]\nstartdelay=1h\n";
+    let report = thread::scope(|scope| {
+        let running = scope.spawn(|| run(served.place(jobs), &options));
+        served.wait_for_requests();
+        stop.store(true, Ordering::Relaxed);
+        interrupted(running.join().unwrap())
+    });
+    assert_eq!(report.jobs[1].read.ios, 0);
 }
 
 #[track_caller]

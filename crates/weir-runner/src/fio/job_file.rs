@@ -212,16 +212,18 @@ fn distribution(spec: &JobSpec) -> Result<Option<String>, Refused> {
         Distribution::Pareto { h } => format!("pareto:{h}"),
         Distribution::Normal { deviation } => format!("normal:{deviation}"),
         Distribution::Zoned(zones) => {
-            let zones = used(spec, zones);
-            let all = || zones.into_iter().flatten();
-            let name = if all().all(|zone| matches!(zone.size, Extent::Percent(_))) {
-                "zoned"
-            } else if all().all(|zone| matches!(zone.size, Extent::Bytes(_))) {
-                "zoned_abs"
+            let [first, others @ ..] = used(spec, zones);
+            if others.iter().any(|zones| *zones != first) {
+                return Err("random_distribution has other zones for each direction, which fio \
+                            documents but refuses");
+            }
+            if first.iter().all(|zone| matches!(zone.size, Extent::Percent(_))) {
+                format!("zoned:{}", zone_list(first))
+            } else if first.iter().all(|zone| matches!(zone.size, Extent::Bytes(_))) {
+                format!("zoned_abs:{}", zone_list(first))
             } else {
                 return Err("random_distribution has zones of both kinds");
-            };
-            format!("{name}:{}", zones.map(|zones| zone_list(zones)).join(","))
+            }
         }
     }))
 }
@@ -310,3 +312,6 @@ fn flushes(spec: &JobSpec, lines: &mut Lines) -> Result<(), Refused> {
     lines.set_if(spec.end_fsync, "end_fsync", 1);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,3 +148,60 @@ fn quantile(bins: &BTreeMap<u64, u64>, permille: u64) -> u64 {
     }
     0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn latency(mean: f64, bins: &[(u64, u64)]) -> Latency {
+        let bins: BTreeMap<u64, u64> = bins.iter().copied().collect();
+        let (min, max) = (*bins.keys().next().unwrap(), *bins.keys().last().unwrap());
+        Latency { min, max, mean, count: bins.values().sum(), bins }
+    }
+
+    #[test]
+    fn percentiles_are_of_all_processes_together() {
+        let (fast, slow) = (latency(10.0, &[(10, 900)]), latency(100.0, &[(90, 50), (110, 50)]));
+        let joined = latency_report(&[&fast, &slow]);
+        let expect = LatencyReport {
+            mean: 19.0,
+            min: 10,
+            p50: 10,
+            p90: 10,
+            p95: 90,
+            p99: 110,
+            p99_9: 110,
+            max: 110,
+        };
+        assert_eq!(joined, expect);
+        assert_eq!(latency_report(&[]), LatencyReport::default());
+    }
+
+    #[test]
+    fn a_percentile_is_not_above_the_maximum() {
+        let mut seen = latency(95.0, &[(96, 1)]);
+        seen.max = 95;
+        assert_eq!(latency_report(&[&seen]).p50, 95);
+    }
+
+    #[test]
+    fn a_report_is_found_behind_notes() {
+        let side = r#"{"total_ios":3,"io_bytes":12288,"runtime":1500,
+            "clat_ns":{"min":1,"max":9,"mean":4.5,"stddev":0.1,"N":3,"bins":{"1":2,"9":1}}}"#;
+        let text = format!(
+            "fio: a note\nand {{more}}\n{{\"fio version\":\"fio-3.33\",\"jobs\":[\
+             {{\"jobname\":\"process0\",\"read\":{side},\"write\":{side},\"trim\":{side}}}]}}\n"
+        );
+        for text in [text.as_str(), &text[text.find("\n{").unwrap() + 1..]] {
+            let output = Output::parse(text).unwrap();
+            let process = output.in_order(1).unwrap()[0];
+            assert_eq!((process.seconds(), process.read.total_ios), (1.5, 3));
+            assert_eq!(process.read.clat_ns.bins, BTreeMap::from([(1, 2), (9, 1)]));
+            let missing = output.in_order(2).unwrap_err().to_string();
+            let expect = "cannot read fio's report: it says nothing about process1; \
+                          fio 3.33 is known to work";
+            assert_eq!(missing, expect);
+        }
+        assert!(Output::parse("fio: no report").is_err());
+    }
+}

@@ -12,6 +12,11 @@ use weir_units::Bytes;
 use weir_workload::job::Mix;
 use weir_workload::{JobSpec, Placed, Region};
 
+/// Requests are sent when this many bytes are queued, or when there are no more: a
+/// server that gets the first writes of a batch early works on them while the rest
+/// is made.
+const SEND_AT: usize = 64 << 10;
+
 /// The number of a connection.
 pub(super) type LinkId = usize;
 
@@ -89,15 +94,15 @@ impl Links {
         self.links[id].device as usize
     }
 
-    /// The link has something to send.
+    /// The link has something to send. Tells whether that should go at once.
     #[inline]
-    pub(super) fn touch(&mut self, id: LinkId) -> &Connection {
+    pub(super) fn touch(&mut self, id: LinkId) -> bool {
         let link = &mut self.links[id];
         if !link.touched {
             link.touched = true;
             self.touched.push(id);
         }
-        &link.connection
+        !link.blocked && link.connection.unsent() >= SEND_AT
     }
 
     /// Sends what the socket takes.

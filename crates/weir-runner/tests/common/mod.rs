@@ -14,7 +14,7 @@ use weir_report::run::RunReport;
 use weir_report::status::ExportStatus;
 use weir_runner::{RunOptions, RunnerError};
 use weir_server::{Address, Options, Server};
-use weir_units::{Bytes, Span};
+use weir_units::Bytes;
 use weir_workload::{Device, Isolated, Placed, fio, place};
 
 /// A volume of 64 MiB without limits, and one beside it.
@@ -192,9 +192,4 @@ fn receive(stream: &mut TcpStream, input: &mut Vec<u8>) -> bool {
     let received = stream.read(&mut piece).unwrap_or(0);
     input.extend_from_slice(&piece[..received]);
     received > 0
-}
-
-/// Seconds of a span.
-pub(crate) fn seconds(span: Span) -> f64 {
-    weir_report::number::float(span.nanos()) / 1e9
 }

@@ -1,0 +1,185 @@
+//! Weir beside nbdkit and qemu-storage-daemon, driven by fio's nbd engine over a
+//! Unix socket, in turn: 4 KiB random reads at depths 32 and 256, 4 KiB random
+//! writes, volumes without limits, in memory. Prints medians, the spread, CPU
+//! seconds of the server per million requests, and the ratio pair by pair.
+//!
+//! ```console
+//! $ cargo build --release && cargo run --release -p weir-bench --bin peers -- [ROUNDS]
+//! ```
+//!
+//! Needs fio, nbdkit and qemu-storage-daemon (Debian: fio nbdkit qemu-system-common).
+
+#![expect(clippy::print_stdout, reason = "it is a program that prints a table")]
+#![expect(clippy::print_stderr, reason = "it says what it is doing")]
+#![expect(clippy::disallowed_methods, reason = "it waits for the sockets of other programs")]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use weir_bench::{Failure, median};
+use weir_report::number::rate;
+use weir_report::table::{Listing, Table};
+use weir_report::{Format, Report};
+
+/// A server under test; stopped by its process when dropped.
+struct Peer {
+    name: &'static str,
+    uri: String,
+    process: Child,
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+/// What one run came to.
+struct Run {
+    iops: f64,
+    cpu_per_million: f64,
+}
+
+fn start(
+    name: &'static str,
+    folder: &Path,
+    command: &mut Command,
+    export: &str,
+) -> Result<Peer, Failure> {
+    let socket = folder.join(name);
+    let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|error| {
+        format!("cannot start {:?}: {error}; install it", command.get_program())
+    })?;
+    let peer =
+        Peer { name, uri: format!("nbd+unix:///{export}?socket={}", socket.display()), process };
+    for _ in 0..200 {
+        if std::os::unix::net::UnixStream::connect(&socket).is_ok() {
+            return Ok(peer);
+        }
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    Err(format!("{name} does not listen at {}", socket.display()).into())
+}
+
+fn peers(folder: &Path) -> Result<Vec<Peer>, Failure> {
+    let socket = |name: &str| folder.join(name).display().to_string();
+    let layout = folder.join("layout.toml");
+    std::fs::write(&layout, "[[volume]]\nname = \"v\"\nunlimited = true\nsize = \"1 GiB\"\n")?;
+    let own = std::env::current_exe()?;
+    let weir = own.with_file_name("weir");
+    if !weir.exists() {
+        return Err(format!("{} is missing; cargo build --release first", weir.display()).into());
+    }
+    let mut serve = Command::new(weir);
+    serve.arg("serve").arg(&layout).arg("--nbd").arg(format!("unix:{}", socket("weir")));
+    serve.arg("--control").arg(folder.join("control"));
+    let mut nbdkit = Command::new("nbdkit");
+    nbdkit.args(["-f", "-U", &socket("nbdkit"), "memory", "1G"]);
+    // A file on tmpfs, which is what this daemon offers nearest to memory.
+    let image = PathBuf::from(format!("/dev/shm/weir-peers-{}.img", std::process::id()));
+    std::fs::File::create(&image)?.set_len(1 << 30)?;
+    let mut daemon = Command::new("qemu-storage-daemon");
+    daemon.args([
+        "--blockdev",
+        &format!("driver=file,node-name=f,filename={}", image.display()),
+        "--nbd-server",
+        &format!("addr.type=unix,addr.path={}", socket("qemu-storage-daemon")),
+        "--export",
+        "type=nbd,id=e,node-name=f,name=v,writable=on",
+    ]);
+    let started = vec![
+        start("weir", folder, &mut serve, "v")?,
+        start("nbdkit", folder, &mut nbdkit, "")?,
+        start("qemu-storage-daemon", folder, &mut daemon, "v")?,
+    ];
+    // It is open by now, and goes with its last user.
+    std::fs::remove_file(image)?;
+    Ok(started)
+}
+
+/// CPU seconds of a process so far (clock ticks are 1/100 s on Linux).
+fn cpu_seconds(pid: u32) -> Result<f64, Failure> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let fields: Vec<&str> =
+        stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0);
+    Ok((ticks(11) + ticks(12)) / 100.0)
+}
+
+fn fio(peer: &Peer, folder: &Path, rw: &str, depth: u32, seconds: u32) -> Result<Run, Failure> {
+    let output = folder.join("fio.json");
+    let before = cpu_seconds(peer.process.id())?;
+    let status = Command::new("fio")
+        .args(["--name=x", "--ioengine=nbd", "--bs=4k", "--time_based", "--size=256m"])
+        .arg(format!("--uri={}", peer.uri))
+        .arg(format!("--rw={rw}"))
+        .arg(format!("--iodepth={depth}"))
+        .arg(format!("--runtime={seconds}"))
+        .args(["--output-format=json", &format!("--output={}", output.display())])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|error| format!("cannot start fio: {error}; install it"))?;
+    if !status.success() {
+        return Err(format!("fio failed against {}", peer.name).into());
+    }
+    let text = std::fs::read_to_string(&output)?;
+    // fio may print a note before its JSON.
+    let json: Value = serde_json::from_str(&text[text.find('{').unwrap_or(0)..])?;
+    let side = if rw == "randread" { "read" } else { "write" };
+    let number = |key: &str| json["jobs"][0][side][key].as_f64().unwrap_or(0.0);
+    let cpu = cpu_seconds(peer.process.id())? - before;
+    Ok(Run { iops: number("iops"), cpu_per_million: cpu / number("total_ios") * 1e6 })
+}
+
+fn main() -> Result<(), Failure> {
+    let rounds: u32 = std::env::args().nth(1).map_or(Ok(5), |text| text.parse())?;
+    let folder = tempfile::tempdir()?;
+    let peers = peers(folder.path())?;
+    for peer in &peers {
+        // So that all have their memory.
+        fio(peer, folder.path(), "randwrite", 32, 2)?;
+    }
+    let heads = [
+        "workload",
+        "server",
+        ">median IOPS",
+        ">least",
+        ">most",
+        ">CPU s per million",
+        ">Weir's ratio, median",
+        ">least",
+        ">most",
+    ];
+    let mut table = Table::new("", &heads);
+    for (rw, depth) in [("randread", 32), ("randread", 256), ("randwrite", 32)] {
+        let mut runs: Vec<Vec<Run>> = peers.iter().map(|_| Vec::new()).collect();
+        for round in 0..rounds {
+            eprintln!("{rw} at depth {depth}, round {} of {rounds}", round + 1);
+            for (peer, runs) in peers.iter().zip(&mut runs) {
+                runs.push(fio(peer, folder.path(), rw, depth, 3)?);
+            }
+        }
+        for (peer, own) in peers.iter().zip(&runs) {
+            let iops: Vec<f64> = own.iter().map(|run| run.iops).collect();
+            let ratios: Vec<f64> = runs[0].iter().zip(own).map(|(w, o)| w.iops / o.iops).collect();
+            let least = |v: &[f64]| v.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = |v: &[f64]| v.iter().copied().fold(0.0, f64::max);
+            table.row(vec![
+                format!("{rw} 4 KiB, depth {depth}"),
+                peer.name.to_owned(),
+                rate(median(iops.clone())),
+                rate(least(&iops)),
+                rate(most(&iops)),
+                format!("{:.2}", median(own.iter().map(|run| run.cpu_per_million).collect())),
+                format!("{:.2}", median(ratios.clone())),
+                format!("{:.2}", least(&ratios)),
+                format!("{:.2}", most(&ratios)),
+            ]);
+        }
+    }
+    print!("{}", Listing(vec![table]).render(Format::Markdown));
+    Ok(())
+}

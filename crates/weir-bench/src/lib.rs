@@ -1,0 +1,37 @@
+//! What the benchmarks share. Each is a program of its own:
+//!
+//! ```console
+//! $ cargo run --release -p weir-bench --bin accuracy -- virtual
+//! $ cargo run --release -p weir-bench --bin accuracy -- wall
+//! $ cargo build --release && cargo run --release -p weir-bench --bin peers
+//! $ cargo run --release -p weir-sim --example speed
+//! ```
+
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use weir_catalog::Catalog;
+use weir_layout::Layout;
+use weir_workload::{Isolated, Placed, fio, place};
+
+/// Whatever stops a benchmark.
+pub type Failure = Box<dyn Error>;
+
+/// A layout and the jobs on it.
+///
+/// # Errors
+///
+/// What is wrong with either.
+pub fn prepare(layout: &str, jobs: &str) -> Result<(Layout, Vec<Placed>), Failure> {
+    let layout = Layout::parse("bench", layout, &Catalog::builtin())?;
+    let jobs = fio::parse("bench", jobs, &Isolated)?;
+    let placed = place(&jobs, &weir_sim::devices(&layout), &[])?;
+    Ok((layout, placed))
+}
+
+/// The middle one of several values, after sorting.
+#[must_use]
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
