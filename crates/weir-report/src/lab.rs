@@ -1,7 +1,8 @@
 //! Published figures beside Weir's.
 
+use crate::cells;
 use crate::number::{float, rate};
-use crate::table::{Report, Table};
+use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 
 /// What a figure rests on.
@@ -135,13 +136,19 @@ impl LabReport {
 
     fn table(&self) -> Table {
         let heads = [
-            "figure", ">published", ">virtual", ">wall", ">difference", "unit", "rests on",
+            "figure",
+            ">published",
+            ">virtual",
+            ">wall",
+            ">difference",
+            "unit",
+            "rests on",
             "verdict",
         ];
         let title = format!("{}: {} (article {})", self.lab, self.title, self.article);
         let mut table = Table::new(title, &heads);
         for f in &self.figures {
-            let shown = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), rate);
+            let shown = |x: Option<f64>| x.map_or_else(Cell::none, rate);
             let off = |x: Option<f64>| {
                 x.filter(|_| f.published != 0.0)
                     .map(|x| format!("{:+.1} %", (x / f.published - 1.0) * 100.0))
@@ -150,10 +157,10 @@ impl LabReport {
                 [off(f.virtual_time), off(f.wall)].into_iter().flatten().collect();
             let published = match f.compare {
                 Compare::Equal => rate(f.published),
-                Compare::AtLeast => format!(">= {}", rate(f.published)),
-                Compare::AtMost => format!("<= {}", rate(f.published)),
+                Compare::AtLeast => Cell::number(format!(">= {}", rate(f.published)), f.published),
+                Compare::AtMost => Cell::number(format!("<= {}", rate(f.published)), f.published),
             };
-            table.row(vec![
+            table.row(cells![
                 f.id.clone(),
                 published,
                 shown(f.virtual_time),

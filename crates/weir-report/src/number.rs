@@ -1,8 +1,14 @@
 //! Numbers for people. Floats are allowed here: nothing is computed from them.
 
+use crate::table::Cell;
+
 /// An integer with commas between thousands.
 #[must_use]
-pub fn grouped(n: u64) -> String {
+pub fn grouped(n: u64) -> Cell {
+    Cell::number(group(n), float(n))
+}
+
+fn group(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -16,19 +22,20 @@ pub fn grouped(n: u64) -> String {
 
 /// A rate or count: grouped above 100, one decimal below, two below 10.
 #[must_use]
-pub fn rate(x: f64) -> String {
-    match x {
-        x if x >= 99.95 => grouped(whole(x)),
+pub fn rate(x: f64) -> Cell {
+    let shown = match x {
+        x if x >= 99.95 => group(whole(x)),
         x if x >= 9.995 => format!("{x:.1}"),
         x if x > 0.0 => format!("{x:.2}"),
         _ => "0".to_owned(),
-    }
+    };
+    Cell::number(shown, x)
 }
 
 /// A time given in nanoseconds, with the unit that suits it.
 #[must_use]
-pub fn time(nanos: f64) -> String {
-    match nanos {
+pub fn time(nanos: f64) -> Cell {
+    let shown = match nanos {
         n if n >= 60e9 => format!("{} s", rate(n / 1e9)),
         n if n >= 1e9 => format!("{:.2} s", n / 1e9),
         n if n >= 100e6 => format!("{:.0} ms", n / 1e6),
@@ -36,13 +43,14 @@ pub fn time(nanos: f64) -> String {
         n if n >= 1e3 => format!("{:.0} us", n / 1e3),
         n if n > 0.0 => format!("{n:.0} ns"),
         _ => "0".to_owned(),
-    }
+    };
+    Cell::number(shown, nanos)
 }
 
 /// A share of one, in percent.
 #[must_use]
-pub fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
+pub fn percent(share: f64) -> Cell {
+    Cell::number(format!("{:.1} %", share * 100.0), share)
 }
 
 #[expect(
@@ -67,15 +75,16 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(rate(4_999.6), "5,000");
-        assert_eq!(rate(48.828), "48.8");
-        assert_eq!(rate(3.2), "3.20");
-        assert_eq!(time(1_950_000.0), "1.95 ms");
-        assert_eq!(time(110_000.0), "110 us");
-        assert_eq!(time(2.5e9), "2.50 s");
-        assert_eq!(percent(0.123), "12.3 %");
+        let check = |cell: &Cell, expect: &str| assert_eq!(cell.to_string(), expect);
+        check(&grouped(0), "0");
+        check(&grouped(999), "999");
+        check(&grouped(1_234_567), "1,234,567");
+        check(&rate(4_999.6), "5,000");
+        check(&rate(48.828), "48.8");
+        check(&rate(3.2), "3.20");
+        check(&time(1_950_000.0), "1.95 ms");
+        check(&time(110_000.0), "110 us");
+        check(&time(2.5e9), "2.50 s");
+        check(&percent(0.123), "12.3 %");
     }
 }

@@ -1,7 +1,8 @@
 //! A workload that ran, in virtual or wall time.
 
+use crate::cells;
 use crate::number::{float, percent, rate, time};
-use crate::table::{Report, Table};
+use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -186,7 +187,7 @@ impl RunReport {
     }
 }
 
-fn mib(bytes: f64) -> String {
+fn mib(bytes: f64) -> Cell {
     rate(bytes / f64::from(1 << 20))
 }
 
@@ -209,11 +210,11 @@ impl RunReport {
             "op",
             ">IOPS",
             ">MiB/s",
-            ">mean",
-            ">p50",
-            ">p99",
-            ">p99.9",
-            ">max",
+            ">mean|mean_ns",
+            ">p50|p50_ns",
+            ">p99|p99_ns",
+            ">p99.9|p99_9_ns",
+            ">max|max_ns",
             ">queue depth",
         ];
         let mut table = Table::new("", &heads);
@@ -223,7 +224,7 @@ impl RunReport {
                     continue;
                 }
                 let l = &op.latency;
-                table.row(vec![
+                table.row(cells![
                     job.name.clone(),
                     name.to_owned(),
                     rate(op.iops),
@@ -260,7 +261,7 @@ impl RunReport {
         ];
         let mut table = Table::new("", &heads);
         for v in &self.volumes {
-            table.row(vec![
+            table.row(cells![
                 v.name.clone(),
                 rate(v.iops),
                 rate(v.counted_iops),
@@ -271,12 +272,12 @@ impl RunReport {
             ]);
         }
         for h in &self.hosts {
-            table.row(vec![
+            table.row(cells![
                 format!("host {}", h.size.as_deref().unwrap_or(&h.name)),
                 rate(h.iops),
-                "-".to_owned(),
+                Cell::none(),
                 mib(h.bytes_per_s),
-                "-".to_owned(),
+                Cell::none(),
                 rate(h.queue_depth),
                 held_by(&h.waits_ns, h.medium_ns),
             ]);
@@ -286,7 +287,10 @@ impl RunReport {
 
     /// Time waited per cap and job: one row per pair that is not zero.
     fn waits_table(&self) -> Table {
-        let mut table = Table::new("", &["job", "cap", ">time waited", ">per request", ">share"]);
+        let mut table = Table::new(
+            "",
+            &["job", "cap", ">time waited|waited_ns", ">per request|per_request_ns", ">share"],
+        );
         for job in &self.jobs {
             let requests = job.read.ios + job.write.ios + job.trim.ios;
             let total: u64 = job.waits_ns.values().sum::<u64>() + job.medium_ns;
@@ -295,7 +299,7 @@ impl RunReport {
                 if ns == 0 || requests == 0 {
                     continue;
                 }
-                table.row(vec![
+                table.row(cells![
                     job.name.clone(),
                     cap,
                     time(float(ns)),
@@ -309,10 +313,10 @@ impl RunReport {
 
     fn series_table(&self) -> Table {
         let heads =
-            [">from s", ">read IOPS", ">read MiB/s", ">write IOPS", ">write MiB/s", ">hits"];
+            [">from s|from_s", ">read IOPS", ">read MiB/s", ">write IOPS", ">write MiB/s", ">hits"];
         let mut table = Table::new("", &heads);
         for p in &self.series {
-            table.row(vec![
+            table.row(cells![
                 format!("{:.1}", p.start_s),
                 rate(p.read_iops),
                 mib(p.read_bytes_per_s),

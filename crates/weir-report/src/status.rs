@@ -1,7 +1,8 @@
 //! What a running server says of itself.
 
+use crate::cells;
 use crate::number::{grouped, rate, time};
-use crate::table::{Report, Table};
+use crate::table::{Cell, Report, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -163,12 +164,12 @@ fn volumes(status: &Status) -> impl Iterator<Item = (&str, &VolumeStatus)> {
     status.hosts.iter().flat_map(|host| &host.volumes).map(|v| (v.name.as_str(), v))
 }
 
-fn mib(bytes: f64) -> String {
+fn mib(bytes: f64) -> Cell {
     rate(bytes / f64::from(1 << 20))
 }
 
-fn limit(limit: Option<u64>) -> String {
-    limit.map_or_else(|| "-".to_owned(), grouped)
+fn limit(limit: Option<u64>) -> Cell {
+    limit.map_or_else(Cell::none, grouped)
 }
 
 impl Report for StatusReport {
@@ -191,13 +192,20 @@ impl Report for StatusReport {
         );
         let mut exports = Table::new(
             "",
-            &["export", ">requests", ">errors", ">limits and media", ">Weir itself", "uri"],
+            &[
+                "export",
+                ">requests",
+                ">errors",
+                ">limits and media|governed_ns",
+                ">Weir itself|overhead_ns",
+                "uri",
+            ],
         );
         let float = crate::number::float;
         for host in &self.now.hosts {
             for v in &host.volumes {
                 let rates = self.rates.get(&v.name).cloned().unwrap_or_default();
-                volumes_table.row(vec![
+                volumes_table.row(cells![
                     v.name.clone(),
                     host.size.clone().unwrap_or_else(|| host.name.clone()),
                     v.tier.clone().unwrap_or_else(|| "-".to_owned()),
@@ -205,7 +213,7 @@ impl Report for StatusReport {
                     mib(float(v.allocated_bytes)),
                     v.cache.clone(),
                     limit(v.limit_iops),
-                    v.limit_bytes_per_s.map_or_else(|| "-".to_owned(), |b| mib(float(b))),
+                    v.limit_bytes_per_s.map_or_else(Cell::none, |b| mib(float(b))),
                     rate(rates.iops),
                     mib(rates.bytes_per_s),
                     rates.held_by.unwrap_or_else(|| "-".to_owned()),
@@ -213,10 +221,10 @@ impl Report for StatusReport {
             }
             for e in &host.exports {
                 let mean = |sum: u64| match e.requests {
-                    0 => "-".to_owned(),
+                    0 => Cell::none(),
                     n => time(float(sum) / float(n)),
                 };
-                exports.row(vec![
+                exports.row(cells![
                     e.name.clone(),
                     grouped(e.requests),
                     grouped(e.errors),

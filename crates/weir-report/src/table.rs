@@ -38,16 +38,85 @@ impl FromStr for Format {
     }
 }
 
+/// A cell: how it reads, and what it is for machines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// As people read it: grouped, rounded, with a unit.
+    shown: String,
+    /// The number behind it, for CSV and JSON; `None` for text.
+    raw: Option<f64>,
+}
+
+impl Cell {
+    /// A number that reads as `shown`.
+    #[must_use]
+    pub fn number(shown: String, raw: f64) -> Self {
+        Self { shown, raw: Some(raw) }
+    }
+
+    /// Nothing: `-` for people, empty for machines.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { shown: "-".to_owned(), raw: None }
+    }
+
+    /// Without rounding, grouping and units.
+    fn plain(&self) -> String {
+        match self.raw {
+            Some(raw) => raw.to_string(),
+            None if self.shown == "-" => String::new(),
+            None => self.shown.clone(),
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        match self.raw {
+            // Counts stay whole numbers.
+            Some(raw) => match raw.to_string().parse::<u64>() {
+                Ok(whole) => whole.into(),
+                Err(_) => raw.into(),
+            },
+            None if self.shown == "-" => serde_json::Value::Null,
+            None => self.shown.clone().into(),
+        }
+    }
+}
+
+impl From<String> for Cell {
+    fn from(shown: String) -> Self {
+        Self { shown, raw: None }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(shown: &str) -> Self {
+        Self { shown: shown.to_owned(), raw: None }
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+/// A row of cells from text and numbers.
+#[macro_export]
+macro_rules! cells {
+    ($($cell:expr),* $(,)?) => { vec![$($crate::table::Cell::from($cell)),*] };
+}
+
 /// A table: a title, column heads, rows of cells.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     /// What it shows; printed above it in text and Markdown.
     pub title: String,
     /// Column heads. A head that starts with `>` is of a column of numbers, which
-    /// is aligned to the right.
+    /// is aligned to the right. Behind a `|` stands the name for machines, with the
+    /// unit of the plain number, where it is another: `>mean|mean_ns`.
     pub heads: Vec<String>,
     /// Rows, each as long as `heads`.
-    pub rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<Cell>>,
     /// Lines below the table, in text and Markdown.
     pub notes: Vec<String>,
 }
@@ -65,21 +134,27 @@ impl Table {
     /// # Panics
     ///
     /// If it is not as long as the heads.
-    pub fn row(&mut self, cells: Vec<String>) {
+    pub fn row(&mut self, cells: Vec<Cell>) {
         assert_eq!(cells.len(), self.heads.len(), "a row of {:?} has another length", self.title);
         self.rows.push(cells);
     }
 
+    /// The heads for people.
+    fn shown_heads(&self) -> impl Iterator<Item = &str> {
+        self.heads.iter().map(|h| h.split('|').next().unwrap_or_default().trim_start_matches('>'))
+    }
+
+    /// The heads for machines.
     fn plain_heads(&self) -> impl Iterator<Item = &str> {
-        self.heads.iter().map(|head| head.trim_start_matches('>'))
+        self.heads.iter().map(|h| h.rsplit('|').next().unwrap_or_default().trim_start_matches('>'))
     }
 
     fn text(&self, preset: &str) -> String {
         let mut table = comfy_table::Table::new();
         table.load_preset(preset);
         table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
-        table.set_header(self.plain_heads());
-        table.add_rows(&self.rows);
+        table.set_header(self.shown_heads());
+        table.add_rows(self.rows.iter().map(|row| row.iter().map(Cell::to_string)));
         for (column, head) in table.column_iter_mut().zip(&self.heads) {
             if head.starts_with('>') {
                 column.set_cell_alignment(comfy_table::CellAlignment::Right);
@@ -91,13 +166,13 @@ impl Table {
 
     fn csv(&self) -> String {
         let mut writer = csv::Writer::from_writer(Vec::new());
-        let mut write = |cells: Vec<&str>| {
+        let mut write = |cells: Vec<String>| {
             // Writing to memory does not fail, and all rows have the same length.
             let written = writer.write_record(cells);
             debug_assert!(written.is_ok());
         };
-        write(self.plain_heads().collect());
-        self.rows.iter().for_each(|row| write(row.iter().map(String::as_str).collect()));
+        write(self.plain_heads().map(str::to_owned).collect());
+        self.rows.iter().for_each(|row| write(row.iter().map(Cell::plain).collect()));
         let bytes = writer.into_inner().unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
@@ -167,7 +242,7 @@ impl fmt::Display for Format {
 }
 
 /// Tables that stand for themselves, such as a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Listing(pub Vec<Table>);
 
 impl Serialize for Listing {
@@ -176,10 +251,8 @@ impl Serialize for Listing {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rows = |table: &Table| -> Vec<serde_json::Map<String, serde_json::Value>> {
             let heads: Vec<&str> = table.plain_heads().collect();
-            let row = |cells: &Vec<String>| {
-                let cell = |(head, cell): (&&str, &String)| {
-                    ((*head).to_owned(), serde_json::Value::String(cell.clone()))
-                };
+            let row = |cells: &Vec<Cell>| {
+                let cell = |(head, cell): (&&str, &Cell)| ((*head).to_owned(), cell.json());
                 heads.iter().zip(cells).map(cell).collect()
             };
             table.rows.iter().map(row).collect()
@@ -202,9 +275,9 @@ mod tests {
     use super::*;
 
     fn sample() -> Listing {
-        let mut table = Table::new("Tiers", &["name", ">IOPS"]);
-        table.row(vec!["P10".into(), "500".into()]);
-        table.row(vec!["P30, cached".into(), "5,000".into()]);
+        let mut table = Table::new("Tiers", &["name", ">IOPS", ">mean|mean_ns"]);
+        table.row(cells!["P10", crate::number::grouped(500), Cell::none()]);
+        table.row(cells!["P30, cached", crate::number::grouped(5_000), crate::number::time(1.5e6)]);
         table.notes.push("from the catalog".into());
         Listing(vec![table])
     }
@@ -214,16 +287,17 @@ mod tests {
         let check = |format, expect: &str| assert_eq!(sample().render(format), expect);
         check(
             Format::Text,
-            "Tiers\n name          IOPS\n P10            500\n P30, cached  5,000\nfrom the catalog\n",
+            "Tiers\n name          IOPS     mean\n P10            500        -\n P30, cached  5,000  1.50 ms\nfrom the catalog\n",
         );
-        check(Format::Csv, "name,IOPS\nP10,500\n\"P30, cached\",\"5,000\"\n");
+        check(Format::Csv, "name,IOPS,mean_ns\nP10,500,\n\"P30, cached\",5000,1500000\n");
         check(
             Format::Markdown,
-            "**Tiers**\n\n| name        |  IOPS |\n|-------------|-------|\n| P10         |   500 |\n| P30, cached | 5,000 |\n\nfrom the catalog\n",
+            "**Tiers**\n\n| name        |  IOPS |    mean |\n|-------------|-------|---------|\n| P10         |   500 |       - |\n| P30, cached | 5,000 | 1.50 ms |\n\nfrom the catalog\n",
         );
         let json: serde_json::Value =
             serde_json::from_str(&sample().render(Format::Json)).expect("JSON");
-        assert_eq!(json[1]["IOPS"], "5,000");
+        assert_eq!(json[1]["IOPS"], 5_000);
+        assert_eq!(json[0]["mean_ns"], serde_json::Value::Null);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 use std::str::FromStr;
 use weir_bench::{Failure, prepare};
 use weir_proto::Uri;
+use weir_report::cells;
 use weir_report::number::float;
 use weir_report::run::RunReport;
 use weir_report::table::{Listing, Table};
@@ -184,7 +185,7 @@ fn main() -> Result<(), Failure> {
             "" => case.volume.clone(),
             host => format!("{} in {host}", case.volume),
         };
-        table.row(vec![
+        table.row(cells![
             limits,
             weir_units::Bytes::new(case.block).to_string(),
             case.depth.to_string(),

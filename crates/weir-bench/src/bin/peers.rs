@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use weir_bench::{Failure, median};
+use weir_report::cells;
 use weir_report::number::rate;
 use weir_report::table::{Listing, Table};
 use weir_report::{Format, Report};
@@ -167,7 +168,7 @@ fn main() -> Result<(), Failure> {
             let ratios: Vec<f64> = runs[0].iter().zip(own).map(|(w, o)| w.iops / o.iops).collect();
             let least = |v: &[f64]| v.iter().copied().fold(f64::INFINITY, f64::min);
             let most = |v: &[f64]| v.iter().copied().fold(0.0, f64::max);
-            table.row(vec![
+            table.row(cells![
                 format!("{rw} 4 KiB, depth {depth}"),
                 peer.name.to_owned(),
                 rate(median(iops.clone())),

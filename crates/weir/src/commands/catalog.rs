@@ -7,8 +7,9 @@ use weir_catalog::{
     Burst, BurstKind, Catalog, Edition, Figure, Found, HostLimits, HostSize, Latency, Provenance,
     Rule,
 };
+use weir_report::cells;
 use weir_report::number::{float, grouped, rate};
-use weir_report::table::{Listing, Table};
+use weir_report::table::{Cell, Listing, Table};
 use weir_units::{Bytes, BytesPerSec};
 
 pub(crate) fn run(command: &CatalogCommand, catalog: &Catalog) -> Result<u8, CliError> {
@@ -27,7 +28,7 @@ pub(crate) fn run(command: &CatalogCommand, catalog: &Catalog) -> Result<u8, Cli
 fn editions(catalog: &Catalog) -> Table {
     let mut table = Table::new("", &["edition", "as of", ">tiers", ">machines", "title"]);
     for edition in catalog.editions() {
-        table.row(vec![
+        table.row(cells![
             edition.name().to_owned(),
             edition.as_of().to_owned(),
             edition.tiers().count().to_string(),
@@ -38,7 +39,7 @@ fn editions(catalog: &Catalog) -> Table {
     table
 }
 
-fn gib(bytes: Bytes) -> String {
+fn gib(bytes: Bytes) -> Cell {
     rate(float(bytes.get()) / f64::from(1 << 30))
 }
 
@@ -62,7 +63,7 @@ fn tiers(edition: &Edition) -> Vec<Table> {
         let heads = ["tier", "family", ">size GiB", ">IOPS", ">throughput", ">burst", "as of"];
         let mut table = Table::new(format!("{} {}", edition.name(), set.name), &heads);
         for tier in &set.tiers {
-            table.row(vec![
+            table.row(cells![
                 tier.name.clone(),
                 tier.family.clone(),
                 gib(tier.size),
@@ -109,16 +110,16 @@ fn hosts(edition: &Edition) -> Table {
         "as of",
     ];
     let mut table = Table::new("", &heads);
-    let iops = |l: Option<&HostLimits>| l.map_or_else(none, |l| grouped(l.iops.get()));
+    let iops = |l: Option<&HostLimits>| l.map_or_else(Cell::none, |l| grouped(l.iops.get()));
     let throughput =
         |l: Option<&HostLimits>| l.map_or_else(none, |l| BytesPerSec::to_string(&l.throughput));
     for host in edition.hosts() {
         let HostSize { uncached, cached, .. } = host;
-        table.row(vec![
+        table.row(cells![
             host.name.clone(),
             host.series.clone(),
-            host.max_data_disks.map_or_else(none, |n| n.to_string()),
-            host.cache.map_or_else(none, gib),
+            host.max_data_disks.map_or_else(Cell::none, |n| grouped(u64::from(n))),
+            host.cache.map_or_else(Cell::none, gib),
             iops(uncached.as_ref()),
             throughput(uncached.as_ref()),
             iops(cached.as_ref()),
@@ -148,7 +149,7 @@ fn show(name: &str, catalog: &Catalog) -> Result<Vec<Table>, CliError> {
 
 fn about(edition: &Edition) -> Table {
     let mut table = Table::new(edition.name(), &["about", "text"]);
-    let mut row = |kind: &str, text: &str| table.row(vec![kind.to_owned(), text.to_owned()]);
+    let mut row = |kind: &str, text: &str| table.row(cells![kind.to_owned(), text.to_owned()]);
     row("title", edition.title());
     row("as of", edition.as_of());
     row("scope", edition.scope());
@@ -170,7 +171,7 @@ fn one(found: &Found<'_>) -> Table {
             let mut table = Table::new(title, &["tier", "family", "in edition"]);
             for tier in &set.tiers {
                 let edition = edition.name().to_owned();
-                table.row(vec![tier.name.clone(), tier.family.clone(), edition]);
+                table.row(cells![tier.name.clone(), tier.family.clone(), edition]);
             }
             table.notes = remarks(&set.provenance);
             table
@@ -184,7 +185,7 @@ fn one(found: &Found<'_>) -> Table {
 fn figures(title: String, figures: &[Figure<'_>], provenance: &Provenance) -> Table {
     let mut table = Table::new(title, &["figure", ">value", "as of", "source"]);
     for figure in figures {
-        table.row(vec![
+        table.row(cells![
             figure.name.to_owned(),
             figure.value.clone(),
             figure.citation.as_of.clone(),
@@ -200,7 +201,7 @@ fn latency_table(title: String, latency: &Latency) -> Table {
     let names = ["p0", "p50", "p90", "p99", "p99.9", "p100"];
     let points = latency.read.points().into_iter().zip(latency.write.points());
     for (name, (read, write)) in names.iter().zip(points) {
-        table.row(vec![(*name).to_owned(), read.1.to_string(), write.1.to_string()]);
+        table.row(cells![(*name).to_owned(), read.1.to_string(), write.1.to_string()]);
     }
     table.notes.push(format!("{}: {}", latency.basis, latency.reason));
     table.notes.extend(remarks(&latency.provenance));
@@ -209,7 +210,7 @@ fn latency_table(title: String, latency: &Latency) -> Table {
 
 fn rule_table(title: String, rule: &Rule) -> Table {
     let mut table = Table::new(title, &["rule"]);
-    table.row(vec![rule.text.clone()]);
+    table.row(cells![rule.text.clone()]);
     table.notes = remarks(&rule.provenance);
     table
 }

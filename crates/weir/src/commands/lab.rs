@@ -5,6 +5,7 @@ use crate::error::{CliError, NO};
 use crate::output;
 use weir_catalog::Catalog;
 use weir_lab::{Clocks, Driver, Options};
+use weir_report::cells;
 use weir_report::lab::{LabReport, LabReports};
 use weir_report::table::{Listing, Table};
 
@@ -14,7 +15,7 @@ pub(crate) fn run(command: &LabCommand, catalog: &Catalog) -> Result<u8, CliErro
             let mut table = Table::new("", &["lab", "article", ">figures", "what it shows"]);
             for lab in weir_lab::all()? {
                 let figures = lab.file.figure.len().to_string();
-                table.row(vec![lab.name, lab.file.article, figures, lab.file.title]);
+                table.row(cells![lab.name, lab.file.article, figures, lab.file.title]);
             }
             output::print(&Listing(vec![table]), output.format())?;
             Ok(0)

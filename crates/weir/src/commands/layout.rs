@@ -7,8 +7,9 @@ use crate::output;
 use weir_catalog::Catalog;
 use weir_core::{CacheMode, GateLimits, Limit};
 use weir_layout::Layout;
+use weir_report::cells;
 use weir_report::number::{float, grouped, rate};
-use weir_report::table::{Listing, Table};
+use weir_report::table::{Cell, Listing, Table};
 
 pub(crate) fn run(command: &LayoutCommand, catalog: &Catalog) -> Result<u8, CliError> {
     match command {
@@ -24,13 +25,13 @@ pub(crate) fn run(command: &LayoutCommand, catalog: &Catalog) -> Result<u8, CliE
     Ok(0)
 }
 
-fn iops(limit: Option<Limit>) -> String {
-    limit.map_or_else(|| "-".to_owned(), |limit| grouped(limit.rate.get()))
+fn iops(limit: Option<Limit>) -> Cell {
+    limit.map_or_else(Cell::none, |limit| grouped(limit.rate.get()))
 }
 
-fn mib(limit: Option<Limit>) -> String {
+fn mib(limit: Option<Limit>) -> Cell {
     let mib = |limit: Limit| rate(float(limit.rate.get()) / f64::from(1 << 20));
-    limit.map_or_else(|| "-".to_owned(), mib)
+    limit.map_or_else(Cell::none, mib)
 }
 
 /// The rate while credits last, of operations and MiB.
@@ -40,8 +41,8 @@ fn burst(gate: &GateLimits) -> String {
         (None, None) => "-".to_owned(),
         (operations, bytes) => format!(
             "{} / {}",
-            operations.map_or_else(|| "-".to_owned(), grouped),
-            bytes.map_or_else(|| "-".to_owned(), |b| rate(float(b) / f64::from(1 << 20)))
+            operations.map_or_else(Cell::none, grouped),
+            bytes.map_or_else(Cell::none, |b| rate(float(b) / f64::from(1 << 20)))
         ),
     }
 }
@@ -57,14 +58,14 @@ fn tables(layout: &Layout) -> Vec<Table> {
     for host in &layout.hosts {
         for (side, gate) in [("uncached", &host.spec.uncached), ("cached", &host.spec.cached)] {
             let size = host.size.clone().unwrap_or_else(|| "-".to_owned());
-            let cells = [iops(gate.iops), mib(gate.bytes), burst(gate)];
-            let mut row = vec![host.name.clone(), size, side.to_owned()];
+            let cells = [iops(gate.iops), mib(gate.bytes), burst(gate).into()];
+            let mut row = cells![host.name.clone(), size, side];
             row.extend(cells);
             hosts.row(row);
         }
         for volume in &host.volumes {
             let gate = &volume.spec.limits.gate;
-            volumes.row(vec![
+            volumes.row(cells![
                 volume.name.clone(),
                 host.name.clone(),
                 volume.tier.clone().unwrap_or_else(|| "-".to_owned()),
@@ -81,11 +82,11 @@ fn tables(layout: &Layout) -> Vec<Table> {
             ]);
         }
         for export in &host.exports {
-            exports.row(vec![
+            exports.row(cells![
                 export.name.clone(),
                 gib(export.size.get()),
                 export.volumes.len().to_string(),
-                export.unit.map_or_else(|| "-".to_owned(), |unit| unit.to_string()),
+                export.unit.map_or_else(Cell::none, |unit| unit.to_string().into()),
             ]);
         }
     }

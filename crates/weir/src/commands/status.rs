@@ -5,9 +5,10 @@ use crate::error::CliError;
 use crate::output;
 use serde_json::Value;
 use std::time::Duration;
+use weir_report::cells;
 use weir_report::number::{float, grouped, rate};
 use weir_report::status::{Status, StatusReport};
-use weir_report::table::{Listing, Table};
+use weir_report::table::{Cell, Listing, Table};
 use weir_server::control::{Request, ask};
 use weir_units::Span;
 
@@ -71,17 +72,16 @@ fn reading(control: &ControlArgs) -> Result<Status, CliError> {
 fn list(status: &Status) -> Table {
     let heads = ["volume", "host", "tier", ">size GiB", ">IOPS", ">MiB/s", "cache"];
     let mut table = Table::new("", &heads);
-    let none = || "-".to_owned();
     for host in &status.hosts {
         for v in &host.volumes {
             let mib = |bytes: u64| rate(float(bytes) / f64::from(1 << 20));
-            table.row(vec![
+            table.row(cells![
                 v.name.clone(),
                 host.name.clone(),
-                v.tier.clone().unwrap_or_else(none),
+                v.tier.clone().unwrap_or_else(|| "-".to_owned()),
                 rate(float(v.size_bytes) / f64::from(1 << 30)),
-                v.limit_iops.map_or_else(none, grouped),
-                v.limit_bytes_per_s.map_or_else(none, mib),
+                v.limit_iops.map_or_else(Cell::none, grouped),
+                v.limit_bytes_per_s.map_or_else(Cell::none, mib),
                 v.cache.clone(),
             ]);
         }
