@@ -161,8 +161,8 @@ pub struct SeriesPoint {
     pub read_iops: f64,
     /// Writes per second.
     pub write_iops: f64,
-    /// Share of reads that the host cache served.
-    pub hit_share: f64,
+    /// Share of reads that the host cache served; of virtual runs.
+    pub hit_share: Option<f64>,
 }
 
 impl JobReport {
@@ -322,7 +322,7 @@ impl RunReport {
                 mib(p.read_bytes_per_s),
                 rate(p.write_iops),
                 mib(p.write_bytes_per_s),
-                percent(p.hit_share),
+                p.hit_share.map_or_else(Cell::none, percent),
             ]);
         }
         table

@@ -15,11 +15,9 @@
 //! |---|---|
 //! | `links` | the connections, and which of them can go on |
 //! | `score` | what is counted |
-//! | `series` | how it went over time |
 
 mod links;
 mod score;
-mod series;
 
 use crate::clock::Clock;
 use crate::error::RunnerError;

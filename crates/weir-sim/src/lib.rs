@@ -7,9 +7,6 @@
 
 #![forbid(unsafe_code)]
 
-mod series;
-
-use series::Series;
 use std::collections::BTreeMap;
 use weir_core::{
     Completion, DeviceId, Engine, Event, Op as EngineOp, Refused, Request, TraceHash, VolumeId,
@@ -19,7 +16,7 @@ use weir_layout::{Host, Layout};
 use weir_report::number::float;
 use weir_report::run::{ClockName, HostReport, JobReport, RunReport, VolumeReport};
 use weir_units::{Instant, Span};
-use weir_workload::{Device, FioError, Issue, JobSpec, Op, Placed, Tally, Workload};
+use weir_workload::{Device, FioError, Issue, JobSpec, Op, Placed, Series, Tally, Workload};
 
 /// So many completions without time passing mean that it never will.
 const MAX_AT_ONE_INSTANT: u64 = 10_000_000;
@@ -279,7 +276,7 @@ impl Run {
             EngineOp::Flush => Op::Flush,
         };
         if let Some(series) = &mut self.series {
-            series.record(completion);
+            series.record(completion.at, op, completion.len, Some(completion.hit));
         }
         if self.counts(process, completion.at) {
             let latency = completion.at - completion.arrived;

@@ -12,6 +12,7 @@
 //! | [`job`] | [`JobFile`] and [`JobSpec`]: what a job file says, typed |
 //! | [`workload`] | [`Workload`]: all processes of a run; who may issue, and when |
 //! | [`place`] | which device and region a job's files are |
+//! | [`series`] | how a run went over time |
 //! | [`tally`] | what the processes saw: counts, bytes, latencies |
 //! | `process` | one clone of one job: pacing, think time, passes, its end |
 //! | `plan`, `file` | where the next I/O goes and how long it is |
@@ -31,6 +32,7 @@ mod plan;
 mod process;
 mod rng;
 mod sampler;
+pub mod series;
 pub mod tally;
 pub mod workload;
 
@@ -38,5 +40,6 @@ pub use error::{FioError, Place, PlacementError, ValueError};
 pub use fio::{Isolated, Source};
 pub use job::{JobFile, JobSpec};
 pub use place::{Device, PlaceError, place};
+pub use series::Series;
 pub use tally::Tally;
 pub use workload::{Issue, Op, Placed, ProcessState, Region, Workload};

@@ -1,11 +1,10 @@
 //! What a run is counted by. The simulator counts in the same way.
 
 use super::Flight;
-use super::series::Series;
 use weir_report::number::float;
 use weir_report::run::{ClockName, RunReport};
 use weir_units::{Instant, Span};
-use weir_workload::{JobSpec, Tally, Workload};
+use weir_workload::{JobSpec, Series, Tally, Workload};
 
 pub(super) struct Score {
     tally: Tally,
@@ -39,7 +38,7 @@ impl Score {
         let Flight { process, op, length, .. } = *flight;
         self.last = now;
         if let Some(series) = &mut self.series {
-            series.record(now, op, length);
+            series.record(now, op, u64::from(length), None);
         }
         if self.counts(workload, process, now) {
             self.tally.record(process, op, length.into(), now - flight.issued);

@@ -1,10 +1,10 @@
 //! How a run went over time, in bounded memory: when there are too many stretches,
 //! neighbours are joined and the stretches become twice as long.
 
+use crate::workload::Op;
 use weir_report::number::float;
 use weir_report::run::SeriesPoint;
 use weir_units::{Instant, Span};
-use weir_workload::Op;
 
 /// More stretches than this are joined.
 const MAX_POINTS: usize = 4096;
@@ -15,21 +15,28 @@ struct Point {
     writes: u64,
     read_bytes: u64,
     write_bytes: u64,
+    /// Reads of which the driver knows whether a cache served them, and those it did.
+    judged: u64,
+    hits: u64,
 }
 
 /// Counters per stretch.
 #[derive(Debug)]
-pub(super) struct Series {
+pub struct Series {
     every: u64,
     points: Vec<Point>,
 }
 
 impl Series {
-    pub(super) fn new(every: Span) -> Self {
+    /// Stretches of `every`, for now.
+    #[must_use]
+    pub fn new(every: Span) -> Self {
         Self { every: every.nanos().max(1), points: Vec::new() }
     }
 
-    pub(super) fn record(&mut self, at: Instant, op: Op, length: u32) {
+    /// A request completed at `at`; `hit` says whether a host cache served it, where
+    /// the driver knows.
+    pub fn record(&mut self, at: Instant, op: Op, length: u64, hit: Option<bool>) {
         while self.index(at) >= MAX_POINTS {
             self.join();
         }
@@ -41,11 +48,13 @@ impl Series {
         match op {
             Op::Read => {
                 point.reads += 1;
-                point.read_bytes += u64::from(length);
+                point.read_bytes += length;
+                point.judged += u64::from(hit.is_some());
+                point.hits += u64::from(hit == Some(true));
             }
             Op::Write => {
                 point.writes += 1;
-                point.write_bytes += u64::from(length);
+                point.write_bytes += length;
             }
             Op::Trim | Op::Flush => {}
         }
@@ -63,12 +72,16 @@ impl Series {
                 writes: sum.writes + point.writes,
                 read_bytes: sum.read_bytes + point.read_bytes,
                 write_bytes: sum.write_bytes + point.write_bytes,
+                judged: sum.judged + point.judged,
+                hits: sum.hits + point.hits,
             })
         };
         self.points = self.points.chunks(2).map(sum).collect();
     }
 
-    pub(super) fn points(&self) -> Vec<SeriesPoint> {
+    /// The stretches, as a report has them.
+    #[must_use]
+    pub fn points(&self) -> Vec<SeriesPoint> {
         let length_s = float(self.every) / 1e9;
         let point = |(at, point): (usize, &Point)| SeriesPoint {
             start_s: float(at as u64) * length_s,
@@ -77,7 +90,7 @@ impl Series {
             write_bytes_per_s: float(point.write_bytes) / length_s,
             read_iops: float(point.reads) / length_s,
             write_iops: float(point.writes) / length_s,
-            hit_share: 0.0,
+            hit_share: (point.judged > 0).then(|| float(point.hits) / float(point.judged)),
         };
         self.points.iter().enumerate().map(point).collect()
     }
@@ -89,10 +102,10 @@ mod tests {
 
     /// Seconds, bytes read and operations written per second, of each stretch.
     #[track_caller]
-    fn check(every: Span, completions: &[(u64, Op, u32)], expect: &[(f64, f64, f64)]) {
+    fn check(every: Span, completions: &[(u64, Op, u64)], expect: &[(f64, f64, f64)]) {
         let mut series = Series::new(every);
         for (millis, op, length) in completions {
-            series.record(Instant::ZERO + Span::from_millis(*millis), *op, *length);
+            series.record(Instant::ZERO + Span::from_millis(*millis), *op, *length, None);
         }
         let points = series.points();
         let got = points.iter().map(|p| (p.start_s, p.read_bytes_per_s, p.write_iops));
@@ -113,10 +126,16 @@ mod tests {
     fn a_long_run_has_longer_stretches_and_loses_nothing() {
         let mut series = Series::new(Span::from_millis(1));
         for millis in 0..10_000 {
-            series.record(Instant::ZERO + Span::from_millis(millis), Op::Read, 2);
+            series.record(
+                Instant::ZERO + Span::from_millis(millis),
+                Op::Read,
+                2,
+                Some(millis < 5_000),
+            );
         }
         let points = series.points();
         assert!(points.len() <= MAX_POINTS && points[0].length_s == 0.004, "{:?}", points[0]);
+        assert_eq!((points[0].hit_share, points[2_400].hit_share), (Some(1.0), Some(0.0)));
         let bytes: f64 = points.iter().map(|p| p.read_bytes_per_s * p.length_s).sum();
         assert!((bytes - 20_000.0).abs() < 1e-6, "{bytes}");
     }
