@@ -283,7 +283,8 @@ impl<'a> Builder<'a> {
     fn add_volume(&mut self, host: usize, name: &str, keys: &VolumeKeys) -> Result<VolumeId, Kind> {
         check_name(name)?;
         self.check_free(name)?;
-        let volume = volume::resolve(name, keys, self.edition)?;
+        let keys = volume::with_local_disk(name, keys, self.sizes[host])?;
+        let volume = volume::resolve(name, &keys, self.edition)?;
         let host = &mut self.hosts[host];
         if volume.spec.cache != CacheMode::None && host.spec.cache.is_none() {
             return Err(no_cache(name, &host.name, host.size.as_deref()));

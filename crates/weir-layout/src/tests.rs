@@ -135,6 +135,10 @@ fn what_is_wrong_is_said_with_its_place() {
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 2, teir = \"P30\" }",
         "layout.toml:4: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`; did you mean `tier`?",
     );
+}
+
+#[test]
+fn keys_that_contradict_each_other_are_refused() {
     check(
         "[[volume]]\nname = \"a\"\nunlimited = true\nlimits = { iops = 5 }",
         "layout.toml:1: volume \"a\": unlimited excludes tier and limits; keep one of them",
@@ -173,6 +177,20 @@ fn what_is_wrong_is_said_with_its_place() {
         "layout.toml: the layout: there is no [[volume]] and no [[stripe]]",
     );
     check("[[volume]\nname = 1", "layout.toml:1: unclosed array table, expected `]`");
+}
+
+#[test]
+fn a_local_volume_is_the_disk_of_its_machine() {
+    let text = "edition = \"azure-now\"\nhost = { size = \"D8ds_v4\" }\n\
+                [[volume]]\nname = \"temp\"\nplace = \"local\"";
+    let layout = layout(text);
+    let spec = &layout.hosts[0].spec.volumes[0];
+    assert_eq!((spec.size, spec.place), (Bytes::gib(300), weir_core::Place::Local));
+    assert_eq!(spec.limits.gate.iops.map(|l| l.rate.get()), Some(38_000));
+    check(
+        "[[volume]]\nname = \"temp\"\nplace = \"local\"",
+        "layout.toml:1: volume \"temp\": its host has no local disk in the catalog; give it a size and limits",
+    );
 }
 
 /// The engine's own accounting is the table of the catalog: for every mode and

@@ -3,7 +3,7 @@
 use crate::error::Kind;
 use crate::file::{CacheKey, LatencyKeys, LimitKeys, PlaceKey, VolumeKeys};
 use std::num::NonZeroU64;
-use weir_catalog::{Burst, BurstKind, Edition, HostCache, Limits, Tier};
+use weir_catalog::{Burst, BurstKind, Edition, HostCache, HostSize, Limits, Tier};
 use weir_core::{CacheMode, DiskLimits, GateLimits, Latency, Limit, Medium, Place, VolumeSpec};
 use weir_units::{Bytes, Span};
 
@@ -87,6 +87,29 @@ pub(crate) fn resolve(
     let spec = VolumeSpec { size: resolved.size, limits: resolved.limits, cache, place, medium };
     let (tier, family) = (resolved.tier, resolved.family);
     Ok(Volume { name: name.to_owned(), tier, family, spec, keys: keys.clone() })
+}
+
+/// The keys of a local volume that says nothing of itself: the disk of the machine.
+pub(crate) fn with_local_disk(
+    name: &str,
+    keys: &VolumeKeys,
+    machine: Option<&HostSize>,
+) -> Result<VolumeKeys, Kind> {
+    let says =
+        keys.tier.is_some() || keys.size.is_some() || keys.limits.is_some() || keys.unlimited;
+    if keys.place != Some(PlaceKey::Local) || says {
+        return Ok(keys.clone());
+    }
+    let Some(disk) = machine.and_then(|machine| machine.temp.as_ref()) else {
+        return Err(Kind::Contradiction {
+            what: format!("volume {name:?}"),
+            reason: "its host has no local disk in the catalog; give it a size and limits".into(),
+        });
+    };
+    // Reads and writes share one gate; where they have limits of their own the
+    // read limit, which is the higher, holds for both.
+    let limits = LimitKeys { iops: disk.iops, throughput: disk.read, burst: None };
+    Ok(VolumeKeys { size: disk.size, limits: Some(limits), ..keys.clone() })
 }
 
 impl Volume {
