@@ -4,6 +4,8 @@ use crate::file::{FigureKeys, Lab, RunKeys};
 use crate::metric::{self, WARM_UP};
 use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use weir_catalog::Catalog;
 use weir_layout::{Layout, LayoutError};
 use weir_proto::Uri;
@@ -53,6 +55,8 @@ pub struct Options {
     pub runtime: Span,
     /// The seed.
     pub seed: u64,
+    /// Set by others to end early.
+    pub stop: Arc<AtomicBool>,
 }
 
 impl Default for Options {
@@ -64,6 +68,7 @@ impl Default for Options {
             size: Bytes::mib(64),
             runtime: Span::from_secs(6),
             seed: 1,
+            stop: Arc::default(),
         }
     }
 }
@@ -106,6 +111,9 @@ pub enum LabError {
     /// The runner.
     #[error("{0}")]
     Runner(#[from] RunnerError),
+    /// Someone wanted it to end.
+    #[error("interrupted; nothing is left running")]
+    Interrupted,
     /// A temporary folder cannot be made.
     #[error("cannot make a temporary folder: {0}")]
     Temp(std::io::Error),
@@ -127,6 +135,9 @@ pub fn run(
     let bench = Bench { lab, layout: &layout, catalog, options };
     let (mut virtual_runs, mut wall_runs) = (BTreeMap::new(), BTreeMap::new());
     for keys in &lab.file.run {
+        if options.stop.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
         if options.clocks != Clocks::Wall {
             talk(&format!("{}: {} in virtual time", lab.name, keys.id));
             virtual_runs.insert(keys.id.as_str(), bench.virtually(keys)?);
@@ -180,6 +191,13 @@ fn value(
     let Some(per) = &keys.per else { return Ok(own) };
     let pair = own.zip(read(per)?);
     Ok(pair.filter(|(_, per)| *per > 0.0).map(|(own, per)| own / per))
+}
+
+fn ended(error: RunnerError) -> LabError {
+    match error {
+        RunnerError::Interrupted(_) => LabError::Interrupted,
+        other => LabError::Runner(other),
+    }
 }
 
 struct Bench<'a> {
@@ -273,19 +291,21 @@ impl Bench<'_> {
             }
         }
         let placed = place(&jobs, &devices, &[])?;
-        let seed = self.options.seed;
+        let (seed, stop) = (self.options.seed, Some(self.options.stop.as_ref()));
         if let Some(export) = &keys.warm_up
             && let Some(warm) = self.warm_up(export, &placed)?
         {
             let placed = place(&warm, &devices, &[])?;
-            let options = RunOptions { uris: &uris, seed, record_windows: None, stop: None };
-            weir_runner::run(placed, &options)?;
+            let options = RunOptions { uris: &uris, seed, record_windows: None, stop };
+            weir_runner::run(placed, &options).map_err(ended)?;
         }
         let windows = keys.every;
-        let options = RunOptions { uris: &uris, seed, record_windows: windows, stop: None };
+        let options = RunOptions { uris: &uris, seed, record_windows: windows, stop };
         Ok(match self.options.driver {
-            Driver::Weir => weir_runner::run(placed, &options)?,
-            Driver::Fio => weir_runner::run_with_fio(placed, &options, "fio".as_ref())?,
+            Driver::Weir => weir_runner::run(placed, &options).map_err(ended)?,
+            Driver::Fio => {
+                weir_runner::run_with_fio(placed, &options, "fio".as_ref()).map_err(ended)?
+            }
         })
     }
 

@@ -1,8 +1,12 @@
 //! `weir lab`.
 
 use crate::cli::{ClockArg, DriverArg, LabCommand, LabRunArgs};
-use crate::error::{CliError, NO};
+use crate::error::{CliError, FAILED, NO};
 use crate::output;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use weir_catalog::Catalog;
 use weir_lab::{Clocks, Driver, Options};
 use weir_report::cells;
@@ -24,6 +28,18 @@ pub(crate) fn run(command: &LabCommand, catalog: &Catalog) -> Result<u8, CliErro
     }
 }
 
+/// Set by the first Ctrl-C or SIGTERM, so that what is being served is stopped in
+/// order; the second ends the program at once.
+fn interruptible() -> Result<Arc<AtomicBool>, CliError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, i32::from(FAILED), Arc::clone(&stop))
+            .and_then(|_| flag::register(signal, Arc::clone(&stop)))
+            .map_err(|source| CliError::System { context: "catching signals", source })?;
+    }
+    Ok(stop)
+}
+
 fn rerun(args: &LabRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let labs = if args.all {
         weir_lab::all()?
@@ -43,6 +59,7 @@ fn rerun(args: &LabRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
         size: args.size,
         runtime: args.runtime,
         seed: args.seed,
+        stop: interruptible()?,
     };
     let mut reports = Vec::new();
     for lab in &labs {
