@@ -74,6 +74,8 @@ pub(crate) struct Connection {
     in_flight: usize,
     /// Bytes that workers are reading for it.
     reading: usize,
+    /// It has taken some of its replies since someone last looked.
+    pub(crate) listens: bool,
     /// It said goodbye, or the server stops: nothing more is taken from it.
     pub(crate) closing: bool,
     /// Events registered with epoll, to change them only when they change.
@@ -112,6 +114,7 @@ impl Connection {
             sent: 0,
             in_flight: 0,
             reading: 0,
+            listens: false,
             closing: false,
             interest: Interest { read: true, write: false },
         }
@@ -151,7 +154,7 @@ impl Connection {
 
     /// What to wait for now.
     pub(crate) fn wants(&self) -> Interest {
-        let room = self.in_flight < MAX_IN_FLIGHT && !self.is_full();
+        let room = self.in_flight < MAX_IN_FLIGHT && self.unsent() < MAX_UNSENT;
         Interest { read: room && !self.closing, write: self.unsent() > 0 }
     }
 
@@ -256,9 +259,11 @@ impl Connection {
 
     /// Moves the input to the front of a buffer of `len` bytes, [`INPUT`] at least.
     fn compact(&mut self, len: usize) {
-        self.input.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
+        if self.start > 0 {
+            self.input.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
         let len = len.max(INPUT).max(self.end);
         if len != self.input.len() {
             self.input.resize(len, 0);
@@ -271,7 +276,10 @@ impl Connection {
         while self.sent < self.out.len() {
             match (&self.stream).write(&self.out[self.sent..]) {
                 Ok(0) => return State::Closed,
-                Ok(n) => self.sent += n,
+                Ok(n) => {
+                    self.sent += n;
+                    self.listens = true;
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => return State::Closed,

@@ -6,6 +6,10 @@ use weir_layout::error::Kind as LayoutKind;
 use weir_proto::Errno;
 use weir_report::status::Refused;
 use weir_store::{ErrorKind, StoreError};
+use weir_units::Bytes;
+
+/// Names that a message lists at most.
+const SHOWN: usize = 8;
 
 /// Why the server cannot start, or a command cannot be done.
 #[derive(Debug, thiserror::Error)]
@@ -39,14 +43,31 @@ pub enum ServerError {
     /// The layout does not allow it.
     #[error("{0}")]
     Layout(LayoutKind),
-    /// A volume that the data directory keeps with another size than the layout
-    /// declares, both changed.
+    /// A volume that cannot be served, or cannot be changed like that.
     #[error("volume {volume:?}: {reason}")]
     Volume {
         /// The volume.
         volume: String,
         /// Why, and what to do.
         reason: String,
+    },
+    /// A volume, export or host that this server does not have.
+    #[error("there is no {what} {name:?}; there is {known}")]
+    NotThere {
+        /// volume, export or host.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The names that there are, or the first of them.
+        known: String,
+    },
+    /// A range that is not inside its export.
+    #[error("export {export:?} has {size}; the range reaches beyond its end")]
+    BeyondEnd {
+        /// The export.
+        export: String,
+        /// Its size.
+        size: Bytes,
     },
     /// No volume of this layout can be served.
     #[error("no volume can be served{}", reasons(.refused))]
@@ -73,6 +94,19 @@ pub enum ServerError {
 }
 
 impl ServerError {
+    pub(crate) fn not_there<'a>(
+        what: &'static str,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        let mut text = known[..known.len().min(SHOWN)].join(", ");
+        if known.len() > SHOWN {
+            text += &format!(" and {} more", known.len() - SHOWN);
+        }
+        Self::NotThere { what, name: name.to_owned(), known: text }
+    }
+
     pub(crate) fn system(context: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { context, source }
     }

@@ -348,6 +348,9 @@ impl HostLoop {
     /// Goes on with what was held because `client` left its replies unread: it has
     /// taken some, or it has gone.
     pub fn resume(&mut self, now: Instant, client: ClientId, replies: &mut impl Replies) {
+        if self.held.is_empty() {
+            return;
+        }
         for key in self.held.remove(&client).unwrap_or_default() {
             self.read(now, key, replies);
         }

@@ -6,6 +6,7 @@
 use crate::connection::{Established, Stream};
 use crate::error::ServerError;
 use crate::reactor::{Mailbox, Message};
+use rustix::net::sockopt::set_socket_keepalive;
 use rustix::net::{Shutdown, shutdown};
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -176,6 +177,8 @@ impl Listener {
             Socket::Tcp(listener) => {
                 let (stream, _) = listener.accept()?;
                 stream.set_nodelay(true)?;
+                // A client whose machine is gone says nothing at all.
+                set_socket_keepalive(&stream, true)?;
                 Ok(Stream::Tcp(stream))
             }
         }

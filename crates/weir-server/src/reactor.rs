@@ -124,7 +124,7 @@ pub(crate) struct Reactor {
     clients: Clients,
     /// Clients to send to and to look after in this round.
     touched: Vec<ClientId>,
-    /// Set when it is to stop: until then it waits for clients to take their replies.
+    /// Set when it is to stop: when it next looks for clients that do not listen.
     stopping: Option<Instant>,
 }
 
@@ -237,6 +237,7 @@ impl Reactor {
                     self.host.drain(now);
                     for (_, connection) in &mut self.clients.open {
                         connection.closing = true;
+                        connection.listens = false;
                         self.touched.push(connection.id);
                     }
                 }
@@ -290,7 +291,7 @@ impl Reactor {
             self.host.resume(now, id, &mut Outbox { clients, touched });
         }
         let Some(connection) = self.clients.get(id) else { return Ok(()) };
-        if state == State::Open && !connection.interest.read && connection.has_input() {
+        if state == State::Open && connection.has_input() {
             state = connection.take(now, &mut self.host);
         }
         if state == State::Closed || (connection.closing && connection.is_idle()) {
@@ -319,13 +320,17 @@ impl Reactor {
         }
     }
 
-    /// Drops clients that take no replies, so that one of them cannot keep the
-    /// server from stopping.
+    /// Drops clients that have taken none of their replies for a while, so that one
+    /// of them cannot keep the server from stopping.
     fn drop_the_deaf(&mut self, now: Instant) {
-        let deaf = self.clients.open.iter().filter(|(_, connection)| connection.unsent() > 0);
-        for id in deaf.map(|(_, connection)| connection.id).collect::<Vec<_>>() {
-            self.forget(id, now);
+        let mut deaf = Vec::new();
+        for (_, connection) in &mut self.clients.open {
+            let listened = std::mem::take(&mut connection.listens);
+            if connection.unsent() > 0 && !listened {
+                deaf.push(connection.id);
+            }
         }
+        deaf.into_iter().for_each(|id| self.forget(id, now));
         self.stopping = Some(now + PATIENCE);
     }
 

@@ -279,7 +279,10 @@ impl Shared {
         let found = hosts.iter().enumerate().find_map(|(at, host)| Some((at, position(host)?)));
         match found {
             Some((at, id)) => Ok((&mut hosts[at], VolumeId(id))),
-            None => Err(refuse(name, "there is no such volume; see weir volume list".to_owned())),
+            None => {
+                let known = hosts.iter().flat_map(|host| &host.layout.volumes);
+                Err(ServerError::not_there("volume", name, known.map(|v| v.name.as_str())))
+            }
         }
     }
 
@@ -315,8 +318,7 @@ impl Shared {
     fn crash(&self, name: &str) -> Result<Value, ServerError> {
         let hosts = self.hosts();
         let host = hosts.iter().find(|host| host.layout.name == name).ok_or_else(|| {
-            let known: Vec<&str> = hosts.iter().map(|host| host.layout.name.as_str()).collect();
-            refuse(name, format!("there is no such host; there is {}", known.join(", ")))
+            ServerError::not_there("host", name, hosts.iter().map(|h| h.layout.name.as_str()))
         })?;
         let (sender, receiver) = channel();
         host.mailbox.send(Message::Crash(sender));
@@ -326,13 +328,20 @@ impl Shared {
 
     fn warm(&self, name: &str, offset: u64, len: u64) -> Result<Value, ServerError> {
         let hosts = self.hosts();
-        let exports =
-            |host: &HostState| host.layout.exports.iter().find(|e| e.name == name).cloned();
-        let found = hosts.iter().find_map(|host| Some((host.mailbox.clone(), exports(host)?)));
-        let (mailbox, export) =
-            found.ok_or_else(|| refuse(name, "there is no such export".to_owned()))?;
-        drop(hosts);
-        ask(&mailbox, move |host, _| host.warm(export.device, offset, len))?;
+        let exports = || hosts.iter().flat_map(|h| h.layout.exports.iter().map(move |e| (h, e)));
+        let (host, export) =
+            exports().find(|(_, export)| export.name == name).ok_or_else(|| {
+                ServerError::not_there("export", name, exports().map(|(_, e)| e.name.as_str()))
+            })?;
+        let (device, export) = (export.device, name.to_owned());
+        ask(&host.mailbox, move |host, _| {
+            let size = host.size(device);
+            if offset.checked_add(len).is_none_or(|end| end > size.get()) {
+                return Err(ServerError::BeyondEnd { export, size });
+            }
+            host.warm(device, offset, len);
+            Ok(())
+        })??;
         Ok(json!({ "export": name }))
     }
 

@@ -391,7 +391,7 @@ fn a_crashed_host_cuts_its_clients_off_and_loses_its_cache() {
     place.open("v").read(0, &mut found).expect("a read");
     assert!(found[..4096] == [1; 4096] && found[4096..].iter().all(|byte| *byte == 0));
     let unknown = place.ask(&Control::Crash { host: "x".to_owned() });
-    assert_eq!(unknown, Err("volume \"x\": there is no such host; there is host".to_owned()));
+    assert_eq!(unknown, Err("there is no host \"x\"; there is host".to_owned()));
     server.stop().expect("a clean end");
 }
 
@@ -414,7 +414,7 @@ fn the_control_socket_answers_nonsense_with_a_sentence() {
     );
     check(
         "{\"command\":\"resize\",\"volume\":\"w\",\"size\":\"1 GiB\"}\n",
-        r#"{"error":"volume \"w\": there is no such volume; see weir volume list"}"#,
+        r#"{"error":"there is no volume \"w\"; there is v"}"#,
     );
     check(
         "{\"command\":\"set-cache\",\"volume\":\"v\",\"mode\":\"fast\"}\n",
@@ -423,5 +423,17 @@ fn the_control_socket_answers_nonsense_with_a_sentence() {
     check(
         "{\"command\":\"set-cache\",\"volume\":\"v\",\"mode\":\"read-only\"}\n",
         r#"{"error":"volume \"v\": no host cache is possible: host \"host\" has no cache (give it cache = { size = \"..\" }); set cache = \"none\""}"#,
+    );
+    for (offset, len) in [(0, u64::MAX), (u64::MAX, 1), (1 << 20, 1)] {
+        check(
+            &format!(
+                "{{\"command\":\"warm\",\"export\":\"v\",\"offset\":{offset},\"len\":{len}}}\n"
+            ),
+            r#"{"error":"export \"v\" has 1 MiB; the range reaches beyond its end"}"#,
+        );
+    }
+    check(
+        "{\"command\":\"warm\",\"export\":\"v\",\"offset\":0,\"len\":1048576}\n",
+        r#"{"ok":{"export":"v"}}"#,
     );
 }

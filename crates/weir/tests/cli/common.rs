@@ -1,0 +1,120 @@
+//! The real `weir` in a folder of its own.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use weir_runner::client::Connection;
+
+/// A folder for layouts, sockets and data; gone at the end.
+pub(crate) struct Place(tempfile::TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    /// A folder that no disk slows down, where there is one.
+    pub(crate) fn without_a_disk() -> Self {
+        tempfile::tempdir_in("/dev/shm").map_or_else(|_| Self::new(), Self)
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir().join(name)
+    }
+
+    /// Puts a file into the folder.
+    pub(crate) fn file(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("a file");
+    }
+
+    /// `weir` with these arguments, run in the folder, where `nbd.sock` and
+    /// `control.sock` are its sockets.
+    pub(crate) fn weir(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.args(args).current_dir(self.dir()).env("WEIR_CONTROL", "control.sock");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Opens an export.
+    pub(crate) fn open(&self, export: &str) -> Connection {
+        let socket = self.path("nbd.sock");
+        let uri = format!("nbd+unix:///{export}?socket={}", socket.display());
+        Connection::open(&uri.parse().expect("a URI")).expect("an export")
+    }
+
+    /// Serves `layout` on `nbd.sock`; returns when it is ready.
+    pub(crate) fn serve(&self, layout: &str, args: &[&str]) -> Server {
+        self.file("layout.toml", layout);
+        let serve = ["serve", "layout.toml", "--nbd", "unix:nbd.sock"];
+        Server::start(self.weir(&[&serve, args].concat()))
+    }
+}
+
+/// A `weir serve`; killed if it is dropped.
+pub(crate) struct Server {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    /// What it said until it was ready.
+    pub(crate) said: String,
+}
+
+impl Server {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("a program");
+        let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut server = Self { child, stderr, said: String::new() };
+        loop {
+            let start = server.said.len();
+            let read = server.stderr.read_line(&mut server.said).expect("text");
+            assert!(read > 0, "it did not start: {}", server.said);
+            if server.said[start..].starts_with("ready;") {
+                return server;
+            }
+        }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.expect("a process"), signal).expect("it is running");
+    }
+
+    /// Waits for its end; returns how it ended and what it said after it was ready.
+    pub(crate) fn wait(mut self) -> (ExitStatus, String) {
+        let mut said = String::new();
+        self.stderr.read_to_string(&mut said).expect("text");
+        (self.child.wait().expect("an end"), said)
+    }
+
+    /// Stops it as a service manager does.
+    pub(crate) fn stop(self) {
+        self.signal(Signal::TERM);
+        let (status, said) = self.wait();
+        assert_eq!(said, "stopping: completing what is under way\n");
+        assert_eq!(status.code(), Some(0));
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs a command to its end; stdout, stderr and the exit code.
+pub(crate) fn run(mut command: Command) -> (String, String, Option<i32>) {
+    let output = command.output().expect("a program");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (text(output.stdout), text(output.stderr), output.status.code())
+}

@@ -1,0 +1,259 @@
+//! What is said of wrong input, word for word, and the exit code that goes with it:
+//! 2 for what the user can mend, 3 for what failed while running.
+
+use crate::common::{Place, run};
+use std::os::unix::net::UnixListener;
+
+/// `weir serve` on a layout says `expect` and ends with 2.
+#[track_caller]
+fn check_layout(layout: &str, expect: &str) {
+    let place = Place::new();
+    place.file("layout.toml", layout);
+    let serve = ["serve", "layout.toml", "--nbd", "unix:nbd.sock"];
+    let (stdout, stderr, code) = run(place.weir(&serve));
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("", format!("weir: {expect}\n").as_str()));
+    assert_eq!(code, Some(2));
+    assert!(!place.path("nbd.sock").exists());
+}
+
+#[test]
+fn layouts() {
+    check_layout(
+        "[[volume]]\nname = \"a\"\nteir = \"P30\"\n",
+        "layout.toml:3: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, \
+         `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, \
+         `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`; did you mean `tier`?",
+    );
+    check_layout(
+        "edition = \"azure-premium-2051\"\n",
+        "layout.toml:1: unknown edition \"azure-premium-2051\"; did you mean \
+         \"azure-premium-2015\"?",
+    );
+    check_layout(
+        "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS41\"\n",
+        "layout.toml:3: unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?",
+    );
+    check_layout(
+        "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\nsize = \"2 TiB\"\n",
+        "layout.toml:2: 2 TiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use \
+         several and stripe them",
+    );
+    check_layout(
+        "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS1\"\n[[stripe]]\nname = \"s\"\n\
+         unit = \"64 KiB\"\nvolumes = { count = 3, tier = \"P10\" }\n",
+        "layout.toml: host \"host\": 3 disks are more than the 2 that DS1 takes; use fewer or \
+         larger disks, or a larger size",
+    );
+    check_layout(
+        "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\n\
+         tier = \"P50\"\ncache = \"read-only\"\n",
+        "layout.toml:4: volume \"a\": no host cache is possible: disks of 4 TiB and more are not \
+         cached, this one has 4 TiB; set cache = \"none\"",
+    );
+    check_layout(
+        "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 1, unlimited = true }\n",
+        "layout.toml:1: stripe \"s\": it has 1 volumes; a stripe needs two or more",
+    );
+    check_layout(
+        "[[volume]]\nname = \"a\"\nunlimited = true\nsize = \"540\"\n",
+        "layout.toml:4: \"540\" has no unit; write for example 64 KiB, 540 GiB or 200 MB",
+    );
+    check_layout(
+        "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\ntier = \"P30\"\n\
+         limits = { iops = 100 }\n",
+        "layout.toml:2: volume \"a\": tier and limits contradict each other; keep one of them",
+    );
+    check_layout(
+        "[[volume]]\nname = \"a\"\nunlimited = true\nlimits = { iops = 100 }\n",
+        "layout.toml:1: volume \"a\": unlimited excludes tier and limits; keep one of them",
+    );
+    check_layout(
+        "[[volume]]\nname = \"../a\"\nunlimited = true\n",
+        "layout.toml:1: the name \"../a\" cannot be used; take letters, digits, '.', '_' and '-', \
+         at most 100, not first '.'",
+    );
+    check_layout("[[volume]\n", "layout.toml:1: unclosed array table, expected `]`");
+}
+
+/// A command, run where there is nothing but an empty folder.
+#[track_caller]
+fn check(args: &[&str], code: i32, expect: &str) {
+    check_in(&Place::new(), args, code, expect);
+}
+
+#[track_caller]
+fn check_in(place: &Place, args: &[&str], code: i32, expect: &str) {
+    let (stdout, stderr, ended) = run(place.weir(args));
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("", expect));
+    assert_eq!(ended, Some(code));
+}
+
+#[test]
+fn arguments() {
+    let more = "\n\nFor more information, try '--help'.\n";
+    for (address, reason) in [
+        ("somewhere", "it must start with unix: or tcp:"),
+        ("unix:", "the path is empty"),
+        ("tcp:localhost", "it needs a host and a port"),
+        ("tcp::10809", "it needs a host and a port"),
+        ("tcp:localhost:99999", "it needs a host and a port"),
+    ] {
+        let expect = format!(
+            "error: invalid value '{address}' for '--nbd <ADDRESS>': {address:?} is not an \
+             address: {reason}; write unix:PATH or tcp:HOST:PORT{more}"
+        );
+        check(&["serve", "layout.toml", "--nbd", address], 2, &expect);
+    }
+    let long = format!("unix:/{}", "x".repeat(107));
+    let expect = format!(
+        "error: invalid value '{long}' for '--nbd <ADDRESS>': {long:?} is not an address: a Unix \
+         socket's path has at most 107 bytes; write unix:PATH or tcp:HOST:PORT{more}"
+    );
+    check(&["serve", "layout.toml", "--nbd", &long], 2, &expect);
+    let expect = format!(
+        "error: invalid value '540' for '<SIZE>': \"540\" has no unit; write for example 64 KiB, \
+         540 GiB or 200 MB{more}"
+    );
+    check(&["volume", "resize", "data", "540"], 2, &expect);
+    check(&["status", "--interval", "2h"], 2, "weir: --interval 2 h: 1 h is the most\n");
+}
+
+#[test]
+fn files_that_are_not_there() {
+    let missing = "weir: cannot read layout.toml: No such file or directory (os error 2)\n";
+    check(&["serve", "layout.toml"], 2, missing);
+    check(&["layout", "check", "layout.toml"], 2, missing);
+    let missing = "weir: cannot read own.toml: No such file or directory (os error 2)\n";
+    check(&["--catalog", "own.toml", "catalog", "editions"], 2, missing);
+}
+
+#[test]
+fn no_server() {
+    let place = Place::new();
+    let nobody = "weir: no server answers at control.sock: No such file or directory (os error 2); \
+                  is weir serve running, with this --control?\n";
+    check_in(&place, &["status"], 3, nobody);
+    check_in(&place, &["volume", "list"], 3, nobody);
+    check_in(&place, &["volume", "resize", "data", "1GiB"], 3, nobody);
+    // As a killed server leaves it.
+    drop(UnixListener::bind(place.path("control.sock")).expect("a socket"));
+    let dead = nobody
+        .replace("No such file or directory (os error 2)", "Connection refused (os error 111)");
+    check_in(&place, &["host", "crash", "host"], 3, &dead);
+}
+
+const LAYOUT: &str = "[[volume]]\nname = \"v\"\nunlimited = true\nsize = \"1 MiB\"\n";
+
+#[test]
+fn a_socket_or_a_folder_that_another_has() {
+    let place = Place::new();
+    let server = place.serve(LAYOUT, &["--data", "data"]);
+    let serve = |args: &[&'static str]| [&["serve", "layout.toml"], args].concat();
+    check_in(
+        &place,
+        &serve(&["--nbd", "unix:nbd.sock"]),
+        3,
+        "weir: nbd.sock is in use by a running server; stop it or give another path\n",
+    );
+    let socket = place.path("nbd.sock");
+    let expect = format!(
+        "weir: data directory data is in use by process {} (weir serve at unix:{}); stop that \
+         process or choose another data directory\n",
+        server.id(),
+        socket.display()
+    );
+    check_in(&place, &serve(&["--nbd", "unix:other.sock", "--data", "data"]), 3, &expect);
+    check_in(
+        &place,
+        &serve(&["--nbd", "unix:other.sock", "--control", "control.sock"]),
+        3,
+        "weir: control.sock is in use by a running server; stop it or give another path\n",
+    );
+    check_in(
+        &place,
+        &serve(&["--nbd", "unix:none/nbd.sock"]),
+        3,
+        "weir: cannot listen on unix:none/nbd.sock: No such file or directory (os error 2)\n",
+    );
+    // One port, twice.
+    let tcp = Place::new();
+    tcp.file("layout.toml", LAYOUT);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("tcp:{}", listener.local_addr().expect("an address"));
+    let expect = format!(
+        "weir: cannot listen on {address}: Address already in use (os error 98); another server \
+         has it: stop it or give another address\n"
+    );
+    check_in(&tcp, &["serve", "layout.toml", "--nbd", &address], 3, &expect);
+    server.stop();
+}
+
+#[test]
+fn a_data_directory_of_another_version() {
+    let place = Place::new();
+    place.file("layout.toml", LAYOUT);
+    std::fs::create_dir(place.path("data")).expect("a folder");
+    place.file("data/format", "weir data 2\n");
+    let serve = ["serve", "layout.toml", "--nbd", "unix:nbd.sock", "--data", "data"];
+    let expect = "weir: data/format has format \"weir data 2\", this release reads \"weir data 1\"; \
+                  use the release that wrote it, or an empty directory\n";
+    check_in(&place, &serve, 3, expect);
+}
+
+#[test]
+fn what_a_running_server_refuses() {
+    let place = Place::new();
+    let server = place.serve(
+        &format!(
+            "edition = \"azure-premium-2015\"\n{LAYOUT}[[volume]]\nname = \"p\"\ntier = \"P10\"\n"
+        ),
+        &[],
+    );
+    let check = |args: &[&str], expect: &str| check_in(&place, args, 2, expect);
+    check(&["volume", "resize", "w", "1GiB"], "weir: there is no volume \"w\"; there is v, p\n");
+    check(
+        &["volume", "resize", "p", "2TiB"],
+        "weir: 2 TiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use several \
+         and stripe them\n",
+    );
+    check(
+        &["volume", "set-cache", "p", "write-back"],
+        "weir: volume \"p\": \"write-back\" is not a cache mode; use none, read-only or read-write\n",
+    );
+    check(
+        &["volume", "set-cache", "p", "read-only"],
+        "weir: volume \"p\": no host cache is possible: host \"host\" has no cache (give it cache = \
+         { size = \"..\" }); set cache = \"none\"\n",
+    );
+    check(&["host", "crash", "mars"], "weir: there is no host \"mars\"; there is host\n");
+    check(
+        &["host", "warm", "w", "--length", "1MiB"],
+        "weir: there is no export \"w\"; there is v, p\n",
+    );
+    server.stop();
+}
+
+#[test]
+fn a_damaged_volume_is_said_and_the_rest_is_served() {
+    let place = Place::new();
+    let layout = format!("{LAYOUT}{}", LAYOUT.replace("\"v\"", "\"w\""));
+    place.serve(&layout, &["--data", "data"]).stop();
+    let meta = place.path("data/volumes/v/meta.json");
+    let text = std::fs::read_to_string(meta).expect("its metadata");
+    place.file("data/volumes/v/meta.json", &(text + "x"));
+    let server = place.serve(&layout, &["--data", "data"]);
+    let expect = "weir: not served: v: data/volumes/v/meta.json cannot be read: trailing characters \
+                  at line 6 column 1; put the file back from a copy; the volume's bytes in data/ \
+                  beside it are untouched, and other volumes are not concerned\n\
+                  ready; control socket control.sock\n";
+    assert_eq!(server.said, expect);
+    let (listed, _, code) = run(place.weir(&["volume", "list"]));
+    assert!(code == Some(0) && listed.contains("w"), "{listed}");
+    server.stop();
+
+    place.file("layout.toml", LAYOUT);
+    let (_, stderr, code) =
+        run(place.weir(&["serve", "layout.toml", "--nbd", "unix:nbd.sock", "--data", "data"]));
+    assert!(stderr.starts_with("weir: no volume can be served\n  v: data/volumes/v/"), "{stderr}");
+    assert_eq!(code, Some(3));
+}

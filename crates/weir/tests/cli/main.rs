@@ -1,0 +1,9 @@
+//! The real `weir`, each test with a server of its own on sockets in a temporary
+//! folder.
+
+mod common;
+mod errors;
+mod kill;
+mod real_clients;
+mod serve;
+mod tools;

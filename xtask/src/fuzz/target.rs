@@ -1,0 +1,77 @@
+//! The targets by name.
+
+use super::{fio, layout};
+use std::fmt;
+use std::path::PathBuf;
+
+/// Something that takes bytes from strangers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Target {
+    /// What an NBD server reads: a handshake with requests, or requests alone.
+    NbdServer,
+    /// What an NBD client reads: a handshake with replies, or replies alone.
+    NbdClient,
+    /// A layout file, and the engine made of it.
+    Layout,
+    /// A fio job file, and the I/O made of it.
+    Fio,
+}
+
+impl Target {
+    /// Every target.
+    pub const ALL: [Self; 4] = [Self::NbdServer, Self::NbdClient, Self::Layout, Self::Fio];
+
+    /// Its name: of its folders, and on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NbdServer => "nbd-server",
+            Self::NbdClient => "nbd-client",
+            Self::Layout => "layout",
+            Self::Fio => "fio",
+        }
+    }
+
+    /// Whether its inputs are lines of text.
+    #[must_use]
+    pub const fn is_text(self) -> bool {
+        matches!(self, Self::Layout | Self::Fio)
+    }
+
+    /// Its committed inputs.
+    #[must_use]
+    pub fn corpus(self) -> PathBuf {
+        crate::root().join("fuzz/corpus").join(self.name())
+    }
+
+    /// Its tokens, in the format that libFuzzer reads.
+    #[must_use]
+    pub fn dictionary(self) -> PathBuf {
+        crate::root().join("fuzz/dict").join(self.name()).with_extension("dict")
+    }
+
+    /// Where inputs that break something are put.
+    #[must_use]
+    pub fn artifacts(self) -> PathBuf {
+        crate::root().join("fuzz/artifacts").join(self.name())
+    }
+
+    /// Hands it `data`.
+    ///
+    /// # Panics
+    /// If something that must hold for any input does not.
+    pub fn run(self, data: &[u8]) {
+        match self {
+            Self::NbdServer => weir_proto::fuzz::server_bytes(data),
+            Self::NbdClient => weir_proto::fuzz::client_bytes(data),
+            Self::Layout => layout::run(data),
+            Self::Fio => fio::run(data),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

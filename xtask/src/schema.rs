@@ -1,0 +1,68 @@
+//! `docs/layout.schema.json`, for editors that complete and check layout files.
+//! It is generated from the types that read them and kept in the repository, so
+//! that it has an address.
+
+use crate::error::XtaskError;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the schema is kept, below `root`.
+#[must_use]
+pub fn path(root: &Path) -> PathBuf {
+    root.join("docs").join("layout.schema.json")
+}
+
+/// The schema as it is written.
+#[must_use]
+pub fn text() -> String {
+    format!("{:#}\n", weir_layout::file::schema())
+}
+
+/// Writes the schema; returns where.
+///
+/// # Errors
+/// [`XtaskError::File`] if it cannot be written.
+pub fn write(root: &Path) -> Result<PathBuf, XtaskError> {
+    let path = path(root);
+    fs::write(&path, text()).map_err(XtaskError::file("writing", &path))?;
+    Ok(path)
+}
+
+/// Compares what is kept with what [`write`](fn@write) would write.
+///
+/// # Errors
+/// [`XtaskError::Stale`] if they differ, [`XtaskError::File`] if there is none.
+pub fn check(root: &Path) -> Result<PathBuf, XtaskError> {
+    let path = path(root);
+    let kept = fs::read_to_string(&path).map_err(XtaskError::file("reading", &path))?;
+    let now = text();
+    if kept == now {
+        return Ok(path);
+    }
+    let same = kept.lines().zip(now.lines()).take_while(|(kept, now)| kept == now).count();
+    Err(XtaskError::Stale { path, line: same + 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_up_to_date_until_it_is_changed() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("docs")).unwrap();
+        assert!(matches!(check(root.path()), Err(XtaskError::File { doing: "reading", .. })));
+        let path = write(root.path()).unwrap();
+        assert_eq!(check(root.path()).unwrap(), path);
+
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.ends_with("}\n"));
+        fs::write(&path, text.replacen("\"$schema\"", "\"$scheme\"", 1)).unwrap();
+        let message = check(root.path()).unwrap_err().to_string();
+        let line = text.lines().position(|line| line.contains("\"$schema\"")).unwrap() + 1;
+        let place = format!("{}:{line} is out of date", path.display());
+        assert!(message.starts_with(&place), "{message}");
+        fs::write(&path, text.strip_suffix("}\n").unwrap()).unwrap();
+        assert!(matches!(check(root.path()), Err(XtaskError::Stale { .. })));
+    }
+}
