@@ -30,6 +30,7 @@ use alloc::vec::Vec;
 use slab::Slab;
 use weir_units::{Bytes, Instant, Span};
 
+mod dirty;
 mod types;
 
 pub use types::{Completion, DeviceId, Event, MAX_REQUEST, Op, Refused, Request, Totals, VolumeId};
@@ -110,6 +111,8 @@ pub struct Engine {
     cache: Option<(CacheSpec, BlobCache)>,
     dirty_blocks: u64,
     waiting_for_room: VecDeque<usize>,
+    /// Volumes whose write-backs have moved on, see [`Engine::settle`].
+    to_write_back: Vec<usize>,
     timers: Timers,
     parts: Slab<Part>,
     parents: Slab<Parent>,
@@ -159,6 +162,7 @@ impl Engine {
             cache,
             dirty_blocks: 0,
             waiting_for_room: VecDeque::new(),
+            to_write_back: Vec::new(),
             timers: Timers::default(),
             parts: Slab::new(),
             parents: Slab::new(),
@@ -214,6 +218,7 @@ impl Engine {
         } else {
             self.split(request, now);
         }
+        self.settle(now);
         Ok(())
     }
 
@@ -345,6 +350,7 @@ impl Engine {
         held.spec.cache = mode;
         held.dirty.draining = true;
         self.write_back(volume.0, self.now);
+        self.settle(self.now);
         Ok(())
     }
 
@@ -387,6 +393,7 @@ impl Engine {
         self.parents.clear();
         self.events.clear();
         self.waiting_for_room.clear();
+        self.to_write_back.clear();
         self.dirty_blocks = 0;
         lost
     }
@@ -409,6 +416,7 @@ impl Engine {
                     self.write_back(volume, at);
                 }
             }
+            self.settle(at);
         }
         self.now = self.now.max(now);
     }
@@ -465,10 +473,10 @@ impl Engine {
             // What a discard covers of a column is one range, so one operation.
             Op::Discard => (0..columns.len())
                 .filter_map(|column| {
-                    let mut own = pieces().filter(|p| p.column == column);
-                    let first = own.next()?;
-                    let len = first.len + own.map(|p| p.len).sum::<u64>();
-                    Some(self.new_part(columns[column], Op::Discard, first.offset, len, owner))
+                    let (offset, len) = (request.offset, request.len);
+                    let width = columns.len();
+                    let own = stripe::column_range(unit.get(), width, column, offset, len)?;
+                    Some(self.new_part(columns[column], Op::Discard, own.0, own.1, owner))
                 })
                 .collect(),
             op => pieces()
@@ -608,8 +616,7 @@ impl Engine {
                 self.parts[flush].waits.charge(Cap::CacheWriteback, waited);
                 self.finish(flush, now);
             }
-            self.write_back(part.volume, now);
-            self.admit_dirty(now);
+            self.to_write_back.push(part.volume);
             return;
         }
         count(&mut volume.totals, &part);
@@ -665,74 +672,16 @@ impl Engine {
     }
 
     fn set_gate_limits(&mut self, gate: usize, limits: &GateLimits) {
-        if let Some(due) = self.gates[gate].set_limits(limits, &self.parts, self.now) {
-            if due <= self.now {
-                self.release(gate, self.now);
-            } else {
-                self.set_gate_alarm(gate, due);
-            }
+        let bit = match gate.checked_sub(self.volumes.len()) {
+            None => Route::DISK,
+            Some(0) => Route::UNCACHED,
+            Some(_) => Route::CACHED,
+        };
+        for key in self.gates[gate].set_limits(limits, &mut self.parts, self.now) {
+            self.parts[key].route.0 |= bit;
+            self.proceed(key, self.now);
         }
-    }
-
-    /// Makes the blocks of a write dirty, or lets it wait until there is room.
-    fn take_dirty(&mut self, key: usize, now: Instant) -> bool {
-        let Some((cache, _)) = &self.cache else { return true };
-        let limit = cache.dirty_limit.get() / crate::cache::BLOCK;
-        let after = cache.writeback_after;
-        let part = &self.parts[key];
-        let blocks = part.len.div_ceil(crate::cache::BLOCK) + 1;
-        // A write larger than all the room goes when the room is empty.
-        if self.dirty_blocks > 0 && self.dirty_blocks + blocks > limit {
-            self.waiting_for_room.push_back(key);
-            let volumes = self.volumes.len();
-            (0..volumes).for_each(|v| self.volumes[v].dirty.draining = true);
-            (0..volumes).for_each(|v| self.write_back(v, now));
-            return false;
-        }
-        let (id, offset, len) = (part.volume, part.offset, part.len);
-        let dirty = &mut self.volumes[id].dirty;
-        self.dirty_blocks += dirty.mark(offset, len);
-        let half_full = self.dirty_blocks * 2 > limit;
-        if half_full {
-            dirty.draining = true;
-        } else if !dirty.alarm_set {
-            dirty.alarm_set = true;
-            self.timers.set(now + after, Alarm::Writeback(narrow(id as u64)));
-        }
-        if half_full {
-            self.write_back(id, now);
-        }
-        true
-    }
-
-    /// Lets writes go that waited for room.
-    fn admit_dirty(&mut self, now: Instant) {
-        for _ in 0..self.waiting_for_room.len() {
-            let Some(key) = self.waiting_for_room.pop_front() else { return };
-            let part = &mut self.parts[key];
-            part.waits.charge(Cap::CacheWriteback, now - part.at_gate);
-            part.at_gate = now;
-            let waiting = self.waiting_for_room.len();
-            self.start(key, now);
-            if self.waiting_for_room.len() > waiting {
-                // Still no room: it is first in line, as before.
-                self.waiting_for_room.rotate_right(1);
-                return;
-            }
-        }
-    }
-
-    /// Sends what a volume's cache owes, as far as it may.
-    fn write_back(&mut self, volume: usize, now: Instant) {
-        while let Some(run) = self.volumes[volume].dirty.next_run() {
-            self.dirty_blocks -= run.len / crate::cache::BLOCK;
-            let end = self.volumes[volume].spec.size.get();
-            let len = run.len.min(end.saturating_sub(run.offset));
-            let owner = Owner::WriteBack(run);
-            let key = self.new_part(volume, Op::Write, run.offset, len, owner);
-            self.parts[key].route = Route(Route::DISK | Route::UNCACHED);
-            self.proceed(key, now);
-        }
+        self.settle(self.now);
     }
 }
 

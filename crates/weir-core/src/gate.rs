@@ -136,23 +136,49 @@ impl Gate {
         Some(self.due(&parts[key]))
     }
 
-    /// New limits from `now` on. What was already promised stays owed. Returns
-    /// when the head may go under them.
+    /// New limits from `now` on. What was already admitted stays owed. Everybody who
+    /// waits is charged up to now, to the cap that holds the head, and returned in
+    /// order: they come to the gate anew.
     pub(crate) fn set_limits(
         &mut self,
         limits: &GateLimits,
-        parts: &Slab<Part>,
+        parts: &mut Slab<Part>,
         now: Instant,
-    ) -> Option<Instant> {
+    ) -> Vec<usize> {
+        let held_by = self.head.and_then(|key| self.held_by(&parts[key], now));
+        let first = self.head.take();
+        let behind = core::iter::from_fn(|| self.queue.pop(parts));
+        let waiting: Vec<usize> = first.into_iter().chain(behind).collect();
+        for key in &waiting {
+            let part = &mut parts[*key];
+            if let Some(cap) = held_by {
+                part.waits.charge(cap, now - part.at_gate);
+            }
+            part.at_gate = now;
+        }
+        self.clear();
         let mut new = meters(self.caps, limits);
         for metered in &mut new {
-            if let Some(old) = self.meters.iter().find(|old| old.cap == metered.cap) {
-                metered.meter.inherit(&old.meter, now);
+            match self.meters.iter().find(|old| old.cap == metered.cap) {
+                Some(old) => metered.meter.inherit(&old.meter, now),
+                None => metered.meter.start(now),
             }
         }
         self.meters = new;
-        self.head_due = None;
-        self.head.map(|key| self.due(&parts[key]).max(now))
+        waiting
+    }
+
+    /// The cap that a part waits for at `now`.
+    fn held_by(&self, part: &Part, now: Instant) -> Option<Cap> {
+        let mut at = part.at_gate;
+        for m in &self.meters {
+            at = m.meter.admits_at(at);
+            if at > now {
+                return Some(m.cap);
+            }
+        }
+        // It may go this very moment: the last cap that made it wait.
+        self.meters.last().map(|m| m.cap)
     }
 
     /// Forgets who waits; the meters keep what was spent.

@@ -18,8 +18,8 @@
 //! bursting disk spends the credits that it earned below its target.
 
 use core::num::NonZeroU64;
+use weir_units::Instant;
 use weir_units::time::NANOS_PER_SEC;
-use weir_units::{Instant, Span};
 
 /// The largest cost a meter takes at once (a quarter of 2^64 nanoseconds' worth
 /// at a rate of one per second, so that the arithmetic stays within 64 bits).
@@ -96,21 +96,35 @@ impl Meter {
         u64::try_from(left / u128::from(NANOS_PER_SEC)).unwrap_or(u64::MAX)
     }
 
-    /// Takes over what `old` had already promised, at this meter's rate: the debt
-    /// stays the same number of operations or bytes.
+    /// Whole from `now` on: a cap that was not there before admits nothing in the past.
+    pub(crate) fn start(&mut self, now: Instant) {
+        self.free = now.nanos();
+        self.remainder = 0;
+    }
+
+    /// Takes over where `old` stands, at this meter's rate. What was admitted ahead
+    /// of the rate and is not a credit stays owed, as the same number of operations
+    /// or bytes. Credits that were spent stay spent as far as this bucket reaches;
+    /// they are never turned into a wait.
     pub(crate) fn inherit(&mut self, old: &Self, now: Instant) {
-        let debt = Span::from_nanos(old.free.saturating_sub(now.nanos())).nanos();
-        let units = u128::from(debt) * u128::from(old.rate.get()) + u128::from(old.remainder);
+        let ahead = old.free.saturating_sub(now.nanos());
+        let spent = ahead.min(old.tolerance);
+        let units = |nanos: u64, rate: NonZeroU64| u128::from(nanos) * u128::from(rate.get());
+        // The part of a nanosecond is of the debt, where there is one.
+        let part = if ahead > old.tolerance { u128::from(old.remainder) } else { 0 };
+        let owed = units(ahead - spent, old.rate) + part;
+        let spent = units(spent, old.rate).min(units(self.tolerance, self.rate));
         let rate = u128::from(self.rate.get());
         let fits = |n: u128| u64::try_from(n).unwrap_or(u64::MAX / 4);
-        self.free = now.nanos().saturating_add(fits(units / rate));
-        self.remainder = fits(units % rate);
+        self.free = now.nanos().saturating_add(fits((owed + spent) / rate));
+        self.remainder = fits((owed + spent) % rate);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_units::Span;
 
     fn rate(n: u64) -> NonZeroU64 {
         NonZeroU64::new(n).expect("a rate above zero")
@@ -185,6 +199,35 @@ mod tests {
         new.inherit(&old, Instant::from_nanos(NANOS_PER_SEC / 4));
         // 25 operations were still owed: 25 ms at the new rate.
         assert_eq!(new.admits_at(Instant::ZERO), Instant::from_nanos(275_000_000));
+    }
+
+    #[test]
+    fn spent_credits_are_no_debt() {
+        // A P20 that has spent 20 s of its burst becomes a P30, which has none.
+        let drained = |rate_: u64, peak: u64, seconds: u64| {
+            let mut bucket = Meter::with_credits(rate(rate_), (peak - rate_) * 1_800);
+            bucket.charge(Instant::ZERO, peak * seconds);
+            bucket
+        };
+        let now = Instant::ZERO + Span::from_secs(20);
+        let p20 = drained(2_300, 3_500, 20);
+        let mut p30 = Meter::new(rate(5_000));
+        p30.inherit(&p20, now);
+        assert_eq!(p30.admits_at(now), now);
+        // A P4 that has spent all becomes a P20: an empty bucket, not a closed one.
+        let end = Instant::ZERO + Span::from_secs(1_800);
+        let p4 = drained(120, 3_500, 1_800);
+        assert_eq!(p4.credits(end), 0);
+        let mut p20 = Meter::with_credits(rate(2_300), 1_200 * 1_800);
+        p20.inherit(&p4, end);
+        assert_eq!(p20.credits(end), 0);
+        assert_eq!(p20.admits_at(end), end);
+        // And what is owed beyond all credits stays owed.
+        let mut beyond = drained(120, 3_500, 1_800);
+        beyond.charge(end, 600);
+        let mut new = Meter::new(rate(1_000));
+        new.inherit(&beyond, end);
+        assert_eq!(new.admits_at(end), end + Span::from_millis(600));
     }
 
     proptest::proptest! {

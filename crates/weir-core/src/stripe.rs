@@ -41,6 +41,34 @@ pub fn pieces(unit: u64, columns: usize, offset: u64, len: u64) -> impl Iterator
     })
 }
 
+/// What `offset..offset + len` covers of one column, which is one range there:
+/// (first byte on the column, bytes). `None` if it does not touch the column.
+///
+/// # Panics
+///
+/// If `unit` or `columns` is zero.
+#[must_use]
+pub fn column_range(
+    unit: u64,
+    columns: usize,
+    column: usize,
+    offset: u64,
+    len: u64,
+) -> Option<(u64, u64)> {
+    let (width, column) = (columns as u64, column as u64);
+    let (first, last) = (offset / unit, (offset + len).checked_sub(1)? / unit);
+    // The first and the last unit of the range that are on this column.
+    let from = first + (column + width - first % width) % width;
+    let until = last.checked_sub((last % width + width - column) % width)?;
+    if len == 0 || from > until {
+        return None;
+    }
+    let start = from / width * unit + if from == first { offset % unit } else { 0 };
+    let end =
+        until / width * unit + if until == last { (offset + len - 1) % unit + 1 } else { unit };
+    Some((start, end - start))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,6 +82,19 @@ mod tests {
     }
 
     proptest::proptest! {
+        /// Against the pieces, added up.
+        #[test]
+        fn a_columns_range_is_its_pieces_together(
+            unit in 1_u64..50, columns in 1_usize..6, offset in 0_u64..500, len in 0_u64..700,
+        ) {
+            for column in 0..columns {
+                let mut own = pieces(unit, columns, offset, len).filter(|p| p.column == column);
+                let first = own.next();
+                let expect = first.map(|p| (p.offset, p.len + own.map(|p| p.len).sum::<u64>()));
+                proptest::prop_assert_eq!(column_range(unit, columns, column, offset, len), expect);
+            }
+        }
+
         /// Every byte has exactly one place, and neighbours on a column stay neighbours.
         #[test]
         fn places_every_byte_once(unit in 1_u64..50, columns in 1_usize..6, rows in 1_u64..6) {

@@ -64,11 +64,22 @@ impl Dirty {
     /// Forgets dirty blocks that `offset..offset + len` covers; returns how many.
     pub(crate) fn discard(&mut self, offset: u64, len: u64) -> u64 {
         let before = self.len();
-        for block in offset.div_ceil(BLOCK)..(offset + len) / BLOCK {
-            self.blocks.remove(&block);
-            self.promised.remove(&block);
+        let (first, end) = (offset.div_ceil(BLOCK), (offset + len) / BLOCK);
+        if first < end {
+            for blocks in [&mut self.blocks, &mut self.promised] {
+                // Cut the range out; both ends stay.
+                let mut tail = blocks.split_off(&first);
+                blocks.append(&mut tail.split_off(&end));
+            }
         }
         before - self.len()
+    }
+
+    /// How many blocks a write would make dirty.
+    pub(crate) fn new_blocks(&self, offset: u64, len: u64) -> u64 {
+        let (first, end) = (offset / BLOCK, (offset + len).div_ceil(BLOCK));
+        let held = self.blocks.range(first..end).count() + self.promised.range(first..end).count();
+        (end - first).saturating_sub(held as u64)
     }
 
     /// A flush came; `true` if there is nothing to wait for.
@@ -102,7 +113,11 @@ impl Dirty {
             (true, true) => (&mut self.blocks, self.epoch),
             (true, false) => return None,
         };
-        let first = *from.first()?;
+        let Some(first) = from.first().copied() else {
+            // Nothing is left to write back early.
+            self.draining = false;
+            return None;
+        };
         let mut end = first;
         while end < first + RUN_BLOCKS && from.remove(&end) {
             end += 1;

@@ -12,6 +12,8 @@ use weir_units::Instant;
 
 /// Input buffer of a connection; grows for a larger write and shrinks again.
 const INPUT: usize = 256 << 10;
+/// Bytes taken from one client before the others have their turn.
+const ROUND: usize = 512 << 10;
 /// Requests of one client under way; more stay in its socket.
 const MAX_IN_FLIGHT: usize = 4096;
 /// Reply bytes that a client may leave unread before nothing more is taken from it
@@ -159,9 +161,13 @@ impl Connection {
     }
 
     /// Receives what is there and submits the requests in it.
+    ///
+    /// One client gets so much of a round and no more; what is left in its socket
+    /// brings it up again in the next, after the others and after what is due.
     pub(crate) fn receive(&mut self, now: Instant, host: &mut HostLoop) -> State {
+        let mut taken = 0;
         loop {
-            if !self.wants().read {
+            if !self.wants().read || taken >= ROUND {
                 return State::Open;
             }
             if self.end == self.input.len() {
@@ -176,6 +182,7 @@ impl Connection {
                 Ok(n) => {
                     let room = self.input.len() - self.end;
                     self.end += n;
+                    taken += n;
                     if self.take(now, host) == State::Closed {
                         return State::Closed;
                     }

@@ -85,14 +85,17 @@ impl VolumeBytes {
     fn zero(&mut self, offset: u64, len: u64, may_trim: bool) -> Result<(), StoreError> {
         self.data.store.write_zeroes(offset, len, may_trim)?;
         let end = offset + len;
-        self.dirty.retain(|block, bytes| {
+        let blocks = self.dirty.range_mut(offset / BLOCK..end.div_ceil(BLOCK));
+        let mut whole = Vec::new();
+        for (block, bytes) in blocks {
             let (from, to) = ((block * BLOCK).max(offset), (block * BLOCK + BLOCK).min(end));
-            if from < to {
-                bytes[at(from - block * BLOCK)..at(to - block * BLOCK)].fill(0);
+            bytes[at(from - block * BLOCK)..at(to - block * BLOCK)].fill(0);
+            if to - from == BLOCK {
+                whole.push(*block);
             }
-            // Whole blocks are in the store already.
-            to.saturating_sub(from) < BLOCK
-        });
+        }
+        // They are zeros in the store already.
+        whole.iter().for_each(|block| drop(self.dirty.remove(block)));
         Ok(())
     }
 
@@ -250,13 +253,12 @@ impl DeviceMap {
         len: u64,
         may_trim: bool,
     ) -> Result<(), StoreError> {
-        // What a range covers of a column is one range there.
-        let mut ranges: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
-        for (volume, at_volume, _, len) in self.pieces(offset, len) {
-            ranges.entry(volume).or_insert((at_volume, 0)).1 += len;
-        }
-        for (volume, (offset, len)) in ranges {
-            volumes[volume].zero(offset, len, may_trim)?;
+        let unit = if self.unit == 0 { u64::MAX } else { self.unit };
+        for (column, volume) in self.volumes.iter().enumerate() {
+            let width = self.volumes.len();
+            if let Some((start, len)) = stripe::column_range(unit, width, column, offset, len) {
+                volumes[*volume].zero(start, len, may_trim)?;
+            }
         }
         Ok(())
     }

@@ -25,6 +25,8 @@ struct Case {
     host: String,
     block: u64,
     depth: u32,
+    /// Jobs of that depth.
+    jobs: u32,
     /// Reads among 100.
     reads: u32,
     /// I/Os per second that the limits allow.
@@ -39,6 +41,7 @@ fn iops(limit: u64, block: u64, depth: u32, reads: u32) -> Case {
         host: String::new(),
         block,
         depth,
+        jobs: 1,
         reads,
         expect: float(limit) / float(block.div_ceil(UNIT)),
     }
@@ -50,6 +53,7 @@ fn bytes(mib: u64, block: u64, depth: u32, reads: u32) -> Case {
         host: String::new(),
         block,
         depth,
+        jobs: 1,
         reads,
         expect: float(mib << 20) / float(block),
     }
@@ -57,15 +61,17 @@ fn bytes(mib: u64, block: u64, depth: u32, reads: u32) -> Case {
 
 fn cases(wall: bool) -> Vec<Case> {
     let mut cases = vec![
+        iops(100, 4 << 10, 1, 100),
         iops(100, 4 << 10, 8, 100),
         iops(500, 8 << 10, 32, 70),
-        iops(3_000, 512, 32, 100),
-        iops(5_000, 8 << 10, 32, 0),
-        iops(5_000, 64 << 10, 128, 50),
-        iops(5_000, 1 << 20, 64, 100),
-        iops(20_000, 4 << 10, 256, 50),
-        iops(50_000, 4 << 10, 512, 100),
-        iops(100_000, 4 << 10, 512, 100),
+        iops(500, 1 << 20, 32, 100),
+        iops(3_000, 512, 64, 100),
+        iops(5_000, 8 << 10, 128, 0),
+        iops(5_000, 64 << 10, 256, 50),
+        iops(20_000, 4 << 10, 512, 50),
+        Case { jobs: 4, ..iops(50_000, 4 << 10, 512, 100) },
+        Case { jobs: 8, ..iops(50_000, 4 << 10, 256, 0) },
+        Case { jobs: 8, ..iops(100_000, 4 << 10, 512, 100) },
         bytes(32, 4 << 10, 64, 50),
         bytes(200, 64 << 10, 64, 0),
         bytes(200, 1 << 20, 32, 100),
@@ -75,7 +81,8 @@ fn cases(wall: bool) -> Vec<Case> {
         volume: "iops = 5000".into(),
         host: "iops = 3200, throughput = \"32 MiB/s\"".into(),
         block: 8 << 10,
-        depth: 64,
+        depth: 128,
+        jobs: 1,
         reads: 70,
         expect: 3_200.0,
     });
@@ -84,6 +91,7 @@ fn cases(wall: bool) -> Vec<Case> {
         host: "iops = 25600, throughput = \"150 MiB/s\"".into(),
         block: 64 << 10,
         depth: 128,
+        jobs: 1,
         reads: 50,
         expect: 2_400.0,
     });
@@ -112,10 +120,11 @@ impl Case {
     fn job(&self, runtime: Span, ramp: Span) -> String {
         format!(
             "[job]\nfilename=/dev/v\nrw=randrw\nrwmixread={}\nbs={}\niodepth={}\nioengine=libaio\n\
-             direct=1\ntime_based\nruntime={}ms\nramp_time={}ms\nsize=256m\nnorandommap\n",
+             direct=1\ntime_based\nnumjobs={}\nruntime={}ms\nramp_time={}ms\nsize=256m\nnorandommap\n",
             self.reads,
             self.block,
             self.depth,
+            self.jobs,
             runtime.nanos() / 1_000_000,
             ramp.nanos() / 1_000_000
         )
@@ -168,6 +177,7 @@ fn main() -> Result<(), Failure> {
         "limits",
         ">block",
         ">depth",
+        ">jobs",
         ">reads %",
         ">expected IOPS",
         ">mean error %",
@@ -189,6 +199,7 @@ fn main() -> Result<(), Failure> {
             limits,
             weir_units::Bytes::new(case.block).to_string(),
             case.depth.to_string(),
+            case.jobs.to_string(),
             case.reads.to_string(),
             format!("{:.1}", case.expect),
             format!("{:+.3}", mean * 100.0),

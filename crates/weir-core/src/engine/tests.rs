@@ -336,6 +336,43 @@ fn credits_are_spent_and_earned() {
 }
 
 #[test]
+fn a_medium_without_latency_writes_back_without_end() {
+    let mut spec = host(vec![volume(0, 0)]);
+    spec.volumes[0].cache = CacheMode::ReadWrite;
+    spec.volumes[0].medium = Medium { read: Latency::zero(), write: Latency::zero() };
+    let cache = spec.cache.as_mut().expect("a cache");
+    cache.latency = Latency::zero();
+    cache.dirty_limit = Bytes::gib(1);
+    let mut engine = engine(spec);
+    for tag in 0..120_000 {
+        let (device, op) = (DeviceId(0), Op::Write);
+        let request = Request { device, op, offset: tag * 8_192, len: 4_096, tag };
+        engine.handle_request(Instant::ZERO, &request).expect("a request in range");
+    }
+    let flush = Request { device: DeviceId(0), op: Op::Flush, offset: 0, len: 0, tag: 1 };
+    engine.handle_request(Instant::ZERO, &flush).expect("a flush");
+    let events: Vec<Event> = core::iter::from_fn(|| engine.poll_event()).collect();
+    let written = events.iter().filter(|e| matches!(e, Event::WrittenBack { .. })).count();
+    assert_eq!((written, engine.outstanding()), (120_000, 0));
+}
+
+#[test]
+fn new_burst_limits_admit_nothing_in_the_past() {
+    let mut load = Load::new(engine(host(vec![volume(10, 0)]))).clients(500, 0, Op::Read, 4096);
+    load.run(Instant::ZERO, secs(3));
+    let mut gate = limits(500, 0);
+    gate.iops = gate.iops.map(|l| l.with_burst(per_sec(1_000), Span::from_secs(60)));
+    let new = DiskLimits { gate, io_unit: None };
+    load.engine.set_disk_limits(secs(3), VolumeId(0), new).expect("the volume");
+    load.go_on(secs(5));
+    let first = load.completed_in(0, 3 * SEC, 4 * SEC);
+    assert!(first <= 1_001, "{first} in a second that allows 1,000");
+    for c in &load.done {
+        assert_eq!(c.at - c.arrived, c.waits.total() + c.medium, "{c:?}");
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let mut engine = engine(host(vec![volume(0, 0)]));
     let mut check = |device, offset, len, expect| {
@@ -370,6 +407,39 @@ mod properties {
         op: Op,
         block: u64,
         len: u64,
+        /// A change that comes with it: of limits or of a cache mode.
+        change: Option<(u8, u8)>,
+    }
+
+    /// Limits of a kind: none, low, high, bursting.
+    fn some_limits(kind: u8) -> GateLimits {
+        let burst = |rate: u64, peak| {
+            Limit { rate: per_sec(rate), burst: None }
+                .with_burst(per_sec(peak), Span::from_millis(200))
+        };
+        match kind % 4 {
+            0 => GateLimits::default(),
+            1 => limits(90, 8 << 20),
+            2 => limits(2_500, 90 << 20),
+            _ => GateLimits { iops: Some(burst(150, 900)), bytes: Some(burst(9 << 20, 60 << 20)) },
+        }
+    }
+
+    fn change(engine: &mut Engine, now: Instant, what: (u8, u8)) {
+        let volume = VolumeId(usize::from(what.0 % 4));
+        match what.0 % 7 {
+            0..4 => {
+                let gate = some_limits(what.1);
+                let limits = DiskLimits { gate, io_unit: NonZeroU64::new(256 << 10) };
+                engine.set_disk_limits(now, volume, limits).expect("a volume");
+            }
+            4 => engine.set_host_limits(now, &some_limits(what.1), &some_limits(what.1 / 4)),
+            _ => {
+                let modes = [CacheMode::None, CacheMode::ReadOnly, CacheMode::ReadWrite];
+                let mode = modes[usize::from(what.1 % 3)];
+                engine.set_cache_mode(now, volume, mode).expect("a volume and a cache");
+            }
+        }
     }
 
     fn trace() -> impl Strategy<Value = Vec<Arrival>> {
@@ -381,8 +451,10 @@ mod properties {
             1 => Just(Op::Flush),
         ];
         let len = prop_oneof![Just(512_u64), Just(8 << 10), Just(64 << 10), Just(700 << 10)];
-        let arrival = (0_u64..3_000_000, 0_usize..5, op, 0_u64..4_096, len)
-            .prop_map(|(gap, device, op, block, len)| Arrival { gap, device, op, block, len });
+        let change = prop_oneof![6 => Just(None), 1 => any::<(u8, u8)>().prop_map(Some)];
+        let arrival = (0_u64..3_000_000, 0_usize..5, op, 0_u64..4_096, len, change).prop_map(
+            |(gap, device, op, block, len, change)| Arrival { gap, device, op, block, len, change },
+        );
         proptest::collection::vec(arrival, 1..150)
     }
 
@@ -422,6 +494,9 @@ mod properties {
                 events.extend(core::iter::from_fn(|| engine.poll_event()));
             }
             now = at;
+            if let Some(what) = a.change {
+                change(&mut engine, now, what);
+            }
             let tag = tag as u64;
             let (device, offset) = (DeviceId(a.device), a.block * 4_096);
             let request = Request { device, op: a.op, offset, len: a.len, tag };
