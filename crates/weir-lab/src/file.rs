@@ -69,8 +69,10 @@ pub struct FigureKeys {
     pub per: Option<String>,
     /// What is read; see `metric`.
     pub metric: String,
-    /// What was published.
-    pub published: f64,
+    /// The number that was published ...
+    pub published: Option<f64>,
+    /// ... or, where the article says it in words, what they allow.
+    pub expected: Option<f64>,
     /// Where in the article.
     pub place: String,
     /// What it rests on.
@@ -162,6 +164,10 @@ impl Lab {
         let file: LabFile =
             toml::from_str(text).map_err(|error| damaged(format!("lab.toml: {error}")))?;
         for figure in &file.figure {
+            if figure.published.is_some() == figure.expected.is_some() {
+                let reason = format!("figure {:?}: give published or expected", figure.id);
+                return Err(damaged(reason));
+            }
             for run in std::iter::once(&figure.run).chain(&figure.per) {
                 if !file.run.iter().any(|known| known.id == *run) {
                     let reason = format!("figure {:?}: there is no run {run:?}", figure.id);

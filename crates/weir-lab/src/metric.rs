@@ -5,7 +5,7 @@
 //! | `iops`, `mib_per_s` | of all jobs but the warm-up |
 //! | `wait_share:CAP` | the cap's share of all waiting; virtual time only |
 //! | `volume_depth_max:STRIPE` | requests under way at the stripe's busiest column; virtual only |
-//! | `series_first:X`, `series_last:X` | the first stretch, and the mean of the last tenth of the run; X is `read_mib_per_s` or `write_mib_per_s` |
+//! | `series_first:X`, `series_last:X` | the first stretch, and the mean of the last tenth of the run; X is `read_mib_per_s`, `write_mib_per_s`, or `disk_read_mib_per_s`, the reads that the cache did not serve (virtual only) |
 
 use weir_report::run::{JobReport, RunReport, SeriesPoint};
 
@@ -67,8 +67,16 @@ fn mean(points: &[SeriesPoint], column: &str) -> Option<Option<f64>> {
     let value = |p: &SeriesPoint| match column {
         "read_mib_per_s" => Some(p.read_bytes_per_s / MIB),
         "write_mib_per_s" => Some(p.write_bytes_per_s / MIB),
+        // All requests of a series' run are of one size.
+        "disk_read_mib_per_s" => {
+            Some(p.read_bytes_per_s * (1.0 - p.hit_share.unwrap_or(0.0)) / MIB)
+        }
         _ => None,
     };
+    if column == "disk_read_mib_per_s" && points.iter().all(|p| p.hit_share.is_none()) {
+        // This clock does not know what the cache served.
+        return Some(None);
+    }
     let values: Vec<f64> = points.iter().map(value).collect::<Option<_>>()?;
     if values.is_empty() {
         return Some(None);

@@ -154,6 +154,8 @@ pub fn run(
             id: keys.id.clone(),
             unit: keys.unit.clone().unwrap_or_else(|| metric::unit(&keys.metric).to_owned()),
             published: keys.published,
+            // A lab has one of the two, see `Lab::read`.
+            expected: keys.published.or(keys.expected).unwrap_or(f64::NAN),
             place: keys.place.clone(),
             virtual_time: value(&virtual_runs)?,
             wall: value(&wall_runs)?,

@@ -62,8 +62,11 @@ pub struct Figure {
     pub id: String,
     /// What it counts.
     pub unit: String,
-    /// What was published, or what follows from it.
-    pub published: f64,
+    /// The number that was published; absent where the article says it in words.
+    pub published: Option<f64>,
+    /// What Weir's figure is held against: the published number, or the least or
+    /// most that the article's words allow.
+    pub expected: f64,
     /// Where, in the article.
     pub place: String,
     /// In virtual time.
@@ -89,11 +92,11 @@ impl Figure {
     pub fn judge(mut self) -> Self {
         let fails = |got: Option<f64>, tolerance: f64| {
             got.is_some_and(|got| {
-                let slack = self.published * tolerance;
+                let slack = self.expected * tolerance;
                 match self.compare {
-                    Compare::Equal => (got - self.published).abs() > slack,
-                    Compare::AtLeast => got < self.published - slack,
-                    Compare::AtMost => got > self.published + slack,
+                    Compare::Equal => (got - self.expected).abs() > slack,
+                    Compare::AtLeast => got < self.expected - slack,
+                    Compare::AtMost => got > self.expected + slack,
                 }
             })
         };
@@ -138,6 +141,7 @@ impl LabReport {
         let heads = [
             "figure",
             ">published",
+            ">expected",
             ">virtual",
             ">wall",
             ">difference",
@@ -150,19 +154,20 @@ impl LabReport {
         for f in &self.figures {
             let shown = |x: Option<f64>| x.map_or_else(Cell::none, rate);
             let off = |x: Option<f64>| {
-                x.filter(|_| f.published != 0.0)
-                    .map(|x| format!("{:+.1} %", (x / f.published - 1.0) * 100.0))
+                x.filter(|_| f.expected != 0.0)
+                    .map(|x| format!("{:+.1} %", (x / f.expected - 1.0) * 100.0))
             };
             let differences: Vec<String> =
                 [off(f.virtual_time), off(f.wall)].into_iter().flatten().collect();
-            let published = match f.compare {
-                Compare::Equal => rate(f.published),
-                Compare::AtLeast => Cell::number(format!(">= {}", rate(f.published)), f.published),
-                Compare::AtMost => Cell::number(format!("<= {}", rate(f.published)), f.published),
+            let expected = match f.compare {
+                Compare::Equal => rate(f.expected),
+                Compare::AtLeast => Cell::number(format!(">= {}", rate(f.expected)), f.expected),
+                Compare::AtMost => Cell::number(format!("<= {}", rate(f.expected)), f.expected),
             };
             table.row(cells![
                 f.id.clone(),
-                published,
+                f.published.map_or_else(Cell::none, rate),
+                expected,
                 shown(f.virtual_time),
                 shown(f.wall),
                 differences.join(" / "),
@@ -224,7 +229,8 @@ mod tests {
         let figure = Figure {
             id: "iops".into(),
             unit: "IOPS".into(),
-            published: 1_000.0,
+            published: Some(1_000.0),
+            expected: 1_000.0,
             place: "text".into(),
             virtual_time,
             wall,

@@ -7,6 +7,7 @@ use rustix::net::{Shutdown, shutdown};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -139,7 +140,11 @@ pub(crate) struct ControlSocket {
 impl ControlSocket {
     pub(crate) fn bind(path: &Path) -> Result<Self, ServerError> {
         let failed = |source| ServerError::Listen { address: path.display().to_string(), source };
-        Ok(Self { listener: bind_unix(path, failed)?, path: path.to_owned() })
+        let listener = bind_unix(path, failed)?;
+        // It changes and crashes things: for this user alone.
+        let own = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(path, own).map_err(failed)?;
+        Ok(Self { listener, path: path.to_owned() })
     }
 
     /// Answers until [`close`](Self::close).

@@ -181,6 +181,10 @@ impl HostLoop {
             Command::Read | Command::Cache => Op::Read,
             Command::Write if fua => Op::WriteThrough,
             Command::Write => Op::Write,
+            // Zeros that must take their space are written.
+            Command::WriteZeroes if request.flags.contains(CommandFlags::NO_HOLE) => {
+                Op::WriteThrough
+            }
             Command::Trim | Command::WriteZeroes => Op::Discard,
             Command::Flush => Op::Flush,
             Command::BlockStatus | Command::Disconnect => return Err(Errno::Inval),
@@ -216,15 +220,14 @@ impl HostLoop {
         payload: &[u8],
     ) -> Result<(), StoreError> {
         let map = &self.devices[device].map;
-        match op {
-            Op::Read | Op::Flush => Ok(()),
-            Op::Discard => {
+        match request.command {
+            Command::Trim | Command::WriteZeroes => {
                 let may_trim = request.command == Command::Trim
                     || !request.flags.contains(CommandFlags::NO_HOLE);
                 let len = u64::from(request.length);
                 map.zero(&mut self.volumes, request.offset, len, may_trim)
             }
-            Op::Write | Op::WriteThrough => {
+            Command::Write => {
                 let engine = &self.engine;
                 let keep = |volume| {
                     let mode = engine.volume(VolumeId(volume)).map(|v| v.cache);
@@ -233,6 +236,7 @@ impl HostLoop {
                 };
                 map.write(&mut self.volumes, request.offset, payload, keep)
             }
+            _ => Ok(()),
         }
     }
 

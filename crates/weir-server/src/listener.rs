@@ -3,6 +3,7 @@
 //! Each handshake has a thread of its own for the moment it takes, with a time
 //! limit, so that a client that says nothing holds up nobody.
 
+use crate::clock::Clock;
 use crate::connection::{Established, Stream};
 use crate::error::ServerError;
 use crate::reactor::{Mailbox, Message};
@@ -244,8 +245,11 @@ pub(crate) fn bind_unix(
     path: &Path,
     failed: impl Fn(io::Error) -> ServerError,
 ) -> Result<UnixListener, ServerError> {
-    let is_socket = |meta: std::fs::Metadata| meta.file_type().is_socket();
-    if std::fs::symlink_metadata(path).is_ok_and(is_socket) {
+    if let Ok(meta) = std::fs::symlink_metadata(path) {
+        if !meta.file_type().is_socket() {
+            let reason = "there is something else at this path; give another";
+            return Err(failed(io::Error::other(reason)));
+        }
         match UnixStream::connect(path) {
             Ok(_) => return Err(ServerError::SocketInUse { path: path.to_owned() }),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -259,6 +263,13 @@ pub(crate) fn bind_unix(
 
 /// Negotiates with a client and hands it to its host.
 fn shake_hands(stream: Stream, directory: &Directory) -> io::Result<()> {
+    // The limit is for all of it: a client that sends a byte now and then has no
+    // more time than one that sends none.
+    let clock = Clock::start();
+    let left = || {
+        let left = HANDSHAKE.saturating_sub(Duration::from_nanos(clock.now().nanos()));
+        if left.is_zero() { Err(io::Error::from(io::ErrorKind::TimedOut)) } else { Ok(left) }
+    };
     set_timeouts(&stream, Some(HANDSHAKE))?;
     let mut out = Vec::new();
     let mut handshake = Handshake::start(&mut out);
@@ -278,6 +289,7 @@ fn shake_hands(stream: Stream, directory: &Directory) -> io::Result<()> {
             Step::NeedMore { at_least } => {
                 let mut chunk = [0; 4096];
                 while input.len() < at_least {
+                    set_timeouts(&stream, Some(left()?))?;
                     match (&stream).read(&mut chunk)? {
                         0 => return Ok(()),
                         n => input.extend_from_slice(&chunk[..n]),

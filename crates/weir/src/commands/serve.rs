@@ -2,10 +2,13 @@
 
 use super::{read_layout, say_notes};
 use crate::cli::ServeArgs;
-use crate::error::CliError;
+use crate::error::{CliError, FAILED};
 use crate::output;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use weir_catalog::Catalog;
 use weir_server::{Options, Server};
 
@@ -38,7 +41,13 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     output::talk(&format!("ready; control socket {}", args.control.path().display()));
     signals.forever().next();
-    output::talk("stopping: completing what is under way");
+    // The next one ends it at once: a medium may hang.
+    let impatient = Arc::new(AtomicBool::new(true));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, i32::from(FAILED), Arc::clone(&impatient))
+            .map_err(|source| CliError::System { context: "catching signals", source })?;
+    }
+    output::talk("stopping: completing what is under way; once more to end at once");
     server.stop()?;
     Ok(0)
 }

@@ -44,6 +44,12 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     for ignored in &jobs.ignored {
         output::talk(&format!("{}: {} is ignored: {}", ignored.at, ignored.option, ignored.why));
     }
+    for job in jobs.jobs.iter().filter(|job| !job.direct) {
+        output::talk(&format!(
+            "{}: job {:?} is buffered (direct=0); a page cache is not simulated, it runs as direct=1",
+            job.at, job.name
+        ));
+    }
     let placed = place(&jobs, &devices(&layout), &args.map)?;
     let options = Options {
         seed: args.seed,

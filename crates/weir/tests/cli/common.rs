@@ -100,7 +100,7 @@ impl Server {
     pub(crate) fn stop(self) {
         self.signal(Signal::TERM);
         let (status, said) = self.wait();
-        assert_eq!(said, "stopping: completing what is under way\n");
+        assert_eq!(said, "stopping: completing what is under way; once more to end at once\n");
         assert_eq!(status.code(), Some(0));
     }
 }
