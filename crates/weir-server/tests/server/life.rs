@@ -87,8 +87,7 @@ fn a_socket_of_a_living_server_stays_and_one_of_a_dead_is_taken() {
     // What is no socket is not Weir's to remove.
     fs::write(place.socket(), "mine").expect("a file");
     let expect = format!(
-        "cannot listen on unix:{}: Address already in use (os error 98); another server has it: \
-         stop it or give another address",
+        "cannot listen on unix:{}: there is something else at this path; give another",
         place.socket().display()
     );
     assert_eq!(refused(crate::common::start(&layout, &place.options())), expect);
