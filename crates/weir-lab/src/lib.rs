@@ -7,8 +7,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`file`] | the shape of `lab.toml` |
-//! | [`run`] | running one lab on either clock |
+//! | [`mod@file`] | the shape of `lab.toml` |
+//! | [`mod@run`] | running one lab on either clock |
 //! | `metric` | reading a figure from a run |
 
 #![forbid(unsafe_code)]

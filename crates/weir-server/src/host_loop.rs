@@ -9,7 +9,7 @@
 //! | admit | [`HostLoop::submit`]: writes are stored, the engine gets the request |
 //! | execute | [`HostLoop::advance`]: what the engine lets go is read or synced |
 //! | complete | the same: the reply is appended to the client's buffer |
-//! | come back | [`HostLoop::finished`]: what had to wait for a medium |
+//! | come back | `HostLoop::finished`: what had to wait for a medium |
 
 use crate::error::{ServerError, errno_of};
 use crate::volume::{DeviceMap, Keep, VolumeBytes, VolumeData};

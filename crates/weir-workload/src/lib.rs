@@ -11,7 +11,7 @@
 //! | [`fio`] | the ini format, fio's numbers and units, what each option means here |
 //! | [`job`] | [`JobFile`] and [`JobSpec`]: what a job file says, typed |
 //! | [`workload`] | [`Workload`]: all processes of a run; who may issue, and when |
-//! | [`place`] | which device and region a job's files are |
+//! | [`mod@place`] | which device and region a job's files are |
 //! | [`series`] | how a run went over time |
 //! | [`tally`] | what the processes saw: counts, bytes, latencies |
 //! | `process` | one clone of one job: pacing, think time, passes, its end |

@@ -7,11 +7,11 @@ use weir_units::{Instant, Span};
 /// Largest request (1 GiB).
 pub const MAX_REQUEST: u64 = 1 << 30;
 
-/// Index of a volume in [`HostSpec::volumes`].
+/// Index of a volume in [`HostSpec::volumes`](crate::HostSpec::volumes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VolumeId(pub usize);
 
-/// Index of a device in [`HostSpec::devices`].
+/// Index of a device in [`HostSpec::devices`](crate::HostSpec::devices).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceId(pub usize);
 
