@@ -172,6 +172,10 @@ impl BlobCache {
         } else {
             (offset / BLOCK, (offset + len).div_ceil(BLOCK))
         };
+        if end.saturating_sub(first) > self.capacity {
+            // It would only push itself out again.
+            return;
+        }
         for run in runs(first, end) {
             let chunks = &mut self.volumes[volume];
             if chunks.len() <= run.chunk {

@@ -340,7 +340,7 @@ impl FairQueue {
         let volume = parts[key].volume;
         let flow = &mut self.flows[volume];
         let start = flow.finish.max(self.virtual_time);
-        flow.finish = start + cost;
+        flow.finish = start.saturating_add(cost);
         parts[key].start_tag = start;
         if flow.line.ends.is_none() {
             self.waiting.push(Reverse((start, volume)));

@@ -13,6 +13,9 @@ use weir_units::{BytesPerSec, Span};
 /// One more than the largest draw.
 const FULL: u64 = 1 << 32;
 
+/// The longest quantile: its product with a draw fits 64 bits.
+const LONGEST: Span = Span::from_secs(4);
+
 /// A latency distribution and a transfer rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latency {
@@ -27,6 +30,8 @@ pub struct Latency {
 pub enum LatencyError {
     /// Fewer than two points, or they do not run from 0 to 1.
     NotWhole,
+    /// A time of more than four seconds.
+    TooLong,
     /// A share or a time that is smaller than the one before it.
     NotAscending,
 }
@@ -35,6 +40,7 @@ impl fmt::Display for LatencyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotWhole => "the quantiles of a latency must run from p0 to p100",
+            Self::TooLong => "the quantiles of a latency are 4 s at most",
             Self::NotAscending => "the quantiles of a latency must ascend",
         })
     }
@@ -60,13 +66,16 @@ impl Latency {
     ///
     /// # Errors
     ///
-    /// [`LatencyError`] if they do not ascend or do not cover the whole.
+    /// [`LatencyError`] if they do not ascend, do not cover the whole, or are too long.
     pub fn from_quantiles(quantiles: &[(u32, Span)]) -> Result<Self, LatencyError> {
         let whole = quantiles.first().is_some_and(|q| q.0 == 0)
             && quantiles.last().is_some_and(|q| q.0 == 1_000_000)
             && quantiles.len() >= 2;
         if !whole {
             return Err(LatencyError::NotWhole);
+        }
+        if quantiles.iter().any(|q| q.1 > LONGEST) {
+            return Err(LatencyError::TooLong);
         }
         if quantiles.windows(2).any(|w| w[0].0 >= w[1].0 || w[0].1 > w[1].1) {
             return Err(LatencyError::NotAscending);
@@ -106,10 +115,10 @@ impl Latency {
         let u = mix(seed ^ serial.wrapping_mul(0x9E37_79B9_7F4A_7C15)) >> 32;
         let upper = self.points.iter().position(|p| u < p.0).unwrap_or(self.points.len() - 1);
         let (low, high) = (self.points[upper - 1], self.points[upper]);
-        // Times are seconds at most and `u` has 32 bits, so this stays within 64.
+        // Times are four seconds at most and `u` has 32 bits, so this stays within 64.
         let value = low.1 + (high.1 - low.1) * (u - low.0) / (high.0 - low.0);
         let transfer = self.transfer.map_or(0, |rate| bytes * NANOS_PER_SEC / rate.per_sec());
-        Span::from_nanos(value + transfer)
+        Span::from_nanos(value.saturating_add(transfer))
     }
 }
 
@@ -162,6 +171,7 @@ mod tests {
         let check = |q: &[(u32, Span)], e| assert_eq!(Latency::from_quantiles(q), Err(e));
         check(&[at(0, 1)], LatencyError::NotWhole);
         check(&[at(10, 1), at(1_000_000, 2)], LatencyError::NotWhole);
+        check(&[at(0, 1), at(1_000_000, 4_001)], LatencyError::TooLong);
         check(&[at(0, 3), at(500_000, 2), at(1_000_000, 4)], LatencyError::NotAscending);
     }
 }

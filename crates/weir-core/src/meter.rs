@@ -25,6 +25,9 @@ use weir_units::time::NANOS_PER_SEC;
 /// at a rate of one per second, so that the arithmetic stays within 64 bits).
 pub const MAX_COST: u64 = 1 << 32;
 
+/// Together with [`MAX_COST`] this keeps the arithmetic within 64 bits.
+const MAX_RATE: NonZeroU64 = NonZeroU64::MIN.saturating_add((1 << 62) - 1);
+
 /// A rate with what is left of its budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meter {
@@ -37,9 +40,11 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A meter of `rate` per second, whole from the start.
+    /// A meter of `rate` per second, whole from the start. A rate above 2^62, which
+    /// nothing reaches, counts as 2^62.
     #[must_use]
     pub const fn new(rate: NonZeroU64) -> Self {
+        let rate = if rate.get() > MAX_RATE.get() { MAX_RATE } else { rate };
         Self { rate, tolerance: 0, free: 0, remainder: 0 }
     }
 
@@ -66,7 +71,7 @@ impl Meter {
     /// allows it.
     #[must_use]
     pub fn admits_at(&self, at: Instant) -> Instant {
-        let whole = self.free + u64::from(self.remainder > 0);
+        let whole = self.free.saturating_add(u64::from(self.remainder > 0));
         at.max(Instant::from_nanos(whole.saturating_sub(self.tolerance)))
     }
 
@@ -78,13 +83,14 @@ impl Meter {
     /// In debug builds, if `cost` is larger than [`MAX_COST`].
     pub fn charge(&mut self, at: Instant, cost: u64) {
         debug_assert!(cost <= MAX_COST, "a cost of {cost} does not fit the arithmetic");
-        let whole = self.free + u64::from(self.remainder > 0);
+        let whole = self.free.saturating_add(u64::from(self.remainder > 0));
         if at.nanos() > whole {
             self.free = at.nanos();
             self.remainder = 0;
         }
         let due = cost * NANOS_PER_SEC + self.remainder;
-        self.free += due / self.rate;
+        // Saturates after 584 years.
+        self.free = self.free.saturating_add(due / self.rate);
         self.remainder = due % self.rate;
     }
 

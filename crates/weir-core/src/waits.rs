@@ -93,7 +93,8 @@ pub struct Waits([u64; Cap::ALL.len()]);
 impl Waits {
     /// Charges `span` to `cap`.
     pub(crate) fn charge(&mut self, cap: Cap, span: Span) {
-        self.0[cap as usize] += span.nanos();
+        let held = &mut self.0[cap as usize];
+        *held = held.saturating_add(span.nanos());
     }
 
     /// Time charged to `cap`.
@@ -105,7 +106,7 @@ impl Waits {
     /// Time charged to all caps.
     #[must_use]
     pub fn total(&self) -> Span {
-        Span::from_nanos(self.0.iter().sum())
+        Span::from_nanos(self.0.iter().fold(0, |sum, ns| sum.saturating_add(*ns)))
     }
 
     /// The caps that held something, with their time.
@@ -132,7 +133,7 @@ impl Index<Cap> for Waits {
 impl AddAssign for Waits {
     fn add_assign(&mut self, other: Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
-            *mine += theirs;
+            *mine = mine.saturating_add(theirs);
         }
     }
 }

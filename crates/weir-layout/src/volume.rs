@@ -38,8 +38,12 @@ struct Resolved {
     limits: DiskLimits,
 }
 
-/// Largest volume with limits of its own (the largest that NBD clients handle).
-const MAX_OWN_SIZE: Bytes = Bytes::gib(1 << 30);
+/// The largest volume with a host cache: what is held of it is looked up in a table
+/// that is as long as the volume.
+const MAX_CACHED: Bytes = Bytes::gib(64 << 10);
+
+/// The largest volume that a data directory keeps.
+const MAX_SIZE: Bytes = Bytes::gib(1 << 20);
 
 /// Resolves the keys of the volume called `name`.
 pub(crate) fn resolve(
@@ -73,6 +77,12 @@ pub(crate) fn resolve(
     };
     if resolved.size == Bytes::ZERO || !resolved.size.get().is_multiple_of(512) {
         return Err(contradiction("a size is a positive multiple of 512 bytes"));
+    }
+    if resolved.size > MAX_SIZE {
+        return Err(contradiction(&format!(
+            "{} is more than a volume can have, {MAX_SIZE}",
+            resolved.size
+        )));
     }
     let medium = medium(keys, edition, resolved.family.as_deref())
         .map_err(|reason| contradiction(&reason))?;
@@ -180,7 +190,7 @@ impl LimitKeys {
 const OWN_SIZE: Bytes = Bytes::gib(1024);
 
 fn own(keys: &VolumeKeys, limits: DiskLimits) -> Resolved {
-    let size = keys.size.unwrap_or(OWN_SIZE).min(MAX_OWN_SIZE);
+    let size = keys.size.unwrap_or(OWN_SIZE);
     Resolved { size, tier: None, family: keys.family.clone(), limits }
 }
 
@@ -411,6 +421,9 @@ fn check_cacheable(
     let refuse = |reason: String| Err(Kind::NotCacheable { volume: name.to_owned(), reason });
     if place == Place::Local {
         return refuse("it is on the host's own SSD".into());
+    }
+    if resolved.size > MAX_CACHED {
+        return refuse(format!("Weir keeps track of volumes of {MAX_CACHED} at most"));
     }
     let Some(rules) = rules else { return Ok(()) };
     let family = resolved.family.as_deref().unwrap_or_default();

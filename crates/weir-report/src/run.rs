@@ -83,20 +83,28 @@ pub struct OpReport {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LatencyReport {
     /// The mean, exact.
+    #[serde(rename = "mean_ns")]
     pub mean: f64,
     /// The shortest.
+    #[serde(rename = "min_ns")]
     pub min: u64,
     /// Half are shorter. This and the other percentiles are within 1 %.
+    #[serde(rename = "p50_ns")]
     pub p50: u64,
     /// 90 % are shorter.
+    #[serde(rename = "p90_ns")]
     pub p90: u64,
     /// 95 % are shorter.
+    #[serde(rename = "p95_ns")]
     pub p95: u64,
     /// 99 % are shorter.
+    #[serde(rename = "p99_ns")]
     pub p99: u64,
     /// 99.9 % are shorter.
+    #[serde(rename = "p99_9_ns")]
     pub p99_9: u64,
     /// The longest.
+    #[serde(rename = "max_ns")]
     pub max: u64,
 }
 

@@ -196,8 +196,8 @@ impl Report for StatusReport {
                 "export",
                 ">requests",
                 ">errors",
-                ">limits and media|governed_ns",
-                ">Weir itself|overhead_ns",
+                ">limits and media|mean_governed_ns",
+                ">Weir itself|mean_overhead_ns",
                 "uri",
             ],
         );

@@ -131,8 +131,8 @@ impl<'a> Starting<'a> {
             return Err(refuse(
                 volume,
                 format!(
-                    "the layout now says {declared}, but there is data up to {kept}; declare \
-                     {kept}, or trim or move the data before shrinking"
+                    "the layout now says {declared}, but there is data behind that in the {kept} it \
+                     has; declare {kept}, or trim or move the data before shrinking"
                 ),
             ));
         }

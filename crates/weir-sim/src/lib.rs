@@ -316,7 +316,7 @@ impl Run {
             jobs,
             volumes: hosts.clone().flat_map(|(h, e)| volume_reports(h, e, seconds)).collect(),
             hosts: hosts.map(|(host, engine)| host_report(host, engine, seconds)).collect(),
-            series: self.series.as_ref().map(Series::points).unwrap_or_default(),
+            series: self.series.as_ref().map(|s| s.points(self.last)).unwrap_or_default(),
             notes: layout.hosts.iter().flat_map(|host| host.notes.clone()).collect(),
         }
     }

@@ -79,18 +79,23 @@ impl Series {
         self.points = self.points.chunks(2).map(sum).collect();
     }
 
-    /// The stretches, as a report has them.
+    /// The stretches of a run that ended at `end`, as a report has them. The last one
+    /// is as long as it lasted.
     #[must_use]
-    pub fn points(&self) -> Vec<SeriesPoint> {
-        let length_s = float(self.every) / 1e9;
-        let point = |(at, point): (usize, &Point)| SeriesPoint {
-            start_s: float(at as u64) * length_s,
-            length_s,
-            read_bytes_per_s: float(point.read_bytes) / length_s,
-            write_bytes_per_s: float(point.write_bytes) / length_s,
-            read_iops: float(point.reads) / length_s,
-            write_iops: float(point.writes) / length_s,
-            hit_share: (point.judged > 0).then(|| float(point.hits) / float(point.judged)),
+    pub fn points(&self, end: Instant) -> Vec<SeriesPoint> {
+        let point = |(at, point): (usize, &Point)| {
+            let start = self.every.saturating_mul(at as u64);
+            let length = end.nanos().saturating_sub(start).clamp(1, self.every);
+            let length_s = float(length) / 1e9;
+            SeriesPoint {
+                start_s: float(start) / 1e9,
+                length_s,
+                read_bytes_per_s: float(point.read_bytes) / length_s,
+                write_bytes_per_s: float(point.write_bytes) / length_s,
+                read_iops: float(point.reads) / length_s,
+                write_iops: float(point.writes) / length_s,
+                hit_share: (point.judged > 0).then(|| float(point.hits) / float(point.judged)),
+            }
         };
         self.points.iter().enumerate().map(point).collect()
     }
@@ -107,7 +112,7 @@ mod tests {
         for (millis, op, length) in completions {
             series.record(Instant::ZERO + Span::from_millis(*millis), *op, *length, None);
         }
-        let points = series.points();
+        let points = series.points(Instant::FAR);
         let got = points.iter().map(|p| (p.start_s, p.read_bytes_per_s, p.write_iops));
         assert_eq!(got.collect::<Vec<_>>(), expect);
     }
@@ -133,7 +138,7 @@ mod tests {
                 Some(millis < 5_000),
             );
         }
-        let points = series.points();
+        let points = series.points(Instant::FAR);
         assert!(points.len() <= MAX_POINTS && points[0].length_s == 0.004, "{:?}", points[0]);
         assert_eq!((points[0].hit_share, points[2_400].hit_share), (Some(1.0), Some(0.0)));
         let bytes: f64 = points.iter().map(|p| p.read_bytes_per_s * p.length_s).sum();

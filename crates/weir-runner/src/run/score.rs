@@ -70,7 +70,7 @@ impl Score {
             jobs: self.tally.jobs(workload, specs, now),
             volumes: Vec::new(),
             hosts: Vec::new(),
-            series: self.series.as_ref().map(Series::points).unwrap_or_default(),
+            series: self.series.as_ref().map(|s| s.points(self.last)).unwrap_or_default(),
             notes: Vec::new(),
         }
     }

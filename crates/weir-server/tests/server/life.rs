@@ -195,8 +195,8 @@ fn an_edited_layout_decides_unless_data_would_be_lost_or_garbled() {
     let garbled = "volume \"s-0\": the layout now makes it column 1 of 3, unit 64 KiB, but its data \
                    was written as column 1 of 3, unit 32 KiB; put the layout back, or copy the data \
                    to another volume first";
-    let lost = "volume \"v\": the layout now says 1 MiB, but there is data up to 2 MiB; declare \
-                2 MiB, or trim or move the data before shrinking";
+    let lost = "volume \"v\": the layout now says 1 MiB, but there is data behind that in the 2 MiB it \
+                has; declare 2 MiB, or trim or move the data before shrinking";
     assert_eq!(reasons[0], ("v", lost));
     assert_eq!(reasons[1], ("s-0", garbled));
     assert_eq!(reasons.len(), 5);

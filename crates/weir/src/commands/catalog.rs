@@ -31,8 +31,8 @@ fn editions(catalog: &Catalog) -> Table {
         table.row(cells![
             edition.name().to_owned(),
             edition.as_of().to_owned(),
-            edition.tiers().count().to_string(),
-            edition.hosts().count().to_string(),
+            grouped(edition.tiers().count() as u64),
+            grouped(edition.hosts().count() as u64),
             edition.title().to_owned(),
         ]);
     }

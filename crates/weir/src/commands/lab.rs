@@ -11,6 +11,7 @@ use weir_catalog::Catalog;
 use weir_lab::{Clocks, Driver, Options};
 use weir_report::cells;
 use weir_report::lab::{LabReport, LabReports};
+use weir_report::number::grouped;
 use weir_report::table::{Listing, Table};
 
 pub(crate) fn run(command: &LabCommand, catalog: &Catalog) -> Result<u8, CliError> {
@@ -18,7 +19,7 @@ pub(crate) fn run(command: &LabCommand, catalog: &Catalog) -> Result<u8, CliErro
         LabCommand::List { output } => {
             let mut table = Table::new("", &["lab", "article", ">figures", "what it shows"]);
             for lab in weir_lab::all()? {
-                let figures = lab.file.figure.len().to_string();
+                let figures = grouped(lab.file.figure.len() as u64);
                 table.row(cells![lab.name, lab.file.article, figures, lab.file.title]);
             }
             output::print(&Listing(vec![table]), output.format())?;

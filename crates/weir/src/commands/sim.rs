@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
 use weir_sim::{Options, devices, simulate};
+use weir_units::Span;
 use weir_workload::{JobFile, Source, fio, place};
 
 /// Job files see the environment and the files beside them.
@@ -39,6 +40,9 @@ pub(crate) fn read_jobs(paths: &[PathBuf]) -> Result<JobFile, CliError> {
 }
 
 pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    if let Some(every) = args.every.filter(|every| *every < Span::from_millis(1)) {
+        return Err(CliError::Refused(format!("--every {every}: 1 ms is the least")));
+    }
     let layout = read_layout(&args.layout, catalog)?;
     let jobs = read_jobs(&args.jobs)?.scale(args.size, args.runtime);
     for ignored in &jobs.ignored {
