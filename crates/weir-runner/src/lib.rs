@@ -10,12 +10,10 @@
 //! | [`mod@run`] | a workload on a server, driven here |
 //! | [`fio`] | the same workload, driven by fio |
 //! | [`client`] | one connection to an export |
-//! | `clock` | the only place that reads the wall clock |
 
 #![forbid(unsafe_code)]
 
 pub mod client;
-mod clock;
 mod error;
 pub mod fio;
 pub mod run;

@@ -19,18 +19,16 @@
 mod links;
 mod score;
 
-use crate::clock::Clock;
 use crate::error::RunnerError;
 use links::{LinkId, Links};
-use rustix::event::{Timespec, epoll};
 use score::Score;
 use slab::Slab;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_proto::{Errno, Uri};
 use weir_report::run::RunReport;
-use weir_units::time::NANOS_PER_SEC;
 use weir_units::{Instant, Span};
+use weir_wall::{Clock, Event, Events};
 use weir_workload::{Issue, JobSpec, Op, Placed, Workload};
 
 /// How long a stop may go unnoticed.
@@ -114,7 +112,7 @@ impl<'a> Driver<'a> {
 
     /// Issue, wait, complete; until all jobs are done.
     fn go(&mut self) -> Result<(), RunnerError> {
-        let mut events = Vec::with_capacity(256);
+        let mut events = Events::new();
         self.clock = Clock::start();
         self.issue()?;
         while !self.workload.is_done() {
@@ -122,8 +120,8 @@ impl<'a> Driver<'a> {
                 return Err(RunnerError::Interrupted(Box::new(self.report())));
             }
             let timeout = self.timeout();
-            self.links.wait(&mut events, timeout.as_ref())?;
-            for event in &events {
+            self.links.wait(&mut events, timeout)?;
+            for event in events.iter() {
                 self.serve(event)?;
             }
             self.issue()?;
@@ -133,7 +131,7 @@ impl<'a> Driver<'a> {
     }
 
     /// How long nothing is due.
-    fn timeout(&self) -> Option<Timespec> {
+    fn timeout(&self) -> Option<Span> {
         let deadline = self.workload.poll_deadline();
         assert!(
             deadline.is_some() || !self.flights.is_empty(),
@@ -141,20 +139,18 @@ impl<'a> Driver<'a> {
         );
         let wait = deadline.map(|deadline| deadline - self.clock.now());
         let notice = self.options.stop.map(|_| NOTICE);
-        let wait = wait.into_iter().chain(notice).min()?.nanos();
-        let part = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        Some(Timespec { tv_sec: part(wait / NANOS_PER_SEC), tv_nsec: part(wait % NANOS_PER_SEC) })
+        wait.into_iter().chain(notice).min()
     }
 
     /// A connection can go on. Its process goes on at once, while the server works
     /// for the others.
-    fn serve(&mut self, event: &epoll::Event) -> Result<(), RunnerError> {
-        let (link, flags) = (links::id(event), event.flags);
-        if flags.contains(epoll::EventFlags::OUT) {
+    fn serve(&mut self, event: Event) -> Result<(), RunnerError> {
+        let link = usize::try_from(event.key).unwrap_or(usize::MAX);
+        if event.writable {
             self.links.send(link)?;
         }
         // An end or an error of the connection shows when it is read.
-        if flags.intersects(!epoll::EventFlags::OUT) {
+        if event.readable || event.ended {
             self.receive(link)?;
             self.issue()?;
         }

@@ -9,9 +9,12 @@ use weir_core::DeviceId;
 use weir_proto::server::{Parsed, Session, parse_request};
 use weir_proto::{Command, Errno, reply};
 use weir_units::Instant;
+use weir_wall::Interest;
 
 /// Input buffer of a connection; grows for a larger write and shrinks again.
 const INPUT: usize = 256 << 10;
+/// Looks at the input without a larger write in it before the buffer shrinks.
+const PATIENCE: u32 = 64;
 /// Bytes taken from one client before the others have their turn.
 const ROUND: usize = 512 << 10;
 /// Requests of one client under way; more stay in its socket.
@@ -69,6 +72,8 @@ pub(crate) struct Connection {
     /// Input received and not yet taken: `input[start..end]`.
     start: usize,
     end: usize,
+    /// Looks at the input since it last held a write larger than [`INPUT`].
+    small: u32,
     /// Payload of a refused write that is still to come.
     skip: usize,
     pub(crate) out: Vec<u8>,
@@ -80,15 +85,8 @@ pub(crate) struct Connection {
     pub(crate) listens: bool,
     /// It said goodbye, or the server stops: nothing more is taken from it.
     pub(crate) closing: bool,
-    /// Events registered with epoll, to change them only when they change.
+    /// What it is watched for, to change that only when it changes.
     pub(crate) interest: Interest,
-}
-
-/// What a connection waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Interest {
-    pub(crate) read: bool,
-    pub(crate) write: bool,
 }
 
 /// Whether a connection goes on.
@@ -111,6 +109,7 @@ impl Connection {
             input,
             start: 0,
             end: hello.rest.len(),
+            small: 0,
             skip: 0,
             out: Vec::new(),
             sent: 0,
@@ -118,7 +117,7 @@ impl Connection {
             reading: 0,
             listens: false,
             closing: false,
-            interest: Interest { read: true, write: false },
+            interest: Interest::READ,
         }
     }
 
@@ -257,21 +256,27 @@ impl Connection {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         }
-        if len > INPUT || self.input.len() > INPUT {
-            self.compact(len);
+        if len > INPUT {
+            self.small = 0;
+            self.compact(len.max(self.input.len()));
+            return;
+        }
+        self.small = self.small.saturating_add(1);
+        if self.input.len() > INPUT && self.small >= PATIENCE {
+            self.compact(INPUT);
         } else if self.start + len > self.input.len() {
             self.compact(self.input.len());
         }
     }
 
-    /// Moves the input to the front of a buffer of `len` bytes, [`INPUT`] at least.
+    /// Moves the input to the front of a buffer of `len` bytes, or of what it needs.
     fn compact(&mut self, len: usize) {
         if self.start > 0 {
             self.input.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
         }
-        let len = len.max(INPUT).max(self.end);
+        let len = len.max(self.end);
         if len != self.input.len() {
             self.input.resize(len, 0);
             self.input.shrink_to_fit();
@@ -298,7 +303,8 @@ impl Connection {
             if self.out.capacity() > 4 * INPUT {
                 self.out.shrink_to(INPUT);
             }
-        } else if self.sent > 4 * INPUT {
+        } else if self.sent > 4 * INPUT && self.sent >= self.unsent() {
+            // No more is moved than was sent, so this costs less than sending did.
             self.out.drain(..self.sent);
             self.sent = 0;
         }

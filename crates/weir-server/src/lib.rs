@@ -23,12 +23,10 @@
 //! | `listener` | accepting and the handshake |
 //! | [`control`] | the control socket, both ends |
 //! | `worker` | what may block |
-//! | `clock` | the only place that reads the wall clock |
 //! | [`error`] | what can go wrong, and what it is called on the wire |
 
 #![forbid(unsafe_code)]
 
-mod clock;
 mod connection;
 pub mod control;
 pub mod error;

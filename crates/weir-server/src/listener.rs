@@ -3,7 +3,6 @@
 //! Each handshake has a thread of its own for the moment it takes, with a time
 //! limit, so that a client that says nothing holds up nobody.
 
-use crate::clock::Clock;
 use crate::connection::{Established, Stream};
 use crate::error::ServerError;
 use crate::reactor::{Mailbox, Message};
@@ -23,6 +22,7 @@ use weir_core::DeviceId;
 use weir_proto::server::{Exports, Handshake, Step};
 use weir_proto::{BlockSizes, Export, TransmissionFlags};
 use weir_units::Bytes;
+use weir_wall::Clock;
 
 /// How long a client may take for its handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);

@@ -1,18 +1,18 @@
 //! Sockets and deadlines of one host: the loop that turns [`HostLoop`].
 
-use crate::clock::Clock;
-use crate::connection::{Connection, Established, Interest, State, Stream};
+use crate::connection::{Connection, Established, State, Stream};
 use crate::error::ServerError;
 use crate::host_loop::{ClientId, HostLoop, Replies, ReplyTo};
 use crate::worker::{Finished, Workers};
-use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
 use slab::Slab;
+use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use weir_units::time::NANOS_PER_SEC;
 use weir_units::{Instant, Span};
+use weir_wall::{Clock, Event, Events, Interest, Poller};
 
 /// The key under which the wake-up descriptor is registered.
 const WAKE: u64 = u64::MAX;
@@ -117,7 +117,7 @@ pub(crate) struct Reactor {
     name: String,
     host: HostLoop,
     clock: Clock,
-    epoll: OwnedFd,
+    poller: Poller,
     inbox: Receiver<Message>,
     mailbox: Mailbox,
     workers: Workers,
@@ -131,7 +131,7 @@ pub(crate) struct Reactor {
 impl Reactor {
     pub(crate) fn new(name: &str, host: HostLoop, clock: Clock) -> Result<Self, ServerError> {
         let system = ServerError::system("preparing a host's thread");
-        let (epoll, wake) = descriptors().map_err(|errno| system(errno.into()))?;
+        let (poller, wake) = descriptors().map_err(system)?;
         let (sender, inbox) = channel();
         let mailbox = Mailbox { sender, wake: Arc::new(wake) };
         let back = mailbox.clone();
@@ -142,7 +142,7 @@ impl Reactor {
             name,
             host,
             clock,
-            epoll,
+            poller,
             inbox,
             mailbox,
             workers,
@@ -165,19 +165,13 @@ impl Reactor {
     pub(crate) fn run(mut self) -> Result<HostLoop, ServerError> {
         // The kernel may otherwise be 50 µs late for every deadline.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let mut events = Vec::with_capacity(256);
+        let mut events = Events::new();
         loop {
             let timeout = self.timeout();
-            events.clear();
-            let buffer = rustix::buffer::spare_capacity(&mut events);
-            match epoll::wait(&self.epoll, buffer, timeout.as_ref()) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => {
-                    return Err(ServerError::system("waiting for events")(errno.into()));
-                }
-            }
+            let waited = self.poller.wait(&mut events, timeout);
+            waited.map_err(ServerError::system("waiting for events"))?;
             let now = self.clock.now();
-            for event in &events {
+            for event in events.iter() {
                 self.handle(event, now)?;
             }
             self.advance()?;
@@ -188,26 +182,22 @@ impl Reactor {
     }
 
     /// How long nothing is due.
-    fn timeout(&self) -> Option<Timespec> {
+    fn timeout(&self) -> Option<Span> {
         let due = [self.host.deadline(), self.stopping].into_iter().flatten().min()?;
-        let wait = (due - self.clock.now()).nanos();
-        let part = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        Some(Timespec { tv_sec: part(wait / NANOS_PER_SEC), tv_nsec: part(wait % NANOS_PER_SEC) })
+        Some(due - self.clock.now())
     }
 
-    fn handle(&mut self, event: &epoll::Event, now: Instant) -> Result<(), ServerError> {
-        let (data, flags) = (event.data.u64(), event.flags);
+    fn handle(&mut self, event: Event, now: Instant) -> Result<(), ServerError> {
+        let data = event.key;
         if data == WAKE {
             return self.read_mail(now);
         }
         let id = ClientId(data);
         let Some(connection) = self.clients.get(id) else { return Ok(()) };
-        let state = match flags.contains(epoll::EventFlags::IN) {
-            true => connection.receive(now, &mut self.host),
-            false if flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR) => {
-                State::Closed
-            }
-            false => State::Open,
+        let state = match event {
+            Event { readable: true, .. } => connection.receive(now, &mut self.host),
+            Event { ended: true, .. } => State::Closed,
+            _ => State::Open,
         };
         match state {
             State::Open => self.touched.push(id),
@@ -250,8 +240,7 @@ impl Reactor {
     /// trouble the others.
     fn welcome(&mut self, stream: Stream, hello: Established, now: Instant) {
         let id = self.clients.next_id();
-        let data = epoll::EventData::new_u64(id.0);
-        let watched = epoll::add(&self.epoll, &stream, data, epoll::EventFlags::IN);
+        let watched = self.poller.add(&stream, id.0, Interest::READ);
         if self.stopping.is_some() || watched.is_err() {
             return;
         }
@@ -282,7 +271,7 @@ impl Reactor {
     }
 
     /// Sends to a client, goes on with what had to wait for room, and adjusts what
-    /// epoll watches.
+    /// is watched.
     fn look_after(&mut self, id: ClientId, now: Instant) -> Result<(), ServerError> {
         let Some(connection) = self.clients.get(id) else { return Ok(()) };
         let mut state = connection.flush();
@@ -301,9 +290,8 @@ impl Reactor {
         let wants = connection.wants();
         if wants != connection.interest {
             connection.interest = wants;
-            let data = epoll::EventData::new_u64(id.0);
-            epoll::modify(&self.epoll, &connection.stream, data, flags(wants))
-                .map_err(|errno| ServerError::system("watching a client")(errno.into()))?;
+            let watched = self.poller.modify(&connection.stream, id.0, wants);
+            watched.map_err(ServerError::system("watching a client"))?;
         }
         Ok(())
     }
@@ -313,7 +301,7 @@ impl Reactor {
         if self.clients.get(id).is_some()
             && let Ok(key) = usize::try_from(id.0 & u64::from(u32::MAX))
         {
-            // Closing the socket also takes it out of epoll.
+            // Closing the socket also takes it out of the poller.
             drop(self.clients.open.remove(key));
             let (clients, touched) = (&mut self.clients, &mut self.touched);
             self.host.resume(now, id, &mut Outbox { clients, touched });
@@ -343,16 +331,9 @@ impl Reactor {
     }
 }
 
-fn descriptors() -> Result<(OwnedFd, OwnedFd), rustix::io::Errno> {
-    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+fn descriptors() -> io::Result<(Poller, OwnedFd)> {
+    let poller = Poller::new()?;
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-    epoll::add(&epoll, &wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
-    Ok((epoll, wake))
-}
-
-fn flags(interest: Interest) -> epoll::EventFlags {
-    let mut flags = epoll::EventFlags::empty();
-    flags.set(epoll::EventFlags::IN, interest.read);
-    flags.set(epoll::EventFlags::OUT, interest.write);
-    flags
+    poller.add(&wake, WAKE, Interest::READ)?;
+    Ok((poller, wake))
 }

@@ -1,6 +1,5 @@
 //! Starting, stopping, and the parts together.
 
-use crate::clock::Clock;
 use crate::control::{ControlSocket, Request, cache_key, cache_name};
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
@@ -22,6 +21,7 @@ use weir_proto::uri::{Server as UriServer, Uri};
 use weir_report::status::{ExportStatus, HostStatus, Refused, Status, VolumeStatus};
 use weir_store::{DataDir, Volume as StoredVolume};
 use weir_units::Bytes;
+use weir_wall::Clock;
 
 /// How to serve.
 #[derive(Debug, Clone, Default)]

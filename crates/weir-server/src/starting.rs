@@ -6,7 +6,6 @@
 //! through the control socket hold (a size, a cache mode). Where the layout was
 //! edited, it decides, as far as no data is lost or misread by that.
 
-use crate::clock::Clock;
 use crate::control::{cache_key, cache_name};
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
@@ -22,6 +21,7 @@ use weir_layout::{Export, Host};
 use weir_report::status::Refused;
 use weir_store::{DataDir, ExtentKind, MemoryStore, NewVolume, Store, Volume as StoredVolume};
 use weir_units::Bytes;
+use weir_wall::Clock;
 
 /// The attribute under which a volume's cache mode survives, once it was changed.
 pub(crate) const CACHE: &str = "cache";

@@ -3,12 +3,10 @@
 
 use crate::client::Connection;
 use crate::error::RunnerError;
-use rustix::event::{Timespec, epoll};
-use rustix::fd::OwnedFd;
-use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use weir_proto::Uri;
-use weir_units::Bytes;
+use weir_units::{Bytes, Span};
+use weir_wall::{Events, Interest, Poller};
 use weir_workload::job::Mix;
 use weir_workload::{JobSpec, Placed, Region};
 
@@ -25,12 +23,12 @@ struct Link {
     device: u32,
     /// It stands in `Links::touched`.
     touched: bool,
-    /// The socket is full; epoll tells when it is not.
+    /// The socket is full; the poller tells when it is not.
     blocked: bool,
 }
 
 pub(super) struct Links {
-    epoll: OwnedFd,
+    poller: Poller,
     /// By process.
     links: Vec<Link>,
     /// The first link of each process.
@@ -42,11 +40,10 @@ pub(super) struct Links {
 impl Links {
     pub(super) fn open(placed: &[Placed], uris: &[Uri]) -> Result<Self, RunnerError> {
         raise_file_limit();
-        let failed = RunnerError::system("preparing to wait for replies");
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC);
-        let epoll = epoll.map_err(|errno| failed(errno.into()))?;
+        let poller = Poller::new();
+        let poller = poller.map_err(RunnerError::system("preparing to wait for replies"))?;
         let (links, first) = (Vec::new(), Vec::with_capacity(placed.len()));
-        let mut opening = Self { epoll, links, first, touched: Vec::new() };
+        let mut opening = Self { poller, links, first, touched: Vec::new() };
         for process in placed {
             opening.connect(process, uris)?;
         }
@@ -64,8 +61,8 @@ impl Links {
             if known.is_none() {
                 let connection = Connection::open(uri)?;
                 connection.set_nonblocking(true)?;
-                epoll::add(&self.epoll, &connection, data(id), epoll::EventFlags::IN)
-                    .map_err(watching)?;
+                let watched = self.poller.add(&connection, id as u64, Interest::READ);
+                watched.map_err(RunnerError::system("watching a connection"))?;
                 let device = region.device;
                 self.links.push(Link { connection, device, touched: false, blocked: false });
             }
@@ -111,9 +108,9 @@ impl Links {
         let blocked = !link.connection.flush_out()?;
         if blocked != link.blocked {
             link.blocked = blocked;
-            let mut wanted = epoll::EventFlags::IN;
-            wanted.set(epoll::EventFlags::OUT, blocked);
-            epoll::modify(&self.epoll, &link.connection, data(id), wanted).map_err(watching)?;
+            let wanted = Interest { read: true, write: blocked };
+            let watched = self.poller.modify(&link.connection, id as u64, wanted);
+            watched.map_err(RunnerError::system("watching a connection"))?;
         }
         Ok(())
     }
@@ -132,14 +129,11 @@ impl Links {
     /// Waits until a link can go on, or for `timeout`.
     pub(super) fn wait(
         &self,
-        events: &mut Vec<epoll::Event>,
-        timeout: Option<&Timespec>,
+        events: &mut Events,
+        timeout: Option<Span>,
     ) -> Result<(), RunnerError> {
-        events.clear();
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(RunnerError::system("waiting for replies")(errno.into())),
-        }
+        let waited = self.poller.wait(events, timeout);
+        waited.map_err(RunnerError::system("waiting for replies"))
     }
 
     /// Says goodbye. By now everything is answered, so whether the server still
@@ -169,19 +163,6 @@ fn check(
         return Err(RunnerError::TooLong { length, maximum }.of_job(&spec.name));
     }
     Ok(())
-}
-
-/// The link that an event is about.
-pub(super) fn id(event: &epoll::Event) -> LinkId {
-    usize::try_from(event.data.u64()).unwrap_or(usize::MAX)
-}
-
-fn data(id: LinkId) -> epoll::EventData {
-    epoll::EventData::new_u64(id as u64)
-}
-
-fn watching(errno: Errno) -> RunnerError {
-    RunnerError::system("watching a connection")(errno.into())
 }
 
 /// More processes than the usual 1,024 descriptors allow.
