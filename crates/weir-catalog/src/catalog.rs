@@ -1,7 +1,7 @@
 //! All editions together, and where a name occurs in them.
 
 use crate::edition::Edition;
-use crate::error::{CatalogError, Kind};
+use crate::error::{CatalogError, Kind, known};
 use crate::host::HostSize;
 use crate::latency::Latency;
 use crate::nearest::{nearest, plain};
@@ -78,6 +78,7 @@ impl Catalog {
                 name: name.to_owned(),
                 edition: None,
                 near: near.map(str::to_owned),
+                known: known(self.editions().map(Edition::name), "weir catalog editions"),
             }
         })
     }
@@ -92,10 +93,27 @@ impl Catalog {
         all.filter(|found| found.answers_to(&wanted)).collect()
     }
 
-    /// The name closest to one that [`Catalog::find`] finds nowhere.
-    #[must_use]
-    pub fn nearest(&self, name: &str) -> Option<&str> {
-        nearest(name, self.editions().flat_map(Found::all_of).map(|found| found.name()))
+    /// Everything of that name, as [`Catalog::find`]: at least one thing.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::Unknown`] with the nearest name.
+    pub fn get(&self, name: &str) -> Result<Vec<Found<'_>>, CatalogError> {
+        let found = self.find(name);
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let names = self.editions().flat_map(Found::all_of).map(|found| found.name());
+        Err(CatalogError::Unknown {
+            kind: Kind::Anything,
+            name: name.to_owned(),
+            edition: None,
+            near: nearest(name, names).map(str::to_owned),
+            known: format!(
+                "weir catalog tiers EDITION and weir catalog hosts EDITION list names; editions: {}",
+                self.editions().map(Edition::name).collect::<Vec<_>>().join(", ")
+            ),
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! One dated set of facts.
 
 use crate::cache::HostCache;
-use crate::error::{CatalogError, Kind};
+use crate::error::{self, CatalogError, Kind};
 use crate::host::{HostSize, Series};
 use crate::latency::Latency;
 use crate::nearest::{nearest, plain};
@@ -131,8 +131,10 @@ impl Edition {
         let by_name = self.tier_sets.iter().find(|set| plain(&set.name) == wanted);
         let by_family = || self.tier_sets.iter().find(|set| plain(&set.family) == wanted);
         by_name.or_else(by_family).ok_or_else(|| {
-            let names = self.tier_sets.iter().flat_map(|set| [&*set.name, &*set.family]);
-            self.unknown(Kind::TierSet, family_or_set, nearest(family_or_set, names))
+            let names: Vec<&str> =
+                self.tier_sets.iter().flat_map(|set| [&*set.name, &*set.family]).collect();
+            let near = nearest(family_or_set, names.iter().copied());
+            self.unknown(Kind::TierSet, family_or_set, near, &names)
         })
     }
 
@@ -149,16 +151,17 @@ impl Edition {
             let found = self.tiers().find(|tier| plain(&qualified(tier)) == wanted);
             return found.ok_or_else(|| {
                 let names: Vec<String> = self.tiers().map(qualified).collect();
-                let near = nearest(name, names.iter().map(String::as_str));
-                self.unknown(Kind::Tier, name, near)
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                self.unknown(Kind::Tier, name, nearest(name, names.iter().copied()), &names)
             });
         }
         let found = self.first_sets().flat_map(|set| &set.tiers).find(|t| plain(&t.name) == wanted);
         found.ok_or_else(|| {
             let elsewhere = self.tiers().find(|tier| plain(&tier.name) == wanted).map(qualified);
-            let names = self.first_sets().flat_map(|set| &set.tiers).map(|tier| &*tier.name);
-            let near = elsewhere.as_deref().or_else(|| nearest(name, names));
-            self.unknown(Kind::Tier, name, near)
+            let tiers = self.first_sets().flat_map(|set| &set.tiers);
+            let names: Vec<&str> = tiers.map(|tier| &*tier.name).collect();
+            let near = elsewhere.as_deref().or_else(|| nearest(name, names.iter().copied()));
+            self.unknown(Kind::Tier, name, near, &names)
         })
     }
 
@@ -196,8 +199,9 @@ impl Edition {
     pub fn provisioned(&self, family: &str) -> Result<&Provisioned, CatalogError> {
         let wanted = plain(family);
         self.provisioned.iter().find(|p| plain(&p.family) == wanted).ok_or_else(|| {
-            let names = self.provisioned.iter().map(|p| &*p.family);
-            self.unknown(Kind::Provisioned, family, nearest(family, names))
+            let names: Vec<&str> = self.provisioned.iter().map(|p| &*p.family).collect();
+            let near = nearest(family, names.iter().copied());
+            self.unknown(Kind::Provisioned, family, near, &names)
         })
     }
 
@@ -227,8 +231,8 @@ impl Edition {
         let in_series =
             |host: &&HostSize| series.as_ref().is_none_or(|s| plain(&host.series) == *s);
         self.hosts().filter(in_series).find(|host| plain(&host.name) == size).ok_or_else(|| {
-            let near = nearest(&size, self.hosts().filter(in_series).map(|host| &*host.name));
-            self.unknown(Kind::Host, name, near)
+            let names: Vec<&str> = self.hosts().filter(in_series).map(|host| &*host.name).collect();
+            self.unknown(Kind::Host, name, nearest(&size, names.iter().copied()), &names)
         })
     }
 
@@ -304,12 +308,15 @@ impl Edition {
         default.into_iter().chain(others)
     }
 
-    fn unknown(&self, kind: Kind, name: &str, near: Option<&str>) -> CatalogError {
+    fn unknown(&self, kind: Kind, name: &str, near: Option<&str>, known: &[&str]) -> CatalogError {
+        let verb = if kind == Kind::Host { "hosts" } else { "tiers" };
+        let all = format!("weir catalog {verb} {}", self.name);
         CatalogError::Unknown {
             kind,
             name: name.to_owned(),
             edition: Some(self.name.clone()),
             near: near.map(str::to_owned),
+            known: error::known(known.iter().copied(), &all),
         }
     }
 }

@@ -9,7 +9,7 @@ use weir_units::{Bytes, BytesPerSec, Iops};
 #[non_exhaustive]
 pub enum CatalogError {
     /// A name that is not in the catalog or the edition.
-    #[error("unknown {kind} {name:?}{}{}", Within(.edition.as_deref()), Hint(.near.as_deref()))]
+    #[error("unknown {kind} {name:?}{}{}; {known}", Within(.edition.as_deref()), Hint(.near.as_deref()))]
     Unknown {
         /// What was looked for.
         kind: Kind,
@@ -19,6 +19,8 @@ pub enum CatalogError {
         edition: Option<String>,
         /// The closest name that there is.
         near: Option<String>,
+        /// The names that there are, or the first of them.
+        known: String,
     },
     /// An edition of that name is already there.
     #[error("the catalog already has an edition {name:?}; give yours another name")]
@@ -142,6 +144,8 @@ pub enum Kind {
     Provisioned,
     /// A host size.
     Host,
+    /// Anything that has a name.
+    Anything,
 }
 
 impl fmt::Display for Kind {
@@ -152,7 +156,29 @@ impl fmt::Display for Kind {
             Self::TierSet => "tier set or family",
             Self::Provisioned => "provisioned family",
             Self::Host => "host size",
+            Self::Anything => "name",
         })
+    }
+}
+
+/// Names that a message lists.
+const LISTED: usize = 8;
+
+/// The names that could have been given, as far as that is short; the command `all`
+/// prints every one.
+pub(crate) fn known<'a>(names: impl IntoIterator<Item = &'a str>, all: &str) -> String {
+    let mut known: Vec<&str> = Vec::new();
+    for name in names {
+        // A size that is published twice has one name.
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    let listed = known[..known.len().min(LISTED)].join(", ");
+    match known.len() {
+        0 => "there are none".to_owned(),
+        1..=LISTED => format!("there are: {listed}"),
+        n => format!("there are: {listed} and {} more, which {all} lists", n - LISTED),
     }
 }
 

@@ -1,13 +1,14 @@
 //! A row as a list of figures, each with its document: what `weir catalog show`
 //! prints.
 
-use crate::host::{HostLimits, HostSize, LocalDisk};
+use crate::host::{HostSize, LocalDisk};
 use crate::latency::Latency;
 use crate::limits::{Burst, BurstKind, Limits};
 use crate::provenance::{Citation, Provenance};
 use crate::provisioned::Provisioned;
+use crate::rules::{Rule, RuleValue};
 use crate::tier::Tier;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 /// The figures that can have a source of their own (`figures` in an edition).
 pub const NAMES: [&str; 18] = [
@@ -35,12 +36,51 @@ pub const NAMES: [&str; 18] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figure<'a> {
-    /// What it is, as the key of the edition names it.
-    pub name: &'static str,
+    /// What it is, as the key of the edition names it: `uncached.burst.iops`.
+    pub name: String,
     /// The value with its unit.
-    pub value: String,
+    pub value: Value,
     /// The document that it is from.
     pub citation: &'a Citation,
+}
+
+/// The value of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Value {
+    /// A quantity.
+    Quantity(RuleValue),
+    /// A kind, or yes or no.
+    Word(&'static str),
+}
+
+impl Value {
+    /// The plain number, if it is one.
+    #[must_use]
+    pub fn number(&self) -> Option<u64> {
+        match self {
+            Self::Quantity(quantity) => Some(quantity.number()),
+            Self::Word(_) => None,
+        }
+    }
+
+    /// The unit of the plain number; `None` for counts and words.
+    #[must_use]
+    pub fn unit(&self) -> Option<&'static str> {
+        match self {
+            Self::Quantity(quantity) => quantity.unit(),
+            Self::Word(_) => None,
+        }
+    }
+}
+
+impl Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Quantity(quantity) => quantity.fmt(f),
+            Self::Word(word) => f.write_str(word),
+        }
+    }
 }
 
 impl Tier {
@@ -50,10 +90,9 @@ impl Tier {
         let mut list = List::of(&self.provenance);
         list.push("size", Some(self.size));
         list.push("holds", (self.holds != self.size).then_some(self.holds));
-        list.push("iops", Some(self.iops));
-        list.push("throughput", Some(self.throughput));
-        list.push("burst", self.burst.map(burst));
-        list.push("plus", self.plus.map(pair));
+        list.limits("", Some(self.limits()));
+        list.burst("burst", self.burst);
+        list.limits("plus.", self.plus);
         list.figures
     }
 }
@@ -66,12 +105,15 @@ impl HostSize {
         list.push("vcpus", self.vcpus);
         list.push("memory", self.memory);
         list.push("max_data_disks", self.max_data_disks);
-        list.push("temp", self.temp.map(local_disk));
-        list.push("nvme", self.nvme.map(local_disk));
+        list.local_disk("temp", self.temp);
+        list.local_disk("nvme", self.nvme);
         list.push("cache", self.cache);
-        list.host_limits("uncached", "uncached.burst", self.uncached);
-        list.host_limits("cached", "cached.burst", self.cached);
-        list.host_limits("v2", "v2.burst", self.v2);
+        for (name, limits) in
+            [("uncached", self.uncached), ("cached", self.cached), ("v2", self.v2)]
+        {
+            list.limits(&format!("{name}."), limits.map(|l| l.limits()));
+            list.burst(&format!("{name}.burst"), limits.and_then(|l| l.burst));
+        }
         list.figures
     }
 }
@@ -80,17 +122,17 @@ impl Provisioned {
     /// Its figures: the rules by which limits are bought.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
-        let included = if self.minimum_included { " (included)" } else { "" };
         let mut list = List::of(&self.provenance);
         list.push("min_size", Some(self.min_size));
         list.push("max_size", Some(self.max_size));
         list.push("size_step", self.size_step);
-        list.push("minimum", Some(pair(self.minimum) + included));
-        list.push("maximum", Some(pair(self.maximum)));
+        list.limits("minimum.", Some(self.minimum));
+        list.add("minimum_included", Value::Word(if self.minimum_included { "yes" } else { "no" }));
+        list.limits("maximum.", Some(self.maximum));
         list.push("iops_per_gib", Some(self.iops_per_gib));
         list.push("throughput_per_iops", Some(self.throughput_per_iops));
         for (size, limits) in &self.ladder {
-            list.push("ladder", Some(format!("up to {} at {size}", pair(*limits))));
+            list.limits(&format!("ladder.{size}."), Some(*limits));
         }
         list.figures
     }
@@ -101,16 +143,25 @@ impl Latency {
     /// [`Latency::basis`] and [`Latency::reason`].
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
-        let quantiles = |q: &crate::latency::Quantiles| {
-            format!(
-                "p0 {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p100 {}",
-                q.p0, q.p50, q.p90, q.p99, q.p999, q.p100
-            )
-        };
+        let names = ["p0", "p50", "p90", "p99", "p999", "p100"];
         let mut list = List::of(&self.provenance);
-        list.push("read", Some(quantiles(&self.read)));
-        list.push("write", Some(quantiles(&self.write)));
+        for (op, quantiles) in [("read", self.read), ("write", self.write)] {
+            for (name, (_, span)) in names.iter().zip(quantiles.points()) {
+                list.push(&format!("{op}.{name}"), Some(span));
+            }
+        }
         list.push("transfer", self.transfer);
+        list.figures
+    }
+}
+
+impl Rule {
+    /// Its figure, if it has one.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure<'_>> {
+        let mut list = List::of(&self.provenance);
+        let per = self.per.as_ref().map(|per| format!("per {per}"));
+        list.push(per.as_deref().unwrap_or("value"), self.value);
         list.figures
     }
 }
@@ -125,48 +176,44 @@ impl<'a> List<'a> {
         Self { provenance, figures: Vec::new() }
     }
 
-    fn push(&mut self, name: &'static str, value: Option<impl Display>) {
+    fn add(&mut self, name: &str, value: Value) {
+        let citation = self.provenance.of(name);
+        self.figures.push(Figure { name: name.to_owned(), value, citation });
+    }
+
+    fn push(&mut self, name: &str, value: Option<impl Into<RuleValue>>) {
         if let Some(value) = value {
-            let citation = self.provenance.of(name);
-            self.figures.push(Figure { name, value: value.to_string(), citation });
+            self.add(name, Value::Quantity(value.into()));
         }
     }
 
-    fn host_limits(
-        &mut self,
-        name: &'static str,
-        burst_name: &'static str,
-        limits: Option<HostLimits>,
-    ) {
-        self.push(name, limits.map(|l| pair(l.limits())));
-        self.push(burst_name, limits.and_then(|l| l.burst).map(burst));
+    /// Both rates of a pair, behind `prefix`.
+    fn limits(&mut self, prefix: &str, limits: Option<Limits>) {
+        self.push(&format!("{prefix}iops"), limits.map(|l| l.iops));
+        self.push(&format!("{prefix}throughput"), limits.map(|l| l.throughput));
     }
-}
 
-fn pair(limits: Limits) -> String {
-    format!("{}, {}", limits.iops, limits.throughput)
-}
-
-fn burst(burst: Burst) -> String {
-    let limits = pair(Limits { iops: burst.iops, throughput: burst.throughput });
-    match burst.kind {
-        BurstKind::Credit { duration } => format!("{limits} (credit for {duration})"),
-        BurstKind::OnDemand => format!("{limits} (on demand)"),
+    fn burst(&mut self, name: &str, burst: Option<Burst>) {
+        let Some(Burst { kind, iops, throughput }) = burst else { return };
+        let (word, duration) = match kind {
+            BurstKind::Credit { duration } => ("credit", Some(duration)),
+            BurstKind::OnDemand => ("on-demand", None),
+        };
+        self.add(&format!("{name}.kind"), Value::Word(word));
+        self.limits(&format!("{name}."), Some(Limits { iops, throughput }));
+        self.push(&format!("{name}.duration"), duration);
     }
-}
 
-fn local_disk(disk: LocalDisk) -> String {
-    let size = disk.size.map(|size| match disk.disks {
-        1 => size.to_string(),
-        n => format!("{n} x {size}"),
-    });
-    let iops = disk.iops.map(|iops| iops.to_string());
-    let rates = match (disk.read, disk.write) {
-        (Some(read), Some(write)) if read == write => [Some(read.to_string()), None],
-        (read, write) => {
-            [read.map(|rate| format!("read {rate}")), write.map(|rate| format!("write {rate}"))]
+    fn local_disk(&mut self, name: &str, disk: Option<LocalDisk>) {
+        let Some(LocalDisk { disks, size, iops, read, write }) = disk else { return };
+        self.push(&format!("{name}.disks"), (disks > 1).then_some(disks));
+        self.push(&format!("{name}.size"), size);
+        self.push(&format!("{name}.iops"), iops);
+        if read == write {
+            self.push(&format!("{name}.throughput"), read);
+        } else {
+            self.push(&format!("{name}.read"), read);
+            self.push(&format!("{name}.write"), write);
         }
-    };
-    let parts: Vec<String> = [size, iops].into_iter().chain(rates).flatten().collect();
-    parts.join(", ")
+    }
 }

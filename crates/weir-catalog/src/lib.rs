@@ -83,7 +83,7 @@ pub use cache::{CacheMode, CacheOp, Counts, HostCache};
 pub use catalog::{Catalog, Found};
 pub use edition::Edition;
 pub use error::{CatalogError, Kind};
-pub use figures::Figure;
+pub use figures::{Figure, Value};
 pub use host::{HostLimits, HostSize, LocalDisk, Series};
 pub use latency::{Basis, Latency, Quantiles};
 pub use limits::{Burst, BurstKind, Limits};

@@ -36,13 +36,15 @@ impl Provenance {
         &self.citation.as_of
     }
 
-    /// The document behind one figure of the row: one of [`crate::figures::NAMES`].
-    /// A part (`cached.burst`) without a document of its own has that of the whole.
+    /// The document behind one figure of the row: one of [`crate::figures::NAMES`], or
+    /// a part of one. A part (`cached.burst.iops`) without a document of its own has
+    /// that of the whole (`cached.burst`, `cached`).
     #[must_use]
     pub fn of(&self, figure: &str) -> &Citation {
-        let named = |wanted: &str| self.figures.iter().find(|(name, _)| name == wanted);
-        let whole = || figure.split_once('.').and_then(|(whole, _)| named(whole));
-        named(figure).or_else(whole).map_or(&self.citation, |(_, citation)| citation)
+        match self.figures.iter().find(|(name, _)| name == figure) {
+            Some((_, citation)) => citation,
+            None => figure.rsplit_once('.').map_or(&self.citation, |(whole, _)| self.of(whole)),
+        }
     }
 
     /// Remarks that are needed to read the figures right.

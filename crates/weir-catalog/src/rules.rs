@@ -88,6 +88,44 @@ pub enum RuleValue {
     Time(Span),
 }
 
+impl RuleValue {
+    /// The plain number: bytes, nanoseconds, operations or bytes per second.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::Count(n) => *n,
+            Self::Size(size) => size.get(),
+            Self::Iops(iops) => iops.get(),
+            Self::Throughput(rate) => rate.get(),
+            Self::Time(span) => span.nanos(),
+        }
+    }
+
+    /// The unit of [`number`](Self::number); `None` for counts.
+    #[must_use]
+    pub fn unit(&self) -> Option<&'static str> {
+        match self {
+            Self::Count(_) => None,
+            Self::Size(_) => Some("bytes"),
+            Self::Iops(_) => Some("iops"),
+            Self::Throughput(_) => Some("bytes_per_s"),
+            Self::Time(_) => Some("ns"),
+        }
+    }
+}
+
+macro_rules! value_of {
+    ($($type:ty => $kind:ident),*) => {
+        $(impl From<$type> for RuleValue {
+            fn from(value: $type) -> Self {
+                Self::$kind(value.into())
+            }
+        })*
+    };
+}
+
+value_of!(u32 => Count, Bytes => Size, Iops => Iops, BytesPerSec => Throughput, Span => Time);
+
 impl fmt::Display for RuleValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -4,7 +4,9 @@
 //! 4 KiB. A volume is a directory of chunks of 128 MiB, and only a chunk that is
 //! held in part needs a bitmap of its blocks; a warm cache is looked up in the
 //! directory alone. When the budget is full a clock hand passes over groups of
-//! 2 MiB and takes from those that were not used since it last came by.
+//! 2 MiB and takes from those that were not used since it last came by. What is not
+//! on the disk yet stays: the caller says which blocks these are, and that there
+//! are never more of them than the budget holds.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -64,16 +66,19 @@ impl Chunk {
         new
     }
 
-    /// Drops at most `most` blocks of a group; returns how many.
-    fn evict(&mut self, group: usize, most: u64) -> u32 {
+    /// Drops at most `most` blocks of a group, none of those that `pinned` gives for
+    /// a word; returns how many.
+    fn evict(&mut self, group: usize, most: u64, pinned: impl Fn(usize) -> u64) -> u32 {
         let full = self.is_full();
         let blocks = self
             .blocks
             .get_or_insert_with(|| Box::new(if full { [u64::MAX; WORDS] } else { [0; WORDS] }));
         let mut dropped = 0;
-        for word in &mut blocks[group * GROUP..(group + 1) * GROUP] {
-            while *word != 0 && u64::from(dropped) < most {
-                *word &= *word - 1;
+        for at in group * GROUP..(group + 1) * GROUP {
+            let mut free = blocks[at] & !pinned(at);
+            while free != 0 && u64::from(dropped) < most {
+                blocks[at] ^= free & free.wrapping_neg();
+                free &= free - 1;
                 dropped += 1;
             }
         }
@@ -83,6 +88,15 @@ impl Chunk {
         }
         dropped
     }
+}
+
+/// What comes into the cache, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Brought {
+    /// A read brings whole blocks.
+    Read { offset: u64, len: u64 },
+    /// A write of part of a block does not bring the rest.
+    Write { offset: u64, len: u64 },
 }
 
 /// What the host holds of each volume.
@@ -164,13 +178,17 @@ impl BlobCache {
         true
     }
 
-    /// Takes in the blocks that `offset..offset + len` touches (`whole` = false)
-    /// or covers (`whole` = true: a write of half a block does not bring the rest).
-    pub(crate) fn insert(&mut self, volume: usize, offset: u64, len: u64, whole: bool) {
-        let (first, end) = if whole {
-            (offset.div_ceil(BLOCK), (offset + len) / BLOCK)
-        } else {
-            (offset / BLOCK, (offset + len).div_ceil(BLOCK))
+    /// Takes in the blocks that a read touched or a write covered. `pinned` gives
+    /// those of the 64 blocks from one of a volume on that must not be dropped.
+    pub(crate) fn insert(
+        &mut self,
+        volume: usize,
+        brought: Brought,
+        pinned: impl Fn(usize, u64) -> u64,
+    ) {
+        let (first, end) = match brought {
+            Brought::Read { offset, len } => (offset / BLOCK, (offset + len).div_ceil(BLOCK)),
+            Brought::Write { offset, len } => (offset.div_ceil(BLOCK), (offset + len) / BLOCK),
         };
         if end.saturating_sub(first) > self.capacity {
             // It would only push itself out again.
@@ -182,8 +200,8 @@ impl BlobCache {
                 chunks.resize_with(run.chunk + 1, Chunk::default);
             }
             self.resident += u64::from(chunks[run.chunk].insert(&run));
-            while self.resident > self.capacity {
-                self.evict_some();
+            if self.resident > self.capacity {
+                self.make_room(&pinned);
             }
         }
     }
@@ -195,9 +213,16 @@ impl BlobCache {
         self.volumes[volume] = Vec::new();
     }
 
+    #[inline(never)]
+    fn make_room(&mut self, pinned: &impl Fn(usize, u64) -> u64) {
+        while self.resident > self.capacity {
+            self.evict_some(pinned);
+        }
+    }
+
     /// Moves the hand by one group: if it was not used since the last visit its
     /// blocks go, as many as must; else it loses its mark.
-    fn evict_some(&mut self) {
+    fn evict_some(&mut self, pinned: impl Fn(usize, u64) -> u64) {
         let Hand { volume, chunk, group } = self.hand;
         let over = self.resident - self.capacity;
         let chunks = &mut self.volumes[volume];
@@ -211,7 +236,9 @@ impl BlobCache {
         };
         let bit = 1 << group;
         if held.used & bit == 0 {
-            self.resident -= u64::from(held.evict(group, over));
+            let first = chunk as u64 * u64::from(CHUNK);
+            let pinned = |word: usize| pinned(volume, first + word as u64 * 64);
+            self.resident -= u64::from(held.evict(group, over, pinned));
         }
         held.used &= !bit;
         self.hand = match group + 1 < WORDS / GROUP {
@@ -226,16 +253,36 @@ mod tests {
     use super::*;
     use alloc::collections::BTreeSet;
 
+    impl BlobCache {
+        /// As [`serves`](Self::serves), without leaving a mark.
+        pub(crate) fn holds(&self, volume: usize, offset: u64, len: u64) -> bool {
+            runs(offset / BLOCK, (offset + len).div_ceil(BLOCK)).all(|run| {
+                self.volumes[volume].get(run.chunk).is_some_and(|chunk| chunk.holds(&run))
+            })
+        }
+    }
+
+    /// Nothing is pinned.
+    impl BlobCache {
+        fn read(&mut self, volume: usize, offset: u64, len: u64) {
+            self.insert(volume, Brought::Read { offset, len }, |_, _| 0);
+        }
+
+        fn write(&mut self, volume: usize, offset: u64, len: u64) {
+            self.insert(volume, Brought::Write { offset, len }, |_, _| 0);
+        }
+    }
+
     #[test]
     fn serves_only_what_it_holds_whole() {
         let mut cache = BlobCache::new(1 << 20, 1);
-        cache.insert(0, 0, 8192, false);
+        cache.read(0, 0, 8192);
         assert!(cache.serves(0, 0, 8192));
         assert!(cache.serves(0, 512, 512));
         assert!(!cache.serves(0, 4096, 8192));
-        cache.insert(0, 8192, 100, true);
+        cache.write(0, 8192, 100);
         assert!(!cache.serves(0, 8192, 100), "a write of part of a block does not bring the rest");
-        cache.insert(0, 8192, 100, false);
+        cache.read(0, 8192, 100);
         assert!(cache.serves(0, 8192, 4096), "a read brings the block");
     }
 
@@ -244,8 +291,8 @@ mod tests {
         let group = 2 << 20;
         let mut cache = BlobCache::new(64 * group, 2);
         for n in 0..1_000 {
-            cache.insert(1, n * group, group, false);
-            cache.insert(0, 0, BLOCK, false);
+            cache.read(1, n * group, group);
+            cache.read(0, 0, BLOCK);
             assert!(cache.resident_bytes() <= 64 * group);
             assert!(cache.serves(0, 0, BLOCK), "a block in constant use was dropped at {n}");
         }
@@ -258,11 +305,31 @@ mod tests {
     fn a_full_chunk_can_lose_a_block() {
         let chunk = u64::from(CHUNK) * BLOCK;
         let mut cache = BlobCache::new(chunk, 1);
-        cache.insert(0, 0, chunk, true);
+        cache.write(0, 0, chunk);
         assert!(cache.serves(0, 0, chunk));
-        cache.insert(0, chunk, BLOCK, true);
+        cache.write(0, chunk, BLOCK);
         assert_eq!(cache.resident_bytes(), chunk);
         assert!(cache.serves(0, chunk, BLOCK) && !cache.serves(0, 0, chunk));
+    }
+
+    #[test]
+    fn what_is_pinned_stays() {
+        let mut cache = BlobCache::new(100 * BLOCK, 2);
+        // Every third block of the first volume, 34 of the 100 that fit.
+        let pinned = |volume, first: u64| {
+            (0..64)
+                .filter(|bit| volume == 0 && (first + bit).is_multiple_of(3) && first < 64)
+                .fold(0_u64, |mask, bit| mask | 1 << bit)
+        };
+        let offset = 0;
+        cache.insert(0, Brought::Write { offset, len: 64 * BLOCK }, pinned);
+        for n in 0..500 {
+            let offset = n * BLOCK;
+            cache.insert(1, Brought::Read { offset, len: BLOCK }, pinned);
+            assert!(cache.resident_bytes() <= 100 * BLOCK);
+        }
+        let held: Vec<u64> = (0..64).filter(|b| cache.serves(0, b * BLOCK, BLOCK)).collect();
+        assert_eq!(held, (0..64).step_by(3).collect::<Vec<u64>>());
     }
 
     proptest::proptest! {
@@ -276,7 +343,7 @@ mod tests {
                 let (offset, len) = (first * BLOCK, count * BLOCK);
                 match kind {
                     0 => {
-                        cache.insert(0, offset, len, true);
+                        cache.write(0, offset, len);
                         model.extend(first..first + count);
                     }
                     1 => {

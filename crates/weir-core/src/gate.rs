@@ -35,9 +35,22 @@ struct Metered {
     meter: Meter,
     cap: Cap,
     counts: Counts,
+    /// What it let pass, for the tests to hold against its rate.
+    #[cfg(test)]
+    passed: Vec<(Instant, u64)>,
 }
 
 impl Metered {
+    fn new(meter: Meter, cap: Cap, counts: Counts) -> Self {
+        Self {
+            meter,
+            cap,
+            counts,
+            #[cfg(test)]
+            passed: Vec::new(),
+        }
+    }
+
     fn cost(&self, part: &Part) -> u64 {
         match self.counts {
             Counts::Operations => u64::from(part.operations),
@@ -97,6 +110,12 @@ impl Gate {
 
     fn new(caps: GateCaps, limits: &GateLimits, queue: Queue) -> Self {
         Self { caps, meters: meters(caps, limits), head: None, head_due: None, queue }
+    }
+
+    /// What each meter let pass since its limits were set, and when.
+    #[cfg(test)]
+    pub(crate) fn passed(&self) -> impl Iterator<Item = (&Meter, &[(Instant, u64)])> {
+        self.meters.iter().map(|m| (&m.meter, &m.passed[..]))
     }
 
     /// Whether everything passes at once.
@@ -159,7 +178,11 @@ impl Gate {
         self.clear();
         let mut new = meters(self.caps, limits);
         for metered in &mut new {
-            match self.meters.iter().find(|old| old.cap == metered.cap) {
+            // A disk that begins or ends to burst on demand has the other of its two
+            // caps then, and still owes what it owed.
+            let same_cap = self.meters.iter().find(|old| old.cap == metered.cap);
+            let same_side = || self.meters.iter().find(|old| old.counts == metered.counts);
+            match same_cap.or_else(same_side) {
                 Some(old) => metered.meter.inherit(&old.meter, now),
                 None => metered.meter.start(now),
             }
@@ -209,6 +232,8 @@ impl Gate {
             }
             let cost = m.cost(part);
             m.meter.charge(admitted, cost);
+            #[cfg(test)]
+            m.passed.push((admitted, cost));
             at = admitted;
         }
         part.at_gate = at;
@@ -239,16 +264,19 @@ fn meters(caps: GateCaps, limits: &GateLimits) -> Vec<Metered> {
     let mut meters = Vec::new();
     for (limit, cap, burst_cap, counts) in sides {
         let Some(Limit { rate, burst }) = limit else { continue };
+        if let Some((peak, _)) = burst {
+            meters.push(Metered::new(Meter::new(peak), burst_cap, counts));
+        }
         let meter = match burst {
             None => Meter::new(rate),
+            Some((_, Limit::ON_DEMAND)) => continue,
             Some((peak, duration)) => {
-                meters.push(Metered { meter: Meter::new(peak), cap: burst_cap, counts });
                 let surplus = u128::from(peak.get().saturating_sub(rate.get()));
                 let credits = surplus * u128::from(duration.nanos()) / u128::from(NANOS_PER_SEC);
                 Meter::with_credits(rate, u64::try_from(credits).unwrap_or(u64::MAX))
             }
         };
-        meters.push(Metered { meter, cap, counts });
+        meters.push(Metered::new(meter, cap, counts));
     }
     meters
 }
@@ -325,6 +353,8 @@ struct FairQueue {
     /// (start tag of the first in line, volume) of each volume that waits.
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
     virtual_time: u64,
+    /// The latest finish of all.
+    latest: u64,
 }
 
 impl FairQueue {
@@ -333,6 +363,7 @@ impl FairQueue {
             flows: alloc::vec![Flow::default(); volumes],
             waiting: BinaryHeap::new(),
             virtual_time: 0,
+            latest: 0,
         }
     }
 
@@ -341,6 +372,7 @@ impl FairQueue {
         let flow = &mut self.flows[volume];
         let start = flow.finish.max(self.virtual_time);
         flow.finish = start.saturating_add(cost);
+        self.latest = self.latest.max(flow.finish);
         parts[key].start_tag = start;
         if flow.line.ends.is_none() {
             self.waiting.push(Reverse((start, volume)));
@@ -351,7 +383,7 @@ impl FairQueue {
     fn pop(&mut self, parts: &mut Slab<Part>) -> Option<usize> {
         let Some(Reverse((start, volume))) = self.waiting.pop() else {
             // Nobody waits: what was used so far is forgotten.
-            self.virtual_time = self.flows.iter().map(|f| f.finish).max().unwrap_or(0);
+            self.virtual_time = self.latest;
             return None;
         };
         self.virtual_time = start;

@@ -9,6 +9,9 @@ use core::fmt;
 use core::num::NonZeroU64;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
+/// An alarm's index has 30 bits, and there are two gates more than volumes.
+const MAX_VOLUMES: usize = 1 << 29;
+
 /// One host with what is attached to it.
 #[derive(Debug, Clone, Default)]
 pub struct HostSpec {
@@ -26,13 +29,43 @@ pub struct HostSpec {
     pub seed: u64,
 }
 
+impl HostSpec {
+    /// What an engine relies on.
+    pub(crate) fn check(&self) -> Result<(), SpecError> {
+        if self.volumes.len() >= MAX_VOLUMES {
+            return Err(SpecError::TooMany);
+        }
+        for (device, target) in self.devices.iter().enumerate() {
+            let columns = match target {
+                DeviceSpec::Volume(volume) => core::slice::from_ref(volume),
+                DeviceSpec::Stripe { unit, columns } => {
+                    let twice = columns.iter().enumerate().any(|(i, v)| columns[..i].contains(v));
+                    if columns.len() < 2 || unit.get() == 0 || twice {
+                        return Err(SpecError::BadStripe { device });
+                    }
+                    columns
+                }
+            };
+            if let Some(volume) = columns.iter().find(|v| **v >= self.volumes.len()) {
+                return Err(SpecError::NoSuchVolume { device, volume: *volume });
+            }
+        }
+        let uncached = self.volumes.iter().position(|v| v.cache != CacheMode::None);
+        match uncached {
+            Some(volume) if self.cache.is_none() => Err(SpecError::NoCache { volume }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A rate and, where there is one, its credit burst. The unit is operations or
 /// bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
     /// The rate that lasts.
     pub rate: NonZeroU64,
-    /// The rate while credits last, and how long a full bucket lasts at it.
+    /// The rate while credits last, and how long a full bucket lasts at it;
+    /// [`Limit::ON_DEMAND`] for a burst that needs no credits.
     pub burst: Option<(NonZeroU64, Span)>,
 }
 
@@ -49,6 +82,23 @@ impl From<BytesPerSec> for Limit {
 }
 
 impl Limit {
+    /// The duration of a burst that needs no credits and has no end. What passes
+    /// above the rate is counted, for it is billed.
+    pub const ON_DEMAND: Span = Span::from_nanos(u64::MAX);
+
+    /// The same limit, bursting to `peak` on demand. A peak that is not above the
+    /// rate is no burst.
+    #[must_use]
+    pub fn with_on_demand(self, peak: NonZeroU64) -> Self {
+        self.with_burst(peak, Self::ON_DEMAND)
+    }
+
+    /// Whether it bursts on demand.
+    #[must_use]
+    pub fn is_on_demand(&self) -> bool {
+        self.burst.is_some_and(|(_, duration)| duration == Self::ON_DEMAND)
+    }
+
     /// The same limit, bursting to `peak` for `duration` from a full bucket. A
     /// peak that is not above the rate is no burst.
     #[must_use]
@@ -136,6 +186,16 @@ pub enum DeviceSpec {
     },
 }
 
+impl DeviceSpec {
+    /// The volumes that it is made of.
+    pub(crate) fn columns(&self) -> &[usize] {
+        match self {
+            Self::Volume(volume) => core::slice::from_ref(volume),
+            Self::Stripe { columns, .. } => columns,
+        }
+    }
+}
+
 /// The host cache.
 #[derive(Debug, Clone)]
 pub struct CacheSpec {
@@ -170,7 +230,7 @@ pub enum SpecError {
         /// The volume's index.
         volume: usize,
     },
-    /// More volumes than an engine counts (2^31).
+    /// More volumes than an engine counts (2^29).
     TooMany,
 }
 

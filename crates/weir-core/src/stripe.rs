@@ -41,6 +41,11 @@ pub fn pieces(unit: u64, columns: usize, offset: u64, len: u64) -> impl Iterator
     })
 }
 
+/// How many pieces [`pieces`] makes of a range.
+pub(crate) fn units(unit: u64, offset: u64, len: u64) -> u64 {
+    len.checked_sub(1).map_or(0, |last| (offset + last) / unit - offset / unit + 1)
+}
+
 /// What `offset..offset + len` covers of one column, which is one range there:
 /// (first byte on the column, bytes). `None` if it does not touch the column.
 ///
@@ -87,6 +92,8 @@ mod tests {
         fn a_columns_range_is_its_pieces_together(
             unit in 1_u64..50, columns in 1_usize..6, offset in 0_u64..500, len in 0_u64..700,
         ) {
+            let cut = pieces(unit, columns, offset, len).count() as u64;
+            proptest::prop_assert_eq!(units(unit, offset, len), cut);
             for column in 0..columns {
                 let mut own = pieces(unit, columns, offset, len).filter(|p| p.column == column);
                 let first = own.next();

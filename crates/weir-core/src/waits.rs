@@ -37,7 +37,8 @@ pub enum Cap {
     /// The host's cached bytes per second at most while it bursts.
     HostCachedBurstBytes,
     /// A ReadWrite cache that must write back first: it is full of dirty
-    /// blocks, or a flush asked for them.
+    /// blocks, or a flush asked for them. What holds the write-backs is in
+    /// [`Totals::writeback_waits`](crate::Totals::writeback_waits).
     CacheWriteback,
 }
 

@@ -9,6 +9,7 @@
 use crate::cache::BLOCK;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// Largest write-back, in blocks (256 KiB: one operation at most disks).
 const RUN_BLOCKS: u64 = 64;
@@ -22,8 +23,8 @@ pub(crate) struct Dirty {
     /// Blocks that the current flush still has to send.
     promised: BTreeSet<u64>,
     epoch: u64,
-    in_flight_before: usize,
-    in_flight: usize,
+    /// What has been sent and has not arrived, at most [`DEPTH`].
+    on_the_way: Vec<WriteBack>,
     flushing: Vec<usize>,
     flush_next: Vec<usize>,
     /// Write back everything there is, without waiting longer.
@@ -40,30 +41,37 @@ pub(crate) struct WriteBack {
     pub(crate) epoch: u64,
 }
 
+impl WriteBack {
+    fn blocks(&self) -> Range<u64> {
+        self.offset / BLOCK..(self.offset + self.len) / BLOCK
+    }
+}
+
 impl Dirty {
-    /// Blocks that are dirty and not on their way.
-    pub(crate) fn len(&self) -> u64 {
+    /// Blocks that wait to be sent.
+    fn unsent(&self) -> u64 {
         (self.blocks.len() + self.promised.len()) as u64
     }
 
-    pub(crate) fn is_clean(&self) -> bool {
-        self.len() == 0 && self.in_flight + self.in_flight_before == 0
+    fn is_clean(&self) -> bool {
+        self.unsent() == 0 && self.on_the_way.is_empty()
     }
 
-    /// Marks what `offset..offset + len` touches; returns how many blocks became dirty.
+    /// Marks what `offset..offset + len` touches; returns how many blocks became
+    /// dirty. One that is on its way becomes dirty once more.
     pub(crate) fn mark(&mut self, offset: u64, len: u64) -> u64 {
-        let before = self.len();
-        for block in offset / BLOCK..(offset + len).div_ceil(BLOCK) {
+        let before = self.unsent();
+        for block in touched(offset, len) {
             if !self.promised.contains(&block) {
                 self.blocks.insert(block);
             }
         }
-        self.len() - before
+        self.unsent() - before
     }
 
-    /// Forgets dirty blocks that `offset..offset + len` covers; returns how many.
+    /// Forgets unsent blocks that `offset..offset + len` covers; returns how many.
     pub(crate) fn discard(&mut self, offset: u64, len: u64) -> u64 {
-        let before = self.len();
+        let before = self.unsent();
         let (first, end) = (offset.div_ceil(BLOCK), (offset + len) / BLOCK);
         if first < end {
             for blocks in [&mut self.blocks, &mut self.promised] {
@@ -72,14 +80,29 @@ impl Dirty {
                 blocks.append(&mut tail.split_off(&end));
             }
         }
-        before - self.len()
+        before - self.unsent()
     }
 
-    /// How many blocks a write would make dirty.
+    /// How many blocks [`mark`](Self::mark) would make dirty.
     pub(crate) fn new_blocks(&self, offset: u64, len: u64) -> u64 {
-        let (first, end) = (offset / BLOCK, (offset + len).div_ceil(BLOCK));
-        let held = self.blocks.range(first..end).count() + self.promised.range(first..end).count();
-        (end - first).saturating_sub(held as u64)
+        let range = touched(offset, len);
+        let held =
+            self.blocks.range(range.clone()).count() + self.promised.range(range.clone()).count();
+        (range.end - range.start) - held as u64
+    }
+
+    /// Those of the 64 blocks from `first` on that are not on the disk yet, a bit each.
+    pub(crate) fn mask(&self, first: u64) -> u64 {
+        if self.is_clean() {
+            return 0;
+        }
+        let range = first..first + 64;
+        let unsent = self.blocks.range(range.clone()).chain(self.promised.range(range.clone()));
+        let sent = self.on_the_way.iter().flat_map(|run| {
+            let blocks = run.blocks();
+            blocks.start.max(range.start)..blocks.end.min(range.end)
+        });
+        unsent.copied().chain(sent).fold(0, |mask, block| mask | 1 << (block - first))
     }
 
     /// A flush came; `true` if there is nothing to wait for.
@@ -98,14 +121,17 @@ impl Dirty {
 
     fn draw_line(&mut self) {
         self.promised.append(&mut self.blocks);
-        self.in_flight_before += self.in_flight;
-        self.in_flight = 0;
         self.epoch += 1;
+    }
+
+    /// Whether all is on the disk that the current flush waits for.
+    fn is_kept(&self) -> bool {
+        self.promised.is_empty() && self.on_the_way.iter().all(|run| run.epoch == self.epoch)
     }
 
     /// The next run to send, if one is due and the volume has room for it.
     pub(crate) fn next_run(&mut self) -> Option<WriteBack> {
-        if self.in_flight + self.in_flight_before >= DEPTH {
+        if self.on_the_way.len() >= DEPTH {
             return None;
         }
         let (from, epoch) = match (self.promised.is_empty(), self.draining) {
@@ -122,26 +148,21 @@ impl Dirty {
         while end < first + RUN_BLOCKS && from.remove(&end) {
             end += 1;
         }
-        if epoch < self.epoch {
-            self.in_flight_before += 1;
-        } else {
-            self.in_flight += 1;
-        }
         if self.blocks.is_empty() {
             self.draining = false;
         }
-        Some(WriteBack { offset: first * BLOCK, len: (end - first) * BLOCK, epoch })
+        let run = WriteBack { offset: first * BLOCK, len: (end - first) * BLOCK, epoch };
+        self.on_the_way.push(run);
+        Some(run)
     }
 
     /// A run has arrived; returns the flushes that are done with it.
     pub(crate) fn written(&mut self, run: &WriteBack) -> Vec<usize> {
-        if run.epoch < self.epoch {
-            self.in_flight_before -= 1;
-        } else {
-            self.in_flight -= 1;
-        }
+        let sent = self.on_the_way.iter().position(|other| other == run);
+        debug_assert!(sent.is_some(), "{run:?} arrived and was not sent");
+        sent.map(|at| self.on_the_way.swap_remove(at));
         let mut done = Vec::new();
-        while !self.flushing.is_empty() && self.promised.is_empty() && self.in_flight_before == 0 {
+        while !self.flushing.is_empty() && self.is_kept() {
             done.append(&mut self.flushing);
             if self.flush_next.is_empty() {
                 break;
@@ -154,8 +175,10 @@ impl Dirty {
 
     /// All that would be lost now, as (offset, length).
     pub(crate) fn ranges(&self) -> Vec<(u64, u64)> {
+        let mut all: BTreeSet<u64> = self.blocks.union(&self.promised).copied().collect();
+        all.extend(self.on_the_way.iter().flat_map(WriteBack::blocks));
         let mut ranges: Vec<(u64, u64)> = Vec::new();
-        for block in self.blocks.union(&self.promised) {
+        for block in all {
             match ranges.last_mut() {
                 Some((offset, len)) if *offset + *len == block * BLOCK => *len += BLOCK,
                 _ => ranges.push((block * BLOCK, BLOCK)),
@@ -163,6 +186,11 @@ impl Dirty {
         }
         ranges
     }
+}
+
+/// The blocks that a range touches.
+pub(crate) fn touched(offset: u64, len: u64) -> Range<u64> {
+    offset / BLOCK..(offset + len).div_ceil(BLOCK)
 }
 
 #[cfg(test)]
@@ -206,8 +234,134 @@ mod tests {
         dirty.mark(0, 1 << 20);
         dirty.draining = true;
         assert_eq!(dirty.next_run().map(|r| r.len), Some(256 << 10));
-        assert_eq!(dirty.ranges(), [(256 << 10, 768 << 10)]);
+        assert_eq!(dirty.ranges(), [(0, 1 << 20)], "what is on its way can be lost as well");
         assert_eq!(dirty.discard(512 << 10, 512 << 10), 128);
-        assert_eq!(dirty.len(), 64);
+        assert_eq!(dirty.unsent(), 64);
+    }
+
+    /// What the host does to one volume's cache.
+    #[derive(Debug, Clone)]
+    enum Step {
+        Write(u64, u64),
+        Discard(u64, u64),
+        Drain,
+        Flush,
+        /// The run that was sent as the n-th of those on their way arrives.
+        Arrive(usize),
+    }
+
+    fn step() -> impl proptest::strategy::Strategy<Value = Step> {
+        use proptest::prelude::*;
+        let range = || (0_u64..300, 1_u64..100);
+        prop_oneof![
+            4 => range().prop_map(|(first, count)| Step::Write(first, count)),
+            1 => range().prop_map(|(first, count)| Step::Discard(first, count)),
+            1 => Just(Step::Drain),
+            1 => Just(Step::Flush),
+            4 => (0_usize..DEPTH).prop_map(Step::Arrive),
+        ]
+    }
+
+    /// The plain story of one volume: when each block was last written, and which
+    /// of these writes is on the disk or on its way to it.
+    #[derive(Default)]
+    struct Model {
+        clock: u64,
+        /// When the blocks that are dirty and unsent were last written.
+        unsent: alloc::collections::BTreeMap<u64, u64>,
+        /// Runs with the times of the writes that they carry.
+        sent: Vec<(WriteBack, Vec<(u64, u64)>)>,
+        /// Flushes with the time when they came.
+        waiting: Vec<(usize, u64)>,
+    }
+
+    impl Model {
+        /// Whether a write from before `time` is not on the disk.
+        fn owes(&self, time: u64) -> bool {
+            let sent = self.sent.iter().flat_map(|(_, writes)| writes.iter().map(|w| w.1));
+            self.unsent.values().copied().chain(sent).any(|written| written <= time)
+        }
+
+        fn dirty(&self) -> BTreeSet<u64> {
+            let sent = self.sent.iter().flat_map(|(run, _)| run.blocks());
+            self.unsent.keys().copied().chain(sent).collect()
+        }
+    }
+
+    fn check(steps: Vec<Step>) {
+        let (mut dirty, mut model) = (Dirty::default(), Model::default());
+        for (id, step) in steps.into_iter().enumerate() {
+            model.clock += 1;
+            match step {
+                Step::Write(first, count) => {
+                    let blocks = first..first + count;
+                    let new = blocks.clone().filter(|b| !model.unsent.contains_key(b)).count();
+                    assert_eq!(dirty.new_blocks(first * BLOCK, count * BLOCK), new as u64);
+                    assert_eq!(dirty.mark(first * BLOCK, count * BLOCK), new as u64);
+                    // A block that a flush waits for is written with that flush.
+                    for block in blocks {
+                        model.unsent.entry(block).or_insert(model.clock);
+                    }
+                }
+                Step::Discard(first, count) => {
+                    let before = model.unsent.len();
+                    model.unsent.retain(|block, _| !(first..first + count).contains(block));
+                    let gone = before - model.unsent.len();
+                    assert_eq!(dirty.discard(first * BLOCK, count * BLOCK), gone as u64);
+                }
+                Step::Drain => dirty.draining = true,
+                Step::Flush => {
+                    let at_once = dirty.flush(id);
+                    assert_eq!(at_once, !model.owes(model.clock) && model.waiting.is_empty());
+                    if !at_once {
+                        model.waiting.push((id, model.clock));
+                    }
+                }
+                Step::Arrive(n) if n < model.sent.len() => {
+                    let (run, _) = model.sent.remove(n);
+                    for flush in dirty.written(&run) {
+                        let at = model.waiting.iter().position(|w| w.0 == flush);
+                        let (_, came) = model.waiting.remove(at.expect("a flush that waits"));
+                        assert!(!model.owes(came), "flush {flush} of {came} came too early");
+                    }
+                }
+                Step::Arrive(_) => {}
+            }
+            // The engine sends whatever may go whenever something has changed.
+            while let Some(run) = dirty.next_run() {
+                let writes = run.blocks().map(|b| (b, model.unsent.remove(&b)));
+                let writes = writes.map(|(b, at)| (b, at.expect("a block that was dirty")));
+                model.sent.push((run, writes.collect()));
+            }
+            assert!(model.sent.len() <= DEPTH);
+            let lost: BTreeSet<u64> = dirty
+                .ranges()
+                .into_iter()
+                .flat_map(|(offset, len)| offset / BLOCK..(offset + len) / BLOCK)
+                .collect();
+            assert_eq!(lost, model.dirty());
+            for first in (0..448).step_by(64) {
+                let mask = lost.range(first..first + 64).fold(0, |m, b| m | 1 << (b - first));
+                assert_eq!(dirty.mask(first), mask);
+            }
+        }
+        // Everything that waits is answered in the end.
+        while let Some((run, _)) = model.sent.pop() {
+            let done = dirty.written(&run);
+            model.waiting.retain(|w| !done.contains(&w.0));
+            model
+                .sent
+                .extend(core::iter::from_fn(|| dirty.next_run()).map(|run| (run, Vec::new())));
+        }
+        assert!(model.waiting.is_empty(), "{:?}", model.waiting);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn agrees_with_the_plain_story_of_each_block(
+            steps in proptest::collection::vec(step(), 1..150),
+        ) {
+            check(steps);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The shape of `lab.toml`, and the labs that are built in.
 
-use crate::run::LabError;
+use crate::error::LabError;
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 use weir_report::lab::{Basis, Compare, Tolerance};
@@ -213,19 +213,22 @@ pub fn all() -> Result<Vec<Lab>, LabError> {
 ///
 /// # Errors
 ///
-/// [`LabError::Unknown`] with the nearest name.
+/// [`LabError::Unknown`] with the names near to it, and all that there are.
 pub fn find(name: &str) -> Result<Lab, LabError> {
     let labs = all()?;
     if let Some(lab) = labs.iter().find(|lab| lab.name == name) {
         return Ok(lab.clone());
     }
-    let near = labs
-        .iter()
-        .map(|lab| (strsim::osa_distance(name, &lab.name), lab.name.clone()))
-        .filter(|(edits, _)| *edits <= (name.len() / 3).max(1))
-        .min()
-        .map(|(_, near)| near);
-    Err(LabError::Unknown { name: name.to_owned(), near })
+    let known: Vec<String> = labs.into_iter().map(|lab| lab.name).collect();
+    let near = known.iter().filter(|known| is_near(name, known)).cloned().collect();
+    Err(LabError::Unknown { name: name.to_owned(), near, known })
+}
+
+/// Whether `name` is a part of `known`, more than it, or has a typing error.
+fn is_near(name: &str, known: &str) -> bool {
+    let name = name.to_lowercase();
+    let part = name.len() >= 3 && (known.contains(&name) || name.contains(known));
+    part || strsim::osa_distance(&name, known) <= (name.len() / 3).max(1)
 }
 
 #[cfg(test)]
@@ -244,10 +247,19 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_lab_is_said_with_the_nearest() {
-        let error = find("ds14-bench").expect_err("no such lab").to_string();
-        assert_eq!(error, "there is no lab \"ds14-bench\"; see weir lab list");
-        let error = find("ds14-benchmarc").expect_err("no such lab").to_string();
-        assert_eq!(error, "there is no lab \"ds14-benchmarc\"; did you mean \"ds14-benchmark\"?");
+    fn an_unknown_lab_is_said_with_the_near_ones_and_all() {
+        let check = |name: &str, near: &str| {
+            let error = find(name).expect_err("no such lab").to_string();
+            let known = "cache-warmup, ds14-benchmark, io-size, queue-depth, stripe, vm-cap";
+            assert_eq!(error, format!("there is no lab {name:?}{near}; there are: {known}"));
+        };
+        check("ds14", "; did you mean \"ds14-benchmark\"?");
+        check("DS14-benchmarc", "; did you mean \"ds14-benchmark\"?");
+        check("stripes", "; did you mean \"stripe\"?");
+        check("cap", "; did you mean \"vm-cap\"?");
+        check("e-d", "; did you mean \"queue-depth\"?");
+        check("vm-size", "; did you mean \"io-size\"?");
+        check("oltp", "");
+        check("", "");
     }
 }

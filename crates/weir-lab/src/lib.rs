@@ -8,14 +8,19 @@
 //! | module | holds |
 //! |---|---|
 //! | [`mod@file`] | the shape of `lab.toml` |
-//! | [`mod@run`] | running one lab on either clock |
+//! | [`mod@run`] | running labs, and judging what they give |
+//! | `bench` | one lab on either clock |
 //! | `metric` | reading a figure from a run |
+//! | `error` | [`LabError`] |
 
 #![forbid(unsafe_code)]
 
+mod bench;
+mod error;
 pub mod file;
 mod metric;
 pub mod run;
 
+pub use error::LabError;
 pub use file::{Lab, all, find};
-pub use run::{Clocks, Driver, LabError, Options, run};
+pub use run::{Clocks, Driver, Options, run};

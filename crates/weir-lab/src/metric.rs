@@ -23,6 +23,13 @@ pub(crate) fn unit(metric: &str) -> &'static str {
     }
 }
 
+/// Whether only the virtual clock can give it: the wall clock's jobs do not see what
+/// the server does with their requests.
+pub(crate) fn virtual_only(metric: &str) -> bool {
+    let (name, of) = metric.split_once(':').unwrap_or((metric, ""));
+    matches!(name, "wait_share" | "volume_depth_max") || of == "disk_read_mib_per_s"
+}
+
 /// The metric in a run, or `None` if that run does not have it.
 ///
 /// # Errors

@@ -1,21 +1,17 @@
-//! Running one lab on either clock.
+//! Running labs on either clock, and judging what they give.
 
-use crate::file::{FigureKeys, Lab, RunKeys};
-use crate::metric::{self, WARM_UP};
+use crate::bench::Bench;
+use crate::error::LabError;
+use crate::file::{FigureKeys, Lab};
+use crate::metric;
 use std::collections::BTreeMap;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_catalog::Catalog;
-use weir_layout::{Layout, LayoutError};
-use weir_proto::Uri;
-use weir_report::lab::{Figure, LabReport, Verdict};
+use weir_layout::Layout;
+use weir_report::lab::{Asked, Figure, LabReport, LabReports, Verdict};
 use weir_report::run::RunReport;
-use weir_runner::{RunOptions, RunnerError};
-use weir_server::{Address, Server, ServerError};
-use weir_sim::{SimError, devices};
 use weir_units::{Bytes, Span};
-use weir_workload::{FioError, Isolated, JobFile, PlaceError, Placed, fio, place};
 
 /// Which clocks to run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +34,6 @@ pub enum Driver {
     Fio,
 }
 
-/// Not measured at the start of a wall run: memory that is touched for the first
-/// time costs the machine, not the limits.
-const WALL_RAMP: Span = Span::from_secs(2);
-
 /// How to run labs.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -49,10 +41,14 @@ pub struct Options {
     pub clocks: Clocks,
     /// Who drives the wall clock's jobs.
     pub driver: Driver,
-    /// The size of each job's file in wall time, instead of the article's.
+    /// The largest size of a job's files in wall time; the article's larger ones are
+    /// made as large.
     pub size: Bytes,
     /// How long each job runs in wall time, instead of the article's.
     pub runtime: Span,
+    /// How often a lab is run in wall time at most, until its figures hold there. The
+    /// last time counts, as a whole.
+    pub tries: u32,
     /// The seed.
     pub seed: u64,
     /// Set by others to end early.
@@ -67,121 +63,158 @@ impl Default for Options {
             driver: Driver::Weir,
             size: Bytes::mib(64),
             runtime: Span::from_secs(6),
+            tries: 1,
             seed: 1,
             stop: Arc::default(),
         }
     }
 }
 
-/// Why a lab cannot be run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LabError {
-    /// No such lab.
-    #[error("there is no lab {name:?}{}", .near.as_ref().map_or_else(|| "; see weir lab list".to_owned(), |near| format!("; did you mean {near:?}?")))]
-    Unknown {
-        /// The name.
-        name: String,
-        /// The closest one.
-        near: Option<String>,
-    },
-    /// A lab's own files are wrong.
-    #[error("lab {lab}: {reason}")]
-    Lab {
-        /// The lab.
-        lab: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// Its layout.
-    #[error("{0}")]
-    Layout(#[from] LayoutError),
-    /// Its job files.
-    #[error("{0}")]
-    Jobs(#[from] FioError),
-    /// Where its jobs go.
-    #[error("{0}")]
-    Place(#[from] PlaceError),
-    /// The simulation.
-    #[error("{0}")]
-    Sim(#[from] SimError),
-    /// The server.
-    #[error("{0}")]
-    Server(#[from] ServerError),
-    /// The runner.
-    #[error("{0}")]
-    Runner(#[from] RunnerError),
-    /// Someone wanted it to end.
-    #[error("interrupted; nothing is left running")]
-    Interrupted,
-    /// A temporary folder cannot be made.
-    #[error("cannot make a temporary folder: {0}")]
-    Temp(std::io::Error),
-}
-
-/// Runs `lab`; says what it is doing through `talk`.
+/// Runs `labs`, one after the other; says what it is doing through `talk`.
 ///
 /// # Errors
 ///
-/// [`LabError`]; a figure that misses is none.
+/// [`LabError`]: of the options before anything runs. A figure that misses is none.
 pub fn run(
-    lab: &Lab,
+    labs: &[Lab],
     catalog: &Catalog,
     options: &Options,
     talk: &mut dyn FnMut(&str),
-) -> Result<LabReport, LabError> {
-    let (name, text) = lab.text(lab.file.layout_text.as_ref(), lab.file.layout.as_ref())?;
-    let layout = Layout::parse(&name, text, catalog)?;
-    let bench = Bench { lab, layout: &layout, catalog, options };
-    let (mut virtual_runs, mut wall_runs) = (BTreeMap::new(), BTreeMap::new());
-    for keys in &lab.file.run {
-        if options.stop.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
+) -> Result<LabReports, LabError> {
+    let layouts = labs.iter().map(|lab| {
+        let (name, text) = lab.text(lab.file.layout_text.as_ref(), lab.file.layout.as_ref())?;
+        Ok(Layout::parse(&name, text, catalog)?)
+    });
+    let layouts = layouts.collect::<Result<Vec<_>, LabError>>()?;
+    let benches = labs.iter().zip(&layouts);
+    let benches = benches.map(|(lab, layout)| Bench { lab, layout, catalog, options });
+    let mut rounds: Vec<Round<'_>> = benches.map(|bench| Round { bench, tries: 0 }).collect();
+    for round in &rounds {
+        round.bench.check()?;
+    }
+    let reports = rounds.iter_mut().map(|round| round.run(talk));
+    Ok(LabReports(reports.collect::<Result<_, _>>()?))
+}
+
+type Runs<'a> = BTreeMap<&'a str, RunReport>;
+
+/// One lab as it is run.
+struct Round<'a> {
+    bench: Bench<'a>,
+    /// How often it was run in wall time.
+    tries: u32,
+}
+
+impl<'a> Round<'a> {
+    fn run(&mut self, talk: &mut dyn FnMut(&str)) -> Result<LabReport, LabError> {
+        let clocks = self.bench.options.clocks;
+        let mut virtually = Runs::new();
+        if clocks != Clocks::Wall {
+            virtually = self.virtually(talk)?;
         }
-        if options.clocks != Clocks::Wall {
-            talk(&format!("{}: {} in virtual time", lab.name, keys.id));
-            virtual_runs.insert(keys.id.as_str(), bench.virtually(keys)?);
+        if clocks == Clocks::Virtual {
+            return Ok(self.report(self.figures(&virtually, &Runs::new())?));
         }
-        if options.clocks != Clocks::Virtual {
-            let seconds = bench.wall_runtime();
-            talk(&format!("{}: {} in wall time, {seconds}", lab.name, keys.id));
-            wall_runs.insert(keys.id.as_str(), bench.really(keys)?);
+        loop {
+            self.tries += 1;
+            let figures = self.figures(&virtually, &self.really(talk)?)?;
+            if self.tries >= self.bench.options.tries || !figures.iter().any(misses_in_wall_time) {
+                return Ok(self.report(figures));
+            }
         }
     }
-    let figure = |keys: &FigureKeys| {
-        let value = |runs: &BTreeMap<&str, RunReport>| value(lab, keys, runs);
-        Ok(Figure {
+
+    fn virtually(&self, talk: &mut dyn FnMut(&str)) -> Result<Runs<'a>, LabError> {
+        let lab = self.bench.lab;
+        let runs = lab.file.run.iter().map(|keys| {
+            self.go_on()?;
+            talk(&format!("{}: {} in virtual time", lab.name, keys.id));
+            Ok((keys.id.as_str(), self.bench.virtually(keys)?))
+        });
+        runs.collect()
+    }
+
+    fn really(&self, talk: &mut dyn FnMut(&str)) -> Result<Runs<'a>, LabError> {
+        let (lab, runtime) = (self.bench.lab, self.bench.wall_runtime());
+        if let Some(tries) = self.said_tries() {
+            talk(&format!("{}: {tries}", lab.name));
+        }
+        let runs = lab.file.run.iter().map(|keys| {
+            self.go_on()?;
+            talk(&format!("{}: {} in wall time, {runtime}", lab.name, keys.id));
+            Ok((keys.id.as_str(), self.bench.really(keys)?))
+        });
+        runs.collect()
+    }
+
+    fn go_on(&self) -> Result<(), LabError> {
+        match self.bench.options.stop.load(Ordering::Relaxed) {
+            true => Err(LabError::Interrupted),
+            false => Ok(()),
+        }
+    }
+
+    /// Where more than one try is allowed.
+    fn said_tries(&self) -> Option<String> {
+        let allowed = self.bench.options.tries;
+        (allowed > 1 && self.tries > 0).then(|| format!("wall: try {} of {allowed}", self.tries))
+    }
+
+    fn figures(&self, virtually: &Runs<'_>, really: &Runs<'_>) -> Result<Vec<Figure>, LabError> {
+        let figures = self.bench.lab.file.figure.iter();
+        figures.map(|keys| self.figure(keys, virtually, really)).collect()
+    }
+
+    fn figure(
+        &self,
+        keys: &FigureKeys,
+        virtually: &Runs<'_>,
+        really: &Runs<'_>,
+    ) -> Result<Figure, LabError> {
+        let value = |runs: &Runs<'_>| value(self.bench.lab, keys, runs);
+        let clocks = self.bench.options.clocks;
+        let figure = Figure {
             id: keys.id.clone(),
             unit: keys.unit.clone().unwrap_or_else(|| metric::unit(&keys.metric).to_owned()),
             published: keys.published,
             // A lab has one of the two, see `Lab::read`.
             expected: keys.published.or(keys.expected).unwrap_or(f64::NAN),
             place: keys.place.clone(),
-            virtual_time: value(&virtual_runs)?,
-            wall: value(&wall_runs)?,
+            virtual_time: value(virtually)?,
+            wall: value(really)?,
             compare: keys.compare.into(),
             tolerance: keys.tolerance(),
             basis: keys.basis.into(),
             verdict: Verdict::NotRun,
             note: keys.note.clone(),
+        };
+        Ok(figure.judge(Asked {
+            virtual_time: clocks != Clocks::Wall,
+            wall: clocks != Clocks::Virtual && !metric::virtual_only(&keys.metric),
+        }))
+    }
+
+    fn report(&self, figures: Vec<Figure>) -> LabReport {
+        let Lab { name, file } = self.bench.lab;
+        let mut notes = self.bench.notes();
+        notes.extend(self.said_tries());
+        LabReport {
+            lab: name.clone(),
+            title: file.title.clone(),
+            article: file.article.clone(),
+            figures,
+            tries: self.tries,
+            notes,
         }
-        .judge())
-    };
-    Ok(LabReport {
-        lab: lab.name.clone(),
-        title: lab.file.title.clone(),
-        article: lab.file.article.clone(),
-        figures: lab.file.figure.iter().map(figure).collect::<Result<_, LabError>>()?,
-        notes: bench.notes(),
-    })
+    }
+}
+
+fn misses_in_wall_time(figure: &Figure) -> bool {
+    matches!(figure.verdict, Verdict::MissesWall | Verdict::MissesBoth | Verdict::NotMeasured)
 }
 
 /// A figure in the runs of one clock.
-fn value(
-    lab: &Lab,
-    keys: &FigureKeys,
-    runs: &BTreeMap<&str, RunReport>,
-) -> Result<Option<f64>, LabError> {
+fn value(lab: &Lab, keys: &FigureKeys, runs: &Runs<'_>) -> Result<Option<f64>, LabError> {
     let read = |id: &str| match runs.get(id) {
         None => Ok(None),
         Some(run) => metric::read(&keys.metric, run).map_err(|metric| LabError::Lab {
@@ -193,143 +226,4 @@ fn value(
     let Some(per) = &keys.per else { return Ok(own) };
     let pair = own.zip(read(per)?);
     Ok(pair.filter(|(_, per)| *per > 0.0).map(|(own, per)| own / per))
-}
-
-fn ended(error: RunnerError) -> LabError {
-    match error {
-        RunnerError::Interrupted(_) => LabError::Interrupted,
-        other => LabError::Runner(other),
-    }
-}
-
-struct Bench<'a> {
-    lab: &'a Lab,
-    layout: &'a Layout,
-    catalog: &'a Catalog,
-    options: &'a Options,
-}
-
-impl Bench<'_> {
-    fn wall_runtime(&self) -> Span {
-        self.lab.file.wall_runtime.unwrap_or(self.options.runtime)
-    }
-
-    fn wall_size(&self) -> Bytes {
-        self.lab.file.wall_size.unwrap_or(self.options.size)
-    }
-
-    fn jobs(&self, keys: &RunKeys) -> Result<JobFile, LabError> {
-        let (name, text) = self.lab.text(keys.jobs_text.as_ref(), keys.jobs.as_ref())?;
-        Ok(fio::parse(&name, text, &Isolated)?)
-    }
-
-    /// One sequential pass over every file that the jobs have on `export`.
-    fn warm_up(&self, export: &str, placed: &[Placed]) -> Result<Option<JobFile>, LabError> {
-        let devices = devices(self.layout);
-        let mut text = String::new();
-        let regions = placed.iter().flat_map(|p| &p.regions);
-        for region in regions.filter(|r| devices[r.device as usize].name == export) {
-            text += &format!(
-                "[{WARM_UP}]\nfilename=/dev/{export}\noffset={}\nsize={}\nrw=read\nbs=1m\niodepth=32\n\
-                 ioengine=libaio\ndirect=1\n",
-                region.base.get(),
-                region.len.get()
-            );
-        }
-        if text.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(fio::parse("warm-up", &text, &Isolated)?))
-    }
-
-    fn virtually(&self, keys: &RunKeys) -> Result<RunReport, LabError> {
-        let devices = devices(self.layout);
-        let mut jobs = self.jobs(keys)?.scale(None, Some(self.lab.file.runtime));
-        if let Some(export) = &keys.warm_up
-            && let Some(warm) = self.warm_up(export, &place(&jobs, &devices, &[])?)?
-        {
-            jobs = warm.then(jobs);
-        }
-        let placed = place(&jobs, &devices, &[])?;
-        let options = weir_sim::Options {
-            seed: self.options.seed,
-            every: keys.every,
-            ..weir_sim::Options::default()
-        };
-        Ok(weir_sim::simulate(self.layout, placed, &options)?)
-    }
-
-    fn really(&self, keys: &RunKeys) -> Result<RunReport, LabError> {
-        let folder = tempfile::tempdir().map_err(LabError::Temp)?;
-        let edition = match &self.layout.edition {
-            Some(name) => self.catalog.edition(name).ok(),
-            None => None,
-        };
-        let socket = Address::Unix(folder.path().join("nbd"));
-        let serving = weir_server::Options { listen: vec![socket], ..Default::default() };
-        let server = Server::start(self.layout.clone(), edition, &serving)?;
-        let report = self.drive(keys, &server);
-        server.stop()?;
-        report
-    }
-
-    fn drive(&self, keys: &RunKeys, server: &Server) -> Result<RunReport, LabError> {
-        let devices = devices(self.layout);
-        let uri = |name: &String| server.uris().get(name).and_then(|uris| uris.first());
-        let uris: Vec<Uri> = devices
-            .iter()
-            .filter_map(|device| uri(&device.name))
-            .filter_map(|text| Uri::from_str(text).ok())
-            .collect();
-        let (size, runtime) = (self.wall_size(), self.wall_runtime());
-        let mut jobs = self.jobs(keys)?.scale(Some(size), Some(runtime));
-        // The smaller files are gone over again until the time is up; the article's
-        // are larger than what passes in its time.
-        for job in &mut jobs.jobs {
-            job.time_based = true;
-            // A run that is watched over time is watched from its start.
-            if keys.every.is_none() {
-                job.ramp_time = WALL_RAMP;
-            }
-        }
-        let placed = place(&jobs, &devices, &[])?;
-        let (seed, stop) = (self.options.seed, Some(self.options.stop.as_ref()));
-        if let Some(export) = &keys.warm_up
-            && let Some(warm) = self.warm_up(export, &placed)?
-        {
-            let placed = place(&warm, &devices, &[])?;
-            let options = RunOptions { uris: &uris, seed, record_windows: None, stop };
-            weir_runner::run(placed, &options).map_err(ended)?;
-        }
-        let windows = keys.every;
-        let options = RunOptions { uris: &uris, seed, record_windows: windows, stop };
-        Ok(match self.options.driver {
-            Driver::Weir => weir_runner::run(placed, &options).map_err(ended)?,
-            Driver::Fio => {
-                weir_runner::run_with_fio(placed, &options, "fio".as_ref()).map_err(ended)?
-            }
-        })
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.options.clocks != Clocks::Wall {
-            let warm = self.lab.file.run.iter().any(|run| run.warm_up.is_some());
-            let warm = if warm { ", the cache warmed by one pass in 1 MiB reads" } else { "" };
-            notes.push(format!("virtual: {} a run{warm}", self.lab.file.runtime));
-        }
-        if self.options.clocks != Clocks::Virtual {
-            let driver = match self.options.driver {
-                Driver::Weir => "Weir's runner",
-                Driver::Fio => "fio",
-            };
-            notes.push(format!(
-                "wall: scaled to files of {} and {} a run after a ramp of {WALL_RAMP} (--size, \
-                 --runtime), driven by {driver} over NBD",
-                self.wall_size(),
-                self.wall_runtime()
-            ));
-        }
-        notes
-    }
 }

@@ -1,7 +1,8 @@
 //! Every way in which a layout can be wrong. A message says where, what and what
-//! to do; the place is the file's name and the line.
+//! to do; the place is the file's name, and the line and column of the key.
 
 use std::fmt;
+use toml::de::{DeArray, DeTable};
 use weir_catalog::CatalogError;
 use weir_core::SpecError;
 
@@ -9,25 +10,25 @@ use weir_core::SpecError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {kind}")]
 pub struct LayoutError {
-    /// File and line.
+    /// File, line and column.
     pub place: Place,
     /// What is wrong.
     pub kind: Kind,
 }
 
-/// A file and, where it is known, a line in it.
+/// A file and, where it is known, a place in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The file as the caller named it.
     pub file: String,
-    /// From 1.
-    pub line: Option<usize>,
+    /// Line and column, both from 1; columns count characters.
+    pub at: Option<(usize, usize)>,
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        self.line.map_or(Ok(()), |line| write!(f, ":{line}"))
+        self.at.map_or(Ok(()), |(line, column)| write!(f, ":{line}:{column}"))
     }
 }
 
@@ -117,7 +118,37 @@ impl fmt::Display for Near<'_> {
     }
 }
 
-/// Where a text stands, to turn byte positions into lines.
+/// What is wrong, and in which key of its table.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// The names that lead to the key, like `limits.burst.iops`; the table itself if
+    /// empty.
+    key: String,
+    pub(crate) kind: Kind,
+}
+
+impl From<Kind> for Fault {
+    fn from(kind: Kind) -> Self {
+        Self { key: String::new(), kind }
+    }
+}
+
+impl Kind {
+    /// This, in `key`.
+    pub(crate) fn at(self, key: impl Into<String>) -> Fault {
+        Fault { key: key.into(), kind: self }
+    }
+}
+
+impl Fault {
+    /// The same, seen from the table that holds this one under `outer`.
+    pub(crate) fn within(self, outer: &str) -> Self {
+        let key = if self.key.is_empty() { outer.into() } else { format!("{outer}.{}", self.key) };
+        Self { key, ..self }
+    }
+}
+
+/// The text of a layout, to find the place of what is wrong.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) name: &'a str,
@@ -125,9 +156,53 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    pub(crate) fn at(&self, offset: Option<usize>, kind: Kind) -> LayoutError {
-        let line = |at: usize| self.text[..at.min(self.text.len())].matches('\n').count() + 1;
-        LayoutError { place: Place { file: self.name.to_owned(), line: offset.map(line) }, kind }
+    /// The error for a fault at the top of the file.
+    pub(crate) fn at(&self, fault: Fault) -> LayoutError {
+        let offset = self.find(&fault.key);
+        self.at_offset(offset, fault.kind)
+    }
+
+    fn at_offset(&self, offset: Option<usize>, kind: Kind) -> LayoutError {
+        let place = |offset: usize| {
+            let before = self.text.get(..offset).unwrap_or(self.text);
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+            (before.matches('\n').count() + 1, column + 1)
+        };
+        LayoutError { place: Place { file: self.name.to_owned(), at: offset.map(place) }, kind }
+    }
+
+    /// Where the last key of `path` stands that is written out: of `volume.2.tier` the
+    /// `tier` of the third volume, or its `[[volume]]` if it has no tier.
+    fn find(&self, path: &str) -> Option<usize> {
+        let root = DeTable::parse(self.text).ok()?;
+        let mut table = Some(root.get_ref());
+        let mut list: Option<&DeArray<'_>> = None;
+        let mut found = None;
+        for name in path.split('.') {
+            let value = match (table, list, name.parse::<usize>()) {
+                (Some(table), ..) => {
+                    let Some((key, value)) = table.iter().find(|(key, _)| key.get_ref() == name)
+                    else {
+                        // `[host]` may stand for a list of one.
+                        if name.parse::<usize>().is_ok() {
+                            continue;
+                        }
+                        break;
+                    };
+                    found = Some(key.span().start);
+                    value
+                }
+                (None, Some(list), Ok(index)) => {
+                    let Some(value) = list.get(index) else { break };
+                    found = Some(value.span().start);
+                    value
+                }
+                _ => break,
+            };
+            table = value.get_ref().as_table();
+            list = value.get_ref().as_array();
+        }
+        found
     }
 
     /// A reader's error, with the nearest known key where a key is unknown.
@@ -136,7 +211,7 @@ impl Source<'_> {
         if let Some(near) = nearest_key(&message) {
             message = format!("{}; did you mean `{near}`?", message.trim_end());
         }
-        self.at(error.span().map(|span| span.start), Kind::Syntax { message })
+        self.at_offset(error.span().map(|span| span.start), Kind::Syntax { message })
     }
 }
 

@@ -5,7 +5,6 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
-use toml::Spanned;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// A layout file.
@@ -14,21 +13,27 @@ use weir_units::{Bytes, BytesPerSec, Iops, Span};
 pub struct LayoutFile {
     /// The catalog edition that tiers and host sizes are looked up in. Not needed
     /// where every limit is written out.
-    #[schemars(with = "Option<String>")]
-    pub edition: Option<Spanned<String>>,
+    pub edition: Option<String>,
     /// Seed of the latency draws; 1 if left out. One seed gives one run.
+    #[serde(default, deserialize_with = "seed")]
+    #[schemars(!default)]
     pub seed: Option<u64>,
     /// The machine, or several with names.
     #[schemars(with = "Option<OneOrManySchema<HostKeys>>")]
     pub host: Option<OneOrMany<HostKeys>>,
     /// The volumes.
     #[serde(default)]
-    #[schemars(with = "Vec<VolumeKeys>")]
-    pub volume: Vec<Spanned<VolumeKeys>>,
+    pub volume: Vec<VolumeKeys>,
     /// Volumes joined column by column.
     #[serde(default)]
-    #[schemars(with = "Vec<StripeKeys>")]
-    pub stripe: Vec<Spanned<StripeKeys>>,
+    pub stripe: Vec<StripeKeys>,
+}
+
+/// TOML knows no unsigned integers.
+fn seed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let seed = i64::deserialize(deserializer)?;
+    let negative = |_| D::Error::custom(format!("{seed} is negative; a seed is a whole number"));
+    u64::try_from(seed).map(Some).map_err(negative)
 }
 
 /// A machine: give `size`, or `limits`, or `unlimited`.
@@ -38,8 +43,7 @@ pub struct HostKeys {
     /// Its name; needed where there are several.
     pub name: Option<String>,
     /// A size of the edition, like "DS14".
-    #[schemars(with = "Option<String>")]
-    pub size: Option<Spanned<String>>,
+    pub size: Option<String>,
     /// Limits of your own. Beside `size` they replace that side's figures.
     pub limits: Option<HostLimitKeys>,
     /// No limits at all.
@@ -259,9 +263,13 @@ impl<'de> Deserialize<'de> for Columns {
             fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Columns, M::Error> {
                 let mut table = toml::Table::deserialize(MapAccessDeserializer::new(map))?;
                 let count = table.remove("count");
-                let count = count.as_ref().and_then(toml::Value::as_integer);
-                let count = count.and_then(|n| u32::try_from(n).ok()).ok_or_else(|| {
-                    M::Error::custom("the volumes of a stripe need a count, like count = 4")
+                let whole = count.as_ref().and_then(toml::Value::as_integer);
+                let count = whole.and_then(|n| u32::try_from(n).ok()).ok_or_else(|| {
+                    let given = count.map(|count| format!(", not count = {count}"));
+                    M::Error::custom(format!(
+                        "the volumes of a stripe need a count, like count = 4{}",
+                        given.unwrap_or_default()
+                    ))
                 })?;
                 let each = VolumeKeys::deserialize(table)
                     .map_err(|error| M::Error::custom(error.message()))?;

@@ -1,8 +1,8 @@
 //! Hosts and stripes: who is attached to what, and whether it fits.
 
-use crate::error::{self, Kind, LayoutError, Source};
+use crate::error::{self, Fault, Kind, LayoutError, Source};
 use crate::file::{CacheKey, CacheKeys, Columns, HostKeys, LayoutFile, StripeKeys, VolumeKeys};
-use crate::volume::{self, Volume, catalog_latency, gate_limits, gate_of, own_latency};
+use crate::volume::{self, Volume, Wrong, catalog_latency, gate_limits, gate_of, own_latency};
 use weir_catalog::{BurstKind, Catalog, Edition, HostLimits, HostSize};
 use weir_core::{
     CacheMode, CacheSpec, DeviceId, DeviceSpec, Engine, GateLimits, HostSpec, Latency, Limit,
@@ -56,26 +56,26 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`LayoutError`], with file and line.
+    /// [`LayoutError`], with file, line and column.
     pub fn parse(file: &str, text: &str, catalog: &Catalog) -> Result<Self, LayoutError> {
         let source = Source { name: file, text };
         let keys: LayoutFile = toml::from_str(text).map_err(|e| source.syntax(&e))?;
         let edition = match &keys.edition {
             None => None,
-            Some(name) => Some(
-                catalog
-                    .edition(name.as_ref())
-                    .map_err(|e| source.at(Some(name.span().start), Kind::from(e)))?,
-            ),
+            Some(name) => {
+                let unknown = |error| source.at(Kind::from(error).at("edition"));
+                Some(catalog.edition(name).map_err(unknown)?)
+            }
         };
         let mut builder = Builder::new(&keys, edition, source)?;
-        for keys in &keys.volume {
-            let at = keys.span().start;
-            builder.volume(keys.get_ref()).map_err(|kind| source.at(Some(at), kind))?;
+        let within = |table: &str, index: usize, fault: Fault| {
+            source.at(fault.within(&format!("{table}.{index}")))
+        };
+        for (index, keys) in keys.volume.iter().enumerate() {
+            builder.volume(keys).map_err(|fault| within("volume", index, fault))?;
         }
-        for keys in &keys.stripe {
-            let at = keys.span().start;
-            builder.stripe(keys.get_ref()).map_err(|kind| source.at(Some(at), kind))?;
+        for (index, keys) in keys.stripe.iter().enumerate() {
+            builder.stripe(keys).map_err(|fault| within("stripe", index, fault))?;
         }
         builder.finish()
     }
@@ -119,7 +119,7 @@ impl Host {
         size: Bytes,
         edition: Option<&Edition>,
     ) -> Result<Volume, Kind> {
-        self.volumes[volume.0].at_size(size, edition)
+        self.volumes[volume.0].at_size(size, edition).map_err(|fault| fault.kind)
     }
 
     /// What a volume would be with another cache mode.
@@ -133,7 +133,8 @@ impl Host {
         mode: CacheKey,
         edition: Option<&Edition>,
     ) -> Result<Volume, Kind> {
-        let changed = self.volumes[volume.0].with_cache(mode, edition)?;
+        let changed =
+            self.volumes[volume.0].with_cache(mode, edition).map_err(|fault| fault.kind)?;
         if changed.spec.cache != CacheMode::None && self.spec.cache.is_none() {
             return Err(no_cache(&changed.name, &self.name, self.size.as_deref()));
         }
@@ -160,9 +161,9 @@ impl<'a> Builder<'a> {
         let given = if given.is_empty() { vec![unlimited] } else { given };
         let mut builder = Self { edition, source, hosts: Vec::new(), sizes: Vec::new() };
         let single = given.len() == 1;
-        for keys in &given {
-            let at = keys.size.as_ref().map(|size| size.span().start);
-            builder.host(keys, single).map_err(|kind| source.at(at, kind))?;
+        for (index, keys) in given.iter().enumerate() {
+            let within = |fault: Fault| source.at(fault.within(&format!("host.{index}")));
+            builder.host(keys, single).map_err(within)?;
         }
         let seed = keys.seed.unwrap_or(1);
         for (host, n) in builder.hosts.iter_mut().zip(0..) {
@@ -171,61 +172,67 @@ impl<'a> Builder<'a> {
         Ok(builder)
     }
 
-    fn host(&mut self, keys: &HostKeys, single: bool) -> Result<(), Kind> {
+    fn host(&mut self, keys: &HostKeys, single: bool) -> Result<(), Fault> {
         let name = match &keys.name {
             Some(name) => name.clone(),
             None if single => "host".to_owned(),
             None => {
-                return Err(Kind::Contradiction {
+                return Err(Fault::from(Kind::Contradiction {
                     what: "host".into(),
                     reason: "where there are several, each needs a name".into(),
-                });
+                }));
             }
         };
-        let contradiction =
-            |reason: String| Kind::Contradiction { what: format!("host {name:?}"), reason };
         check_name(&name)?;
         if self.hosts.iter().any(|host| host.name == name) {
-            return Err(Kind::Duplicate { name });
+            return Err(Kind::Duplicate { name }.at("name"));
         }
-        let size = match (&keys.size, self.edition) {
-            (None, _) => None,
-            (Some(size), Some(edition)) => Some(edition.host(size.get_ref()).map_err(Kind::from)?),
-            (Some(_), None) => {
-                return Err(contradiction("a size needs an edition to be looked up in".into()));
-            }
+        let wrong = |(key, reason): Wrong| {
+            Kind::Contradiction { what: format!("host {name:?}"), reason }.at(key)
         };
-        if keys.unlimited && (size.is_some() || keys.limits.is_some()) {
-            return Err(contradiction(
-                "unlimited excludes size and limits; keep one of them".into(),
-            ));
-        }
-        if !keys.unlimited && size.is_none() && keys.limits.is_none() {
-            return Err(contradiction("give one of size, limits or unlimited".into()));
-        }
-        let mut notes = Vec::new();
+        let size = self.size(&name, keys)?;
         let limits = keys.limits.clone().unwrap_or_default();
-        let side = |own: Option<&_>, of_size: Option<&HostLimits>| match own {
-            Some(own) => gate_limits(own).map_err(contradiction),
+        let side = |name: &str, own: Option<&_>, of_size: Option<&HostLimits>| match own {
+            Some(own) => gate_limits(own).map_err(wrong).map_err(|f| f.within(name)),
             None => Ok(of_size.map(host_gate).unwrap_or_default()),
         };
-        let uncached = side(limits.uncached.as_ref(), size.and_then(|s| s.uncached.as_ref()))?;
-        let cached = side(limits.cached.as_ref(), size.and_then(|s| s.cached.as_ref()))?;
-        if let Some(size) = size {
-            if uncached == GateLimits::default() {
-                notes.push(format!("{} has no published limit to remote storage", size.name));
-            }
-            if cached == GateLimits::default() {
-                notes.push(format!("{} has no published limit of cache and local SSD", size.name));
-            }
-        }
-        let cache = self.cache(keys.cache.as_ref(), size).map_err(contradiction)?;
+        let of_size = size.and_then(|s| s.uncached.as_ref());
+        let uncached = side("limits.uncached", limits.uncached.as_ref(), of_size)?;
+        let of_size = size.and_then(|s| s.cached.as_ref());
+        let cached = side("limits.cached", limits.cached.as_ref(), of_size)?;
+        let notes = size.map(|size| unpublished(size, &uncached, &cached)).unwrap_or_default();
+        let cache = self.cache(keys.cache.as_ref(), size);
+        let cache = cache.map_err(|reason| wrong(("cache.latency", reason)))?;
         let spec = HostSpec { uncached, cached, cache, ..HostSpec::default() };
         let size_name = size.map(|s| s.name.clone());
         let (volumes, exports) = (Vec::new(), Vec::new());
         self.hosts.push(Host { name, size: size_name, spec, volumes, exports, notes });
         self.sizes.push(size);
         Ok(())
+    }
+
+    /// The size row of a machine, if it has one; what its keys say must be clear.
+    fn size(&self, name: &str, keys: &HostKeys) -> Result<Option<&'a HostSize>, Fault> {
+        let wrong = |key, reason: &str| {
+            let (what, reason) = (format!("host {name:?}"), reason.to_owned());
+            Err(Kind::Contradiction { what, reason }.at(key))
+        };
+        let size = match (&keys.size, self.edition) {
+            (None, _) => None,
+            (Some(size), Some(edition)) => {
+                Some(edition.host(size).map_err(|error| Kind::from(error).at("size"))?)
+            }
+            (Some(_), None) => {
+                return wrong("size", "a size needs an edition to be looked up in");
+            }
+        };
+        if keys.unlimited && (size.is_some() || keys.limits.is_some()) {
+            return wrong("unlimited", "unlimited excludes size and limits; keep one of them");
+        }
+        if !keys.unlimited && size.is_none() && keys.limits.is_none() {
+            return wrong("", "give one of size, limits or unlimited");
+        }
+        Ok(size)
     }
 
     fn cache(
@@ -250,29 +257,28 @@ impl<'a> Builder<'a> {
     }
 
     /// The index of the host that `name` names, or of the only one.
-    fn host_of(&self, what: &str, name: Option<&str>) -> Result<usize, Kind> {
+    fn host_of(&self, what: &str, name: Option<&str>) -> Result<usize, Fault> {
         let Some(name) = name else {
             return match self.hosts.len() {
                 1 => Ok(0),
-                _ => Err(Kind::Contradiction {
+                _ => Err(Fault::from(Kind::Contradiction {
                     what: what.to_owned(),
                     reason: "there are several hosts; say which with host = \"..\"".into(),
-                }),
+                })),
             };
         };
-        self.hosts.iter().position(|host| host.name == name).ok_or_else(|| Kind::Missing {
-            what: what.to_owned(),
-            name: name.to_owned(),
-            near: error::nearest(name, self.hosts.iter().map(|host| host.name.as_str())),
+        self.hosts.iter().position(|host| host.name == name).ok_or_else(|| {
+            let near = error::nearest(name, self.hosts.iter().map(|host| host.name.as_str()));
+            Kind::Missing { what: what.to_owned(), name: name.to_owned(), near }.at("host")
         })
     }
 
-    fn volume(&mut self, keys: &VolumeKeys) -> Result<(), Kind> {
+    fn volume(&mut self, keys: &VolumeKeys) -> Result<(), Fault> {
         let Some(name) = &keys.name else {
-            return Err(Kind::Contradiction {
+            return Err(Fault::from(Kind::Contradiction {
                 what: "volume".into(),
                 reason: "it needs a name = \"..\"".into(),
-            });
+            }));
         };
         let host = self.host_of(&format!("volume {name:?}"), keys.host.as_deref())?;
         let id = self.add_volume(host, name, keys)?;
@@ -280,26 +286,32 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn add_volume(&mut self, host: usize, name: &str, keys: &VolumeKeys) -> Result<VolumeId, Kind> {
+    fn add_volume(
+        &mut self,
+        host: usize,
+        name: &str,
+        keys: &VolumeKeys,
+    ) -> Result<VolumeId, Fault> {
         check_name(name)?;
         self.check_free(name)?;
         let keys = volume::with_local_disk(name, keys, self.sizes[host])?;
         let volume = volume::resolve(name, &keys, self.edition)?;
         let host = &mut self.hosts[host];
         if volume.spec.cache != CacheMode::None && host.spec.cache.is_none() {
-            return Err(no_cache(name, &host.name, host.size.as_deref()));
+            return Err(no_cache(name, &host.name, host.size.as_deref()).at("cache"));
         }
         host.spec.volumes.push(volume.spec.clone());
         host.volumes.push(volume);
         Ok(VolumeId(host.volumes.len() - 1))
     }
 
-    fn check_free(&self, name: &str) -> Result<(), Kind> {
+    fn check_free(&self, name: &str) -> Result<(), Fault> {
         let taken = self.hosts.iter().any(|host| {
             host.volumes.iter().any(|v| v.name == name)
                 || host.exports.iter().any(|e| e.name == name)
         });
-        if taken { Err(Kind::Duplicate { name: name.to_owned() }) } else { Ok(()) }
+        let duplicate = || Kind::Duplicate { name: name.to_owned() }.at("name");
+        if taken { Err(duplicate()) } else { Ok(()) }
     }
 
     fn export(
@@ -317,29 +329,34 @@ impl<'a> Builder<'a> {
         host.exports.push(Export { name, device, volumes, unit, size: Bytes::ZERO });
     }
 
-    fn stripe(&mut self, keys: &StripeKeys) -> Result<(), Kind> {
+    fn stripe(&mut self, keys: &StripeKeys) -> Result<(), Fault> {
         let what = format!("stripe {:?}", keys.name);
         let contradiction = |reason: String| Kind::Contradiction { what: what.clone(), reason };
         check_name(&keys.name)?;
         self.check_free(&keys.name)?;
         if keys.unit == Bytes::ZERO || !keys.unit.get().is_multiple_of(512) {
-            return Err(contradiction("unit must be a positive multiple of 512 bytes".into()));
+            let reason = "unit must be a positive multiple of 512 bytes".to_owned();
+            return Err(contradiction(reason).at("unit"));
         }
         let host = self.host_of(&what, keys.host.as_deref())?;
         let columns = match &keys.volumes {
             Columns::Alike(alike) => {
-                if alike.each.name.is_some() || alike.each.host.is_some() {
-                    return Err(contradiction(
-                        "its volumes are numbered and on its host; leave name and host out".into(),
-                    ));
+                let named = alike.each.name.as_ref().map(|_| "volumes.name");
+                if let Some(key) = named.or(alike.each.host.as_ref().map(|_| "volumes.host")) {
+                    let reason =
+                        "its volumes are numbered and on its host; leave name and host out";
+                    return Err(contradiction(reason.to_owned()).at(key));
                 }
-                check_columns(alike.count as usize).map_err(contradiction)?;
+                let columns = check_columns(alike.count as usize);
+                columns.map_err(|reason| contradiction(reason).at("volumes.count"))?;
                 (0..alike.count)
                     .map(|n| self.add_volume(host, &format!("{}-{n}", keys.name), &alike.each))
-                    .collect::<Result<Vec<_>, _>>()?
+                    .collect::<Result<Vec<_>, _>>()
+                    .map_err(|fault| fault.within("volumes"))?
             }
             Columns::Named(names) => {
-                check_columns(names.len()).map_err(contradiction)?;
+                let columns = check_columns(names.len());
+                columns.map_err(|reason| contradiction(reason).at("volumes"))?;
                 self.named_columns(&what, host, names)?
             }
         };
@@ -356,26 +373,23 @@ impl<'a> Builder<'a> {
         what: &str,
         host: usize,
         names: &[String],
-    ) -> Result<Vec<VolumeId>, Kind> {
+    ) -> Result<Vec<VolumeId>, Fault> {
         let host = &mut self.hosts[host];
         let mut columns = Vec::new();
-        for name in names {
+        for (index, name) in names.iter().enumerate() {
             let known = || host.exports.iter().filter(|e| e.unit.is_none());
             let Some(at) = host.exports.iter().position(|e| e.name == *name && e.unit.is_none())
             else {
                 let taken = host.volumes.iter().any(|v| v.name == *name);
-                return Err(if taken {
-                    Kind::Contradiction {
-                        what: what.to_owned(),
-                        reason: format!("volume {name:?} is a column already"),
-                    }
+                let what = what.to_owned();
+                let kind = if taken {
+                    let reason = format!("volume {name:?} is a column already");
+                    Kind::Contradiction { what, reason }
                 } else {
-                    Kind::Missing {
-                        what: what.to_owned(),
-                        name: name.clone(),
-                        near: error::nearest(name, known().map(|e| e.name.as_str())),
-                    }
-                });
+                    let near = error::nearest(name, known().map(|e| e.name.as_str()));
+                    Kind::Missing { what, name: name.clone(), near }
+                };
+                return Err(kind.at(format!("volumes.{index}")));
             };
             columns.extend(host.exports.remove(at).volumes);
         }
@@ -384,13 +398,14 @@ impl<'a> Builder<'a> {
 
     fn finish(mut self) -> Result<Layout, LayoutError> {
         let source = self.source;
-        for (host, size) in self.hosts.iter_mut().zip(&self.sizes) {
+        for (index, (host, size)) in self.hosts.iter_mut().zip(&self.sizes).enumerate() {
+            let at = |kind: Kind, key: &str| source.at(kind.at(format!("host.{index}.{key}")));
             if let Some(size) = size {
-                check_disk_count(host, size).map_err(|kind| source.at(None, kind))?;
+                check_disk_count(host, size).map_err(|kind| at(kind, "size"))?;
                 take_v2_limits(host, size, self.edition);
             }
-            let engine = Engine::new(host.spec.clone())
-                .map_err(|error| source.at(None, Kind::Spec(error)))?;
+            let engine =
+                Engine::new(host.spec.clone()).map_err(|error| at(Kind::Spec(error), "limits"))?;
             for export in &mut host.exports {
                 export.size = engine.device_size(export.device).unwrap_or(Bytes::ZERO);
             }
@@ -398,7 +413,7 @@ impl<'a> Builder<'a> {
         if self.hosts.iter().all(|host| host.exports.is_empty()) {
             let reason = "there is no [[volume]] and no [[stripe]]".to_owned();
             let kind = Kind::Contradiction { what: "the layout".into(), reason };
-            return Err(source.at(None, kind));
+            return Err(source.at(kind.into()));
         }
         let edition = self.edition.map(|e| e.name().to_owned());
         Ok(Layout { edition, hosts: self.hosts })
@@ -407,18 +422,28 @@ impl<'a> Builder<'a> {
 
 fn check_columns(count: usize) -> Result<(), String> {
     match count {
-        0 | 1 => Err(format!("it has {count} volumes; a stripe needs two or more")),
+        0 => Err("it has no volumes; a stripe needs two or more".to_owned()),
+        1 => Err("it has 1 volume; a stripe needs two or more".to_owned()),
         2..=1024 => Ok(()),
         _ => Err(format!("it has {count} volumes; 1,024 is the most")),
     }
 }
 
-fn check_name(name: &str) -> Result<(), Kind> {
+fn check_name(name: &str) -> Result<(), Fault> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if name.is_empty() || name.len() > 100 || name.starts_with('.') || !name.chars().all(fine) {
-        return Err(Kind::BadName { name: name.to_owned() });
+        return Err(Kind::BadName { name: name.to_owned() }.at("name"));
     }
     Ok(())
+}
+
+/// What to know of a size whose limits are not all published.
+fn unpublished(size: &HostSize, uncached: &GateLimits, cached: &GateLimits) -> Vec<String> {
+    [(uncached, "to remote storage"), (cached, "of cache and local SSD")]
+        .into_iter()
+        .filter(|(gate, _)| **gate == GateLimits::default())
+        .map(|(_, what)| format!("{} has no published limit {what}", size.name))
+        .collect()
 }
 
 fn no_cache(volume: &str, host: &str, size: Option<&str>) -> Kind {

@@ -72,7 +72,7 @@ fn a_named_tier_moves_to_the_tier_that_holds_the_new_size() {
 }
 
 #[test]
-fn credit_bursting_comes_from_the_tier() {
+fn bursting_comes_from_the_tier() {
     let text = "edition = \"azure-now\"\n[[volume]]\nname = \"a\"\ntier = \"P10\"\n\
                 [[volume]]\nname = \"b\"\ntier = \"P30\"\non_demand_burst = true\n\
                 [[volume]]\nname = \"c\"\nsize = \"100 GiB\"\nfamily = \"premium-ssd-v2\"\niops = 10000\n";
@@ -80,7 +80,11 @@ fn credit_bursting_comes_from_the_tier() {
     let limit = |n: usize| layout.hosts[0].spec.volumes[n].limits.gate.iops.expect("a limit");
     assert_eq!(limit(0).rate.get(), 500);
     assert_eq!(limit(0).burst.map(|b| (b.0.get(), b.1)), Some((3_500, Span::from_secs(1_800))));
-    assert_eq!(limit(1).rate.get(), 30_000);
+    assert_eq!(limit(1).rate.get(), 5_000);
+    assert_eq!(
+        limit(1).burst.map(|b| (b.0.get(), b.1)),
+        Some((30_000, weir_core::Limit::ON_DEMAND))
+    );
     assert_eq!(limit(2).rate.get(), 10_000);
 }
 
@@ -93,47 +97,47 @@ fn check(text: &str, expect: &str) {
 fn what_is_wrong_is_said_with_its_place() {
     check(
         "edition = \"azure-premium-2051\"\n",
-        "layout.toml:1: unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?",
+        "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now",
     );
     check(
         "[[volume]]\nname = \"a\"\nteir = \"P30\"",
-        "layout.toml:3: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`; did you mean `tier`?",
+        "layout.toml:3:1: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`; did you mean `tier`?",
     );
     check(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS41\"",
-        "layout.toml:3: unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?",
+        "layout.toml:3:1: unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?; there are: DS1, DS2, DS3, DS4, DS11, DS12, DS13, DS14 and 49 more, which weir catalog hosts azure-premium-2015 lists",
     );
     check(
         "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\ntier = \"P31\"",
-        "layout.toml:2: unknown tier \"P31\" in azure-premium-2015; did you mean \"P30\"?",
+        "layout.toml:4:1: unknown tier \"P31\" in azure-premium-2015; did you mean \"P30\"?; there are: P10, P20, P30, S4, S6, S10, S20, S30",
     );
     check(
         "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\nsize = \"2 TiB\"",
-        "layout.toml:2: 2 TiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use several and stripe them",
+        "layout.toml:4:1: 2 TiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use several and stripe them",
     );
     check(
         "[[volume]]\nname = \"a\"\nsize = \"540\"",
-        "layout.toml:3: \"540\" has no unit; write for example 64 KiB, 540 GiB or 200 MB",
+        "layout.toml:3:8: \"540\" has no unit; write for example 64 KiB, 540 GiB or 200 MB",
     );
     check(
         "[[volume]]\nname = \"a\"\nsize = 540",
-        "layout.toml:3: \"540\" has no unit; write for example 64 KiB, 540 GiB or 200 MB",
+        "layout.toml:3:8: \"540\" has no unit; write for example 64 KiB, 540 GiB or 200 MB",
     );
     check(
         "[[volume]]\nname = \"a\"\nlimits = { iops = 0 }",
-        "layout.toml:3: \"0\" must be more than zero; leave a limit out to have none",
+        "layout.toml:3:19: \"0\" must be more than zero; leave a limit out to have none",
     );
     check(
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 1, unlimited = true }",
-        "layout.toml:1: stripe \"s\": it has 1 volumes; a stripe needs two or more",
+        "layout.toml:4:13: stripe \"s\": it has 1 volume; a stripe needs two or more",
     );
     check(
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = [\"a\", \"b\"]",
-        "layout.toml:1: stripe \"s\" refers to \"a\", which is not in this layout",
+        "layout.toml:4:12: stripe \"s\" refers to \"a\", which is not in this layout",
     );
     check(
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 2, teir = \"P30\" }",
-        "layout.toml:4: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`; did you mean `tier`?",
+        "layout.toml:4:11: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`; did you mean `tier`?",
     );
 }
 
@@ -141,42 +145,45 @@ fn what_is_wrong_is_said_with_its_place() {
 fn keys_that_contradict_each_other_are_refused() {
     check(
         "[[volume]]\nname = \"a\"\nunlimited = true\nlimits = { iops = 5 }",
-        "layout.toml:1: volume \"a\": unlimited excludes tier and limits; keep one of them",
+        "layout.toml:3:1: volume \"a\": unlimited excludes tier and limits; keep one of them",
     );
     check(
         "[[volume]]\nname = \"a\"\nlimits = { iops = 500, burst = { iops = 400, duration = \"30min\" } }",
-        "layout.toml:1: volume \"a\": burst.iops must be above iops",
+        "layout.toml:3:34: volume \"a\": burst.iops must be above iops",
     );
     check(
         "[[volume]]\nname = \"a\"\nunlimited = true\n[[volume]]\nname = \"a\"\nunlimited = true",
-        "layout.toml:4: the name \"a\" is used twice; exports need names of their own",
+        "layout.toml:5:1: the name \"a\" is used twice; exports need names of their own",
     );
     check(
         "[[volume]]\nname = \"../a\"\nunlimited = true",
-        "layout.toml:1: the name \"../a\" cannot be used; take letters, digits, '.', '_' and '-', at most 100, not first '.'",
+        "layout.toml:2:1: the name \"../a\" cannot be used; take letters, digits, '.', '_' and '-', at most 100, not first '.'",
     );
     check(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS1\"\n[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 3, tier = \"P10\" }",
-        "layout.toml: host \"host\": 3 disks are more than the 2 that DS1 takes; use fewer or larger disks, or a larger size",
+        "layout.toml:3:1: host \"host\": 3 disks are more than the 2 that DS1 takes; use fewer or larger disks, or a larger size",
     );
     check(
         "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\ntier = \"P50\"\ncache = \"read-only\"",
-        "layout.toml:4: volume \"a\": no host cache is possible: disks of 4 TiB and more are not cached, this one has 4 TiB; set cache = \"none\"",
+        "layout.toml:7:1: volume \"a\": no host cache is possible: disks of 4 TiB and more are not cached, this one has 4 TiB; set cache = \"none\"",
     );
     check(
         "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\nfamily = \"premium-ssd-v2\"\nsize = \"64 GiB\"\ncache = \"read-only\"",
-        "layout.toml:4: volume \"a\": no host cache is possible: premium-ssd-v2 disks are not cached; set cache = \"none\"",
+        "layout.toml:8:1: volume \"a\": no host cache is possible: premium-ssd-v2 disks are not cached; set cache = \"none\"",
     );
     check(
         "edition = \"azure-now\"\n[host]\nsize = \"E8ds_v5\"\n[[volume]]\nname = \"a\"\ntier = \"P30\"\ncache = \"read-only\"",
-        "layout.toml:4: volume \"a\": no host cache is possible: no cache size is published for Standard_E8ds_v5 (give the host cache = { size = \"..\" } to assume one); set cache = \"none\"",
+        "layout.toml:7:1: volume \"a\": no host cache is possible: no cache size is published for Standard_E8ds_v5 (give the host cache = { size = \"..\" } to assume one); set cache = \"none\"",
     );
-    check("[host]\nname = \"x\"", "layout.toml: host \"x\": give one of size, limits or unlimited");
+    check(
+        "[host]\nname = \"x\"",
+        "layout.toml:1:2: host \"x\": give one of size, limits or unlimited",
+    );
     check(
         "edition = \"azure-premium-2015\"\n",
         "layout.toml: the layout: there is no [[volume]] and no [[stripe]]",
     );
-    check("[[volume]\nname = 1", "layout.toml:1: unclosed array table, expected `]`");
+    check("[[volume]\nname = 1", "layout.toml:1:10: unclosed array table, expected `]`");
 }
 
 #[test]
@@ -189,7 +196,7 @@ fn a_local_volume_is_the_disk_of_its_machine() {
     assert_eq!(spec.limits.gate.iops.map(|l| l.rate.get()), Some(38_000));
     check(
         "[[volume]]\nname = \"temp\"\nplace = \"local\"",
-        "layout.toml:1: volume \"temp\": its host has no local disk in the catalog; give it a size and limits",
+        "layout.toml:3:1: volume \"temp\": its host has no local disk in the catalog; give it a size and limits",
     );
 }
 
@@ -273,4 +280,71 @@ fn the_schema_names_every_key() {
     for key in ["edition", "tier", "on_demand_burst", "writeback_after", "count"] {
         assert!(schema.contains(&format!("\"{key}\"")), "{key} is not in {schema}");
     }
+}
+
+/// Line and column are those of the key, however deep it stands.
+#[test]
+fn the_place_is_that_of_the_key() {
+    let now = "edition = \"azure-now\"\n[[volume]]\nname = \"a\"\n";
+    let check_now = |keys: &str, expect: &str| check(&format!("{now}{keys}"), expect);
+    check_now(
+        "family = \"premium-ssd-v2\"\nsize = \"8 GiB\"\n  iops = 9000",
+        "layout.toml:6:3: premium-ssd-v2: 9000 IOPS cannot be provisioned at 8 GiB; from 3000 IOPS \
+         to 4000 IOPS can",
+    );
+    check_now(
+        "family = \"premium-sdd\"\nsize = \"8 GiB\"",
+        "layout.toml:4:1: unknown tier set or family \"premium-sdd\" in azure-now; did you mean \
+         \"premium-ssd\"?; there are: premium-ssd, standard-ssd, standard-hdd",
+    );
+    check_now(
+        "tier = \"P10\"\non_demand_burst = true",
+        "layout.toml:5:1: volume \"a\": P10 has no on-demand bursting",
+    );
+    check_now(
+        "tier = \"P10\"\nsize = \"1 TiB\"",
+        "layout.toml:5:1: volume \"a\": size 1 TiB is more than P10 holds (128 GiB); leave one of \
+         tier and size out",
+    );
+    check(
+        "volume = [{ family = \"ü\", name = \"a b\" }]",
+        "layout.toml:1:27: the name \"a b\" cannot be used; take letters, digits, '.', '_' and \
+         '-', at most 100, not first '.'",
+    );
+    check(
+        "host = [{ name = \"x\", unlimited = true }, { name = \"x\", unlimited = true }]",
+        "layout.toml:1:45: the name \"x\" is used twice; exports need names of their own",
+    );
+    check(
+        "[host]\nlimits = { cached = { iops = 5, burst = { iops = 5, duration = \"1s\" } } }",
+        "layout.toml:2:43: host \"host\": burst.iops must be above iops",
+    );
+    check(
+        "edition = \"azure-now\"\n[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\n\
+         volumes = { count = 2, tier = \"P31\" }",
+        "layout.toml:5:24: unknown tier \"P31\" in azure-now; did you mean \"P30\"?; there are: P1, \
+         P2, P3, P4, P6, P10, P15, P20 and 31 more, which weir catalog tiers azure-now lists",
+    );
+    check(
+        "[[volume]]\nname = \"a\"\nunlimited = true\n[[stripe]]\nname = \"s\"\n\
+         unit = \"64 KiB\"\nvolumes = [\"a\", \"c\"]",
+        "layout.toml:7:17: stripe \"s\" refers to \"c\", which is not in this layout",
+    );
+}
+
+#[test]
+fn negative_numbers_are_said_to_be_negative() {
+    check(
+        "[[volume]]\nname = \"a\"\nlimits = { iops = -3 }",
+        "layout.toml:3:19: \"-3\" is negative; write it without the minus sign",
+    );
+    check(
+        "[[volume]]\nname = \"a\"\nsize = \"-1 GiB\"",
+        "layout.toml:3:8: \"-1 GiB\" is negative; write it without the minus sign",
+    );
+    check("seed = -1", "layout.toml:1:8: -1 is negative; a seed is a whole number");
+    check(
+        "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = -4, tier = \"P30\" }",
+        "layout.toml:4:11: the volumes of a stripe need a count, like count = 4, not count = -4",
+    );
 }

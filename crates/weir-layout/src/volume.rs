@@ -1,9 +1,9 @@
 //! What one volume's keys come to: a tier or limits, a medium, a cache mode.
 
-use crate::error::Kind;
+use crate::error::{Fault, Kind};
 use crate::file::{CacheKey, LatencyKeys, LimitKeys, PlaceKey, VolumeKeys};
 use std::num::NonZeroU64;
-use weir_catalog::{Burst, BurstKind, Edition, HostCache, HostSize, Limits, Tier};
+use weir_catalog::{Burst, BurstKind, CatalogError, Edition, HostCache, HostSize, Limits, Tier};
 use weir_core::{CacheMode, DiskLimits, GateLimits, Latency, Limit, Medium, Place, VolumeSpec};
 use weir_units::{Bytes, Span};
 
@@ -45,58 +45,68 @@ const MAX_CACHED: Bytes = Bytes::gib(64 << 10);
 /// The largest volume that a data directory keeps.
 const MAX_SIZE: Bytes = Bytes::gib(1 << 20);
 
+/// The key that is wrong, and why.
+pub(crate) type Wrong = (&'static str, String);
+
 /// Resolves the keys of the volume called `name`.
 pub(crate) fn resolve(
     name: &str,
     keys: &VolumeKeys,
     edition: Option<&Edition>,
-) -> Result<Volume, Kind> {
-    let contradiction = |reason: &str| Kind::Contradiction {
-        what: format!("volume {name:?}"),
-        reason: reason.to_owned(),
+) -> Result<Volume, Fault> {
+    let wrong = |(key, reason): Wrong| contradiction(name, reason).at(key);
+    let no_edition = |key| {
+        let reason = "a tier or a bare size needs an edition; add edition = \
+                      \"azure-premium-2015\" or give limits = { .. }";
+        wrong((key, reason.to_owned()))
     };
-    let basis = basis(keys).map_err(|reason| contradiction(&reason))?;
-    let no_edition = "a tier or a bare size needs an edition; add edition = \"azure-premium-2015\" \
-                      or give limits = { .. }";
-    let resolved = match basis {
+    let resolved = match basis(keys).map_err(wrong)? {
         Basis::Unlimited => own(keys, DiskLimits::default()),
         Basis::Own(limits) => {
-            let gate = gate_limits(limits).map_err(|reason| contradiction(&reason))?;
+            let gate = gate_limits(limits).map_err(wrong).map_err(|f| f.within("limits"))?;
             let io_unit = edition.and_then(|e| NonZeroU64::new(e.io_unit().get()));
             own(keys, DiskLimits { gate, io_unit })
         }
         Basis::Tier(tier) => {
-            let edition = edition.ok_or_else(|| contradiction(no_edition))?;
+            let edition = edition.ok_or_else(|| no_edition("tier"))?;
             let tier = in_set(edition, keys.family.as_deref(), tier)?;
-            of_tier(keys, edition, tier).map_err(|error| error.into_kind(name))?
+            of_tier(keys, edition, tier).map_err(|problem| problem.into_fault(name))?
         }
         Basis::Size => {
-            let edition = edition.ok_or_else(|| contradiction(no_edition))?;
-            of_size(keys, edition).map_err(|error| error.into_kind(name))?
+            let edition = edition.ok_or_else(|| no_edition("size"))?;
+            of_size(keys, edition).map_err(|problem| problem.into_fault(name))?
         }
     };
-    if resolved.size == Bytes::ZERO || !resolved.size.get().is_multiple_of(512) {
-        return Err(contradiction("a size is a positive multiple of 512 bytes"));
-    }
-    if resolved.size > MAX_SIZE {
-        return Err(contradiction(&format!(
-            "{} is more than a volume can have, {MAX_SIZE}",
-            resolved.size
-        )));
-    }
-    let medium = medium(keys, edition, resolved.family.as_deref())
-        .map_err(|reason| contradiction(&reason))?;
+    check_size(resolved.size).map_err(|reason| wrong(("size", reason)))?;
+    let medium = medium(keys, edition, resolved.family.as_deref());
+    let medium = medium.map_err(|reason| wrong(("latency", reason)))?;
     let place = match keys.place {
         Some(PlaceKey::Local) => Place::Local,
         _ => Place::Remote,
     };
     let cache = cache_mode(keys.cache);
     if cache != CacheMode::None {
-        check_cacheable(name, place, &resolved, edition.and_then(Edition::host_cache))?;
+        let checked =
+            check_cacheable(name, place, &resolved, edition.and_then(Edition::host_cache));
+        checked.map_err(|kind| kind.at("cache"))?;
     }
     let spec = VolumeSpec { size: resolved.size, limits: resolved.limits, cache, place, medium };
     let (tier, family) = (resolved.tier, resolved.family);
     Ok(Volume { name: name.to_owned(), tier, family, spec, keys: keys.clone() })
+}
+
+fn contradiction(name: &str, reason: String) -> Kind {
+    Kind::Contradiction { what: format!("volume {name:?}"), reason }
+}
+
+fn check_size(size: Bytes) -> Result<(), String> {
+    if size == Bytes::ZERO || !size.get().is_multiple_of(512) {
+        return Err("a size is a positive multiple of 512 bytes".to_owned());
+    }
+    if size > MAX_SIZE {
+        return Err(format!("{size} is more than a volume can have, {MAX_SIZE}"));
+    }
+    Ok(())
 }
 
 /// The keys of a local volume that says nothing of itself: the disk of the machine.
@@ -104,17 +114,15 @@ pub(crate) fn with_local_disk(
     name: &str,
     keys: &VolumeKeys,
     machine: Option<&HostSize>,
-) -> Result<VolumeKeys, Kind> {
+) -> Result<VolumeKeys, Fault> {
     let says =
         keys.tier.is_some() || keys.size.is_some() || keys.limits.is_some() || keys.unlimited;
     if keys.place != Some(PlaceKey::Local) || says {
         return Ok(keys.clone());
     }
     let Some(disk) = machine.and_then(|machine| machine.temp.as_ref()) else {
-        return Err(Kind::Contradiction {
-            what: format!("volume {name:?}"),
-            reason: "its host has no local disk in the catalog; give it a size and limits".into(),
-        });
+        let reason = "its host has no local disk in the catalog; give it a size and limits";
+        return Err(contradiction(name, reason.to_owned()).at("place"));
     };
     // Reads and writes share one gate; where they have limits of their own the
     // read limit, which is the higher, holds for both.
@@ -124,7 +132,7 @@ pub(crate) fn with_local_disk(
 
 impl Volume {
     /// The same volume at another size: its tier, limits and medium anew.
-    pub(crate) fn at_size(&self, size: Bytes, edition: Option<&Edition>) -> Result<Self, Kind> {
+    pub(crate) fn at_size(&self, size: Bytes, edition: Option<&Edition>) -> Result<Self, Fault> {
         let mut keys = self.keys.clone();
         keys.size = Some(size);
         // A volume that names its tier moves to the tier that holds the new size.
@@ -141,42 +149,54 @@ impl Volume {
         &self,
         mode: CacheKey,
         edition: Option<&Edition>,
-    ) -> Result<Self, Kind> {
+    ) -> Result<Self, Fault> {
         let keys = VolumeKeys { cache: mode, ..self.keys.clone() };
         resolve(&self.name, &keys, edition)
     }
 }
 
-fn basis(keys: &VolumeKeys) -> Result<Basis<'_>, String> {
-    let provisioned = keys.iops.is_some() || keys.throughput.is_some();
-    let of_tier = keys.on_demand_burst || keys.performance_plus || keys.performance_tier.is_some();
+fn basis(keys: &VolumeKeys) -> Result<Basis<'_>, Wrong> {
+    let wrong = |key, reason: &str| Err((key, reason.to_owned()));
+    let bought = [("iops", keys.iops.is_some()), ("throughput", keys.throughput.is_some())];
+    let of_tier = [
+        ("on_demand_burst", keys.on_demand_burst),
+        ("performance_plus", keys.performance_plus),
+        ("performance_tier", keys.performance_tier.is_some()),
+    ];
+    let first = |keys: &[(&'static str, bool)]| keys.iter().find(|(_, given)| *given).map(|k| k.0);
+    let own = keys.unlimited || keys.limits.is_some();
     match (keys.unlimited, &keys.limits, keys.tier.as_deref()) {
         (true, Some(_), _) | (true, _, Some(_)) => {
-            Err("unlimited excludes tier and limits; keep one of them".into())
+            return wrong("unlimited", "unlimited excludes tier and limits; keep one of them");
         }
         (_, Some(_), Some(_)) => {
-            Err("tier and limits contradict each other; keep one of them".into())
+            return wrong("limits", "tier and limits contradict each other; keep one of them");
         }
-        (true, ..) | (_, Some(_), _) if provisioned => {
-            Err("iops and throughput are for provisioned families; put them into limits = { .. }"
-                .into())
+        _ => {}
+    }
+    match (first(&bought), first(&of_tier), keys.tier.as_deref()) {
+        (Some(key), ..) if own => wrong(
+            key,
+            "iops and throughput are for provisioned families; put them into limits = { .. }",
+        ),
+        (_, Some(key), _) if own => {
+            wrong(key, "on_demand_burst, performance_plus and performance_tier need a tier")
         }
-        (true, ..) | (_, Some(_), _) if of_tier => {
-            Err("on_demand_burst, performance_plus and performance_tier need a tier".into())
-        }
-        (_, _, Some(_)) if provisioned => {
-            Err("a tier has its limits; iops and throughput are for a provisioned family, \
-             like family = \"premium-ssd-v2\""
-                .into())
-        }
-        (true, ..) => Ok(Basis::Unlimited),
-        (_, Some(limits), _) if keys.size.is_none() && limits.is_empty() => {
-            Err("limits = {} limits nothing; write unlimited = true".into())
-        }
-        (_, Some(limits), _) => Ok(Basis::Own(limits)),
-        (_, _, Some(tier)) => Ok(Basis::Tier(tier)),
-        _ if keys.size.is_some() => Ok(Basis::Size),
-        _ => Err("give one of tier, size, limits or unlimited".into()),
+        (Some(key), _, Some(_)) => wrong(
+            key,
+            "a tier has its limits; iops and throughput are for a provisioned family, like family \
+             = \"premium-ssd-v2\"",
+        ),
+        _ if keys.unlimited => Ok(Basis::Unlimited),
+        (.., Some(tier)) => Ok(Basis::Tier(tier)),
+        _ => match &keys.limits {
+            Some(limits) if keys.size.is_none() && limits.is_empty() => {
+                wrong("limits", "limits = {} limits nothing; write unlimited = true")
+            }
+            Some(limits) => Ok(Basis::Own(limits)),
+            None if keys.size.is_some() => Ok(Basis::Size),
+            None => wrong("", "give one of tier, size, limits or unlimited"),
+        },
     }
 }
 
@@ -196,45 +216,43 @@ fn own(keys: &VolumeKeys, limits: DiskLimits) -> Resolved {
 
 /// A problem with a volume of an edition.
 enum TierProblem {
-    Catalog(weir_catalog::CatalogError),
-    Reason(String),
+    Catalog(&'static str, CatalogError),
+    Wrong(Wrong),
 }
 
-impl From<weir_catalog::CatalogError> for TierProblem {
-    fn from(error: weir_catalog::CatalogError) -> Self {
-        Self::Catalog(error)
-    }
+/// What the catalog says to the value of `key`.
+fn in_key(key: &'static str) -> impl Fn(CatalogError) -> TierProblem {
+    move |error| TierProblem::Catalog(key, error)
 }
 
 impl TierProblem {
-    fn into_kind(self, name: &str) -> Kind {
+    fn into_fault(self, name: &str) -> Fault {
         match self {
-            Self::Catalog(error) => Kind::from(error),
-            Self::Reason(reason) => {
-                Kind::Contradiction { what: format!("volume {name:?}"), reason }
-            }
+            Self::Catalog(key, error) => Kind::from(error).at(key),
+            Self::Wrong((key, reason)) => contradiction(name, reason).at(key),
         }
     }
 }
 
 /// A tier by name, in the named set or family or in the whole edition.
-fn in_set<'a>(edition: &'a Edition, set: Option<&str>, name: &str) -> Result<&'a Tier, Kind> {
+fn in_set<'a>(edition: &'a Edition, set: Option<&str>, name: &str) -> Result<&'a Tier, Fault> {
     if let Some(set) = set {
-        let set = edition.tier_set(set).map_err(Kind::from)?;
+        let set = edition.tier_set(set).map_err(|error| Kind::from(error).at("family"))?;
         if let Some(tier) = set.tiers.iter().find(|t| t.name.eq_ignore_ascii_case(name)) {
             return Ok(tier);
         }
     }
-    edition.tier(name).map_err(Kind::from)
+    edition.tier(name).map_err(|error| Kind::from(error).at("tier"))
 }
 
 fn of_tier(keys: &VolumeKeys, edition: &Edition, tier: &Tier) -> Result<Resolved, TierProblem> {
     let size = keys.size.unwrap_or(tier.size);
     if size > tier.holds {
-        return Err(TierProblem::Reason(format!(
+        let reason = format!(
             "size {size} is more than {} holds ({}); leave one of tier and size out",
             tier.name, tier.holds
-        )));
+        );
+        return Err(TierProblem::Wrong(("size", reason)));
     }
     let io_unit = NonZeroU64::new(edition.io_unit().get());
     let gate = tier_limits(keys, edition, tier)?;
@@ -251,7 +269,14 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
     let default = edition.default_set().map(|set| set.name.as_str());
     let family = keys.family.as_deref().or(default).unwrap_or_default();
     if let Ok(provisioned) = edition.provisioned(family) {
-        let limits = provisioned.limits(size, keys.iops, keys.throughput)?;
+        let limits = provisioned.limits(size, keys.iops, keys.throughput).map_err(|error| {
+            let key = match error {
+                CatalogError::IopsOutOfRange { .. } => "iops",
+                CatalogError::ThroughputOutOfRange { .. } => "throughput",
+                _ => "size",
+            };
+            TierProblem::Catalog(key, error)
+        })?;
         return Ok(Resolved {
             size,
             tier: None,
@@ -260,12 +285,16 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
         });
     }
     if keys.iops.is_some() || keys.throughput.is_some() {
-        return Err(TierProblem::Reason(format!(
+        let key = if keys.iops.is_some() { "iops" } else { "throughput" };
+        let reason = format!(
             "the limits of {family} come with the size; iops and throughput are for a provisioned \
              family, or write limits = {{ .. }}"
-        )));
+        );
+        return Err(TierProblem::Wrong((key, reason)));
     }
-    of_tier(keys, edition, edition.snap(family, size)?)
+    edition.tier_set(family).map_err(in_key("family"))?;
+    let tier = edition.snap(family, size).map_err(in_key("size"))?;
+    of_tier(keys, edition, tier)
 }
 
 /// Provisioned families count every request once; the facts give no unit for them.
@@ -279,29 +308,35 @@ fn tier_limits(
     edition: &Edition,
     tier: &Tier,
 ) -> Result<GateLimits, TierProblem> {
-    let reason = |text: String| Err(TierProblem::Reason(text));
+    let wrong = |key, reason: String| Err(TierProblem::Wrong((key, reason)));
     let mut base = tier.limits();
     if let Some(name) = &keys.performance_tier {
-        let higher = edition.tier(name)?;
+        let higher = edition.tier(name).map_err(in_key("performance_tier"))?;
         if higher.set != tier.set || higher.iops < tier.iops {
-            return reason(format!(
-                "performance_tier {name} is not above {} in its family",
-                tier.name
-            ));
+            let reason =
+                format!("performance_tier {name} is not above {} in its family", tier.name);
+            return wrong("performance_tier", reason);
         }
         base = higher.limits();
     }
     if keys.performance_plus {
         match tier.plus {
             Some(plus) => base = plus,
-            None => return reason(format!("{} has no performance plus", tier.name)),
+            None => {
+                let reason = format!("{} has no performance plus", tier.name);
+                return wrong("performance_plus", reason);
+            }
         }
     }
     match (tier.burst, keys.on_demand_burst) {
         (Some(Burst { kind: BurstKind::OnDemand, iops, throughput, .. }), true) => {
-            Ok(gate_of(limits_max(base, iops, throughput)))
+            let burst = |limit: Limit, peak| limit.with_on_demand(peak);
+            Ok(GateLimits {
+                iops: Some(burst(base.iops.into(), iops.per_sec())),
+                bytes: Some(burst(base.throughput.into(), throughput.per_sec())),
+            })
         }
-        (_, true) => reason(format!("{} has no on-demand bursting", tier.name)),
+        (_, true) => wrong("on_demand_burst", format!("{} has no on-demand bursting", tier.name)),
         (Some(Burst { kind: BurstKind::Credit { duration }, iops, throughput, .. }), false)
             if keys.performance_tier.is_none() =>
         {
@@ -315,32 +350,30 @@ fn tier_limits(
     }
 }
 
-fn limits_max(base: Limits, iops: weir_units::Iops, throughput: weir_units::BytesPerSec) -> Limits {
-    Limits { iops: base.iops.max(iops), throughput: base.throughput.max(throughput) }
-}
-
 /// Limits of the catalog as the engine takes them.
 pub(crate) fn gate_of(limits: Limits) -> GateLimits {
     GateLimits { iops: Some(limits.iops.into()), bytes: Some(limits.throughput.into()) }
 }
 
 /// Limits that were written out.
-pub(crate) fn gate_limits(keys: &LimitKeys) -> Result<GateLimits, String> {
+pub(crate) fn gate_limits(keys: &LimitKeys) -> Result<GateLimits, Wrong> {
     let mut gate =
         GateLimits { iops: keys.iops.map(Limit::from), bytes: keys.throughput.map(Limit::from) };
     if let Some(burst) = &keys.burst {
-        let side = |limit: Option<Limit>, peak: Option<NonZeroU64>, what: &str| match (limit, peak)
-        {
-            (Some(limit), Some(peak)) if peak <= limit.rate => {
-                Err(format!("burst.{what} must be above {what}"))
+        let side = |limit: Option<Limit>, peak: Option<NonZeroU64>, key: &'static str| {
+            let what = key.trim_start_matches("burst.");
+            match (limit, peak) {
+                (Some(limit), Some(peak)) if peak <= limit.rate => {
+                    Err((key, format!("{key} must be above {what}")))
+                }
+                (Some(limit), Some(peak)) => Ok(Some(limit.with_burst(peak, burst.duration))),
+                (None, Some(_)) => Err((key, format!("{key} needs {what} beside it"))),
+                (limit, None) => Ok(limit),
             }
-            (Some(limit), Some(peak)) => Ok(Some(limit.with_burst(peak, burst.duration))),
-            (None, Some(_)) => Err(format!("burst.{what} needs {what} beside it")),
-            (limit, None) => Ok(limit),
         };
-        gate.iops = side(gate.iops, burst.iops.map(weir_units::Iops::per_sec), "iops")?;
+        gate.iops = side(gate.iops, burst.iops.map(weir_units::Iops::per_sec), "burst.iops")?;
         let peak = burst.throughput.map(weir_units::BytesPerSec::per_sec);
-        gate.bytes = side(gate.bytes, peak, "throughput")?;
+        gate.bytes = side(gate.bytes, peak, "burst.throughput")?;
     }
     Ok(gate)
 }

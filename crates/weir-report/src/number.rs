@@ -32,6 +32,18 @@ pub fn rate(x: f64) -> Cell {
     Cell::number(shown, x)
 }
 
+/// Bytes, or bytes per second, in MiB for people and in bytes for machines.
+#[must_use]
+pub fn mib(bytes: f64) -> Cell {
+    Cell::number(rate(bytes / f64::from(1 << 20)).to_string(), bytes)
+}
+
+/// Bytes in GiB for people and in bytes for machines.
+#[must_use]
+pub fn gib(bytes: u64) -> Cell {
+    Cell::number(rate(float(bytes) / f64::from(1 << 30)).to_string(), float(bytes))
+}
+
 /// A time given in nanoseconds, with the unit that suits it.
 #[must_use]
 pub fn time(nanos: f64) -> Cell {

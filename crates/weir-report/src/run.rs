@@ -1,7 +1,7 @@
 //! A workload that ran, in virtual or wall time.
 
 use crate::cells;
-use crate::number::{float, percent, rate, time};
+use crate::number::{float, mib, percent, rate, time};
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -131,6 +131,17 @@ pub struct VolumeReport {
     pub waits_ns: BTreeMap<String, u64>,
     /// Time that the medium took.
     pub medium_ns: u64,
+    /// Write-backs of its ReadWrite cache that reached the disk, per second. They are
+    /// in `counted_iops` and not in `iops`.
+    pub writeback_iops: f64,
+    /// Their bytes per second.
+    pub writeback_bytes_per_s: f64,
+    /// Time that they waited per cap: what is behind `cache_writeback`.
+    pub writeback_waits_ns: BTreeMap<String, u64>,
+    /// Time that the medium took of them.
+    pub writeback_medium_ns: u64,
+    /// Transactions above the target that on-demand bursting is billed for.
+    pub burst_transactions: u64,
 }
 
 /// A host over the whole run.
@@ -151,6 +162,34 @@ pub struct HostReport {
     /// Time waited per cap.
     pub waits_ns: BTreeMap<String, u64>,
     /// Time that the media took.
+    pub medium_ns: u64,
+}
+
+/// A simulated run: what the jobs saw, and what host caches did behind them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SimReport {
+    /// The run.
+    #[serde(flatten)]
+    pub run: RunReport,
+    /// The volumes that a host cache wrote back to.
+    pub writebacks: Vec<WritebackReport>,
+}
+
+/// What a host cache wrote back to a volume, over the whole run. Jobs wait for it as
+/// `cache_writeback`; what the write-backs waited for is here.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct WritebackReport {
+    /// The volume.
+    pub volume: String,
+    /// Its host.
+    pub host: String,
+    /// Write-backs per second, of up to 256 KiB.
+    pub iops: f64,
+    /// Their bytes per second.
+    pub bytes_per_s: f64,
+    /// Time that they waited, per cap.
+    pub waits_ns: BTreeMap<String, u64>,
+    /// Time that the medium took of them.
     pub medium_ns: u64,
 }
 
@@ -195,10 +234,6 @@ impl RunReport {
     }
 }
 
-fn mib(bytes: f64) -> Cell {
-    rate(bytes / f64::from(1 << 20))
-}
-
 /// The caps that held most, with their share of all waiting and service time.
 fn held_by(waits: &BTreeMap<String, u64>, medium_ns: u64) -> String {
     let total: u64 = waits.values().sum::<u64>() + medium_ns;
@@ -211,21 +246,34 @@ fn held_by(waits: &BTreeMap<String, u64>, medium_ns: u64) -> String {
     if shown.is_empty() { "-".to_owned() } else { shown }
 }
 
+impl VolumeReport {
+    /// The caps that held its requests, and behind `cache_writeback` those that held
+    /// the write-backs.
+    fn held_by(&self) -> String {
+        let own = held_by(&self.waits_ns, self.medium_ns);
+        if !self.waits_ns.contains_key("cache_writeback") {
+            return own;
+        }
+        let behind = held_by(&self.writeback_waits_ns, self.writeback_medium_ns);
+        format!("{own}; write-backs: {behind}")
+    }
+}
+
 impl RunReport {
     fn jobs_table(&self) -> Table {
         let heads = [
             "job",
             "op",
-            ">IOPS",
-            ">MiB/s",
+            ">IOPS|iops",
+            ">MiB/s|bytes_per_s",
             ">mean|mean_ns",
             ">p50|p50_ns",
             ">p99|p99_ns",
             ">p99.9|p99_9_ns",
             ">max|max_ns",
-            ">queue depth",
+            ">queue depth|queue_depth",
         ];
-        let mut table = Table::new("", &heads);
+        let mut table = Table::new("", &heads).named("jobs");
         for job in &self.jobs {
             for (name, op) in [("read", &job.read), ("write", &job.write), ("trim", &job.trim)] {
                 if op.ios == 0 {
@@ -259,15 +307,15 @@ impl RunReport {
 
     fn places_table(&self) -> Table {
         let heads = [
-            "volume or host",
-            ">IOPS",
-            ">counted",
-            ">MiB/s",
-            ">hits",
-            ">queue depth",
-            "where the time went",
+            "volume or host|place",
+            ">IOPS|iops",
+            ">counted|counted_iops",
+            ">MiB/s|bytes_per_s",
+            ">hits|hit_share",
+            ">queue depth|queue_depth",
+            "where the time went|where_the_time_went",
         ];
-        let mut table = Table::new("", &heads);
+        let mut table = Table::new("", &heads).named("places");
         for v in &self.volumes {
             table.row(cells![
                 v.name.clone(),
@@ -276,7 +324,7 @@ impl RunReport {
                 mib(v.bytes_per_s),
                 percent(v.hit_share),
                 rate(v.queue_depth),
-                held_by(&v.waits_ns, v.medium_ns),
+                v.held_by(),
             ]);
         }
         for h in &self.hosts {
@@ -298,7 +346,8 @@ impl RunReport {
         let mut table = Table::new(
             "",
             &["job", "cap", ">time waited|waited_ns", ">per request|per_request_ns", ">share"],
-        );
+        )
+        .named("waits");
         for job in &self.jobs {
             let requests = job.read.ios + job.write.ios + job.trim.ios;
             let total: u64 = job.waits_ns.values().sum::<u64>() + job.medium_ns;
@@ -320,12 +369,18 @@ impl RunReport {
     }
 
     fn series_table(&self) -> Table {
-        let heads =
-            [">from s|from_s", ">read IOPS", ">read MiB/s", ">write IOPS", ">write MiB/s", ">hits"];
-        let mut table = Table::new("", &heads);
+        let heads = [
+            ">from s|start_s",
+            ">read IOPS|read_iops",
+            ">read MiB/s|read_bytes_per_s",
+            ">write IOPS|write_iops",
+            ">write MiB/s|write_bytes_per_s",
+            ">hits|hit_share",
+        ];
+        let mut table = Table::new("", &heads).named("series");
         for p in &self.series {
             table.row(cells![
-                format!("{:.1}", p.start_s),
+                Cell::number(format!("{:.1}", p.start_s), p.start_s),
                 rate(p.read_iops),
                 mib(p.read_bytes_per_s),
                 rate(p.write_iops),
@@ -346,6 +401,31 @@ impl Report for RunReport {
         if !self.series.is_empty() {
             tables.push(self.series_table());
         }
+        tables
+    }
+}
+
+impl Report for SimReport {
+    fn tables(&self) -> Vec<Table> {
+        let heads = [
+            "written back to|volume",
+            "host",
+            ">IOPS|iops",
+            ">MiB/s|bytes_per_s",
+            "where the time went|where_the_time_went",
+        ];
+        let mut table = Table::new("", &heads).named("writebacks");
+        for w in &self.writebacks {
+            table.row(cells![
+                w.volume.clone(),
+                w.host.clone(),
+                rate(w.iops),
+                mib(w.bytes_per_s),
+                held_by(&w.waits_ns, w.medium_ns),
+            ]);
+        }
+        let mut tables = self.run.tables();
+        tables.push(table);
         tables
     }
 }

@@ -1,6 +1,7 @@
 //! Tables and the four formats.
 
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -12,8 +13,8 @@ pub enum Format {
     Text,
     /// One JSON document.
     Json,
-    /// Comma-separated values with a header line; several tables are separated by
-    /// an empty line.
+    /// Comma-separated values with one header line. Where a report has several tables,
+    /// the first column says which a row is of, and the columns are those of all.
     Csv,
     /// Markdown tables.
     Markdown,
@@ -111,9 +112,14 @@ macro_rules! cells {
 pub struct Table {
     /// What it shows; printed above it in text and Markdown.
     pub title: String,
+    /// What it is called where machines read several: the `table` column of CSV, the
+    /// key of JSON. Tables of one name are one table to them. The title if empty.
+    pub name: String,
     /// Column heads. A head that starts with `>` is of a column of numbers, which
     /// is aligned to the right. Behind a `|` stands the name for machines, with the
-    /// unit of the plain number, where it is another: `>mean|mean_ns`.
+    /// unit of the plain number, where it is another: `>mean|mean_ns`. A column with
+    /// nothing before the `|` is for machines alone, one with nothing behind it for
+    /// people alone.
     pub heads: Vec<String>,
     /// Rows, each as long as `heads`.
     pub rows: Vec<Vec<Cell>>,
@@ -129,6 +135,13 @@ impl Table {
         Self { title: title.into(), heads, ..Self::default() }
     }
 
+    /// The same table, called `name` where machines read several.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
     /// Appends a row.
     ///
     /// # Panics
@@ -139,24 +152,41 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The heads for people.
-    fn shown_heads(&self) -> impl Iterator<Item = &str> {
-        self.heads.iter().map(|h| h.split('|').next().unwrap_or_default().trim_start_matches('>'))
+    fn machine_name(&self) -> &str {
+        if self.name.is_empty() { &self.title } else { &self.name }
     }
 
-    /// The heads for machines.
-    fn plain_heads(&self) -> impl Iterator<Item = &str> {
-        self.heads.iter().map(|h| h.rsplit('|').next().unwrap_or_default().trim_start_matches('>'))
+    /// The columns for people: their heads and places.
+    fn shown(&self) -> Vec<(&str, usize)> {
+        let shown = |head: &'_ str| head.find('|').unwrap_or(head.len());
+        let heads = self.heads.iter().enumerate();
+        let heads = heads.map(|(at, head)| (head[..shown(head)].trim_start_matches('>'), at));
+        heads.filter(|(head, _)| !head.is_empty()).collect()
+    }
+
+    /// The columns for machines: their heads and places.
+    fn plain(&self) -> Vec<(&str, usize)> {
+        let plain = |head: &'_ str| head.rfind('|').map_or(0, |bar| bar + 1);
+        let heads = self.heads.iter().enumerate();
+        let heads = heads.map(|(at, head)| (head[plain(head)..].trim_start_matches('>'), at));
+        heads.filter(|(head, _)| !head.is_empty()).collect()
+    }
+
+    /// Whether there is something in it for people.
+    fn speaks(&self) -> bool {
+        !self.notes.is_empty() || (!self.rows.is_empty() && !self.shown().is_empty())
     }
 
     fn text(&self, preset: &str) -> String {
+        let shown = self.shown();
         let mut table = comfy_table::Table::new();
         table.load_preset(preset);
         table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
-        table.set_header(self.shown_heads());
-        table.add_rows(self.rows.iter().map(|row| row.iter().map(Cell::to_string)));
-        for (column, head) in table.column_iter_mut().zip(&self.heads) {
-            if head.starts_with('>') {
+        table.set_header(shown.iter().map(|(head, _)| *head));
+        table
+            .add_rows(self.rows.iter().map(|row| shown.iter().map(|(_, at)| row[*at].to_string())));
+        for (column, (_, at)) in table.column_iter_mut().zip(&shown) {
+            if self.heads[*at].starts_with('>') {
                 column.set_cell_alignment(comfy_table::CellAlignment::Right);
             }
         }
@@ -164,18 +194,48 @@ impl Table {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    fn csv(&self) -> String {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        let mut write = |cells: Vec<String>| {
-            // Writing to memory does not fail, and all rows have the same length.
-            let written = writer.write_record(cells);
-            debug_assert!(written.is_ok());
+    /// Its rows, each a map from head to cell.
+    fn json(&self) -> Vec<serde_json::Value> {
+        let heads = self.plain();
+        let row = |cells: &Vec<Cell>| {
+            let cell = |(head, at): &(&str, usize)| ((*head).to_owned(), cells[*at].json());
+            serde_json::Value::Object(heads.iter().map(cell).collect())
         };
-        write(self.plain_heads().map(str::to_owned).collect());
-        self.rows.iter().for_each(|row| write(row.iter().map(Cell::plain).collect()));
-        let bytes = writer.into_inner().unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
+        self.rows.iter().map(row).collect()
     }
+}
+
+/// Tables as one: of several, each row says first which it is of, and has cells for
+/// the columns of all.
+fn csv(tables: &[Table]) -> String {
+    let mut heads: Vec<&str> = Vec::new();
+    for (head, _) in tables.iter().flat_map(Table::plain) {
+        if !heads.contains(&head) {
+            heads.push(head);
+        }
+    }
+    let several = tables.len() > 1;
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut write = |table: &str, cells: Vec<String>| {
+        let first = several.then(|| table.to_owned());
+        // Writing to memory does not fail, and all rows have the same length.
+        let written = writer.write_record(first.into_iter().chain(cells));
+        debug_assert!(written.is_ok());
+    };
+    write("table", heads.iter().map(|head| (*head).to_owned()).collect());
+    for table in tables {
+        let own = table.plain();
+        let places: Vec<Option<usize>> = heads
+            .iter()
+            .map(|head| own.iter().find(|(known, _)| known == head).map(|(_, at)| *at))
+            .collect();
+        for row in &table.rows {
+            let cell = |at: &Option<usize>| at.map_or_else(String::new, |at| row[at].plain());
+            write(table.machine_name(), places.iter().map(cell).collect());
+        }
+    }
+    let bytes = writer.into_inner().unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Something that can be printed in every format.
@@ -186,6 +246,7 @@ pub trait Report: Serialize {
     /// The whole report in `format`, ending in a newline.
     fn render(&self, format: Format) -> String {
         let tables = self.tables();
+        let spoken = || tables.iter().filter(|table| tables.len() == 1 || table.speaks());
         match format {
             Format::Json => {
                 // The report types hold strings, numbers, lists and maps with string
@@ -193,11 +254,11 @@ pub trait Report: Serialize {
                 let json = serde_json::to_string_pretty(self);
                 json.map_or_else(|error| format!("{{\"error\":\"{error}\"}}\n"), |text| text + "\n")
             }
-            Format::Csv => tables.iter().map(Table::csv).collect::<Vec<_>>().join("\n"),
+            Format::Csv => csv(&tables),
             Format::Text => {
                 let preset = comfy_table::presets::NOTHING;
                 let one = |table: &Table| layout(&table.title, &table.text(preset), &table.notes);
-                tables.iter().map(one).collect::<Vec<_>>().join("\n")
+                spoken().map(one).collect::<Vec<_>>().join("\n")
             }
             Format::Markdown => {
                 let preset = comfy_table::presets::ASCII_MARKDOWN;
@@ -210,7 +271,7 @@ pub trait Report: Serialize {
                         table.notes.iter().map(|note| format!("\n{note}")).collect();
                     layout(&title, &table.text(preset), &notes)
                 };
-                tables.iter().map(one).collect::<Vec<_>>().join("\n")
+                spoken().map(one).collect::<Vec<_>>().join("\n")
             }
         }
     }
@@ -246,21 +307,17 @@ impl fmt::Display for Format {
 pub struct Listing(pub Vec<Table>);
 
 impl Serialize for Listing {
-    /// A list of rows, each a map from head to cell; of several tables a list of
-    /// such lists.
+    /// A list of rows, each a map from head to cell; of several tables a map from
+    /// their names to such lists.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rows = |table: &Table| -> Vec<serde_json::Map<String, serde_json::Value>> {
-            let heads: Vec<&str> = table.plain_heads().collect();
-            let row = |cells: &Vec<Cell>| {
-                let cell = |(head, cell): (&&str, &Cell)| ((*head).to_owned(), cell.json());
-                heads.iter().zip(cells).map(cell).collect()
-            };
-            table.rows.iter().map(row).collect()
-        };
-        match self.0.as_slice() {
-            [one] => rows(one).serialize(serializer),
-            many => many.iter().map(rows).collect::<Vec<_>>().serialize(serializer),
+        if let [one] = self.0.as_slice() {
+            return one.json().serialize(serializer);
         }
+        let mut named: BTreeMap<&str, Vec<serde_json::Value>> = BTreeMap::new();
+        for table in &self.0 {
+            named.entry(table.machine_name()).or_default().append(&mut table.json());
+        }
+        named.serialize(serializer)
     }
 }
 
@@ -298,6 +355,43 @@ mod tests {
             serde_json::from_str(&sample().render(Format::Json)).expect("JSON");
         assert_eq!(json[1]["IOPS"], 5_000);
         assert_eq!(json[0]["mean_ns"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn several_tables_are_one_document_for_machines() {
+        let mut tiers = Table::new("premium", &["tier", ">burst|", "|burst_iops"]).named("tiers");
+        tiers.row(cells!["P10", "3,500 / 170", crate::number::grouped(3_500)]);
+        tiers.row(cells!["P30", Cell::none(), Cell::none()]);
+        let mut more = Table::new("standard", &["tier", "|burst_iops"]).named("tiers");
+        more.row(cells!["E10", crate::number::grouped(600)]);
+        let mut remarks = Table::new("", &["|tier", "|kind"]).named("remarks");
+        remarks.row(cells!["P10", "conflict"]);
+        let empty = Table::new("nothing", &["family"]).named("families");
+        let listing = Listing(vec![tiers, more, remarks, empty]);
+        assert_eq!(
+            listing.render(Format::Text),
+            "premium\n tier        burst\n P10   3,500 / 170\n P30             -\n\n\
+             standard\n tier\n E10\n"
+        );
+        assert_eq!(
+            listing.render(Format::Csv),
+            "table,tier,burst_iops,kind,family\ntiers,P10,3500,,\ntiers,P30,,,\ntiers,E10,600,,\n\
+             remarks,P10,,conflict,\n"
+        );
+        let json: serde_json::Value =
+            serde_json::from_str(&listing.render(Format::Json)).expect("JSON");
+        assert_eq!(
+            json,
+            serde_json::json!({
+                "families": [],
+                "remarks": [{ "tier": "P10", "kind": "conflict" }],
+                "tiers": [
+                    { "tier": "P10", "burst_iops": 3_500 },
+                    { "tier": "P30", "burst_iops": null },
+                    { "tier": "E10", "burst_iops": 600 },
+                ],
+            })
+        );
     }
 
     #[test]

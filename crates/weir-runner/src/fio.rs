@@ -21,11 +21,12 @@ use crate::error::RunnerError;
 use crate::run::RunOptions;
 use output::Output;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
 use weir_report::number::float;
 use weir_report::run::{ClockName, JobReport, RunReport};
 use weir_units::{Instant, Span};
@@ -146,59 +147,70 @@ struct Fio<'a> {
 
 impl Fio<'_> {
     fn run(&self) -> Result<Ended, RunnerError> {
-        let folder = tempfile::Builder::new().prefix("weir-fio-").tempdir();
-        let folder = folder.map_err(RunnerError::system("making a folder for fio"))?;
-        let files = Files::in_folder(folder.path());
-        fs::write(&files.jobs, self.text).map_err(RunnerError::system("writing fio's job file"))?;
-        let mut fio = files.start(folder.path(), self.program)?;
+        let streams = Streams::new(self.text).map_err(RunnerError::system("preparing for fio"))?;
+        let mut fio = self.start(&streams)?;
+        let stopped = wait_or_stop(&fio, self.options);
+        if stopped.is_err() {
+            // Nobody waits for it any more; whether it is still there changes nothing.
+            let _ = stop(&fio);
+        }
         let waiting = RunnerError::system("waiting for fio");
-        let stopped = wait_or_stop(&fio, self.options).map_err(&waiting)?;
         let status = fio.wait().map_err(&waiting)?;
+        let stopped = stopped.map_err(&waiting)?;
+        let reading = RunnerError::system("reading what fio says");
+        let report = read(streams.report).map_err(&reading)?;
+        let output = Output::parse(&report);
         if stopped {
-            return Ok(Ended::Stopped(files.output().ok()));
+            return Ok(Ended::Stopped(output.ok()));
         }
         if !status.success() {
-            return Err(failed(status, &fs::read_to_string(&files.said).unwrap_or_default()));
+            return Err(failed(status, &read(streams.said).map_err(&reading)?));
         }
-        files.output().map(Ended::Report)
-    }
-}
-
-struct Files {
-    jobs: PathBuf,
-    report: PathBuf,
-    said: PathBuf,
-}
-
-impl Files {
-    fn in_folder(folder: &Path) -> Self {
-        let file = |name: &str| folder.join(name);
-        Self { jobs: file("jobs.fio"), report: file("report.json"), said: file("said.txt") }
+        output.map(Ended::Report).map_err(|source| RunnerError::FioReport { source })
     }
 
-    fn start(&self, folder: &Path, program: &Path) -> Result<Child, RunnerError> {
-        let said = File::create(&self.said).map_err(RunnerError::system("preparing for fio"))?;
-        let mut command = Command::new(program);
-        command.args(["--eta=never", "--output-format=json+", "--output"]);
-        command.arg(&self.report).arg(&self.jobs).current_dir(folder);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+    fn start(&self, streams: &Streams) -> Result<Child, RunnerError> {
+        let failed = RunnerError::system("starting fio");
+        let hand = |stream: &File| stream.try_clone().map_err(&failed);
+        let mut command = Command::new(self.program);
+        command.args(["--eta=never", "--output-format=json+", "-"]);
+        command.stdin(hand(&streams.jobs)?);
+        command.stdout(hand(&streams.report)?).stderr(hand(&streams.said)?);
         command.spawn().map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => RunnerError::NoFio { program: program.to_owned() },
-            _ => RunnerError::System { context: "starting fio", source },
+            io::ErrorKind::NotFound => RunnerError::NoFio { program: self.program.to_owned() },
+            _ => failed(source),
         })
     }
+}
 
-    fn output(&self) -> Result<Output, RunnerError> {
-        let text = fs::read_to_string(&self.report);
-        let text = text.map_err(RunnerError::system("reading fio's report"))?;
-        Output::parse(&text).map_err(|source| RunnerError::FioReport { source })
+/// What fio reads and writes, in memory: however either ends, no file is left, and
+/// nobody has to read along while fio writes.
+struct Streams {
+    jobs: File,
+    report: File,
+    said: File,
+}
+
+impl Streams {
+    fn new(jobs: &str) -> io::Result<Self> {
+        let memory = || memfd_create("weir-fio", MemfdFlags::CLOEXEC).map(File::from);
+        let (mut input, report, said) = (memory()?, memory()?, memory()?);
+        input.write_all(jobs.as_bytes())?;
+        input.rewind()?;
+        Ok(Self { jobs: input, report, said })
     }
+}
+
+fn read(mut stream: File) -> io::Result<String> {
+    let mut text = String::new();
+    stream.rewind()?;
+    stream.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Waits until fio ends. Told to stop, fio is, and reports what it has.
 fn wait_or_stop(fio: &Child, options: &RunOptions<'_>) -> io::Result<bool> {
-    let pid = Pid::from_child(fio);
-    let handle = pidfd_open(pid, PidfdFlags::empty())?;
+    let handle = pidfd_open(Pid::from_child(fio), PidfdFlags::empty())?;
     let timeout = options.stop.map(|_| NOTICE);
     let mut stopped = false;
     loop {
@@ -210,9 +222,14 @@ fn wait_or_stop(fio: &Child, options: &RunOptions<'_>) -> io::Result<bool> {
         }
         if !stopped && options.is_stopped() {
             stopped = true;
-            kill_process(pid, Signal::INT)?;
+            stop(fio)?;
         }
     }
+}
+
+/// As Ctrl-C does: it ends its own processes and reports.
+fn stop(fio: &Child) -> io::Result<()> {
+    Ok(kill_process(Pid::from_child(fio), Signal::INT)?)
 }
 
 /// fio explains itself over several lines, most of them about nothing.

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use weir_core::DeviceId;
 use weir_proto::server::{Parsed, Session, parse_request};
-use weir_proto::{Command, Errno, reply};
+use weir_proto::{Command, reply};
 use weir_units::Instant;
 use weir_wall::Interest;
 
@@ -19,8 +19,8 @@ const PATIENCE: u32 = 64;
 const ROUND: usize = 512 << 10;
 /// Requests of one client under way; more stay in its socket.
 const MAX_IN_FLIGHT: usize = 4096;
-/// Reply bytes that a client may leave unread before nothing more is taken from it
-/// and no more data is made ready for it.
+/// Reply bytes that a client may leave unread, and bytes that may wait for a medium
+/// on its behalf, before nothing more is taken from it and made ready for it.
 const MAX_UNSENT: usize = 64 << 20;
 
 /// A client's socket.
@@ -79,8 +79,8 @@ pub(crate) struct Connection {
     pub(crate) out: Vec<u8>,
     sent: usize,
     in_flight: usize,
-    /// Bytes that workers are reading for it.
-    reading: usize,
+    /// Bytes in memory for it by what workers do.
+    on_workers: usize,
     /// It has taken some of its replies since someone last looked.
     pub(crate) listens: bool,
     /// It said goodbye, or the server stops: nothing more is taken from it.
@@ -114,7 +114,7 @@ impl Connection {
             out: Vec::new(),
             sent: 0,
             in_flight: 0,
-            reading: 0,
+            on_workers: 0,
             listens: false,
             closing: false,
             interest: Interest::READ,
@@ -128,14 +128,14 @@ impl Connection {
             structured: self.session.structured,
             meta_context: self.session.meta_context,
             in_flight: &mut self.in_flight,
-            reading: &mut self.reading,
+            on_workers: &mut self.on_workers,
             full,
         }
     }
 
     /// Whether no more data should be made ready for it.
     pub(crate) fn is_full(&self) -> bool {
-        self.unsent() + self.reading >= MAX_UNSENT
+        self.unsent() + self.on_workers >= MAX_UNSENT
     }
 
     /// Whether there is input that has not been taken.
@@ -155,7 +155,9 @@ impl Connection {
 
     /// What to wait for now.
     pub(crate) fn wants(&self) -> Interest {
-        let room = self.in_flight < MAX_IN_FLIGHT && self.unsent() < MAX_UNSENT;
+        let room = self.in_flight < MAX_IN_FLIGHT
+            && self.unsent() < MAX_UNSENT
+            && self.on_workers < MAX_UNSENT;
         Interest { read: room && !self.closing, write: self.unsent() > 0 }
     }
 
@@ -225,25 +227,19 @@ impl Connection {
                 }
                 Ok(Parsed::Request { request, payload, consumed }) => {
                     self.start += consumed;
-                    let done = match request.command {
-                        Command::Disconnect => {
-                            self.closing = true;
-                            return State::Open;
-                        }
-                        Command::BlockStatus => {
-                            let context = self.session.meta_context.ok_or(Errno::Inval);
-                            let out = &mut self.out;
-                            context.and_then(|c| host.block_status(self.device, &request, c, out))
-                        }
-                        _ => {
+                    if request.command == Command::Disconnect {
+                        self.closing = true;
+                        return State::Open;
+                    }
+                    match host.submit(now, self.id, self.device, &request, payload) {
+                        Ok(held) => {
                             self.in_flight += 1;
-                            host.submit(now, self.id, self.device, &request, payload)
-                                .inspect_err(|_| self.in_flight -= 1)
+                            self.on_workers += held;
                         }
-                    };
-                    if let Err(errno) = done {
-                        let structured = self.session.structured;
-                        reply::error(&mut self.out, structured, request.cookie, errno, "");
+                        Err(errno) => {
+                            let structured = self.session.structured;
+                            reply::error(&mut self.out, structured, request.cookie, errno, "");
+                        }
                     }
                 }
             }

@@ -1,21 +1,25 @@
 //! The control socket: one JSON request a line, one JSON answer a line.
 
 use crate::error::ServerError;
-use crate::listener::{bind_unix, pause};
+use crate::listener::pause;
+use crate::local_socket::{LocalSocket, private_folder, trusted_folder};
 use crate::server::Shared;
 use rustix::net::{Shutdown, shutdown};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use weir_core::CacheMode;
 use weir_layout::file::CacheKey;
 use weir_units::Bytes;
+
+/// Conversations at once.
+const MAX_CONVERSATIONS: usize = 64;
+const BUSY: &str = "too many others are asking this server; try again";
 
 /// Longest line that is read.
 const MAX_LINE: u64 = 64 << 10;
@@ -91,16 +95,18 @@ pub(crate) fn cache_name(mode: CacheMode) -> &'static str {
 }
 
 /// Where a server of this user listens if it is not told: in the user's runtime
-/// folder, else in the folder for temporary files.
+/// folder, else in a folder of this user alone among the temporary files.
 #[must_use]
 pub fn default_path() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(dir) if !dir.is_empty() => PathBuf::from(dir).join("weir.sock"),
-        _ => {
-            let uid = rustix::process::getuid().as_raw();
-            std::env::temp_dir().join(format!("weir-{uid}.sock"))
-        }
+        _ => shared_folder().join("control.sock"),
     }
+}
+
+/// The folder of the default path where the system gives this user none.
+fn shared_folder() -> PathBuf {
+    std::env::temp_dir().join(format!("weir-{}", rustix::process::getuid().as_raw()))
 }
 
 /// Asks the server at `path`.
@@ -112,6 +118,9 @@ pub fn default_path() -> PathBuf {
 pub fn ask(path: &Path, request: &Request) -> Result<Result<Value, String>, ServerError> {
     let failed = |reason: String| ServerError::Control { path: path.to_owned(), reason };
     let exchange = || -> io::Result<String> {
+        if path.parent() == Some(&shared_folder()) && path.exists() {
+            trusted_folder(&shared_folder())?;
+        }
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         let mut line = serde_json::to_string(request)?;
@@ -130,27 +139,30 @@ pub fn ask(path: &Path, request: &Request) -> Result<Result<Value, String>, Serv
     }
 }
 
-/// The socket that is listened on; its path is removed with it.
+/// The socket that is listened on.
 #[derive(Debug)]
 pub(crate) struct ControlSocket {
-    listener: UnixListener,
-    path: PathBuf,
+    socket: LocalSocket,
 }
 
 impl ControlSocket {
     pub(crate) fn bind(path: &Path) -> Result<Self, ServerError> {
-        let failed = |source| ServerError::Listen { address: path.display().to_string(), source };
-        let listener = bind_unix(path, failed)?;
-        // It changes and crashes things: for this user alone.
-        let own = std::fs::Permissions::from_mode(0o600);
-        std::fs::set_permissions(path, own).map_err(failed)?;
-        Ok(Self { listener, path: path.to_owned() })
+        let address = path.display().to_string();
+        let failed = |source| ServerError::Listen { address: address.clone(), source };
+        if path.parent() == Some(&shared_folder()) {
+            private_folder(&shared_folder()).map_err(failed)?;
+        }
+        let socket = LocalSocket::bind(path, &address)?;
+        // It changes and crashes things.
+        socket.restrict().map_err(failed)?;
+        Ok(Self { socket })
     }
 
     /// Answers until [`close`](Self::close).
     pub(crate) fn run(&self, shared: &Arc<Shared>, stop: &AtomicBool) {
+        let conversations = Arc::new(AtomicUsize::new(0));
         loop {
-            let accepted = self.listener.accept();
+            let accepted = self.socket.listener.accept();
             if stop.load(Ordering::Acquire) {
                 return;
             }
@@ -158,25 +170,28 @@ impl ControlSocket {
                 pause();
                 continue;
             };
-            let shared = Arc::clone(shared);
-            let answering = std::thread::Builder::new()
-                .name("weir-control".to_owned())
-                .spawn(move || drop(converse(&stream, &shared)));
+            if conversations.load(Ordering::Acquire) >= MAX_CONVERSATIONS {
+                let _ = say(&stream, &Answer::Error(BUSY.to_owned()));
+                continue;
+            }
+            conversations.fetch_add(1, Ordering::AcqRel);
+            let (shared, ended) = (Arc::clone(shared), Arc::clone(&conversations));
+            let answering =
+                std::thread::Builder::new().name("weir-control".to_owned()).spawn(move || {
+                    drop(converse(&stream, &shared));
+                    ended.fetch_sub(1, Ordering::AcqRel);
+                });
             // Without a thread the client sees its connection close.
-            drop(answering);
+            if answering.is_err() {
+                conversations.fetch_sub(1, Ordering::AcqRel);
+            }
         }
     }
 
     /// Takes no more clients: a blocked [`run`](Self::run) looks at its `stop`.
     pub(crate) fn close(&self) {
         // It fails only where nothing is listened to any more.
-        let _ = shutdown(&self.listener, Shutdown::Both);
-    }
-}
-
-impl Drop for ControlSocket {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        let _ = shutdown(&self.socket.listener, Shutdown::Both);
     }
 }
 
@@ -195,8 +210,12 @@ fn converse(stream: &UnixStream, shared: &Shared) -> io::Result<()> {
             },
             Err(error) => Answer::Error(format!("not a request: {error}")),
         };
-        let mut text = serde_json::to_string(&answer)?;
-        text.push('\n');
-        (&mut &*stream).write_all(text.as_bytes())?;
+        say(stream, &answer)?;
     }
+}
+
+fn say(mut stream: &UnixStream, answer: &Answer) -> io::Result<()> {
+    let mut text = serde_json::to_string(answer)?;
+    text.push('\n');
+    stream.write_all(text.as_bytes())
 }

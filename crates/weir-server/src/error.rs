@@ -40,6 +40,14 @@ pub enum ServerError {
     /// The data directory, or a volume in it.
     #[error("{0}{hint}", hint = store_hint(.0))]
     Store(#[from] StoreError),
+    /// At the end the store of a ReadWrite cache still did not take everything.
+    #[error("{source}; {lost} that a read-write cache had taken and nobody had flushed are lost")]
+    Lost {
+        /// How much.
+        lost: Bytes,
+        /// What the store said.
+        source: StoreError,
+    },
     /// The layout does not allow it.
     #[error("{0}")]
     Layout(LayoutKind),

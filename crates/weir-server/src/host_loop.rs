@@ -6,29 +6,43 @@
 //! | step | where |
 //! |---|---|
 //! | take and parse | the connection, with [`weir_proto::server::parse_request`] |
-//! | admit | [`HostLoop::submit`]: writes are stored, the engine gets the request |
+//! | admit | [`HostLoop::submit`]: the engine gets the request, the volume the bytes |
 //! | execute | [`HostLoop::advance`]: what the engine lets go is read or synced |
 //! | complete | the same: the reply is appended to the client's buffer |
 //! | come back | `HostLoop::finished`: what had to wait for a medium |
+//!
+//! Nothing here waits for a medium: what may is a job, which the host's workers do
+//! ([`crate::volume`] has the order of those that write). A request that changes
+//! bytes is answered when the engine has let it go and its jobs are done; one that
+//! must be durable is synced after that.
+//!
+//! | part | holds |
+//! |---|---|
+//! | `durable` | flushes: what a device owes, then its syncs |
+//! | `status` | where there is data |
+//! | `commands` | resizes, cache modes, crashes, the end |
+
+mod commands;
+mod durable;
+mod status;
+
+pub use commands::Owing;
 
 use crate::error::{ServerError, errno_of};
-use crate::volume::{DeviceMap, Keep, VolumeBytes, VolumeData};
-use crate::worker::{Finished, Job, ReadJob};
+use crate::volume::{After, DeviceMap, Keep, Load, VolumeBytes, VolumeData};
+use crate::worker::{Finished, Job, ReadJob, Task};
+use commands::Resizing;
+use durable::Durability;
 use slab::Slab;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use weir_core::{
-    CacheMode, Completion, DeviceId, DeviceSpec, DiskLimits, Engine, Event, GateLimits, HostSpec,
-    Op, Request as EngineRequest, TraceHash, VolumeId, VolumeSpec,
+    CacheMode, Completion, DeviceId, DeviceSpec, Engine, Event, HostSpec, Op,
+    Request as EngineRequest, TraceHash, VolumeId,
 };
-use weir_proto::{BlockState, Command, CommandFlags, Errno, Extent, Request, reply};
-use weir_store::{ExtentKind, Store, StoreError};
+use weir_proto::{Command, CommandFlags, Errno, Request, reply};
+use weir_store::{Store, StoreError};
 use weir_units::{Bytes, Instant, Span};
-
-/// Extents in one answer to `BLOCK_STATUS`.
-const MAX_EXTENTS: usize = 1024;
-/// Pieces of a stripe looked at for one such answer.
-const MAX_STATUS_PIECES: u64 = 1024;
 
 /// Who sent a request, for the reactor to find again. Never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,8 +59,9 @@ pub struct ReplyTo<'a> {
     pub meta_context: Option<u32>,
     /// Requests taken from this client and not yet answered.
     pub in_flight: &'a mut usize,
-    /// Bytes that workers are reading for this client.
-    pub reading: &'a mut usize,
+    /// Bytes held in memory for this client by what workers do: reads that are not
+    /// answered, and writes that the store does not have.
+    pub on_workers: &'a mut usize,
     /// The client leaves so many replies unread that no data should be added
     /// until [`HostLoop::resume`].
     pub full: bool,
@@ -79,17 +94,21 @@ struct Pending {
     request: Request,
     arrived: Instant,
     due: Instant,
+    /// The engine has let it go.
+    let_go: bool,
     /// A worker has it, or will have it: it ends even if the host crashes.
     on_worker: bool,
+    /// Jobs of lanes that must be done before it is answered.
+    jobs: u32,
+    /// Why its bytes could not be kept.
+    error: Option<Arc<StoreError>>,
 }
 
 #[derive(Debug)]
 struct Device {
     map: DeviceMap,
     served: Served,
-    /// Requests whose sync is running, and those that need the next one.
-    syncing: Vec<usize>,
-    sync_next: Vec<usize>,
+    durability: Durability,
 }
 
 /// One host being served.
@@ -100,10 +119,21 @@ pub struct HostLoop {
     volumes: Vec<VolumeBytes>,
     /// The volumes' stores, for workers.
     stores: Arc<[Arc<dyn Store>]>,
+    /// The device of each volume, whose share of the workers it has.
+    owners: Vec<usize>,
     pending: Slab<Pending>,
     /// Reads that are due and whose client does not take its replies.
     held: HashMap<ClientId, Vec<usize>>,
     jobs: Vec<Job>,
+    /// Volumes whose lanes have something for a worker.
+    lanes: Vec<usize>,
+    /// Devices whose flushes wait until lanes have come so far.
+    storing: Vec<usize>,
+    /// `BLOCK_STATUS` requests to be answered in the next turn.
+    asked: Vec<usize>,
+    /// Resizes under way, by volume, oldest first.
+    resizing: VecDeque<(usize, Resizing)>,
+    owing: Vec<Owing>,
     /// Something was handed to the engine since the last `advance`.
     stirred: bool,
     trace: TraceHash,
@@ -123,13 +153,13 @@ impl HostLoop {
                 DeviceMap { volumes: columns.clone(), unit: unit.get() }
             }
         });
-        let device = |map| Device {
-            map,
-            served: Served::default(),
-            syncing: Vec::new(),
-            sync_next: Vec::new(),
-        };
-        let devices = devices.map(device).collect();
+        let device =
+            |map| Device { map, served: Served::default(), durability: Durability::default() };
+        let devices: Vec<Device> = devices.map(device).collect();
+        let mut owners = vec![0; volumes.len()];
+        for (id, device) in devices.iter().enumerate() {
+            device.map.volumes.iter().for_each(|volume| owners[*volume] = id);
+        }
         let engine = Engine::new(spec)
             .map_err(|error| ServerError::Layout(weir_layout::error::Kind::Spec(error)))?;
         Ok(Self {
@@ -137,16 +167,23 @@ impl HostLoop {
             devices,
             stores: volumes.iter().map(|v| Arc::clone(&v.store)).collect(),
             volumes: volumes.into_iter().map(VolumeBytes::new).collect(),
+            owners,
             pending: Slab::new(),
             held: HashMap::new(),
             jobs: Vec::new(),
+            lanes: Vec::new(),
+            storing: Vec::new(),
+            asked: Vec::new(),
+            resizing: VecDeque::new(),
+            owing: Vec::new(),
             stirred: false,
             trace: TraceHash::default(),
         })
     }
 
     /// Takes a request that came at `now`. Its reply comes out of
-    /// [`advance`](Self::advance), except what is answered here.
+    /// [`advance`](Self::advance), except what is answered here. Returns how many
+    /// bytes are held for it, see [`ReplyTo::on_workers`].
     ///
     /// # Errors
     ///
@@ -158,7 +195,7 @@ impl HostLoop {
         device: DeviceId,
         request: &Request,
         payload: &[u8],
-    ) -> Result<(), Errno> {
+    ) -> Result<usize, Errno> {
         let admitted = self.admit(now, client, device, request, payload);
         if admitted.is_err() {
             let served = &mut self.devices[device.0].served;
@@ -175,105 +212,85 @@ impl HostLoop {
         device: DeviceId,
         request: &Request,
         payload: &[u8],
-    ) -> Result<(), Errno> {
+    ) -> Result<usize, Errno> {
         let fua = request.flags.contains(CommandFlags::FUA);
         let op = match request.command {
-            Command::Read | Command::Cache => Op::Read,
-            Command::Write if fua => Op::WriteThrough,
-            Command::Write => Op::Write,
+            Command::Read | Command::Cache => Some(Op::Read),
+            Command::Write if fua => Some(Op::WriteThrough),
+            Command::Write => Some(Op::Write),
             // Zeros that must take their space are written.
             Command::WriteZeroes if request.flags.contains(CommandFlags::NO_HOLE) => {
-                Op::WriteThrough
+                Some(Op::WriteThrough)
             }
-            Command::Trim | Command::WriteZeroes => Op::Discard,
-            Command::Flush => Op::Flush,
-            Command::BlockStatus | Command::Disconnect => return Err(Errno::Inval),
+            Command::Trim | Command::WriteZeroes => Some(Op::Discard),
+            Command::Flush => Some(Op::Flush),
+            // It passes no gate: it moves no bytes.
+            Command::BlockStatus => None,
+            Command::Disconnect => return Err(Errno::Inval),
         };
-        self.store(device.0, op, request, payload).map_err(|error| errno_of(&error))?;
         let entry = self.pending.vacant_entry();
-        let engine_request = EngineRequest {
-            device,
-            op,
-            offset: request.offset,
-            len: u64::from(request.length).min(weir_core::engine::MAX_REQUEST),
-            tag: entry.key() as u64,
-        };
-        self.engine.handle_request(now, &engine_request).map_err(|_| Errno::Inval)?;
+        let key = entry.key();
+        if let Some(op) = op {
+            let engine_request = EngineRequest {
+                device,
+                op,
+                offset: request.offset,
+                len: u64::from(request.length).min(weir_core::engine::MAX_REQUEST),
+                tag: key as u64,
+            };
+            self.engine.handle_request(now, &engine_request).map_err(|_| Errno::Inval)?;
+        } else {
+            self.asked.push(key);
+        }
         entry.insert(Pending {
             client,
             device: device.0,
             request: *request,
             arrived: now,
             due: now,
+            let_go: false,
             on_worker: false,
+            jobs: 0,
+            error: None,
         });
         self.stirred = true;
-        Ok(())
-    }
-
-    /// Keeps the bytes of a request that changes them.
-    fn store(
-        &mut self,
-        device: usize,
-        op: Op,
-        request: &Request,
-        payload: &[u8],
-    ) -> Result<(), StoreError> {
-        let map = &self.devices[device].map;
         match request.command {
-            Command::Trim | Command::WriteZeroes => {
-                let may_trim = request.command == Command::Trim
-                    || !request.flags.contains(CommandFlags::NO_HOLE);
-                let len = u64::from(request.length);
-                map.zero(&mut self.volumes, request.offset, len, may_trim)
+            Command::Write | Command::Trim | Command::WriteZeroes => {
+                Ok(self.store(key, op, payload))
             }
-            Command::Write => {
-                let engine = &self.engine;
-                let keep = |volume| {
-                    let mode = engine.volume(VolumeId(volume)).map(|v| v.cache);
-                    let cached = op == Op::Write && mode == Some(CacheMode::ReadWrite);
-                    if cached { Keep::InCache } else { Keep::InStore }
-                };
-                map.write(&mut self.volumes, request.offset, payload, keep)
-            }
-            _ => Ok(()),
+            _ => Ok(0),
         }
     }
 
-    /// Answers `BLOCK_STATUS`, which passes no gate: it moves no bytes.
-    ///
-    /// # Errors
-    ///
-    /// The errno to answer.
-    pub fn block_status(
-        &self,
-        device: DeviceId,
-        request: &Request,
-        context: u32,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Errno> {
-        let map = &self.devices[device.0].map;
-        let one = request.flags.contains(CommandFlags::REQ_ONE);
-        let mut len = u64::from(request.length);
-        if map.unit != 0 {
-            len = len.min(map.unit * MAX_STATUS_PIECES - request.offset % map.unit);
+    /// Keeps the bytes of a request that changes them; returns how many are held
+    /// in memory until a worker has stored them.
+    fn store(&mut self, key: usize, op: Option<Op>, payload: &[u8]) -> usize {
+        let Pending { device, request, .. } = self.pending[key];
+        let map = &self.devices[device].map;
+        let mut load = Load::default();
+        let stored = if request.command == Command::Write {
+            let engine = &self.engine;
+            let keep = |volume| {
+                let mode = engine.volume(VolumeId(volume)).map(|v| v.cache);
+                let cached = op == Some(Op::Write) && mode == Some(CacheMode::ReadWrite);
+                if cached { Keep::InCache } else { Keep::InStore }
+            };
+            let data = (request.offset, payload);
+            map.write(&mut self.volumes, key, data, keep, &mut load)
+        } else {
+            let may_trim =
+                request.command == Command::Trim || !request.flags.contains(CommandFlags::NO_HOLE);
+            let range = (request.offset, u64::from(request.length));
+            map.zero(&mut self.volumes, key, range, may_trim, &mut load)
+        };
+        let pending = &mut self.pending[key];
+        pending.jobs = load.jobs;
+        pending.error = stored.err().map(Arc::new);
+        if load.jobs > 0 {
+            let map = &self.devices[device].map;
+            map.volumes.iter().for_each(|v| list(&mut self.lanes, &mut self.volumes, *v));
         }
-        let max = if one { 1 } else { MAX_EXTENTS };
-        let found = map
-            .extents(&self.volumes, request.offset, len, max)
-            .map_err(|error| errno_of(&error))?;
-        let extents: Vec<Extent> = found
-            .iter()
-            .map(|extent| Extent {
-                length: u32::try_from(extent.len).unwrap_or(u32::MAX),
-                state: match extent.kind {
-                    ExtentKind::Data => BlockState::NONE,
-                    ExtentKind::Hole => BlockState::HOLE | BlockState::ZERO,
-                },
-            })
-            .collect();
-        reply::block_status(out, request.cookie, context, &extents);
-        Ok(())
+        load.bytes
     }
 
     /// Does what is due at `now` and appends the replies.
@@ -284,9 +301,13 @@ impl HostLoop {
             match event {
                 Event::WrittenBack { volume, offset, len } => {
                     self.volumes[volume.0].write_back(offset, len);
+                    self.look_at(volume.0);
                 }
                 Event::Completed(completion) => self.execute(now, &completion, replies),
             }
+        }
+        if !self.asked.is_empty() {
+            self.answer_asked(replies);
         }
     }
 
@@ -302,6 +323,19 @@ impl HostLoop {
         let key = usize::try_from(completion.tag).unwrap_or(usize::MAX);
         let pending = &mut self.pending[key];
         pending.due = completion.at;
+        pending.let_go = true;
+        if pending.jobs == 0 {
+            self.go_on(now, key, replies);
+        }
+    }
+
+    /// Goes on with a request that the engine has let go and whose jobs are done.
+    fn go_on(&mut self, now: Instant, key: usize, replies: &mut impl Replies) {
+        let pending = &mut self.pending[key];
+        if let Some(error) = pending.error.take() {
+            self.answer(now, key, Some(&error), replies);
+            return;
+        }
         let (device, request) = (pending.device, pending.request);
         let needs_sync =
             request.command == Command::Flush || request.flags.contains(CommandFlags::FUA);
@@ -335,12 +369,12 @@ impl HostLoop {
             }
             Ok(false) => {
                 to.out.truncate(start);
-                *to.reading += length as usize;
+                *to.on_workers += length as usize;
                 let dirty = map.dirty_in(&self.volumes, offset, u64::from(length));
                 let (stores, map) = (Arc::clone(&self.stores), map.clone());
                 let read = ReadJob { key, stores, map, offset, len: length as usize, dirty };
                 self.pending[key].on_worker = true;
-                self.jobs.push(Job::Read(Box::new(read)));
+                self.jobs.push(Job { device, task: Task::Read(Box::new(read)) });
             }
             Err(error) => {
                 to.out.truncate(start);
@@ -360,63 +394,61 @@ impl HostLoop {
         }
     }
 
-    /// Makes a device durable on behalf of a request. One sync at a time: those
-    /// that come meanwhile share the next.
-    fn sync(&mut self, now: Instant, device: usize, key: usize, replies: &mut impl Replies) {
-        self.devices[device].sync_next.push(key);
-        let own = &self.devices[device].map.volumes;
-        if own.iter().any(|v| self.volumes[*v].data.may_block) {
-            self.pending[key].on_worker = true;
-            if self.devices[device].syncing.is_empty() {
-                self.start_sync(now, device, replies);
-            }
-        } else {
-            let result = own.iter().try_for_each(|v| {
-                self.volumes[*v].settle()?;
-                self.volumes[*v].data.store.sync()
-            });
-            let keys = std::mem::take(&mut self.devices[device].sync_next);
-            self.answer_all(now, &keys, result.as_ref().err(), replies);
-        }
-    }
-
-    /// Starts a sync for those who wait for one, once the stores have what the
-    /// cache owes them.
-    fn start_sync(&mut self, now: Instant, device: usize, replies: &mut impl Replies) {
-        let Device { map, syncing, sync_next, .. } = &mut self.devices[device];
-        let keys = std::mem::take(sync_next);
-        if keys.is_empty() {
-            return;
-        }
-        let owed = map.volumes.iter().try_for_each(|v| self.volumes[*v].settle());
-        if let Err(error) = owed {
-            self.answer_all(now, &keys, Some(&error), replies);
-            return;
-        }
-        *syncing = keys;
-        let stores = map.volumes.iter().map(|v| Arc::clone(&self.stores[*v])).collect();
-        self.jobs.push(Job::Sync { device, stores });
-    }
-
     /// Takes back what a worker did, and answers those who waited for it.
     pub(crate) fn finished(&mut self, now: Instant, done: Finished, replies: &mut impl Replies) {
         match done {
-            Finished::Sync { device, result } => {
-                let keys = std::mem::take(&mut self.devices[device].syncing);
-                self.answer_all(now, &keys, result.as_ref().err(), replies);
-                self.start_sync(now, device, replies);
+            Finished::Lane { volume, results, last } => {
+                for result in results {
+                    let after = self.volumes[volume].finished(result);
+                    self.after(now, volume, after, replies);
+                }
+                if last {
+                    self.volumes[volume].batch_done();
+                }
+                self.look_at(volume);
+                self.go_on_storing(now, replies);
             }
+            Finished::Sync { device, result } => self.synced(now, device, result, replies),
             Finished::Read { key, result } => {
                 let Pending { client, request, .. } = self.pending[key];
                 if let Some(to) = replies.reply_to(client) {
-                    *to.reading -= request.length as usize;
+                    *to.on_workers -= request.length as usize;
                 }
                 match result {
                     Ok(data) => self.answer_read(now, key, &data, replies),
                     Err(error) => self.answer(now, key, Some(&error), replies),
                 }
             }
+            Finished::Extents { key, result } => self.answer_extents(key, result, replies),
         }
+    }
+
+    /// What follows from a job of a lane.
+    fn after(&mut self, now: Instant, volume: usize, after: After, replies: &mut impl Replies) {
+        match after {
+            After::Nothing => {}
+            After::Request { key, held, error } => {
+                let pending = &mut self.pending[key];
+                pending.jobs -= 1;
+                pending.error = pending.error.take().or(error);
+                let goes_on = pending.jobs == 0 && pending.let_go;
+                if held > 0
+                    && let Some(to) = replies.reply_to(pending.client)
+                {
+                    *to.on_workers -= held;
+                }
+                if goes_on {
+                    self.go_on(now, key, replies);
+                }
+            }
+            After::Resize(result) => self.go_on_resizing(now, volume, result),
+        }
+    }
+
+    /// After anything that may have changed what a volume has in its lane or owes.
+    fn look_at(&mut self, volume: usize) {
+        list(&mut self.lanes, &mut self.volumes, volume);
+        self.note_owing(volume);
     }
 
     fn answer_read(&mut self, now: Instant, key: usize, data: &[u8], replies: &mut impl Replies) {
@@ -428,16 +460,6 @@ impl HostLoop {
             *to.in_flight -= 1;
         }
         self.settle(now, key, false);
-    }
-
-    fn answer_all(
-        &mut self,
-        now: Instant,
-        keys: &[usize],
-        error: Option<&StoreError>,
-        replies: &mut impl Replies,
-    ) {
-        keys.iter().for_each(|key| self.answer(now, *key, error, replies));
     }
 
     fn answer(
@@ -472,6 +494,15 @@ impl HostLoop {
 
     /// What has to run on a worker.
     pub(crate) fn take_jobs(&mut self) -> Vec<Job> {
+        for volume in self.lanes.drain(..) {
+            let bytes = &mut self.volumes[volume];
+            bytes.listed = false;
+            if let Some(batch) = bytes.take_batch() {
+                let store = Arc::clone(&bytes.data.store);
+                let device = self.owners[volume];
+                self.jobs.push(Job { device, task: Task::Lane { volume, store, batch } });
+            }
+        }
         std::mem::take(&mut self.jobs)
     }
 
@@ -479,6 +510,12 @@ impl HostLoop {
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.pending.len()
+    }
+
+    /// Whether every request is answered and every store has what it is to have.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.pending.is_empty() && self.volumes.iter().all(VolumeBytes::is_idle)
     }
 
     /// The engine, to read from.
@@ -502,111 +539,16 @@ impl HostLoop {
     /// The size of a device.
     #[must_use]
     pub fn size(&self, device: DeviceId) -> Bytes {
-        self.devices[device.0].map.size(&self.volumes)
+        self.engine.device_size(device).unwrap_or(Bytes::ZERO)
     }
+}
 
-    /// Space that a volume takes.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] if the store cannot say.
-    pub fn allocated(&self, volume: VolumeId) -> Result<Bytes, StoreError> {
-        self.volumes[volume.0].data.store.allocated()
-    }
-
-    /// Puts a range of a device into the host cache, as a warm-up would have.
-    pub fn warm(&mut self, device: DeviceId, offset: u64, len: u64) {
-        self.engine.warm(device, offset, len);
-    }
-
-    /// Resizes a volume and moves its limits at `now`; loses nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`ServerError::Volume`] if there is data behind the new end, and what the
-    /// store says.
-    pub fn resize(
-        &mut self,
-        now: Instant,
-        volume: VolumeId,
-        name: &str,
-        spec: &VolumeSpec,
-    ) -> Result<(), ServerError> {
-        let held = &self.volumes[volume.0];
-        if held.has_data_behind(spec.size.get())? {
-            return Err(ServerError::Volume {
-                volume: name.to_owned(),
-                reason: format!(
-                    "there is data behind {}; trim or move it before shrinking",
-                    spec.size
-                ),
-            });
-        }
-        let resized = held.data.store.resize(spec.size);
-        // A store that fails late, after its size has changed, still has it.
-        if held.data.store.size() == spec.size {
-            self.set_limits(now, volume, spec.limits);
-            let known = self.engine.set_size(now, volume, spec.size);
-            debug_assert!(known.is_ok(), "{volume:?} is one of this host's");
-        }
-        Ok(resized?)
-    }
-
-    /// Gives a volume new limits at `now`.
-    pub fn set_limits(&mut self, now: Instant, volume: VolumeId, limits: DiskLimits) {
-        let known = self.engine.set_disk_limits(now, volume, limits);
-        debug_assert!(known.is_ok(), "{volume:?} is one of this host's");
-        self.stirred = true;
-    }
-
-    /// Gives a volume another cache mode at `now`. What it had not written back is
-    /// in the store when this returns, whatever the engine still charges for it.
-    pub fn set_cache(&mut self, now: Instant, volume: VolumeId, mode: CacheMode) {
-        let known = self.engine.set_cache_mode(now, volume, mode);
-        debug_assert!(known.is_ok(), "{volume:?} is one of this host's, which has a cache");
-        // Writes that waited for room go on as uncached: nothing would write them back.
-        self.volumes[volume.0].write_back_all();
-        self.stirred = true;
-    }
-
-    /// The host crashes: requests under way are gone, the cache is empty, and
-    /// what was not written back is lost. Returns the lost bytes.
-    pub fn crash(&mut self, now: Instant) -> Bytes {
-        self.engine.crash(now);
-        let blocks: usize = self.volumes.iter_mut().map(VolumeBytes::lose).sum();
-        self.pending.retain(|_, pending| pending.on_worker);
-        self.held.clear();
-        Bytes::kib(4 * blocks as u64)
-    }
-
-    /// Lifts all limits and writes back what the cache owes, so that what is
-    /// under way completes at once: the server is going to stop.
-    pub fn drain(&mut self, now: Instant) {
-        self.engine.set_host_limits(now, &GateLimits::default(), &GateLimits::default());
-        for volume in 0..self.volumes.len() {
-            self.set_limits(now, VolumeId(volume), DiskLimits::default());
-            let cached = self.engine.volume(VolumeId(volume)).map(|v| v.cache);
-            if cached == Some(CacheMode::ReadWrite) {
-                self.set_cache(now, VolumeId(volume), CacheMode::None);
-            }
-        }
-    }
-
-    /// Writes back whatever is left and makes every volume durable.
-    ///
-    /// # Errors
-    ///
-    /// What the first store says that cannot; the others are synced all the same.
-    pub fn sync_all(&mut self) -> Result<(), StoreError> {
-        let mut first = Ok(());
-        for volume in &mut self.volumes {
-            volume.write_back_all();
-            let result = volume.settle().and_then(|()| volume.data.store.sync());
-            if first.is_ok() {
-                first = result;
-            }
-        }
-        first
+/// Puts a volume on the list of those whose lanes have something for a worker.
+fn list(lanes: &mut Vec<usize>, volumes: &mut [VolumeBytes], volume: usize) {
+    let bytes = &mut volumes[volume];
+    if !bytes.listed && !bytes.is_idle() {
+        bytes.listed = true;
+        lanes.push(volume);
     }
 }
 

@@ -2,14 +2,14 @@
 //! limits, served over NBD.
 //!
 //! One thread per host owns that host's engine, its connections and the order of
-//! everything on it; nothing on the data path is locked. What may block (a sync,
-//! a read that is not in the page cache) goes to a few workers and comes back.
+//! everything on it; nothing on the data path is locked. What may wait for a medium
+//! (all but a hot read of a volume in files) goes to a few workers and comes back.
 //!
 //! ```text
 //!   listener --handshake--> reactor (one per host) <--commands-- control socket
 //!                             |  take, parse, admit, execute, complete
 //!                             +--> HostLoop: engine + stores, no sockets, no clock
-//!                             +--> workers: sync, cold reads
+//!                             +--> workers: writes in order, syncs, cold reads
 //! ```
 //!
 //! | module | holds |
@@ -21,8 +21,10 @@
 //! | `reactor` | sockets and deadlines of one host |
 //! | `connection` | the buffers of one client |
 //! | `listener` | accepting and the handshake |
+//! | `local_socket` | a Unix socket to listen on |
 //! | [`control`] | the control socket, both ends |
-//! | `worker` | what may block |
+//! | [`notice`] | what a running server says unasked |
+//! | `worker` | what may wait, and the threads that do |
 //! | [`error`] | what can go wrong, and what it is called on the wire |
 
 #![forbid(unsafe_code)]
@@ -32,6 +34,8 @@ pub mod control;
 pub mod error;
 pub mod host_loop;
 mod listener;
+mod local_socket;
+pub mod notice;
 mod reactor;
 pub mod server;
 mod starting;
@@ -40,4 +44,5 @@ mod worker;
 
 pub use error::ServerError;
 pub use listener::Address;
+pub use notice::{Listening, Notice};
 pub use server::{Options, Server};

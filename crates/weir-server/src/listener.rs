@@ -5,15 +5,14 @@
 
 use crate::connection::{Established, Stream};
 use crate::error::ServerError;
+use crate::local_socket::LocalSocket;
 use crate::reactor::{Mailbox, Message};
 use rustix::net::sockopt::set_socket_keepalive;
 use rustix::net::{Shutdown, shutdown};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -139,7 +138,7 @@ impl Exports for Directory {
     }
 }
 
-/// A socket that is listened on. Its Unix path is removed with it.
+/// A socket that is listened on.
 #[derive(Debug)]
 pub(crate) struct Listener {
     socket: Socket,
@@ -149,7 +148,7 @@ pub(crate) struct Listener {
 
 #[derive(Debug)]
 enum Socket {
-    Unix(UnixListener),
+    Unix(LocalSocket),
     Tcp(TcpListener),
 }
 
@@ -159,8 +158,8 @@ impl Listener {
             |source: io::Error| ServerError::Listen { address: address.to_string(), source };
         let (socket, address) = match address {
             Address::Unix(path) => {
-                let socket = bind_unix(path, failed)?;
-                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                let socket = LocalSocket::bind(path, &address.to_string())?;
+                let path = socket.path.clone();
                 (Socket::Unix(socket), Address::Unix(path))
             }
             Address::Tcp(text) => {
@@ -174,7 +173,7 @@ impl Listener {
 
     fn accept(&self) -> io::Result<Stream> {
         match &self.socket {
-            Socket::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Socket::Unix(local) => local.listener.accept().map(|(stream, _)| Stream::Unix(stream)),
             Socket::Tcp(listener) => {
                 let (stream, _) = listener.accept()?;
                 stream.set_nodelay(true)?;
@@ -220,7 +219,7 @@ impl Listener {
     pub(crate) fn close(&self) {
         // It fails only where nothing is listened to any more.
         let _ = match &self.socket {
-            Socket::Unix(listener) => shutdown(listener, Shutdown::Both),
+            Socket::Unix(local) => shutdown(&local.listener, Shutdown::Both),
             Socket::Tcp(listener) => shutdown(listener, Shutdown::Both),
         };
     }
@@ -229,36 +228,6 @@ impl Listener {
 #[expect(clippy::disallowed_methods, reason = "there is nothing to wait on, see PAUSE")]
 pub(crate) fn pause() {
     std::thread::sleep(PAUSE);
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Address::Unix(path) = &self.address {
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-/// Listens on a Unix socket; what a dead server left there is taken away, what a
-/// living one has is not.
-pub(crate) fn bind_unix(
-    path: &Path,
-    failed: impl Fn(io::Error) -> ServerError,
-) -> Result<UnixListener, ServerError> {
-    if let Ok(meta) = std::fs::symlink_metadata(path) {
-        if !meta.file_type().is_socket() {
-            let reason = "there is something else at this path; give another";
-            return Err(failed(io::Error::other(reason)));
-        }
-        match UnixStream::connect(path) {
-            Ok(_) => return Err(ServerError::SocketInUse { path: path.to_owned() }),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                std::fs::remove_file(path).map_err(&failed)?;
-            }
-            Err(error) => return Err(failed(error)),
-        }
-    }
-    UnixListener::bind(path).map_err(failed)
 }
 
 /// Negotiates with a client and hands it to its host.

@@ -2,7 +2,8 @@
 
 use crate::connection::{Connection, Established, State, Stream};
 use crate::error::ServerError;
-use crate::host_loop::{ClientId, HostLoop, Replies, ReplyTo};
+use crate::host_loop::{ClientId, HostLoop, Owing, Replies, ReplyTo};
+use crate::notice::{Listening, Notice};
 use crate::worker::{Finished, Workers};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
@@ -11,6 +12,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use weir_core::VolumeId;
 use weir_units::{Instant, Span};
 use weir_wall::{Clock, Event, Events, Interest, Poller};
 
@@ -122,6 +124,9 @@ pub(crate) struct Reactor {
     mailbox: Mailbox,
     workers: Workers,
     clients: Clients,
+    /// By their numbers, for what is to be told.
+    volumes: Vec<String>,
+    notices: Listening,
     /// Clients to send to and to look after in this round.
     touched: Vec<ClientId>,
     /// Set when it is to stop: when it next looks for clients that do not listen.
@@ -129,7 +134,13 @@ pub(crate) struct Reactor {
 }
 
 impl Reactor {
-    pub(crate) fn new(name: &str, host: HostLoop, clock: Clock) -> Result<Self, ServerError> {
+    pub(crate) fn new(
+        name: &str,
+        volumes: Vec<String>,
+        host: HostLoop,
+        clock: Clock,
+        notices: Listening,
+    ) -> Result<Self, ServerError> {
         let system = ServerError::system("preparing a host's thread");
         let (poller, wake) = descriptors().map_err(system)?;
         let (sender, inbox) = channel();
@@ -147,6 +158,8 @@ impl Reactor {
             mailbox,
             workers,
             clients,
+            volumes,
+            notices,
             touched,
             stopping: None,
         })
@@ -155,6 +168,10 @@ impl Reactor {
     /// The host's name.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(crate) fn notices(&self) -> &Listening {
+        &self.notices
     }
 
     pub(crate) fn mailbox(&self) -> Mailbox {
@@ -264,6 +281,15 @@ impl Reactor {
         for job in self.host.take_jobs() {
             self.workers.run(job);
         }
+        for owing in self.host.take_owing() {
+            let name = |volume: VolumeId| self.volumes[volume.0].clone();
+            self.notices.tell(match owing {
+                Owing::Begins { volume, reason } => {
+                    Notice::NotStored { volume: name(volume), reason }
+                }
+                Owing::Ends { volume } => Notice::Settled { volume: name(volume) },
+            });
+        }
         if self.stopping.is_some_and(|until| until <= now) {
             self.drop_the_deaf(now);
         }
@@ -323,7 +349,7 @@ impl Reactor {
     }
 
     fn is_done(&self) -> bool {
-        self.stopping.is_some() && self.host.outstanding() == 0 && self.all_sent()
+        self.stopping.is_some() && self.host.is_idle() && self.all_sent()
     }
 
     fn all_sent(&self) -> bool {

@@ -4,12 +4,14 @@ use crate::control::{ControlSocket, Request, cache_key, cache_name};
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
 use crate::listener::{Address, Directory, Listener};
+use crate::notice::{Listening, Notice};
 use crate::reactor::{Mailbox, Message, Reactor};
 use crate::starting::{CACHE, Starting};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,6 +34,8 @@ pub struct Options {
     pub listen: Vec<Address>,
     /// The control socket; none if not given.
     pub control: Option<PathBuf>,
+    /// Who is told what happens while it runs.
+    pub notices: Listening,
 }
 
 /// A running server. Dropping it stops it, without saying what went wrong.
@@ -86,12 +90,14 @@ impl Server {
         };
         let listeners = listen.iter().map(Listener::bind).collect::<Result<Vec<_>, _>>()?;
         let holder = listeners.iter().map(|l| l.address.to_string()).collect::<Vec<_>>().join(" ");
+        // Before the data directory, which a failed start must not leave behind.
+        let control = options.control.as_deref().map(ControlSocket::bind).transpose()?;
         let data = match &options.data {
             Some(path) => Some(DataDir::open(path, &format!("weir serve at {holder}"))?),
             None => None,
         };
         let clock = Clock::start();
-        let mut starting = Starting::new(edition, data.as_ref(), clock);
+        let mut starting = Starting::new(edition, data.as_ref(), clock, &options.notices);
         let hosts = layout.hosts.into_iter().map(|host| starting.host(host));
         let (hosts, reactors): (Vec<_>, Vec<_>) =
             hosts.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
@@ -103,22 +109,30 @@ impl Server {
         let hosts = Mutex::new(hosts);
         let edition = edition.cloned();
         let shared = Arc::new(Shared { clock, edition, hosts, refused, uris, _data: data });
-        let (stop, control) = (Arc::new(AtomicBool::new(false)), None);
+        let stop = Arc::new(AtomicBool::new(false));
         let (listening, running) = (Vec::new(), Vec::new());
-        let mut server = Self { shared, stop, listeners: listening, control, reactors: running };
+        let mut server =
+            Self { shared, stop, listeners: listening, control: None, reactors: running };
         server.run(reactors)?;
         server.listen(listeners, directory)?;
-        if let Some(path) = &options.control {
-            server.open_control(path)?;
+        if let Some(socket) = control {
+            server.open_control(socket)?;
         }
         Ok(server)
     }
 
     fn run(&mut self, reactors: Vec<Reactor>) -> Result<(), ServerError> {
         for reactor in reactors {
+            let (host, notices) = (reactor.name().to_owned(), reactor.notices().clone());
             let thread = std::thread::Builder::new()
-                .name(format!("weir-{}", reactor.name()))
-                .spawn(move || reactor.run())
+                .name(format!("weir-{host}"))
+                .spawn(move || {
+                    // The host goes down with a panic, so nobody sees it half changed.
+                    let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
+                    ended.unwrap_or_else(|_| Err(gone())).inspect_err(|error| {
+                        notices.tell(Notice::HostEnded { host, reason: error.to_string() });
+                    })
+                })
                 .map_err(ServerError::system("starting a host's thread"))?;
             self.reactors.push(thread);
         }
@@ -144,8 +158,8 @@ impl Server {
         Ok(())
     }
 
-    fn open_control(&mut self, path: &Path) -> Result<(), ServerError> {
-        let socket = Arc::new(ControlSocket::bind(path)?);
+    fn open_control(&mut self, socket: ControlSocket) -> Result<(), ServerError> {
+        let socket = Arc::new(socket);
         let (own, shared, stop) =
             (Arc::clone(&socket), Arc::clone(&self.shared), Arc::clone(&self.stop));
         let thread = std::thread::Builder::new()
@@ -208,9 +222,13 @@ impl Server {
         }
         let mut result = Ok(());
         for thread in self.reactors.drain(..) {
-            // A panic has said its own on stderr.
             let ended = thread.join().unwrap_or_else(|_| Err(gone()));
-            let synced = ended.and_then(|mut host| Ok(host.sync_all()?));
+            let synced = ended.and_then(|mut host| {
+                host.sync_all().map_err(|source| match host.owed_in_all() {
+                    Bytes::ZERO => source.into(),
+                    lost => ServerError::Lost { lost, source },
+                })
+            });
             if result.is_ok() {
                 result = synced;
             }
@@ -292,7 +310,11 @@ impl Shared {
         let changed =
             host.layout.resized(id, size, self.edition.as_ref()).map_err(ServerError::Layout)?;
         let (spec, own) = (changed.spec.clone(), name.to_owned());
-        ask(&host.mailbox, move |host, now| host.resize(now, id, &own, &spec))??;
+        let (sender, receiver) = channel();
+        host.mailbox.send(Message::Call(Box::new(move |host, now| {
+            host.resize(now, id, &own, &spec, move |result| drop(sender.send(result)));
+        })));
+        receiver.recv().map_err(|_| gone())??;
         let tier = changed.tier.clone();
         host.layout.spec.volumes[id.0] = changed.spec.clone();
         host.layout.volumes[id.0] = changed;
@@ -401,9 +423,12 @@ fn volume_status(running: &HostLoop, layout: &Host, id: VolumeId) -> VolumeStatu
         tier: volume.tier.clone(),
         size_bytes: volume.spec.size.get(),
         allocated_bytes: running.allocated(id).unwrap_or(Bytes::ZERO).get(),
+        owed_bytes: running.owed(id).get(),
         cache: cache_name(volume.spec.cache).to_owned(),
         limit_iops: gate.iops.map(|limit| limit.rate.get()),
         limit_bytes_per_s: gate.bytes.map(|limit| limit.rate.get()),
+        burst_iops: gate.iops.and_then(|limit| limit.burst).map(|(peak, _)| peak.get()),
+        burst_bytes_per_s: gate.bytes.and_then(|limit| limit.burst).map(|(peak, _)| peak.get()),
         credits_operations: running.engine().credits(id, Cap::DiskIops),
         credits_bytes: running.engine().credits(id, Cap::DiskBytes),
         reads: totals.reads,
@@ -434,3 +459,6 @@ fn ask<T: Send + 'static>(
 ) -> Result<T, ServerError> {
     mailbox.ask(call).ok_or_else(gone)
 }
+
+#[cfg(test)]
+mod tests;

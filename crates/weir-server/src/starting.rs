@@ -10,6 +10,7 @@ use crate::control::{cache_key, cache_name};
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
 use crate::listener::{Directory, Served};
+use crate::notice::Listening;
 use crate::reactor::Reactor;
 use crate::server::HostState;
 use crate::volume::VolumeData;
@@ -35,6 +36,7 @@ pub(crate) struct Starting<'a> {
     edition: Option<&'a Edition>,
     data: Option<&'a DataDir>,
     clock: Clock,
+    notices: &'a Listening,
     pub(crate) directory: Directory,
     pub(crate) refused: Vec<Refused>,
 }
@@ -44,8 +46,9 @@ impl<'a> Starting<'a> {
         edition: Option<&'a Edition>,
         data: Option<&'a DataDir>,
         clock: Clock,
+        notices: &'a Listening,
     ) -> Self {
-        Self { edition, data, clock, directory: Directory::default(), refused: Vec::new() }
+        Self { edition, data, clock, notices, directory: Directory::default(), refused: Vec::new() }
     }
 
     pub(crate) fn host(&mut self, mut host: Host) -> Result<(HostState, Reactor), ServerError> {
@@ -59,7 +62,9 @@ impl<'a> Starting<'a> {
                 }
                 Err(error) => {
                     let name = host.volumes[id].name.clone();
-                    self.refused.push(Refused { name, reason: error.to_string() });
+                    let input =
+                        matches!(error, ServerError::Layout(_) | ServerError::Volume { .. });
+                    self.refused.push(Refused { name, reason: error.to_string(), input });
                     broken.push(VolumeId(id));
                     // Nothing is exported that touches it; it only keeps its place.
                     let store = Arc::new(MemoryStore::new(Bytes::ZERO));
@@ -69,13 +74,17 @@ impl<'a> Starting<'a> {
             }
         }
         let host_loop = HostLoop::new(host.spec.clone(), stores)?;
-        let reactor = Reactor::new(&host.name, host_loop, self.clock)?;
+        let names = host.volumes.iter().map(|volume| volume.name.clone()).collect();
+        let (clock, notices) = (self.clock, self.notices.clone());
+        let reactor = Reactor::new(&host.name, names, host_loop, clock, notices)?;
         let mailbox = reactor.mailbox();
         for export in &host.exports {
             if let Some(id) = export.volumes.iter().find(|id| broken.contains(id)) {
                 if export.unit.is_some() {
-                    let reason = format!("its volume {:?} is not served", host.volumes[id.0].name);
-                    self.refused.push(Refused { name: export.name.clone(), reason });
+                    let column = &host.volumes[id.0].name;
+                    let input = self.refused.iter().any(|r| r.name == *column && r.input);
+                    let reason = format!("its volume {column:?} is not served");
+                    self.refused.push(Refused { name: export.name.clone(), reason, input });
                 }
                 continue;
             }

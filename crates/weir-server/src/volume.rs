@@ -1,166 +1,71 @@
-//! The bytes of a volume and of a device: store, stripe, and what a ReadWrite
-//! cache has not written back.
+//! The bytes of a volume: store, what a ReadWrite cache has not written back, and
+//! what is on its way to the store.
 //!
-//! A write is stored when it comes and acknowledged when the engine says so: the
-//! protocol allows a write to be seen before its reply, and nothing has to be
-//! kept in memory while it waits. Only a ReadWrite cache keeps its bytes here
-//! until they are written back, so that a crash of the host can lose them.
+//! ```text
+//!                 +--> overlay: dirty blocks of a ReadWrite cache, seen by reads
+//!   write, trim --+       | written back
+//!                 +-------+--> lane: jobs in order, one worker at a time --> store
+//! ```
+//!
+//! A write is let into the overlay or the lane when it comes, whatever the engine
+//! makes it wait for: the protocol allows a write to be seen before its reply. It
+//! is answered when the engine has let it go *and* its jobs are done. Only a
+//! ReadWrite cache keeps its bytes here until they are written back, so that a
+//! crash of the host can lose them.
+//!
+//! What holds at every moment:
+//!
+//! - The store gets the jobs of a volume one after another, in the order in which
+//!   their requests came. Reads and syncs are no such jobs and wait for none.
+//! - The overlay is changed when a request comes, so it is the newest there is of
+//!   each block that it shows; a block with bytes that are not in the store, and
+//!   that belong to a write that was answered, is there and is shown.
+//! - A read that begins after a write's answer therefore sees it: in the store, or
+//!   in the overlay over it.
+//! - A block leaves the overlay only when the store has all of it; a change that
+//!   came meanwhile keeps it ([`overlay`]).
+//! - A flush syncs when the lane has passed the last job that carried a dirty
+//!   block, and only if none of them failed or what failed was done since.
+//! - What the engine holds for written and the store does not have is bounded: more
+//!   than that, and a cached write is answered only when the store has caught up.
+//! - A volume in memory does all of it here and now and its lane is empty, except
+//!   for zeros over a range so long that the others would have to wait for it;
+//!   what comes to the volume until that is done goes into the lane as well.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod lane;
+mod map;
+mod overlay;
+
+pub(crate) use lane::{Done, Work};
+pub(crate) use map::DeviceMap;
+
+use lane::{Lane, Note, Ticket, inside};
+use overlay::{Change, Cut, Overlay, touched};
 use std::sync::Arc;
-use weir_core::stripe;
-use weir_store::{Extent, ExtentKind, Store, StoreError};
+use weir_store::{Store, StoreError};
 use weir_units::Bytes;
 
 /// The host cache's block.
 const BLOCK: u64 = 4096;
-type Block = [u8; 4096];
+/// The bytes of one.
+pub(crate) type Block = [u8; 4096];
+
+/// Zeros over more than this are not made on the host's thread, whatever the
+/// store: for a store in memory it is about a millisecond.
+const ZEROS_AT_ONCE: u64 = 4 << 20;
+
+/// Blocks of a volume that may be on their way to a store that is slower than the
+/// limits of the volume. A cached write that comes to more of them is answered when
+/// they are there: the cache has no more room than that.
+const MAX_BEHIND: usize = (64 << 20) / size_of::<Block>();
 
 /// A volume's store.
 #[derive(Debug, Clone)]
 pub struct VolumeData {
     /// Where the bytes are.
     pub store: Arc<dyn Store>,
-    /// Whether a sync or a read may wait for a medium.
+    /// Whether anything but a hot read may wait for a medium.
     pub may_block: bool,
-}
-
-/// The bytes of one volume with the cache's dirty blocks over them.
-#[derive(Debug)]
-pub(crate) struct VolumeBytes {
-    pub(crate) data: VolumeData,
-    dirty: BTreeMap<u64, Box<Block>>,
-    /// Dirty blocks that the engine holds for written and the store did not take:
-    /// they must be there before anything is called durable.
-    owed: BTreeSet<u64>,
-}
-
-impl VolumeBytes {
-    pub(crate) fn new(data: VolumeData) -> Self {
-        Self { data, dirty: BTreeMap::new(), owed: BTreeSet::new() }
-    }
-
-    /// What is dirty of a range: where in it, and the bytes.
-    fn dirty_in(&self, offset: u64, len: u64) -> impl Iterator<Item = (usize, &[u8])> {
-        let end = offset + len;
-        self.dirty.range(offset / BLOCK..end.div_ceil(BLOCK)).map(move |(block, bytes)| {
-            let (from, to) = ((block * BLOCK).max(offset), (block * BLOCK + BLOCK).min(end));
-            (at(from - offset), &bytes[at(from - block * BLOCK)..at(to - block * BLOCK)])
-        })
-    }
-
-    /// Keeps a write in the cache.
-    fn keep(&mut self, offset: u64, data: &[u8]) -> Result<(), StoreError> {
-        let end = offset + data.len() as u64;
-        for block in offset / BLOCK..end.div_ceil(BLOCK) {
-            let (from, to) = ((block * BLOCK).max(offset), (block * BLOCK + BLOCK).min(end));
-            if !self.dirty.contains_key(&block) {
-                let mut bytes = Box::new([0; 4096]);
-                if to - from < BLOCK {
-                    let size = self.data.store.size().get();
-                    let inside = at((size - block * BLOCK).min(BLOCK));
-                    self.data.store.read_at(block * BLOCK, &mut bytes[..inside])?;
-                }
-                self.dirty.insert(block, bytes);
-            }
-            if let Some(bytes) = self.dirty.get_mut(&block) {
-                bytes[at(from - block * BLOCK)..at(to - block * BLOCK)]
-                    .copy_from_slice(&data[at(from - offset)..at(to - offset)]);
-            }
-        }
-        Ok(())
-    }
-
-    fn write_through(&mut self, offset: u64, data: &[u8]) -> Result<(), StoreError> {
-        self.data.store.write_at(offset, data)?;
-        let end = offset + data.len() as u64;
-        for (block, bytes) in self.dirty.range_mut(offset / BLOCK..end.div_ceil(BLOCK)) {
-            let (from, to) = ((block * BLOCK).max(offset), (block * BLOCK + BLOCK).min(end));
-            bytes[at(from - block * BLOCK)..at(to - block * BLOCK)]
-                .copy_from_slice(&data[at(from - offset)..at(to - offset)]);
-        }
-        Ok(())
-    }
-
-    fn zero(&mut self, offset: u64, len: u64, may_trim: bool) -> Result<(), StoreError> {
-        self.data.store.write_zeroes(offset, len, may_trim)?;
-        let end = offset + len;
-        let blocks = self.dirty.range_mut(offset / BLOCK..end.div_ceil(BLOCK));
-        let mut whole = Vec::new();
-        for (block, bytes) in blocks {
-            let (from, to) = ((block * BLOCK).max(offset), (block * BLOCK + BLOCK).min(end));
-            bytes[at(from - block * BLOCK)..at(to - block * BLOCK)].fill(0);
-            if to - from == BLOCK {
-                whole.push(*block);
-            }
-        }
-        // They are zeros in the store already.
-        whole.iter().for_each(|block| drop(self.dirty.remove(block)));
-        Ok(())
-    }
-
-    /// The engine says that these bytes have reached the disk: now they do. What
-    /// the store does not take is owed: reads still see it here, and
-    /// [`settle`](Self::settle) tries again.
-    pub(crate) fn write_back(&mut self, offset: u64, len: u64) {
-        let blocks = self.dirty.range(offset / BLOCK..(offset + len).div_ceil(BLOCK));
-        for block in blocks.map(|(block, _)| *block).collect::<Vec<_>>() {
-            if self.write_block(block).is_err() {
-                self.owed.insert(block);
-            }
-        }
-    }
-
-    /// Writes back all there is, as [`write_back`](Self::write_back) does.
-    pub(crate) fn write_back_all(&mut self) {
-        self.write_back(0, u64::MAX / 2);
-    }
-
-    /// Writes what is owed; a sync that follows makes it durable.
-    pub(crate) fn settle(&mut self) -> Result<(), StoreError> {
-        while let Some(block) = self.owed.first().copied() {
-            self.write_block(block)?;
-            self.owed.remove(&block);
-        }
-        Ok(())
-    }
-
-    fn write_block(&mut self, block: u64) -> Result<(), StoreError> {
-        // A block that is no longer dirty was zeroed since.
-        let Some(bytes) = self.dirty.get(&block) else { return Ok(()) };
-        let size = self.data.store.size().get();
-        let inside = at(size.saturating_sub(block * BLOCK).min(BLOCK));
-        self.data.store.write_at(block * BLOCK, &bytes[..inside])?;
-        self.dirty.remove(&block);
-        Ok(())
-    }
-
-    /// The host crashed: what was not written back is gone. Returns how many blocks.
-    pub(crate) fn lose(&mut self) -> usize {
-        let count = self.dirty.len();
-        self.dirty.clear();
-        self.owed.clear();
-        count
-    }
-
-    /// Bytes in dirty blocks behind `size`, or allocated in the store there.
-    pub(crate) fn has_data_behind(&self, size: u64) -> Result<bool, StoreError> {
-        let whole = self.data.store.size().get();
-        if size >= whole {
-            return Ok(false);
-        }
-        let extents = self.data.store.extents(size, whole - size, 2)?;
-        let stored = extents.iter().any(|extent| extent.kind == ExtentKind::Data);
-        Ok(stored || self.dirty.range(size / BLOCK..).next().is_some())
-    }
-}
-
-/// Where a device's bytes are.
-#[derive(Debug, Clone)]
-pub(crate) struct DeviceMap {
-    pub(crate) volumes: Vec<usize>,
-    /// Zero for a single volume.
-    pub(crate) unit: u64,
 }
 
 /// How a write is kept.
@@ -170,143 +75,411 @@ pub(crate) enum Keep {
     InCache,
 }
 
-impl DeviceMap {
-    /// Cuts a range at the stripe's borders: (volume, offset there, range of the buffer).
-    fn pieces(&self, offset: u64, len: u64) -> impl Iterator<Item = (usize, u64, u64, u64)> + '_ {
-        let unit = if self.unit == 0 { u64::MAX } else { self.unit };
-        let mut done = 0;
-        stripe::pieces(unit, self.volumes.len(), offset, len).map(move |piece| {
-            let start = done;
-            done += piece.len;
-            (self.volumes[piece.column], piece.offset, start, piece.len)
-        })
-    }
+/// What lanes got of a request.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Load {
+    /// Jobs that must be done before it is answered.
+    pub(crate) jobs: u32,
+    /// Bytes that are held for it in memory until then.
+    pub(crate) bytes: usize,
+}
 
-    /// Reads if that needs no waiting; `false` if it would.
-    pub(crate) fn try_read(
-        &self,
-        volumes: &[VolumeBytes],
-        offset: u64,
-        buf: &mut [u8],
-    ) -> Result<bool, StoreError> {
-        for (volume, at_volume, start, len) in self.pieces(offset, buf.len() as u64) {
-            let part = &mut buf[at(start)..at(start + len)];
-            if !volumes[volume].data.store.try_read_at(at_volume, part)? {
-                return Ok(false);
-            }
-            for (at, bytes) in volumes[volume].dirty_in(at_volume, len) {
-                part[at..at + bytes.len()].copy_from_slice(bytes);
-            }
+/// What is done when a job is.
+#[derive(Debug)]
+enum About {
+    /// A request goes on that wrote through.
+    Request { key: usize, held: usize },
+    /// A request goes on that wrote a part of a block.
+    Fill { key: usize, block: u64, part: u64 },
+    /// Blocks have been written back.
+    WriteBack(lane::Blocks),
+    /// A step of a resize.
+    Resize,
+}
+
+/// What a finished job means to the host.
+#[derive(Debug)]
+pub(crate) enum After {
+    Nothing,
+    /// A job of the request with that key; it held so many bytes.
+    Request {
+        key: usize,
+        held: usize,
+        error: Option<Arc<StoreError>>,
+    },
+    /// The resize of the volume goes on.
+    Resize(Result<Done, StoreError>),
+}
+
+/// The bytes of one volume.
+#[derive(Debug)]
+pub(crate) struct VolumeBytes {
+    pub(crate) data: VolumeData,
+    overlay: Overlay,
+    lane: Lane<About>,
+    /// The last job that carried a block of the overlay.
+    last_carrier: Ticket,
+    /// Blocks in the lane that the engine holds for written.
+    behind: usize,
+    /// Why there are blocks that the store did not take, if there are.
+    refused: Option<Arc<StoreError>>,
+    /// It was said that there are.
+    pub(crate) owing_told: bool,
+    /// The host has it on its list of lanes with something to do.
+    pub(crate) listed: bool,
+}
+
+impl VolumeBytes {
+    pub(crate) fn new(data: VolumeData) -> Self {
+        Self {
+            data,
+            overlay: Overlay::default(),
+            lane: Lane::default(),
+            last_carrier: 0,
+            behind: 0,
+            refused: None,
+            owing_told: false,
+            listed: false,
         }
-        Ok(true)
     }
 
-    /// What is dirty of a range now: where in it, and the bytes.
-    pub(crate) fn dirty_in(
-        &self,
-        volumes: &[VolumeBytes],
-        offset: u64,
-        len: u64,
-    ) -> Vec<(usize, Vec<u8>)> {
-        let mut found = Vec::new();
-        for (volume, at_volume, start, len) in self.pieces(offset, len) {
-            let dirty = volumes[volume].dirty_in(at_volume, len);
-            found.extend(dirty.map(|(within, bytes)| (at(start) + within, bytes.to_vec())));
+    /// Whether a job may be done here and now.
+    pub(crate) fn is_inline(&self) -> bool {
+        !self.data.may_block && self.lane.is_idle()
+    }
+
+    /// Whether nothing is on its way to the store.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lane.is_idle()
+    }
+
+    /// Whether nothing is dirty.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.overlay.is_empty()
+    }
+
+    /// What reads see over the store: where in the range, and the bytes.
+    pub(crate) fn seen_in(&self, offset: u64, len: u64) -> impl Iterator<Item = (usize, &[u8])> {
+        self.overlay.seen_in(offset, len)
+    }
+
+    /// Does a job here and now if that may be, else puts it into the lane.
+    fn push(&mut self, work: Work, note: Note<About>) -> Option<After> {
+        let inline = self.is_inline();
+        self.lane.push(work, note);
+        if !inline {
+            return None;
         }
-        found
+        let batch = self.lane.take_batch().unwrap_or_default();
+        let done = batch.into_iter().map(|work| self.finished(work.run(&*self.data.store))).last();
+        self.lane.batch_done();
+        done
     }
 
-    /// Reads from the stores, waiting where needed; what is dirty is not in it.
-    pub(crate) fn read_stores(
-        &self,
-        stores: &[Arc<dyn Store>],
-        offset: u64,
-        buf: &mut [u8],
-    ) -> Result<(), StoreError> {
-        for (volume, at_volume, start, len) in self.pieces(offset, buf.len() as u64) {
-            stores[volume].read_at(at_volume, &mut buf[at(start)..at(start + len)])?;
-        }
-        Ok(())
+    /// What waits in the lane, for a worker, if none is at it.
+    pub(crate) fn take_batch(&mut self) -> Option<Vec<Work>> {
+        self.lane.take_batch()
     }
 
-    pub(crate) fn write(
-        &self,
-        volumes: &mut [VolumeBytes],
+    /// The worker has done all of its batch.
+    pub(crate) fn batch_done(&mut self) {
+        self.lane.batch_done();
+    }
+
+    /// Stores a write.
+    fn write_through(
+        &mut self,
+        key: usize,
         offset: u64,
         data: &[u8],
-        keep: impl Fn(usize) -> Keep,
+        load: &mut Load,
     ) -> Result<(), StoreError> {
-        for (volume, at_volume, start, len) in self.pieces(offset, data.len() as u64) {
-            let part = &data[at(start)..at(start + len)];
-            match keep(volume) {
-                Keep::InCache => volumes[volume].keep(at_volume, part)?,
-                Keep::InStore => volumes[volume].write_through(at_volume, part)?,
-            }
+        let len = data.len() as u64;
+        if self.is_inline() {
+            self.data.store.write_at(offset, data)?;
+            self.followed(offset, len, Change::Bytes(data));
+            return Ok(());
         }
+        let work = Work::Write { offset, data: data.into() };
+        self.change(key, work, (offset, len), Change::Bytes(data), load);
         Ok(())
     }
 
-    pub(crate) fn zero(
-        &self,
-        volumes: &mut [VolumeBytes],
-        offset: u64,
-        len: u64,
+    /// Makes a range read as zeros.
+    fn zero(
+        &mut self,
+        key: usize,
+        (offset, len): (u64, u64),
         may_trim: bool,
+        load: &mut Load,
     ) -> Result<(), StoreError> {
-        let unit = if self.unit == 0 { u64::MAX } else { self.unit };
-        for (column, volume) in self.volumes.iter().enumerate() {
-            let width = self.volumes.len();
-            if let Some((start, len)) = stripe::column_range(unit, width, column, offset, len) {
-                volumes[*volume].zero(start, len, may_trim)?;
+        if self.is_inline() && len <= ZEROS_AT_ONCE {
+            self.data.store.write_zeroes(offset, len, may_trim)?;
+            self.followed(offset, len, Change::Zeros);
+            return Ok(());
+        }
+        let work = Work::Zero { offset, len, may_trim };
+        self.change(key, work, (offset, len), Change::Zeros, load);
+        Ok(())
+    }
+
+    /// The overlay after a change that the store has.
+    fn followed(&mut self, offset: u64, len: u64, change: Change) {
+        if !self.overlay.is_empty() {
+            let job = self.lane.pass();
+            self.overlay.follow(offset, len, change, job);
+            self.stored((offset, len), job);
+        }
+    }
+
+    /// Puts a request's change of the store into the lane.
+    fn change(
+        &mut self,
+        key: usize,
+        work: Work,
+        (offset, len): (u64, u64),
+        change: Change,
+        load: &mut Load,
+    ) {
+        let held = match change {
+            Change::Bytes(data) => data.len(),
+            Change::Zeros => 0,
+        };
+        load.jobs += 1;
+        load.bytes += held;
+        if self.overlay.follow(offset, len, change, self.lane.next()) {
+            self.last_carrier = self.lane.next();
+        }
+        let leaves_data = !matches!(work, Work::Zero { may_trim: true, .. });
+        let about = About::Request { key, held };
+        self.lane.push(work, Note { span: offset..offset + len, leaves_data, about });
+    }
+
+    /// Keeps a write in the cache. If it fails, nothing of it is kept.
+    fn keep(
+        &mut self,
+        key: usize,
+        offset: u64,
+        data: &[u8],
+        load: &mut Load,
+    ) -> Result<(), StoreError> {
+        let len = data.len() as u64;
+        let (first, last) = (offset / BLOCK, (offset + len - 1) / BLOCK);
+        let ends = if first == last { &[first][..] } else { &[first, last] };
+        let in_part = |block: &&u64| !Cut::of(**block, offset, len).is_whole();
+        let unknown = |block: &&u64| in_part(block) && !self.overlay.holds(**block);
+        let read = |block: &u64| Ok((*block, self.read_now(*block)?));
+        let bases: Vec<_> = ends.iter().filter(unknown).map(read).collect::<Result<_, _>>()?;
+        for (block, base) in bases {
+            if let Some(bytes) = base {
+                self.overlay.put(block, bytes);
             }
+        }
+        for block in ends.iter().filter(in_part) {
+            if let Some(part) = self.overlay.part(*block) {
+                let about = About::Fill { key, block: *block, part };
+                let note = Note { span: 0..0, leaves_data: false, about };
+                self.lane.push(Work::Fill { block: *block }, note);
+                load.jobs += 1;
+            }
+        }
+        self.overlay.keep(offset, data);
+        if self.behind > MAX_BEHIND {
+            let about = About::Request { key, held: data.len() };
+            self.lane.push(Work::Nothing, Note { span: 0..0, leaves_data: false, about });
+            load.jobs += 1;
+            load.bytes += data.len();
         }
         Ok(())
     }
 
-    /// What of a range holds data, at most `max` extents.
-    pub(crate) fn extents(
-        &self,
-        volumes: &[VolumeBytes],
-        offset: u64,
-        len: u64,
-        max: usize,
-    ) -> Result<Vec<Extent>, StoreError> {
-        let mut found: Vec<Extent> = Vec::new();
-        for (volume, at_volume, _, len) in self.pieces(offset, len) {
-            let mut told = 0;
-            for extent in volumes[volume].data.store.extents(at_volume, len, max)? {
-                told += extent.len;
-                match found.last_mut() {
-                    Some(last) if last.kind == extent.kind => last.len += extent.len,
-                    _ => found.push(extent),
-                }
-            }
-            // What comes next does not follow where the store has not told all.
-            if found.len() > max || told < len {
-                found.truncate(max);
-                break;
-            }
+    /// The bytes of a block, if they can be had without waiting: not while there
+    /// are changes of it on their way.
+    fn read_now(&self, block: u64) -> Result<Option<Arc<Block>>, StoreError> {
+        let span = block * BLOCK..(block + 1) * BLOCK;
+        let reaches = |note: &Note<About>| note.span.start < span.end && span.start < note.span.end;
+        if self.lane.unfinished().any(|(_, note)| reaches(note)) {
+            return Ok(None);
         }
-        // Dirty blocks are data wherever the store has a hole.
-        let dirty = |v: &usize| !volumes[*v].dirty.is_empty();
-        if self.volumes.iter().any(dirty) {
-            let len = found.iter().map(|extent| extent.len).sum();
-            found = vec![Extent { len, kind: ExtentKind::Data }];
+        let mut bytes = Arc::new([0; 4096]);
+        let store = &*self.data.store;
+        let inside = &mut Arc::make_mut(&mut bytes)[..inside(store, block)];
+        if !self.data.may_block {
+            store.read_at(span.start, inside)?;
+            return Ok(Some(bytes));
         }
-        Ok(found)
+        Ok(store.try_read_at(span.start, inside)?.then_some(bytes))
     }
 
-    pub(crate) fn size(&self, volumes: &[VolumeBytes]) -> Bytes {
-        let sizes = self.volumes.iter().map(|v| volumes[*v].data.store.size().get());
-        let smallest = sizes.min().unwrap_or(0);
-        if self.unit == 0 {
-            return Bytes::new(smallest);
+    /// The engine says that these bytes have reached the disk: now they go there.
+    /// What the store does not take is owed: reads still see it here, and
+    /// [`settle`](Self::settle) tries again.
+    pub(crate) fn write_back(&mut self, offset: u64, len: u64) {
+        let blocks = self.overlay.let_go(touched(offset, len), self.lane.next());
+        self.carry(blocks);
+    }
+
+    /// Writes back all there is, as [`write_back`](Self::write_back) does.
+    pub(crate) fn write_back_all(&mut self) {
+        self.write_back(0, u64::MAX / 2);
+    }
+
+    /// Tries again to write what is owed.
+    pub(crate) fn settle(&mut self) {
+        if self.overlay.owed() > 0 {
+            let blocks = self.overlay.let_owed_go(self.lane.next());
+            self.carry(blocks);
         }
-        Bytes::new(smallest / self.unit * self.unit * self.volumes.len() as u64)
+    }
+
+    fn carry(&mut self, blocks: Vec<(u64, Arc<Block>)>) {
+        if blocks.is_empty() {
+            return;
+        }
+        self.last_carrier = self.lane.next();
+        self.behind += blocks.len();
+        let blocks: lane::Blocks = blocks.into();
+        let about = About::WriteBack(Arc::clone(&blocks));
+        self.push(Work::WriteBack(blocks), Note { span: 0..0, leaves_data: false, about });
+    }
+
+    /// Until where the lane must have come before a sync makes durable what was
+    /// dirty; `None` if it is there.
+    pub(crate) fn barrier(&self) -> Option<u64> {
+        (self.last_carrier > self.lane.finished()).then_some(self.last_carrier)
+    }
+
+    /// Whether the lane has come so far.
+    pub(crate) fn has_passed(&self, barrier: u64) -> bool {
+        self.lane.finished() >= barrier
+    }
+
+    /// What the engine holds for written and the store did not take, and why.
+    pub(crate) fn owes(&self) -> Option<(Bytes, &Arc<StoreError>)> {
+        let reason = self.refused.as_ref()?;
+        Some((Bytes::new(self.overlay.owed() as u64 * BLOCK), reason))
+    }
+
+    /// The oldest job of the lane has been done.
+    pub(crate) fn finished(&mut self, result: Result<Done, StoreError>) -> After {
+        let (job, note) = self.lane.finish();
+        let span = (note.span.start, note.span.end - note.span.start);
+        let after = match note.about {
+            About::Request { key, held } => {
+                let error = result.err().map(Arc::new);
+                match &error {
+                    None => self.stored(span, job),
+                    Some(error) => self.not_stored(span, job, error),
+                }
+                After::Request { key, held, error }
+            }
+            About::Fill { key, block, part } => {
+                let (base, error) = match result {
+                    Ok(Done::Filled(base)) => (Some(base), None),
+                    Ok(other) => unreachable!("a read came to {other:?}"),
+                    Err(error) => (None, Some(Arc::new(error))),
+                };
+                if self.overlay.filled(block, part, base) {
+                    self.write_back(block * BLOCK, BLOCK);
+                }
+                After::Request { key, held: 0, error }
+            }
+            About::WriteBack(blocks) => {
+                self.behind -= blocks.len();
+                self.written_back(&blocks, job, result.is_ok());
+                self.refused = result.err().map(Arc::new).or(self.refused.take());
+                After::Nothing
+            }
+            About::Resize => After::Resize(result),
+        };
+        if self.overlay.owed() == 0 {
+            self.refused = None;
+        }
+        after
+    }
+
+    fn written_back(&mut self, blocks: &[(u64, Arc<Block>)], job: Ticket, stored: bool) {
+        for (block, _) in blocks {
+            match stored {
+                true => self.overlay.stored(*block, job, true),
+                false => self.overlay.not_stored(*block, job, true),
+            }
+        }
+    }
+
+    fn stored(&mut self, (offset, len): (u64, u64), job: Ticket) {
+        for block in self.overlay.held_in(offset, len) {
+            self.overlay.stored(block, job, Cut::of(block, offset, len).is_whole());
+        }
+    }
+
+    fn not_stored(&mut self, (offset, len): (u64, u64), job: Ticket, error: &Arc<StoreError>) {
+        for block in self.overlay.held_in(offset, len) {
+            self.overlay.not_stored(block, job, Cut::of(block, offset, len).is_whole());
+            self.refused = Some(Arc::clone(error));
+        }
+    }
+
+    /// The host crashed: what was not written back is gone. What the engine held
+    /// for written is still on its way. Returns how many blocks are lost.
+    pub(crate) fn lose(&mut self) -> usize {
+        let under_way = self.lane.unfinished().filter_map(|(job, note)| match &note.about {
+            About::WriteBack(blocks) => Some((job, &**blocks)),
+            _ => None,
+        });
+        let lost = self.overlay.lose(under_way);
+        if self.overlay.owed() == 0 {
+            self.refused = None;
+        }
+        lost
+    }
+
+    /// Whether there are dirty blocks behind `size`, or changes on their way that
+    /// leave data there.
+    pub(crate) fn writes_behind(&self, size: u64) -> bool {
+        let under_way =
+            |(_, note): (Ticket, &Note<About>)| note.leaves_data && note.span.end > size;
+        self.overlay.reaches_behind(size) || self.lane.unfinished().any(under_way)
+    }
+
+    /// Takes a step of a resize; what it came to, if that is known at once.
+    pub(crate) fn resize(&mut self, step: Work) -> Option<Result<Done, StoreError>> {
+        let note = Note { span: 0..0, leaves_data: false, about: About::Resize };
+        match self.push(step, note) {
+            Some(After::Resize(result)) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// Makes durable what the engine holds for written, here and now. The lane is
+    /// empty.
+    pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
+        if self.overlay.owed() > 0 {
+            let job = self.lane.pass();
+            let owed: lane::Blocks = self.overlay.let_owed_go(job).into();
+            let stored = Work::WriteBack(Arc::clone(&owed)).run(&*self.data.store);
+            self.written_back(&owed, job, stored.is_ok());
+            stored?;
+            self.refused = None;
+        }
+        self.data.store.sync()
+    }
+
+    /// Writes back whatever is left and makes it durable, here and now. No worker
+    /// has anything of the lane.
+    pub(crate) fn finish(&mut self) -> Result<(), StoreError> {
+        self.write_back_all();
+        while let Some(batch) = self.lane.take_batch() {
+            for work in batch {
+                self.finished(work.run(&*self.data.store));
+            }
+            self.lane.batch_done();
+        }
+        self.sync()
     }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "within a buffer that is in memory")]
-fn at(n: u64) -> usize {
+fn within(n: u64) -> usize {
     n as usize
 }

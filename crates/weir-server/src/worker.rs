@@ -1,21 +1,48 @@
-//! A few threads for what may block: syncs and reads that are not in the page
-//! cache. They are started when there is first something to do.
+//! What may wait for a medium, and what comes of it.
+//!
+//! The threads that do it are a [`Workers`]; a job that panics is a job that
+//! failed, so that whoever waits for it is answered.
 
-use crate::volume::DeviceMap;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use weir_store::{Store, StoreError};
+mod pool;
 
-/// At most so many jobs of one host at once.
-const THREADS: usize = 4;
+pub(crate) use pool::Workers;
+
+use crate::volume::{DeviceMap, Done, Work};
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use weir_store::{Extent, Store, StoreError};
+
+/// So many jobs of a lane are done between two reports: whoever waits for the
+/// first need not wait for the last.
+const REPORT_AFTER: usize = 32;
 
 /// What has to wait for a medium.
 #[derive(Debug)]
-pub(crate) enum Job {
-    /// Makes a device durable, for all requests that wait for it.
-    Sync { device: usize, stores: Vec<Arc<dyn Store>> },
+pub(crate) struct Job {
+    /// For whom: each device gets its share of the threads.
+    pub(crate) device: usize,
+    pub(crate) task: Task,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// A batch of a volume's lane, in order.
+    Lane { volume: usize, store: Arc<dyn Store>, batch: Vec<Work> },
+    /// Makes a volume durable, for all requests of the device that wait for it.
+    Sync { store: Arc<dyn Store> },
     /// Reads for the request with that key.
     Read(Box<ReadJob>),
+    /// Looks where there is data, for the request with that key.
+    Extents {
+        key: usize,
+        stores: Arc<[Arc<dyn Store>]>,
+        map: DeviceMap,
+        range: (u64, u64),
+        max: usize,
+    },
 }
 
 /// A read of what may not be in memory.
@@ -35,21 +62,57 @@ pub(crate) struct ReadJob {
 /// What a job came to.
 #[derive(Debug)]
 pub(crate) enum Finished {
-    /// A device's stores are synced, for all requests that waited for it.
+    /// The next results of a lane; its worker goes on, or this is the last of the
+    /// batch.
+    Lane { volume: usize, results: Vec<Result<Done, StoreError>>, last: bool },
+    /// A volume of a device is synced, for all requests that waited for it.
     Sync { device: usize, result: Result<(), StoreError> },
     /// A read is done; the key is the request's.
     Read { key: usize, result: Result<Vec<u8>, StoreError> },
+    /// It is known where there is data; the key is the request's.
+    Extents { key: usize, result: Result<Vec<Extent>, StoreError> },
 }
 
 impl Job {
-    pub(crate) fn run(self) -> Finished {
-        match self {
-            Self::Sync { device, stores } => {
-                let result = stores.iter().try_for_each(|store| store.sync());
-                Finished::Sync { device, result }
+    /// Does it, and reports as it goes. Whoever hears the last of it may be sure
+    /// that nothing is held any more: a store that is closed is closed.
+    pub(crate) fn run(self, report: &mut dyn FnMut(Finished)) {
+        let device = self.device;
+        match self.task {
+            Task::Lane { volume, store, batch } => {
+                let mut batch = batch.into_iter().peekable();
+                while batch.peek().is_some() {
+                    let some = batch.by_ref().take(REPORT_AFTER);
+                    let results = some.map(|work| guarded(|| work.run(&*store))).collect();
+                    if batch.peek().is_some() {
+                        report(Finished::Lane { volume, results, last: false });
+                    } else {
+                        drop(store);
+                        report(Finished::Lane { volume, results, last: true });
+                        return;
+                    }
+                }
             }
-            Self::Read(read) => Finished::Read { key: read.key, result: read.run() },
+            Task::Sync { store } => {
+                let result = guarded(|| store.sync());
+                drop(store);
+                report(Finished::Sync { device, result });
+            }
+            Task::Read(read) => {
+                let (key, result) = (read.key, guarded(|| read.run()));
+                drop(read);
+                report(Finished::Read { key, result });
+            }
+            Task::Extents { key, stores, map, range: (offset, len), max } => {
+                let result = guarded(|| map.extents(&stores, offset, len, max));
+                drop(stores);
+                report(Finished::Extents { key, result });
+            }
         }
+    }
+
+    fn is_sync(&self) -> bool {
+        matches!(self.task, Task::Sync { .. })
     }
 }
 
@@ -64,54 +127,15 @@ impl ReadJob {
     }
 }
 
-/// The threads of one host.
-pub(crate) struct Workers {
-    jobs: Sender<Job>,
-    queue: Arc<Mutex<Receiver<Job>>>,
-    finished: Arc<dyn Fn(Finished) + Send + Sync>,
-    threads: usize,
-    name: String,
+/// Does something; a panic is its failure. Stores keep their locks usable over one.
+fn guarded<T>(what: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(what)).unwrap_or_else(|panic| {
+        let context = format!("a worker panicked: {}", message(&*panic));
+        Err(StoreError::Io { context, source: io::Error::other("panic") })
+    })
 }
 
-impl std::fmt::Debug for Workers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Workers").field("threads", &self.threads).finish_non_exhaustive()
-    }
-}
-
-impl Workers {
-    pub(crate) fn new(name: &str, finished: impl Fn(Finished) + Send + Sync + 'static) -> Self {
-        let (jobs, queue) = channel();
-        let queue = Arc::new(Mutex::new(queue));
-        Self { jobs, queue, finished: Arc::new(finished), threads: 0, name: name.to_owned() }
-    }
-
-    /// Has `job` done by a thread; here and now if the system gives none.
-    pub(crate) fn run(&mut self, job: Job) {
-        if self.threads < THREADS {
-            let queue = Arc::clone(&self.queue);
-            let finished = Arc::clone(&self.finished);
-            let started = std::thread::Builder::new()
-                .name(format!("weir-{}-io", self.name))
-                .spawn(move || work(&queue, finished.as_ref()));
-            self.threads += usize::from(started.is_ok());
-        }
-        if self.threads == 0 {
-            (self.finished)(job.run());
-        } else {
-            // The receiver lives in `self.queue`, so sending cannot fail.
-            let _ = self.jobs.send(job);
-        }
-    }
-}
-
-fn work(queue: &Mutex<Receiver<Job>>, finished: &(dyn Fn(Finished) + Send + Sync)) {
-    loop {
-        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        match job {
-            Ok(job) => finished(job.run()),
-            // The host is gone.
-            Err(_) => return,
-        }
-    }
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
 }

@@ -1,16 +1,16 @@
 //! The virtual-clock driver: a workload on a layout, hours in seconds.
 //!
-//! [`simulate`] turns the same two state machines as the server does, the
+//! A [`Simulation`] turns the same two state machines as the server does, the
 //! [`Engine`] of each host and the [`Workload`], but jumps from one deadline to
-//! the next. Nothing is random that is not seeded, so one seed gives one run.
-//! Memory does not grow with the simulated time.
+//! the next. Nothing is random that is not seeded, so one seed gives one run, in
+//! one go ([`simulate`]) or in slices. Memory does not grow with the simulated time.
 
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
 use weir_core::{
-    Completion, DeviceId, Engine, Event, Op as EngineOp, Refused, Request, TraceHash, VolumeId,
-    Waits,
+    Completion, DeviceId, Engine, Event, Op as EngineOp, Refused, Request, Totals, TraceHash,
+    VolumeId, Waits,
 };
 use weir_layout::{Host, Layout};
 use weir_report::number::float;
@@ -86,20 +86,74 @@ pub fn simulate(
     placed: Vec<Placed>,
     options: &Options,
 ) -> Result<RunReport, SimError> {
-    let specs: Vec<JobSpec> = placed.iter().map(|p| p.spec.clone()).collect();
-    let regions: Vec<_> = placed.iter().flat_map(|p| p.regions.clone()).collect();
-    let workload = Workload::new(placed, options.seed)?;
-    let mut run = Run::new(layout, workload, specs, options)?;
-    for name in &options.warm {
-        let at = run.device(name)?;
-        let (host, device) = run.devices[at];
-        let own = regions.iter().filter(|r| r.device as usize == at);
-        for region in own {
-            run.engines[host].warm(device, region.base.get(), region.len.get());
+    let mut simulation = Simulation::new(layout, placed, options)?;
+    simulation.run_until(Instant::FAR)?;
+    Ok(simulation.report())
+}
+
+/// A run that can be looked at on the way: as long as
+/// [`run_until`](Self::run_until) returns a time there is more to do.
+#[derive(Debug)]
+pub struct Simulation<'a> {
+    layout: &'a Layout,
+    seed: u64,
+    run: Run,
+}
+
+impl<'a> Simulation<'a> {
+    /// Makes the hosts of `layout` and gives them the jobs `placed`, at time zero.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError`] if the jobs do not fit the layout.
+    pub fn new(
+        layout: &'a Layout,
+        placed: Vec<Placed>,
+        options: &Options,
+    ) -> Result<Self, SimError> {
+        let specs: Vec<JobSpec> = placed.iter().map(|p| p.spec.clone()).collect();
+        let regions: Vec<_> = placed.iter().flat_map(|p| p.regions.clone()).collect();
+        let workload = Workload::new(placed, options.seed)?;
+        let mut run = Run::new(layout, workload, specs, options)?;
+        for name in &options.warm {
+            let at = run.device(name)?;
+            let (host, device) = run.devices[at];
+            let own = regions.iter().filter(|r| r.device as usize == at);
+            for region in own {
+                run.engines[host].warm(device, region.base.get(), region.len.get());
+            }
         }
+        Ok(Self { layout, seed: options.seed, run })
     }
-    run.go()?;
-    Ok(run.report(layout, options))
+
+    /// Does all that happens until `until`. Returns when the next thing happens,
+    /// which is later, or `None` when all jobs are done. In how many slices a run is
+    /// made does not change it.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError`] if a request is refused or time does not pass.
+    pub fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, SimError> {
+        self.run.go(until)
+    }
+
+    /// I/Os completed so far, those of ramps as well.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.run.completed
+    }
+
+    /// The counters of a volume of the host that is the layout's `host`-th.
+    #[must_use]
+    pub fn totals(&self, host: usize, volume: VolumeId) -> Option<&Totals> {
+        self.run.engines.get(host)?.totals(volume)
+    }
+
+    /// What the run has come to so far.
+    #[must_use]
+    pub fn report(&self) -> RunReport {
+        self.run.report(self.layout, self.seed)
+    }
 }
 
 /// What the requests of one process went through.
@@ -111,6 +165,7 @@ struct Path {
     hits: u64,
 }
 
+#[derive(Debug)]
 struct Run {
     engines: Vec<Engine>,
     /// Host and device of each export, numbered across hosts.
@@ -127,6 +182,9 @@ struct Run {
     now: Instant,
     first: Option<Instant>,
     last: Instant,
+    completed: u64,
+    /// Completions since time has passed last.
+    at_this_instant: u64,
 }
 
 impl Run {
@@ -171,6 +229,8 @@ impl Run {
             now: Instant::ZERO,
             first: None,
             last: Instant::ZERO,
+            completed: 0,
+            at_this_instant: 0,
         })
     }
 
@@ -179,17 +239,18 @@ impl Run {
         at.ok_or_else(|| missing("export", name, self.names.iter().map(String::as_str)))
     }
 
-    /// Take, admit, complete, jump to the next deadline; until all jobs are done.
-    fn go(&mut self) -> Result<(), SimError> {
-        let mut at_this_instant = 0_u64;
+    /// Take, admit, complete, jump to the next deadline; until all jobs are done or
+    /// the next deadline is after `until`.
+    fn go(&mut self, until: Instant) -> Result<Option<Instant>, SimError> {
         loop {
             while let Some(issue) = self.workload.poll_issue(self.now) {
                 self.submit(&issue)?;
             }
             let completed = self.collect();
             if completed > 0 {
-                at_this_instant += completed;
-                if at_this_instant > MAX_AT_ONE_INSTANT {
+                self.completed += completed;
+                self.at_this_instant += completed;
+                if self.at_this_instant > MAX_AT_ONE_INSTANT {
                     let export = self.names.first().cloned().unwrap_or_default();
                     return Err(SimError::NoTime { export });
                 }
@@ -197,9 +258,12 @@ impl Run {
             }
             let deadlines = self.engines.iter().filter_map(Engine::poll_deadline);
             let next = deadlines.chain(self.workload.poll_deadline()).min();
-            let Some(next) = next.filter(|_| !self.workload.is_done()) else { return Ok(()) };
+            let Some(next) = next.filter(|_| !self.workload.is_done()) else { return Ok(None) };
+            if next > until {
+                return Ok(Some(next));
+            }
             if next > self.now {
-                at_this_instant = 0;
+                self.at_this_instant = 0;
             }
             self.jump(next);
         }
@@ -299,7 +363,7 @@ impl Run {
         state.and_then(|s| s.measuring_from).is_some_and(|from| at >= from)
     }
 
-    fn report(&self, layout: &Layout, options: &Options) -> RunReport {
+    fn report(&self, layout: &Layout, seed: u64) -> RunReport {
         let elapsed = self.last - self.first.unwrap_or_default();
         let seconds = float(elapsed.nanos()) / 1e9;
         let members = Tally::members(&self.specs);
@@ -310,7 +374,7 @@ impl Run {
         let hosts = layout.hosts.iter().zip(&self.engines);
         RunReport {
             clock: ClockName::Virtual,
-            seed: options.seed,
+            seed,
             elapsed_s: seconds,
             trace_hash: Some(format!("{:016x}", self.trace.get())),
             jobs,
@@ -367,6 +431,11 @@ fn volume_reports(host: &Host, engine: &Engine, seconds: f64) -> Vec<VolumeRepor
             queue_depth: per_s(busy.nanos()) / 1e9,
             waits_ns: named(&t.waits),
             medium_ns: t.medium.nanos(),
+            writeback_iops: per_s(t.writebacks),
+            writeback_bytes_per_s: per_s(t.written_back),
+            writeback_waits_ns: named(&t.writeback_waits),
+            writeback_medium_ns: t.writeback_medium.nanos(),
+            burst_transactions: t.burst_transactions,
         }
     };
     host.volumes.iter().enumerate().map(one).collect()

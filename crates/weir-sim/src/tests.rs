@@ -50,6 +50,38 @@ fn one_seed_is_one_run() {
 }
 
 #[test]
+fn slices_do_not_change_a_run() {
+    let layout = Layout::parse("layout.toml", DS14, &Catalog::builtin()).expect("a layout");
+    let file = fio::parse("job.fio", &write_job(1), &Isolated).expect("a job file");
+    let placed = || place(&file, &devices(&layout), &[]).expect("jobs that fit");
+    let options = Options {
+        every: Some(Span::from_millis(100)),
+        crash: Some(("host".to_owned(), Span::from_millis(450))),
+        ..Options::default()
+    };
+    let whole = simulate(&layout, placed(), &options).expect("a run");
+    let mut simulation = Simulation::new(&layout, placed(), &options).expect("a run");
+    let slice = Span::from_millis(70);
+    let (mut until, mut slices, mut completed) = (Instant::ZERO + slice, 0, 0);
+    while let Some(next) = simulation.run_until(until).expect("a slice") {
+        assert!(next > until, "{next:?} is not after {until:?}");
+        // The machine allows 50,000 a second: 3,500 in 70 ms.
+        let new = simulation.completed() - completed;
+        assert!((3_000..4_500).contains(&new), "{new} in slice {slices}");
+        completed = simulation.completed();
+        until += slice;
+        slices += 1;
+    }
+    assert_eq!(slices, 14);
+    assert_eq!(simulation.report(), whole);
+    let written: u64 = (1..11)
+        .filter_map(|id| simulation.totals(0, VolumeId(id)))
+        .map(|totals| totals.writes)
+        .sum();
+    assert_eq!(written, simulation.completed());
+}
+
+#[test]
 fn a_warm_cache_serves_reads_at_the_cached_limit() {
     let job = write_job(2).replace("nocache", "readcache").replace("randwrite", "randread");
     let options = Options { warm: vec!["readcache".to_owned()], ..Options::default() };
@@ -86,4 +118,30 @@ fn a_crash_empties_the_cache_and_the_jobs_go_on() {
     assert!(report.series[1].hit_share > Some(0.99) && report.series[2].hit_share < Some(0.9));
     let unknown = Options { crash: Some(("x".to_owned(), Span::ZERO)), ..Options::default() };
     assert!(run(layout, job, &unknown).is_err_and(|e| e.contains("there are: host")));
+}
+
+#[test]
+fn bursting_on_demand_is_counted_for_the_bill() {
+    let layout = "edition = \"azure-now\"\n[[volume]]\nname = \"v\"\ntier = \"P30\"\non_demand_burst = true\n";
+    let job = "[a]\nfilename=/dev/v\nrw=randread\nbs=4k\nrate_iops=6000\nioengine=libaio\niodepth=64\nruntime=10\ntime_based\n";
+    let volume = &run(layout, job, &Options::default()).expect("a run").volumes[0];
+    // 1,000 a second above the 5,000 of a P30; the first second begins with none.
+    assert!((9_900..=10_001).contains(&volume.burst_transactions), "{}", volume.burst_transactions);
+    let without = layout.replace("on_demand_burst = true", "on_demand_burst = false");
+    let volume = &run(&without, job, &Options::default()).expect("a run").volumes[0];
+    assert_eq!(volume.burst_transactions, 0);
+}
+
+#[test]
+fn what_is_behind_a_full_cache_is_named() {
+    let layout = "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS14\"\n\
+        [[volume]]\nname = \"v\"\ntier = \"P10\"\ncache = \"read-write\"\n";
+    let job = "[a]\ndirectory=/mnt/v\nsize=4g\nrw=randwrite\nbs=8k\nioengine=libaio\niodepth=64\nruntime=60\ntime_based\n";
+    let report = run(layout, job, &Options::default()).expect("a run");
+    let volume = &report.volumes[0];
+    assert!(volume.waits_ns.contains_key("cache_writeback"), "{:?}", volume.waits_ns);
+    let behind = volume.writeback_waits_ns.iter().max_by_key(|(_, ns)| **ns);
+    assert_eq!(behind.map(|(cap, _)| cap.as_str()), Some("disk_iops"));
+    assert!((volume.writeback_iops / 500.0 - 1.0).abs() < 0.05, "{}", volume.writeback_iops);
+    assert!((volume.counted_iops - volume.writeback_iops).abs() < 1.0, "{}", volume.counted_iops);
 }

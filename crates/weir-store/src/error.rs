@@ -133,7 +133,7 @@ impl StoreError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::OutOfRange { .. } | Self::Io { .. } => None,
-            Self::NoSpace { .. } => Some("free space on the file system; the volume goes on"),
+            Self::NoSpace { .. } => Some("free space on the file system"),
             Self::Damaged { hint, .. } => Some(hint),
             Self::Locked { .. } => Some("stop that process or choose another data directory"),
             Self::Version { .. } => Some("use the release that wrote it, or an empty directory"),

@@ -2,14 +2,16 @@
 //!
 //! A file of the common file systems ends at 16 TiB or before, so a volume is
 //! cut into segments of 1 TiB: files `00000`, `00001`, ... in one folder. A
-//! segment that was never written has no file.
+//! segment that was never written has no file. One that was has a file as long as
+//! its share of the volume from the start, so that one that was cut is found out;
+//! which there were is for whoever opens the volume to remember.
 //!
 //! Nothing here remembers how long the volume is: whoever opens it says so
 //! (see [`crate::volume`]). Bytes that a file has behind that end are never
 //! seen and are cut off, durably, before the volume grows over them.
 
 use crate::pieces::{index, len_of, pieces};
-use crate::segment::{DirtyFile, Segment};
+use crate::segment::{DirtyFile, Making, Segment};
 use crate::store::{Extent, ExtentList, Store, check_range};
 use crate::sync::{exclusive, locked, shared};
 use crate::{Result, StoreError, disk};
@@ -35,9 +37,20 @@ pub struct FileStore {
     layout: RwLock<Layout>,
     /// Whether files appeared or went since their names were last made durable.
     names_changed: AtomicBool,
-    /// Held over a sync, so that whoever finds nothing left to do knows that it
-    /// is done, not just begun. Holds how an earlier one failed.
-    sync: Mutex<Option<io::ErrorKind>>,
+    /// Held over a sync and over cutting, so that whoever finds nothing left to do
+    /// knows that it is done, not just begun.
+    sync: Mutex<Synced>,
+    /// Held over a resize, so that two do not interleave.
+    resizing: Mutex<()>,
+}
+
+/// What syncs came to.
+#[derive(Debug, Default)]
+struct Synced {
+    /// How an earlier one failed.
+    failed: Option<io::ErrorKind>,
+    /// Segments whose files are there, in full length, whatever happens.
+    segments: BTreeSet<u64>,
 }
 
 #[derive(Debug)]
@@ -82,7 +95,8 @@ impl FileStore {
             dir,
             segment_len: segment.get(),
             names_changed: AtomicBool::new(!present.is_empty()),
-            sync: Mutex::new(None),
+            sync: Mutex::default(),
+            resizing: Mutex::default(),
         })
     }
 
@@ -100,25 +114,65 @@ impl FileStore {
     /// Durably forgets what the files hold behind the volume's end: the rest of
     /// a shrinking that did not finish.
     pub(crate) fn cut_tail(&self) -> Result<()> {
-        self.cut(&mut exclusive(&self.layout))
+        let _alone = locked(&self.resizing);
+        self.cut()
     }
 
-    fn cut(&self, layout: &mut Layout) -> Result<()> {
-        let count = index(layout.size.div_ceil(self.segment_len));
-        while layout.segments.len() > count {
-            let last = layout.segments.len() - 1;
-            if layout.segments[last].remove()? {
-                self.names_changed.store(true, Ordering::Release);
+    fn cut(&self) -> Result<()> {
+        let (count, in_last, mut behind) = {
+            let mut layout = exclusive(&self.layout);
+            let count = index(layout.size.div_ceil(self.segment_len));
+            let kept = count.min(layout.segments.len());
+            (count, layout.size % self.segment_len, layout.segments.split_off(kept))
+        };
+        let mut synced = locked(&self.sync);
+        synced.segments.retain(|segment| index(*segment) < count);
+        // Nobody gets at them any more, so nobody has to wait while they go.
+        while let Some(last) = behind.last() {
+            match last.remove() {
+                Ok(true) => self.names_changed.store(true, Ordering::Release),
+                Ok(false) => {}
+                Err(error) => {
+                    exclusive(&self.layout).segments.append(&mut behind);
+                    return Err(error);
+                }
             }
-            layout.segments.truncate(last);
+            behind.pop();
         }
-        let in_last = layout.size % self.segment_len;
-        if let Some(last) = layout.segments.get(count.wrapping_sub(1))
+        if let Some(last) = shared(&self.layout).segments.get(count.wrapping_sub(1))
             && in_last > 0
         {
             last.cut(in_last)?;
         }
         self.sync_names()
+    }
+
+    /// Makes every file durably as long as its share of a volume of `size`, which
+    /// is not less than now. Those that the volume does not remember may be shorter
+    /// if they were made just before a crash, or by an earlier release.
+    pub(crate) fn lengthen(&self, size: Bytes) -> Result<()> {
+        self.lengthen_all(&shared(&self.layout), size)
+    }
+
+    fn lengthen_all(&self, layout: &Layout, size: Bytes) -> Result<()> {
+        let shares = (0..).map(|number| share(size.get(), self.segment_len, number));
+        layout.segments.iter().zip(shares).try_for_each(|(segment, share)| segment.lengthen(share))
+    }
+
+    /// The segments whose files are there, in full length, whatever happens.
+    pub(crate) fn durable_segments(&self) -> BTreeSet<u64> {
+        locked(&self.sync).segments.clone()
+    }
+
+    fn present(&self) -> BTreeSet<u64> {
+        let layout = shared(&self.layout);
+        (0..).zip(&layout.segments).filter(|(_, s)| s.is_present()).map(|(n, _)| n).collect()
+    }
+
+    /// What a segment needs to know to make its file.
+    fn making(&self, layout: &Layout, number: u64) -> Making<'_> {
+        let len = share(layout.size, self.segment_len, number);
+        Making { len, names_changed: &self.names_changed }
     }
 
     /// The lock of the layout is not held over the waiting: a resize that waits
@@ -145,7 +199,12 @@ fn count_segments(size: Bytes, segment_len: u64) -> Result<u64> {
     Ok(size.get().div_ceil(segment_len))
 }
 
-fn segment_name(number: u64) -> String {
+/// How much of a volume of `size` a segment holds.
+pub(crate) fn share(size: u64, segment_len: u64, number: u64) -> u64 {
+    size.saturating_sub(number * segment_len).min(segment_len)
+}
+
+pub(crate) fn segment_name(number: u64) -> String {
     format!("{number:05}")
 }
 
@@ -186,7 +245,8 @@ impl Store for FileStore {
         check_range(offset, len_of(data), layout.size)?;
         for piece in pieces(offset, len_of(data), self.segment_len) {
             let segment = &layout.segments[index(piece.unit)];
-            segment.write(piece.start, &data[piece.in_request()], &self.names_changed)?;
+            let making = self.making(&layout, piece.unit);
+            segment.write(piece.start, &data[piece.in_request()], &making)?;
         }
         Ok(())
     }
@@ -199,7 +259,7 @@ impl Store for FileStore {
         check_range(offset, len, layout.size)?;
         for piece in pieces(offset, len, self.segment_len) {
             let segment = &layout.segments[index(piece.unit)];
-            segment.zero(piece.start, piece.len, &self.names_changed)?;
+            segment.zero(piece.start, piece.len, &self.making(&layout, piece.unit))?;
         }
         Ok(())
     }
@@ -218,17 +278,21 @@ impl Store for FileStore {
     /// once and forgets the bytes, so after one failure every sync fails until
     /// the store is opened again.
     fn sync(&self) -> Result<()> {
-        let mut failed = locked(&self.sync);
-        if let Some(kind) = *failed {
+        let mut state = locked(&self.sync);
+        if let Some(kind) = state.failed {
             let context = format!(
                 "an earlier sync of {} failed, bytes written before it may be lost",
                 self.dir.display()
             );
             return Err(StoreError::Io { context, source: io::Error::from(kind) });
         }
+        // Before the files are synced: one that appears meanwhile is for the next.
+        let present = self.present();
         let synced = self.sync_files().and_then(|()| self.sync_names());
         if let Err(StoreError::Io { source, .. } | StoreError::NoSpace { source, .. }) = &synced {
-            *failed = Some(source.kind());
+            state.failed = Some(source.kind());
+        } else {
+            state.segments = present;
         }
         synced
     }
@@ -237,17 +301,21 @@ impl Store for FileStore {
     /// a [`crate::Volume`] does both in the right order.
     fn resize(&self, new: Bytes) -> Result<()> {
         let count = count_segments(new, self.segment_len)?;
-        let mut layout = exclusive(&self.layout);
-        if new.get() > layout.size {
-            self.cut(&mut layout)?;
+        let _alone = locked(&self.resizing);
+        if new > self.size() {
+            self.cut()?;
+            self.lengthen(new)?;
+            let mut layout = exclusive(&self.layout);
+            // One that appeared since has its share of the old size.
+            self.lengthen_all(&layout, new)?;
             let known = layout.segments.len() as u64;
             let more = (known..count).map(|n| Segment::new(self.dir.join(segment_name(n)), false));
             layout.segments.extend(more);
             layout.size = new.get();
             Ok(())
         } else {
-            layout.size = new.get();
-            self.cut(&mut layout)
+            exclusive(&self.layout).size = new.get();
+            self.cut()
         }
     }
 

@@ -1,9 +1,9 @@
 //! Where served volumes keep their bytes.
 //!
-//! A server answers a client's request by calling a [`Store`] inline, so every
-//! operation takes `&self`, a hot read costs little more than its copy, and
-//! [`Store::try_read_at`] says "not without waiting" instead of waiting. What
-//! nobody has written costs nothing, up to 32 TiB and beyond.
+//! Many threads call a [`Store`] at once, so every operation takes `&self`. A
+//! server answers hot reads where it stands, so one costs little more than its
+//! copy, and [`Store::try_read_at`] says "not without waiting" instead of waiting.
+//! What nobody has written costs nothing, up to 32 TiB and beyond.
 //!
 //! | module | holds |
 //! |---|---|

@@ -2,26 +2,34 @@
 //!
 //! ```json
 //! {
-//!   "format": "weir volume 1",
-//!   "crc32": "1c283b5f",
+//!   "format": "weir volume 2",
+//!   "crc32": "79d94846",
 //!   "volume": { "size": "1 TiB", ... }
 //! }
 //! ```
 //!
 //! The checksum is over the format and the bytes of `volume` as they stand, so
-//! an edit by hand is found as surely as a broken sector. Segments are not
-//! listed: one that is missing or short reads as zeros where it ends.
+//! an edit by hand is found as surely as a broken sector.
+//!
+//! The segments that have files are listed, so that one that is missing or was cut
+//! is found too. A segment is listed when a sync has made its file durable, before
+//! the sync returns; so a file that is not listed is one that no sync has promised
+//! yet, and a crash between the two leaves nothing to complain about.
+//!
+//! Format 1 lists no segments. It is read, and the next sync writes format 2.
 
 use crate::{Result, StoreError, disk};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use weir_units::Bytes;
 
 /// The name of the file.
 pub(crate) const FILE: &str = "meta.json";
-const FORMAT: &str = "weir volume 1";
+const FORMAT: &str = "weir volume 2";
+/// The format of volumes that list no segments.
+const UNLISTED: &str = "weir volume 1";
 const MAX_LEN: u64 = 1 << 20;
 const HINT: &str = "put the file back from a copy; the volume's bytes in data/ beside it are \
                     untouched, and other volumes are not concerned";
@@ -37,6 +45,9 @@ pub struct Meta {
     pub declared_size: Bytes,
     /// How many bytes of the volume one file holds.
     pub segment: Bytes,
+    /// The files that are there, in the length of their share of the volume.
+    #[serde(default)]
+    pub segments: BTreeSet<u64>,
     /// Whatever the server wants to find again: tier, cache, limits.
     pub attributes: BTreeMap<String, String>,
 }
@@ -77,7 +88,7 @@ impl Meta {
                 "was changed: its checksum says {found:?}, its content has {computed:?}"
             )));
         }
-        if envelope.format != FORMAT {
+        if ![FORMAT, UNLISTED].contains(&envelope.format.as_str()) {
             return Err(StoreError::Version { path, found: envelope.format, expected: FORMAT });
         }
         let meta: Self = serde_json::from_str(envelope.volume.get()).map_err(unreadable)?;
@@ -114,6 +125,7 @@ mod tests {
             size: Bytes::gib(1024),
             declared_size: Bytes::gib(512),
             segment: Bytes::gib(1024),
+            segments: [0].into(),
             attributes: [("tier".to_owned(), "P30".to_owned())].into(),
         }
     }
@@ -149,9 +161,9 @@ mod tests {
     }
 
     const EXAMPLE_FILE: &str = r#"{
-  "format": "weir volume 1",
-  "crc32": "1c283b5f",
-  "volume": {"size":"1 TiB","declared_size":"512 GiB","segment":"1 TiB","attributes":{"tier":"P30"}}
+  "format": "weir volume 2",
+  "crc32": "79d94846",
+  "volume": {"size":"1 TiB","declared_size":"512 GiB","segment":"1 TiB","segments":[0],"attributes":{"tier":"P30"}}
 }
 "#;
 
@@ -173,7 +185,7 @@ mod tests {
         check(
             |content| content[at("1 TiB")] = b'2',
             ErrorKind::Damaged,
-            "meta.json was changed: its checksum says \"1c283b5f\", its content has \"c023a2ac\"",
+            "meta.json was changed: its checksum says \"79d94846\", its content has \"d597e328\"",
         );
         check(
             |content| content.truncate(40),
@@ -206,15 +218,30 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_the_format_before_lists_no_segments() {
+        let dir = tempfile::tempdir().unwrap();
+        // Written by the release before, byte for byte.
+        let text = r#"{
+  "format": "weir volume 1",
+  "crc32": "1c283b5f",
+  "volume": {"size":"1 TiB","declared_size":"512 GiB","segment":"1 TiB","attributes":{"tier":"P30"}}
+}
+"#;
+        fs::write(dir.path().join(FILE), text).unwrap();
+        let expect = Meta { segments: BTreeSet::new(), ..example() };
+        assert_eq!(Meta::load(dir.path()).unwrap(), Some(expect));
+    }
+
+    #[test]
     fn another_format_is_not_damage() {
         let dir = tempfile::tempdir().unwrap();
-        example().save_as("weir volume 2", dir.path()).unwrap();
+        example().save_as("weir volume 3", dir.path()).unwrap();
         let error = Meta::load(dir.path()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Version);
         assert_eq!(
             error.to_string(),
             format!(
-                "{}/meta.json has format \"weir volume 2\", this release reads \"weir volume 1\"",
+                "{}/meta.json has format \"weir volume 3\", this release reads \"weir volume 2\"",
                 dir.path().display()
             )
         );

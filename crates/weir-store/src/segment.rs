@@ -1,8 +1,8 @@
 //! One sparse file that holds a stretch of a volume.
 //!
-//! The file appears with the first write and is as long as its last written
-//! byte; what is behind its end, or in no file at all, is zeros. It is opened
-//! when it is first touched, so a thousand idle volumes hold no descriptors.
+//! The file appears with the first write, in full length and without taking space;
+//! what is behind its end, or in no file at all, is zeros. It is opened when it is
+//! first touched, so a thousand idle volumes hold no descriptors.
 
 use crate::pieces::len_of;
 use crate::store::{ExtentKind, ExtentList};
@@ -36,6 +36,15 @@ pub(crate) struct Segment {
     always_waits: AtomicBool,
 }
 
+/// What is needed to make a segment's file.
+#[derive(Debug)]
+pub(crate) struct Making<'a> {
+    /// How long it is to be.
+    pub(crate) len: u64,
+    /// Set before anyone can use a new file.
+    pub(crate) names_changed: &'a AtomicBool,
+}
+
 impl Segment {
     pub(crate) fn new(path: PathBuf, present: bool) -> Self {
         Self {
@@ -64,17 +73,38 @@ impl Segment {
         Ok(Some(self.file.get_or_init(|| Arc::new(file))))
     }
 
-    /// The file; `created` is set, before anyone can use the file, if it is new.
-    fn existing_or_new(&self, created: &AtomicBool) -> Result<&Arc<File>> {
+    fn existing_or_new(&self, making: &Making) -> Result<&Arc<File>> {
         if let Some(file) = self.existing()? {
             return Ok(file);
         }
         let mut options = OpenOptions::new();
         let opened = options.read(true).write(true).create(true).truncate(false).open(&self.path);
-        let file = opened.map_err(|e| self.failed("create", e))?;
-        created.store(true, Ordering::Release);
+        let made = opened.and_then(|file| file.set_len(making.len).map(|()| file));
+        let file = made.map_err(|e| self.failed("create", e))?;
+        // A sync that knows of the file has to make its length durable.
+        self.mark_dirty();
+        making.names_changed.store(true, Ordering::Release);
         self.present.store(true, Ordering::Release);
         Ok(self.file.get_or_init(|| Arc::new(file)))
+    }
+
+    pub(crate) fn is_present(&self) -> bool {
+        self.present.load(Ordering::Acquire)
+    }
+
+    /// Makes the file, if there is one, durably `len` bytes long unless it is longer.
+    pub(crate) fn lengthen(&self, len: u64) -> Result<()> {
+        if !self.is_present() {
+            return Ok(());
+        }
+        // By its path: a file that is long enough is not opened for this.
+        let found = std::fs::metadata(&self.path).map_err(|e| self.failed("look at", e))?;
+        if found.len() >= len {
+            return Ok(());
+        }
+        let Some(file) = self.existing()? else { return Ok(()) };
+        let lengthened = file.set_len(len).and_then(|()| file.sync_all());
+        lengthened.map_err(|e| self.failed("lengthen", e))
     }
 
     pub(crate) fn read(&self, mut at: u64, mut buf: &mut [u8]) -> Result<()> {
@@ -126,8 +156,8 @@ impl Segment {
         Ok(true)
     }
 
-    pub(crate) fn write(&self, at: u64, data: &[u8], created: &AtomicBool) -> Result<()> {
-        let file = self.existing_or_new(created)?;
+    pub(crate) fn write(&self, at: u64, data: &[u8], making: &Making) -> Result<()> {
+        let file = self.existing_or_new(making)?;
         let written = file.write_all_at(data, at);
         self.mark_dirty();
         written.map_err(|e| self.failed("write", e))
@@ -151,8 +181,8 @@ impl Segment {
     }
 
     /// Zeroes a range and keeps or takes its space.
-    pub(crate) fn zero(&self, at: u64, len: u64, created: &AtomicBool) -> Result<()> {
-        let file = self.existing_or_new(created)?;
+    pub(crate) fn zero(&self, at: u64, len: u64, making: &Making) -> Result<()> {
+        let file = self.existing_or_new(making)?;
         let done = match self.fallocate(file, FallocateFlags::ZERO_RANGE, at, len) {
             Ok(true) => Ok(()),
             Ok(false) => write_zeros(file, at, len),
@@ -287,8 +317,8 @@ mod tests {
     #[test]
     fn a_full_medium_is_its_own_kind_and_what_was_begun_stays_to_be_synced() {
         let segment = always_full(PathBuf::from("data/00000"));
-        let created = AtomicBool::new(false);
-        let error = segment.write(0, &[1], &created).unwrap_err();
+        let making = Making { len: 1, names_changed: &AtomicBool::new(false) };
+        let error = segment.write(0, &[1], &making).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::NoSpace);
         assert_eq!(error.to_string(), "no space left: cannot write data/00000");
         assert!(segment.take_dirty().unwrap().is_some());

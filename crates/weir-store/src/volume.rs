@@ -12,16 +12,26 @@
 //! | growing | shrinking |
 //! |---|---|
 //! | cut off what the files have behind the old end | `meta.json` says the new size |
-//! | `meta.json` says the new size | requests behind the new end are refused |
-//! | requests up to the new end are let in | cut off what the files have behind it |
+//! | make the last file as long as its new share | requests behind the new end are refused |
+//! | `meta.json` says the new size | cut off what the files have behind it |
+//! | requests up to the new end are let in | |
+//!
+//! It also lists the segments. One that is listed and not there, or shorter than its
+//! share, was lost or cut by somebody: the volume is refused rather than read as
+//! zeros. No crash leaves it like that, since a segment comes into being so:
+//!
+//! 1. its file is made, in full length; a crash leaves a file that is not listed,
+//!    of any length: it is lengthened when the volume is opened;
+//! 2. the next sync makes file and name durable;
+//! 3. `meta.json` lists it, and the sync returns.
 
-use crate::file::{FileStore, SEGMENT};
+use crate::file::{FileStore, SEGMENT, segment_name, share};
 use crate::lock::DirLock;
 use crate::meta::{self, Meta};
 use crate::store::{Extent, Store};
 use crate::sync::locked;
 use crate::{Result, StoreError, disk};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use weir_units::Bytes;
@@ -54,6 +64,7 @@ impl Volume {
         let Some(meta) = inspect(&dir)? else { return Ok(None) };
         let store = FileStore::open_segmented(dir.join(DATA), meta.size, meta.segment)?;
         store.cut_tail()?;
+        store.lengthen(meta.size)?;
         Ok(Some(Self { name: name.to_owned(), dir, store, meta: Mutex::new(meta), _lock: lock }))
     }
 
@@ -72,6 +83,7 @@ impl Volume {
             size: new.size,
             declared_size: new.size,
             segment: SEGMENT,
+            segments: BTreeSet::new(),
             attributes: new.attributes,
         };
         meta.save(&dir)?;
@@ -99,8 +111,10 @@ impl Volume {
         let mut meta = locked(&self.meta);
         if new > meta.size {
             self.store.cut_tail()?;
+            self.store.lengthen(new)?;
         }
-        let changed = Meta { size: new, ..meta.clone() };
+        let mut changed = Meta { size: new, ..meta.clone() };
+        changed.segments.retain(|number| share(new.get(), meta.segment.get(), *number) > 0);
         self.replace_meta(&mut meta, changed)?;
         self.store.resize(new)
     }
@@ -118,6 +132,18 @@ impl Volume {
                 None => meta.attributes.remove(name),
             };
         })
+    }
+
+    /// Lists the segments that are there to stay and are not listed yet.
+    fn list_segments(&self) -> Result<()> {
+        let mut meta = locked(&self.meta);
+        let mut listed = self.store.durable_segments();
+        if listed.is_subset(&meta.segments) {
+            return Ok(());
+        }
+        listed.extend(&meta.segments);
+        let changed = Meta { segments: listed, ..meta.clone() };
+        self.replace_meta(&mut meta, changed)
     }
 
     fn change_meta(&self, change: impl FnOnce(&mut Meta)) -> Result<()> {
@@ -145,7 +171,10 @@ pub(crate) fn inspect(dir: &Path) -> Result<Option<Meta>> {
     let data = dir.join(DATA);
     let segments = disk::names_in(&data)?;
     match (meta, segments) {
-        (Some(meta), Some(_)) => Ok(Some(meta)),
+        (Some(meta), Some(_)) => {
+            check_segments(&meta, &data)?;
+            Ok(Some(meta))
+        }
         (Some(_), None) => Err(StoreError::Damaged {
             what: format!("{} is missing, which held the volume's bytes", data.display()),
             hint: "put the folder back from a copy; with an empty folder in its place the volume \
@@ -160,6 +189,32 @@ pub(crate) fn inspect(dir: &Path) -> Result<Option<Meta>> {
         }),
         (None, _) => Ok(None),
     }
+}
+
+/// Refuses a volume of which a file is missing or was cut.
+fn check_segments(meta: &Meta, data: &Path) -> Result<()> {
+    for number in &meta.segments {
+        let path = data.join(segment_name(*number));
+        let share = share(meta.size.get(), meta.segment.get(), *number);
+        let found = match std::fs::metadata(&path) {
+            Ok(found) => Some(found.len()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+            Err(e) => return Err(StoreError::io("look at", &path, e)),
+        };
+        let damaged = |what: String| StoreError::Damaged {
+            what: format!("{} {what}, it held {share} bytes of the volume", path.display()),
+            hint: "put the file back from a copy; to do without its bytes, make it that long with \
+                   truncate -s, and they read as zeros",
+        };
+        match found {
+            None => return Err(damaged("is missing".to_owned())),
+            Some(len) if len < share => {
+                return Err(damaged(format!("was cut to {len} bytes")));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// The bytes are the files'; a resize is [`Volume::set_size`].
@@ -189,7 +244,8 @@ impl Store for Volume {
     }
 
     fn sync(&self) -> Result<()> {
-        self.store.sync()
+        self.store.sync()?;
+        self.list_segments()
     }
 
     fn resize(&self, new: Bytes) -> Result<()> {

@@ -13,6 +13,11 @@ pub enum ParseError {
         /// What was given.
         text: String,
     },
+    /// Less than nothing.
+    Negative {
+        /// What was given.
+        text: String,
+    },
     /// A number without a unit where one is needed.
     NoUnit {
         /// What was given.
@@ -50,6 +55,9 @@ impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoNumber { text } => write!(f, "{text:?} does not start with a number"),
+            Self::Negative { text } => {
+                write!(f, "{text:?} is negative; write it without the minus sign")
+            }
             Self::NoUnit { text, expected } => {
                 write!(f, "{text:?} has no unit; write for example {expected}")
             }
@@ -69,6 +77,18 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
+impl ParseError {
+    /// What does not start with a digit.
+    fn not_a_number(text: &str) -> Self {
+        let behind_the_sign = text.trim().strip_prefix('-').and_then(|rest| rest.chars().next());
+        let text = text.to_string();
+        match behind_the_sign {
+            Some('0'..='9') => Self::Negative { text },
+            _ => Self::NoNumber { text },
+        }
+    }
+}
+
 /// A unit's spelling and how many of the smallest unit it is.
 pub(crate) type Unit = (&'static str, u64);
 
@@ -85,7 +105,7 @@ pub(crate) fn quantity(
     let (number, unit) = trimmed.split_at(split);
     let unit = unit.trim();
     if !number.starts_with(|c: char| c.is_ascii_digit()) {
-        return Err(ParseError::NoNumber { text: text.to_string() });
+        return Err(ParseError::not_a_number(text));
     }
     if unit.is_empty() {
         return Err(ParseError::NoUnit { text: text.to_string(), expected });
@@ -108,7 +128,7 @@ pub(crate) fn scaled(number: &str, scale: u64, text: &str) -> Result<u64, ParseE
     let mut digits: u128 = 0;
     for digit in whole.bytes().chain(decimals.bytes()).filter(|b| !matches!(b, b'_' | b',')) {
         if !digit.is_ascii_digit() {
-            return Err(ParseError::NoNumber { text: text.to_string() });
+            return Err(ParseError::not_a_number(text));
         }
         digits = digits
             .checked_mul(10)
@@ -129,9 +149,36 @@ pub(crate) fn scaled(number: &str, scale: u64, text: &str) -> Result<u64, ParseE
 
 /// Writes `value` with the largest unit (given largest first) that divides it.
 pub(crate) fn write_exact(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
-    let fits = |scale: u64| value >= scale && value.is_multiple_of(scale);
-    match units.iter().find(|(_, scale)| fits(*scale)).or(units.last()) {
+    match exact(value, units) {
         Some((name, scale)) => write!(f, "{} {name}", value / scale),
         None => write!(f, "{value}"),
     }
+}
+
+/// A number of six digits is hard to read beside its neighbours.
+const LONG: u64 = 100_000;
+/// Five decimals tell 2 TiB from 2 TiB and 64 MiB.
+const DECIMALS: u64 = 100_000;
+
+/// Writes `value` exactly as long as that is short, else in the largest unit that
+/// it reaches, to five decimals: `2.00006 TiB` and not `2097216 MiB`.
+pub(crate) fn write_short(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
+    let long = exact(value, units).is_some_and(|(_, scale)| value / scale >= LONG);
+    let Some((name, scale)) = units.iter().find(|(_, scale)| long && value >= *scale) else {
+        return write_exact(f, value, units);
+    };
+    let rounded = u128::from(value) * u128::from(DECIMALS) + u128::from(*scale) / 2;
+    let rounded = rounded / u128::from(*scale);
+    let (whole, decimals) =
+        (rounded / u128::from(DECIMALS), alloc::format!("{:05}", rounded % u128::from(DECIMALS)));
+    match decimals.trim_end_matches('0') {
+        // It would read as the round number that it is not.
+        "" => write_exact(f, value, units),
+        decimals => write!(f, "{whole}.{decimals} {name}"),
+    }
+}
+
+fn exact(value: u64, units: &[Unit]) -> Option<Unit> {
+    let fits = |scale: u64| value >= scale && value.is_multiple_of(scale);
+    units.iter().find(|(_, scale)| fits(*scale)).or(units.last()).copied()
 }

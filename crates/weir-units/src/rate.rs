@@ -138,6 +138,10 @@ mod tests {
             "fast".parse::<Iops>().map_err(message),
             Err("\"fast\" does not start with a number".to_string())
         );
+        assert_eq!(
+            "-3".parse::<Iops>().map_err(message),
+            Err("\"-3\" is negative; write it without the minus sign".to_string())
+        );
     }
 
     proptest::proptest! {

@@ -1,5 +1,6 @@
 //! Quantities in files are strings with a unit; `Iops` may be a plain integer.
 
+use crate::size::Exact;
 use crate::{Bytes, BytesPerSec, Iops, Span};
 use core::fmt;
 use core::str::FromStr;
@@ -29,7 +30,7 @@ impl<T: FromStr<Err = crate::ParseError>> Visitor<'_> for Quantity<T> {
 }
 
 macro_rules! quantity {
-    ($type:ty, $expecting:literal) => {
+    ($type:ty, $expecting:literal, $exact:expr) => {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_any(Quantity(core::marker::PhantomData, $expecting))
@@ -38,13 +39,13 @@ macro_rules! quantity {
 
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.collect_str(&$exact(*self))
             }
         }
     };
 }
 
-quantity!(Bytes, "a size with a unit, like \"64 KiB\"");
-quantity!(BytesPerSec, "a rate with a unit, like \"200 MiB/s\"");
-quantity!(Iops, "operations per second, like 5000");
-quantity!(Span, "a time with a unit, like \"10ms\"");
+quantity!(Bytes, "a size with a unit, like \"64 KiB\"", Exact);
+quantity!(BytesPerSec, "a rate with a unit, like \"200 MiB/s\"", core::convert::identity);
+quantity!(Iops, "operations per second, like 5000", core::convert::identity);
+quantity!(Span, "a time with a unit, like \"10ms\"", core::convert::identity);

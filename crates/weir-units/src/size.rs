@@ -26,7 +26,8 @@ const PRINTED: &[Unit] =
     &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
 /// A size in bytes. Read from `64 KiB`, `64KiB`, `64K` (all 65,536) or `64 KB`
-/// (64,000); printed with the largest binary unit that is exact.
+/// (64,000). Printed for people with the largest binary unit that is exact, or to
+/// five decimals where that would be a long number; serialized always exactly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(u64);
 
@@ -75,7 +76,18 @@ impl FromStr for Bytes {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        parse::write_exact(f, self.0, PRINTED)
+        parse::write_short(f, self.0, PRINTED)
+    }
+}
+
+/// The size as [`Bytes`] reads it back, to the byte.
+#[cfg(any(test, feature = "serde"))]
+pub(crate) struct Exact(pub(crate) Bytes);
+
+#[cfg(any(test, feature = "serde"))]
+impl fmt::Display for Exact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        parse::write_exact(f, self.0.0, PRINTED)
     }
 }
 
@@ -106,7 +118,8 @@ mod tests {
     fn refuses_what_it_cannot_read_exactly() {
         check("64", Err("\"64\" has no unit; write for example 64 KiB, 540 GiB or 200 MB"));
         check("GiB", Err("\"GiB\" does not start with a number"));
-        check("-1 GiB", Err("\"-1 GiB\" does not start with a number"));
+        check("-1 GiB", Err("\"-1 GiB\" is negative; write it without the minus sign"));
+        check("-GiB", Err("\"-GiB\" does not start with a number"));
         check(
             "1 XB",
             Err(
@@ -122,10 +135,24 @@ mod tests {
         check("1.2.3 B", Err("\"1.2.3 B\" does not start with a number"));
     }
 
+    #[test]
+    fn prints_one_readable_unit() {
+        let check = |bytes: u64, expect: &str| assert_eq!(Bytes::new(bytes).to_string(), expect);
+        check(0, "0 B");
+        check(65_536, "64 KiB");
+        check((1 << 30) + (512 << 20), "1536 MiB");
+        check((2 << 40) + (64 << 20), "2.00006 TiB");
+        check(12_345_678, "11.77376 MiB");
+        // Not "2 TiB", which it is not.
+        check((2 << 40) + 512, "2199023256064 B");
+        check(u64::MAX, "18446744073709551615 B");
+    }
+
     proptest::proptest! {
         #[test]
-        fn what_is_printed_reads_back_the_same(n: u64) {
-            proptest::prop_assert_eq!(Bytes::new(n).to_string().parse::<Bytes>(), Ok(Bytes::new(n)));
+        fn what_is_serialized_reads_back_the_same(n: u64) {
+            let size = Bytes::new(n);
+            proptest::prop_assert_eq!(Exact(size).to_string().parse::<Bytes>(), Ok(size));
         }
     }
 }

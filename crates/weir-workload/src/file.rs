@@ -2,7 +2,7 @@
 //! region of a device, and how far it has come.
 
 use crate::error::PlacementError;
-use crate::job::{Distribution, Extent, JobSpec, Mix, Order};
+use crate::job::{Distribution, JobSpec, Mix, Order};
 use crate::permutation::Permutation;
 use crate::plan::Plan;
 use crate::rng::Rng;
@@ -40,8 +40,7 @@ impl File {
         rng: &mut Rng,
     ) -> Result<Self, PlacementError> {
         let len = region.len.get();
-        let offset = start_offset(spec, clone, len);
-        let span = file_span(spec, index, count, offset, len);
+        let (offset, span) = spec.range(clone, (index, count), len);
         if offset.checked_add(span).is_none_or(|end| end > len) {
             return Err(PlacementError::PastTheEnd { offset, size: span, len });
         }
@@ -131,38 +130,6 @@ impl File {
             }
         };
         Some(block * plan.align[op])
-    }
-}
-
-/// Where the range of a clone starts in its region. Percentages are rounded up to
-/// a whole block, as in fio.
-fn start_offset(spec: &JobSpec, clone: u32, len: u64) -> u64 {
-    let step = spec.offset_increment.of(len).saturating_mul(clone.into());
-    let offset = spec.offset.of(len).saturating_add(step);
-    let percent = |extent| matches!(extent, Extent::Percent(_));
-    if percent(spec.offset) || percent(spec.offset_increment) {
-        offset.checked_next_multiple_of(spec.min_block().into()).unwrap_or(u64::MAX)
-    } else {
-        offset
-    }
-}
-
-/// The length of the range in one file. `size` is divided among the files; what
-/// does not divide makes the first ones longer by a block.
-fn file_span(spec: &JobSpec, index: u64, count: u64, offset: u64, len: u64) -> u64 {
-    let block = u64::from(spec.min_block());
-    let rest = len.saturating_sub(offset);
-    match spec.size {
-        None | Some(Extent::Percent(100)) => rest,
-        Some(percent @ Extent::Percent(_)) => {
-            let span = percent.of(len).min(rest);
-            span - span % block
-        }
-        Some(Extent::Bytes(size)) => {
-            let each = size.get() / count;
-            let longer = (size.get() - each * count) / block;
-            each + if index < longer { block } else { 0 }
-        }
     }
 }
 

@@ -74,7 +74,7 @@ pub struct JobSpec {
     /// End after this long, not counting the ramp (`runtime`).
     pub runtime: Option<Span>,
     /// Start over when `size` is done, until `runtime` (`time_based`). Without a
-    /// `runtime` it has no effect, as in fio.
+    /// `runtime` it has no effect, as in fio, and is listed in [`JobFile::ignored`].
     pub time_based: bool,
     /// Run this long before measuring (`ramp_time`).
     pub ramp_time: Span,
@@ -353,6 +353,41 @@ impl JobSpec {
         self.used_blocks().map(Blocks::max).max().unwrap_or(0)
     }
 
+    /// Start and length of the range that clone `clone` works on in file `index` of
+    /// `count`, in a region of `len` bytes. It may reach past the region's end.
+    ///
+    /// Shares are whole blocks: fio rounds their start up and their length down.
+    #[must_use]
+    pub fn range(&self, clone: u32, (index, count): (u64, u64), len: u64) -> (u64, u64) {
+        let start = self.start(clone, len);
+        let rest = len.saturating_sub(start);
+        let block = u64::from(self.min_block());
+        let span = match self.size {
+            None | Some(Extent::Percent(100)) => rest,
+            Some(share @ Extent::Percent(_)) => {
+                let span = share.of(len).min(rest);
+                span - span % block
+            }
+            // What does not divide makes the first files longer by a block.
+            Some(Extent::Bytes(size)) => {
+                let each = size.get() / count;
+                let longer = (size.get() - each * count) / block;
+                each + if index < longer { block } else { 0 }
+            }
+        };
+        (start, span)
+    }
+
+    fn start(&self, clone: u32, len: u64) -> u64 {
+        let step = self.offset_increment.of(len).saturating_mul(clone.into());
+        let start = self.offset.of(len).saturating_add(step);
+        let share = |extent| matches!(extent, Extent::Percent(_));
+        match share(self.offset) || share(self.offset_increment) {
+            true => start.checked_next_multiple_of(self.min_block().into()).unwrap_or(u64::MAX),
+            false => start,
+        }
+    }
+
     fn used_blocks(&self) -> impl Iterator<Item = &Blocks> {
         let used = self.mix.uses();
         self.blocks.as_array().into_iter().zip(used).filter(|(_, used)| *used).map(|(b, _)| b)
@@ -385,6 +420,10 @@ impl JobFile {
             if runtime.is_some() {
                 job.runtime = runtime;
             }
+        }
+        if runtime.is_some() {
+            // It was left aside for want of a runtime.
+            self.ignored.retain(|ignored| ignored.option != "time_based");
         }
         self
     }

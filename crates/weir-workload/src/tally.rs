@@ -103,9 +103,8 @@ impl Tally {
         self.processes[process as usize][slot].record(bytes, latency.nanos());
     }
 
-    /// The jobs as one would read them: the clones of a job together, and all jobs
-    /// of a reporting group together. `now` is the end for processes that have not
-    /// ended; `specs` has the job of each process.
+    /// The jobs as one would read them, see [`members`](Self::members). `now` is the
+    /// end for processes that have not ended; `specs` has the job of each process.
     #[must_use]
     pub fn jobs(&self, workload: &Workload, specs: &[JobSpec], now: Instant) -> Vec<JobReport> {
         let report = |members: Vec<u32>| {
@@ -122,24 +121,19 @@ impl Tally {
     }
 
     /// The processes of each report of [`jobs`](Self::jobs), in the same order.
+    ///
+    /// The clones of a job section are together. A job with `group_reporting` joins
+    /// the jobs before it, as in fio: back to the last without it, or to the start of
+    /// its group. Nothing joins across groups (`stonewall`, `new_group`, another
+    /// file), and a name that two sections share joins nothing.
     #[must_use]
     pub fn members(specs: &[JobSpec]) -> Vec<Vec<u32>> {
-        let mut keys: Vec<(Option<u32>, &str)> = Vec::new();
-        let mut members: Vec<Vec<u32>> = Vec::new();
-        for (process, spec) in (0_u32..).zip(specs) {
-            let key = match spec.group_reporting {
-                true => (Some(spec.group), ""),
-                false => (None, spec.name.as_str()),
-            };
-            match keys.iter().position(|k| *k == key) {
-                Some(at) => members[at].push(process),
-                None => {
-                    keys.push(key);
-                    members.push(vec![process]);
-                }
-            }
-        }
-        members
+        let together = |last: &JobSpec, next: &JobSpec| {
+            last.group == next.group && (next.group_reporting || last.at == next.at)
+        };
+        let mut processes = 0_u32..;
+        let numbers = |joined: &[JobSpec]| processes.by_ref().take(joined.len()).collect();
+        specs.chunk_by(together).map(numbers).collect()
     }
 
     fn fill(
@@ -184,5 +178,46 @@ fn empty(name: &str) -> JobReport {
         hit_share: None,
         waits_ns: std::collections::BTreeMap::new(),
         medium_ns: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::{self, Isolated};
+    use crate::job::JobFile;
+
+    fn parse(name: &str, text: &str) -> JobFile {
+        fio::parse(name, text, &Isolated).expect("a job file")
+    }
+
+    /// The processes of each report.
+    #[track_caller]
+    fn check(file: &JobFile, expect: &[&[u32]]) {
+        let clones = |spec: &JobSpec| vec![spec.clone(); spec.clones as usize];
+        let specs: Vec<JobSpec> = file.jobs.iter().flat_map(clones).collect();
+        assert_eq!(Tally::members(&specs), expect);
+    }
+
+    #[test]
+    fn a_report_is_a_section_with_its_clones() {
+        let text = "[j]\nnumjobs=2\n[j]\n[k]\n[j]\n";
+        check(&parse("a.fio", text), &[&[0, 1], &[2], &[3], &[4]]);
+        let twice = parse("a.fio", "[j]\nnumjobs=2\n").then(parse("a.fio", "[j]\nnumjobs=2\n"));
+        check(&twice, &[&[0, 1], &[2, 3]]);
+    }
+
+    #[test]
+    fn group_reporting_joins_what_is_before_in_the_group() {
+        let grouped = "[global]\ngroup_reporting\n[j]\nnumjobs=2\n[j]\n[k]\n";
+        check(&parse("a.fio", grouped), &[&[0, 1, 2, 3]]);
+        check(
+            &parse("a.fio", grouped).then(parse("a.fio", grouped)),
+            &[&[0, 1, 2, 3], &[4, 5, 6, 7]],
+        );
+        let walled = "[global]\ngroup_reporting\n[j]\n[j]\nstonewall\n[k]\nnew_group\n[l]\n";
+        check(&parse("a.fio", walled), &[&[0], &[1], &[2, 3]]);
+        let some = "[j]\ngroup_reporting\nnumjobs=2\n[l]\n[k]\ngroup_reporting\n";
+        check(&parse("a.fio", some), &[&[0, 1], &[2, 3]]);
     }
 }

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::io;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 use weir_workload::job::{
-    Blocks, Distribution, Extent, Mix, Order, PerOp, Rate, Submit, Target, Think, ThinkCount, Zone,
+    Blocks, Distribution, Extent, Ignored, Mix, Order, PerOp, Rate, Submit, Target, Think,
+    ThinkCount, Zone,
 };
 use weir_workload::{FioError, Isolated, JobSpec, Source, fio};
 
@@ -222,6 +223,43 @@ fn options_without_meaning_are_listed_once_each() {
         parse("[global]\nthread\n[a]\nthread=1\ninvalidate=1\nverify=0\n[b]\ninvalidate=0\n");
     let ignored: Vec<_> = file.ignored.iter().map(|i| (i.option, i.at.to_string())).collect();
     assert_eq!(ignored, [("thread", "test.fio:2".into()), ("invalidate", "test.fio:5".into())]);
+}
+
+#[test]
+fn time_based_without_a_runtime_is_listed_as_ignored() {
+    let check = |text: &str, expect: &[&str]| {
+        let said = |i: &Ignored| format!("{}: {}: {}", i.at, i.option, i.why);
+        assert_eq!(parse(text).ignored.iter().map(said).collect::<Vec<_>>(), expect);
+    };
+    let why = "it needs a runtime, as in fio; the job ends when its size is done";
+    check(
+        "[a]\nsize=1m\ntime_based\n[b]\ntime_based\n",
+        &[&format!("test.fio:3: time_based: {why}")],
+    );
+    check("[global]\ntime_based\n[a]\nruntime=0\n", &[&format!("test.fio:2: time_based: {why}")]);
+    check("[global]\ntime_based\n[a]\nruntime=1\n[b]\ntime_based=0\n", &[]);
+    let scaled = parse("[a]\nthread\ntime_based\n").scale(None, Some(Span::from_secs(3)));
+    assert_eq!(scaled.ignored.iter().map(|i| i.option).collect::<Vec<_>>(), ["thread"]);
+    assert!(scaled.jobs[0].time_based);
+}
+
+#[test]
+fn the_range_of_a_clone_in_its_file() {
+    let check = |options: &str, (clone, file), expect| {
+        let range = job(options).range(clone, file, 1 << 20);
+        assert_eq!(range, expect, "{options}");
+    };
+    let one = (0, 1);
+    check("bs=4k", (0, one), (0, 1 << 20));
+    check("bs=4k\noffset=64k", (0, one), (65_536, (1 << 20) - 65_536));
+    check("bs=4k\nsize=64k\noffset_increment=64k", (3, one), (196_608, 65_536));
+    // Shares are whole blocks, the start rounded up, the length down.
+    check("bs=64k\noffset=10%\nsize=33%", (0, one), (131_072, 327_680));
+    check("bs=4k\nsize=12k", (0, (0, 2)), (0, 6_144));
+    check("bs=1k\nsize=3001", (0, (0, 2)), (0, 1_500));
+    check("bs=1\nsize=3001", (0, (0, 2)), (0, 1_501));
+    // What does not fit is for the one who places it to say.
+    check("bs=4k\noffset=1m\nsize=1m", (0, one), (1 << 20, 1 << 20));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use weir_workload::{FioError, Isolated, ValueError, fio};
+use weir_workload::{FioError, Isolated, JobFile, JobSpec, Tally, ValueError, fio};
 
 /// Runs fio, or says that it is not there.
 fn run_fio(args: &[&str], dir: &Path) -> Option<Output> {
@@ -76,17 +76,15 @@ fn no_option_of_fio_is_unknown() {
 /// fio prints what it made of each number; the same must come out here.
 #[test]
 fn sizes_mean_what_fio_makes_of_them() {
-    let dir = std::env::temp_dir().join(format!("weir-workload-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for base in [1024, 1000] {
         for suffix in
             ["", "b", "k", "K", "kb", "ki", "kib", "KiB", "m", "mib", "g", "gib", "t", "tib"]
         {
             let text = format!("[job]\nkb_base={base}\nrw=read\nfilename=x\nio_size=3{suffix}\n");
-            std::fs::write(dir.join("job.fio"), &text).unwrap();
-            let Some(output) = run_fio(&["--parse-only", "--debug=parse", "job.fio"], &dir) else {
-                return;
-            };
+            std::fs::write(dir.path().join("job.fio"), &text).unwrap();
+            let args = ["--parse-only", "--debug=parse", "job.fio"];
+            let Some(output) = run_fio(&args, dir.path()) else { return };
             let debug = String::from_utf8_lossy(&output.stdout);
             let fio_says = debug.lines().find_map(|line| line.split_once("out=")).unwrap().1;
             let job = fio::parse("job.fio", &text, &Isolated).unwrap().jobs.remove(0);
@@ -94,7 +92,56 @@ fn sizes_mean_what_fio_makes_of_them() {
             assert_eq!(here, fio_says, "3{suffix} with kb_base={base}");
         }
     }
-    std::fs::remove_dir_all(dir).unwrap();
+}
+
+/// `total_ios` of each report that fio makes.
+fn reported_by_fio(files: &[&str], dir: &Path) -> Option<Vec<u64>> {
+    let names: Vec<String> = (0..files.len()).map(|n| format!("{n}.fio")).collect();
+    for (name, text) in names.iter().zip(files) {
+        std::fs::write(dir.join(name), text).expect("a job file");
+    }
+    let args = ["--output-format=json"].into_iter().chain(names.iter().map(String::as_str));
+    let output = run_fio(&args.collect::<Vec<_>>(), dir)?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let total = |line: &str| {
+        line.trim().strip_prefix("\"total_ios\" : ")?.trim_end_matches(',').parse().ok()
+    };
+    // Of its writes, trims and syncs each report says zero.
+    Some(text.lines().filter_map(total).filter(|ios| *ios > 0).collect())
+}
+
+/// Jobs of 16 reads each are joined to the reports that fio makes of them.
+#[test]
+fn reports_are_joined_as_in_fio() {
+    let check = |files: &[&str]| {
+        let dir = tempfile::tempdir().unwrap();
+        let global = "[global]\nioengine=null\nsize=64k\nrw=read\n";
+        let files: Vec<String> = files.iter().map(|jobs| format!("{global}{jobs}")).collect();
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let Some(of_fio) = reported_by_fio(&files, dir.path()) else { return };
+        let parsed = files.iter().map(|text| fio::parse("a.fio", text, &Isolated).unwrap());
+        let jobs = parsed.reduce(JobFile::then).unwrap().jobs;
+        let specs: Vec<JobSpec> =
+            jobs.iter().flat_map(|job| vec![job.clone(); job.clones as usize]).collect();
+        let own: Vec<u64> = Tally::members(&specs).iter().map(|m| m.len() as u64 * 16).collect();
+        assert_eq!(own, of_fio, "{files:?}");
+    };
+    check(&["[j]\n[j]\n[k]\n"]);
+    check(&["[j]\nnumjobs=2\ngroup_reporting\n[j]\n[k]\ngroup_reporting\n[l]\n"]);
+    let grouped = "group_reporting\n[j]\nnumjobs=2\n[j]\n[k]\nstonewall\n[l]\nnew_group\n[m]\n";
+    check(&[grouped]);
+    check(&[grouped, grouped]);
+}
+
+/// fio says that it goes without `time_based` where there is no runtime.
+#[test]
+fn time_based_without_a_runtime_is_ignored_by_fio() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "[j]\nioengine=null\nsize=64k\nrw=read\ntime_based\n";
+    let Some(of_fio) = reported_by_fio(&[text], dir.path()) else { return };
+    assert_eq!(of_fio, [16]);
+    let ignored = fio::parse("a.fio", text, &Isolated).unwrap().ignored;
+    assert_eq!(ignored.iter().map(|i| i.option).collect::<Vec<_>>(), ["time_based"]);
 }
 
 /// What becomes of a genuine file: how many jobs, or the beginning of the message.

@@ -1,20 +1,21 @@
 //! The arguments. Help, man pages and completions all come from here.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
 use weir_report::Format;
 use weir_server::Address;
-use weir_units::{Bytes, Span};
+use weir_units::{Bytes, ParseError, Span};
 
 /// Cloud storage limits as software: volumes that hold them, and predictions.
 #[derive(Debug, Parser)]
 #[command(name = "weir", version, propagate_version = true, subcommand_required = true)]
 #[command(
-    after_help = "Exit codes: 0 it worked; 1 the answer is no (a figure missed its tolerance); \
-                        2 the input or the usage is wrong; 3 something failed while running."
+    after_help = "Exit codes: 0 it worked; 1 the answer is no (a figure missed its tolerance or was \
+                        not measured); 2 the input or the usage is wrong; 3 something failed while running."
 )]
 pub(crate) struct Cli {
-    /// A catalog edition of your own, from a file. May be repeated.
+    /// Read a catalog edition of your own from this file, beside the built-in ones:
+    /// --catalog my-cloud.toml. May be repeated. docs/LAYOUT.md explains the format.
     #[arg(long = "catalog", global = true, value_name = "FILE")]
     pub(crate) editions: Vec<PathBuf>,
     #[command(subcommand)]
@@ -41,7 +42,10 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Lab(LabCommand),
     /// Show what a running server does: rates, limits, and the cap that holds each volume.
-    #[command(after_help = "Example:\n  weir status --interval 5s --output json")]
+    #[command(
+        after_help = "Example:\n  weir status --interval 5s --output json\n\nVolumes that burst are \
+                            listed with the credits that they have left."
+    )]
     Status(StatusArgs),
     /// List or change the volumes of a running server.
     #[command(subcommand)]
@@ -68,14 +72,15 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// The layout file.
+    /// The layout file (docs/LAYOUT.md explains its keys).
     pub(crate) layout: PathBuf,
-    /// Keep the data here; without it the data is in memory and gone at the end.
+    /// Keep the data in this folder, which is made if it is not there. Without it the
+    /// data is in memory and gone at the end.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Listen here: unix:PATH or tcp:HOST:PORT. May be repeated [default:
-    /// tcp:127.0.0.1:10809].
-    #[arg(long, value_name = "ADDRESS")]
+    /// Listen for NBD clients here: unix:PATH or tcp:HOST:PORT, like
+    /// unix:/tmp/weir.sock or tcp:0.0.0.0:10809. May be repeated.
+    #[arg(long, value_name = "ADDRESS", default_values_t = [Address::default()])]
     pub(crate) nbd: Vec<Address>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
@@ -83,35 +88,57 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// The layout file.
+    /// The layout file (docs/LAYOUT.md explains its keys).
     pub(crate) layout: PathBuf,
     /// fio job files, as fio takes them.
     #[arg(required = true, value_name = "JOB")]
     pub(crate) jobs: Vec<PathBuf>,
-    /// Seed of the jobs: one seed gives one run.
-    #[arg(long, default_value_t = 1)]
+    /// Seed of the jobs, a whole number: one seed gives one run.
+    #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub(crate) seed: u64,
-    /// Run each job this long, as fio's --runtime.
-    #[arg(long, value_name = "TIME")]
+    /// End each job after this time, whatever runtime its file has: 30s, 10min, 2h. Jobs
+    /// without time_based end before that if their size is done.
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) runtime: Option<Span>,
-    /// Give each job's file this size.
-    #[arg(long, value_name = "SIZE")]
+    /// Give each job's file this size instead of what the job file says: 64MiB, 30GiB.
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
     pub(crate) size: Option<Bytes>,
-    /// A directory or filename of the jobs is this volume or stripe. May be repeated.
+    /// Take a directory or filename of the jobs for this volume or stripe:
+    /// /mnt/data=readcache. May be repeated.
     #[arg(long, value_name = "PATH=EXPORT", value_parser = mapping)]
     pub(crate) map: Vec<(String, String)>,
-    /// The host cache holds the jobs' files on this export from the start. May be
+    /// Start with the jobs' files on this volume or stripe in the host cache. May be
     /// repeated.
     #[arg(long, value_name = "EXPORT")]
     pub(crate) warm: Vec<String>,
-    /// Report over stretches of this length, too.
-    #[arg(long, value_name = "TIME")]
+    /// Report over stretches of this length, too, at least 1ms: 1s, 5min.
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) every: Option<Span>,
-    /// Crash a host at a time: its cache is cold from then on.
+    /// Crash a host at a time of the run: host@10s. Its cache is cold from then on. The
+    /// host is called "host" where the layout gives no name.
     #[arg(long, value_name = "HOST@TIME", value_parser = moment)]
     pub(crate) crash: Option<(String, Span)>,
+    /// Show no progress. It is shown on stderr, if that is a terminal.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// A length of time that is not zero.
+fn some_time(text: &str) -> Result<Span, String> {
+    let time: Span = text.parse().map_err(|error: ParseError| error.to_string())?;
+    if time == Span::ZERO { Err("it must be more than zero".to_owned()) } else { Ok(time) }
+}
+
+/// A size that is not zero.
+fn some_bytes(text: &str) -> Result<Bytes, String> {
+    let size: Bytes = text.parse().map_err(|error: ParseError| error.to_string())?;
+    if size == Bytes::ZERO { Err("it must be more than zero".to_owned()) } else { Ok(size) }
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
 
 fn mapping(text: &str) -> Result<(String, String), String> {
@@ -125,8 +152,7 @@ fn mapping(text: &str) -> Result<(String, String), String> {
 
 fn moment(text: &str) -> Result<(String, Span), String> {
     let (host, time) = text.split_once('@').ok_or("write HOST@TIME, like host@10s")?;
-    let time = time.parse::<Span>().map_err(|error| error.to_string())?;
-    Ok((host.to_owned(), time))
+    Ok((host.to_owned(), some_time(time)?))
 }
 
 #[derive(Debug, Subcommand)]
@@ -137,17 +163,20 @@ pub(crate) enum LabCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Run labs on the virtual and the wall clock. Exit code 1 if a figure misses.
+    /// Run labs on the virtual and the wall clock. Exit code 1 if a figure misses or
+    /// was not measured.
     #[command(
-        after_help = "Example:\n  weir lab run ds14-benchmark\n  weir lab run --all --clock virtual --output json"
+        override_usage = "weir lab run [OPTIONS] <LAB>...\n       weir lab run [OPTIONS] --all",
+        after_help = "Example:\n  weir lab run ds14-benchmark\n  weir lab run --all --clock virtual --output json\n  \
+                      weir lab run io-size vm-cap --clock wall --tries 3"
     )]
     Run(LabRunArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LabRunArgs {
-    /// The labs.
-    #[arg(required_unless_present = "all", value_name = "LAB")]
+    /// The labs; weir lab list shows them.
+    #[arg(value_name = "LAB")]
     pub(crate) names: Vec<String>,
     /// Every lab.
     #[arg(long, conflicts_with = "names")]
@@ -158,14 +187,21 @@ pub(crate) struct LabRunArgs {
     /// Who drives the wall clock's jobs.
     #[arg(long = "with", default_value = "weir", value_enum, value_name = "DRIVER")]
     pub(crate) driver: DriverArg,
-    /// Size of each job's file in wall time; the articles' are of tens of GiB.
-    #[arg(long, default_value = "64MiB", value_name = "SIZE")]
+    /// Files of jobs that are larger have this size in wall time; the articles' are of
+    /// tens of GiB. A lab may say its own.
+    #[arg(long, default_value = "64MiB", value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
     pub(crate) size: Bytes,
-    /// How long each job runs in wall time; the article's run 30 s.
-    #[arg(long, default_value = "6s", value_name = "TIME")]
+    /// How long each job runs in wall time; the article's run 30 s. A lab may say its
+    /// own.
+    #[arg(long, default_value = "6s", value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) runtime: Span,
-    /// Seed of the jobs.
-    #[arg(long, default_value_t = 1)]
+    /// Run a lab up to so many times (1 to 10) in wall time until its figures hold
+    /// there; a shared machine may stall. The last run's figures count, all of them:
+    /// nothing is averaged or picked.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = value_parser!(u32).range(1..=10))]
+    pub(crate) tries: u32,
+    /// Seed of the jobs, a whole number.
+    #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -193,15 +229,14 @@ pub(crate) enum DriverArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct ControlArgs {
-    /// The server's control socket [default: weir.sock in the runtime folder].
-    #[arg(long, value_name = "PATH", env = "WEIR_CONTROL")]
-    pub(crate) control: Option<PathBuf>,
-}
-
-impl ControlArgs {
-    pub(crate) fn path(&self) -> PathBuf {
-        self.control.clone().unwrap_or_else(weir_server::control::default_path)
-    }
+    /// The server's control socket: a path of your own lets several servers run.
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "WEIR_CONTROL",
+        default_value_os_t = weir_server::control::default_path()
+    )]
+    pub(crate) control: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, Args)]
@@ -213,9 +248,13 @@ pub(crate) struct OutputArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum OutputFormat {
+    /// Aligned columns, for people.
     Text,
+    /// One document; every figure a number in the unit that its name says.
     Json,
+    /// One table with a header line; of several, the first column says which.
     Csv,
+    /// Tables in Markdown.
     Markdown,
 }
 
@@ -232,8 +271,14 @@ impl OutputArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// Measure rates over this time; at most 1h.
-    #[arg(long, default_value = "1s", value_name = "TIME")]
+    /// Measure rates over this time, at most 1h: 500ms, 5s.
+    #[arg(
+        long,
+        default_value = "1s",
+        value_name = "TIME",
+        value_parser = some_time,
+        allow_hyphen_values = true
+    )]
     pub(crate) interval: Span,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
@@ -257,9 +302,10 @@ pub(crate) enum VolumeCommand {
                             they connect again. A volume with data behind the new end is not shrunk."
     )]
     Resize {
-        /// The volume.
+        /// The volume; weir volume list shows them.
         name: String,
-        /// Its new size, with a unit.
+        /// Its new size, with a unit: 540GiB, 2TiB.
+        #[arg(value_parser = some_bytes, allow_hyphen_values = true)]
         size: Bytes,
         #[command(flatten)]
         control: ControlArgs,
@@ -267,13 +313,36 @@ pub(crate) enum VolumeCommand {
     /// Set a volume's host cache mode.
     #[command(after_help = "Example:\n  weir volume set-cache data read-only")]
     SetCache {
-        /// The volume.
+        /// The volume; weir volume list shows them.
         name: String,
-        /// none, read-only or read-write.
-        mode: String,
+        /// The mode, as a layout writes it.
+        #[arg(value_enum)]
+        mode: CacheArg,
         #[command(flatten)]
         control: ControlArgs,
     },
+}
+
+/// A host cache mode.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum CacheArg {
+    /// No cache.
+    None,
+    /// Reads are served from the host.
+    ReadOnly,
+    /// Writes are done once the host has them, too.
+    ReadWrite,
+}
+
+impl CacheArg {
+    /// As layouts and servers write it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ReadOnly => "read-only",
+            Self::ReadWrite => "read-write",
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -290,13 +359,13 @@ pub(crate) enum HostCommand {
     /// Fill the host cache with a range of an export, as a warm-up would.
     #[command(after_help = "Example:\n  weir host warm reads --length 120GiB")]
     Warm {
-        /// The export.
+        /// The volume or stripe; weir status shows them.
         export: String,
-        /// First byte.
-        #[arg(long, default_value = "0B")]
+        /// Start here: 10GiB.
+        #[arg(long, value_name = "SIZE", default_value = "0B", allow_hyphen_values = true)]
         offset: Bytes,
-        /// How much.
-        #[arg(long)]
+        /// Put so much into the cache: 120GiB.
+        #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
         length: Bytes,
         #[command(flatten)]
         control: ControlArgs,
@@ -314,7 +383,7 @@ pub(crate) enum CatalogCommand {
     /// List the tiers of an edition.
     #[command(after_help = "Example:\n  weir catalog tiers azure-now")]
     Tiers {
-        /// The edition.
+        /// The edition; weir catalog editions lists them.
         edition: String,
         #[command(flatten)]
         output: OutputArgs,
@@ -322,7 +391,7 @@ pub(crate) enum CatalogCommand {
     /// List the machines of an edition.
     #[command(after_help = "Example:\n  weir catalog hosts azure-premium-2015")]
     Hosts {
-        /// The edition.
+        /// The edition; weir catalog editions lists them.
         edition: String,
         #[command(flatten)]
         output: OutputArgs,
@@ -331,7 +400,7 @@ pub(crate) enum CatalogCommand {
     /// where sources conflict.
     #[command(after_help = "Example:\n  weir catalog show DS14")]
     Show {
-        /// A tier, machine, family or rule.
+        /// An edition, tier, machine, family or rule: azure-now, P30, DS14, mi-2020/P60.
         name: String,
         #[command(flatten)]
         output: OutputArgs,
@@ -341,7 +410,10 @@ pub(crate) enum CatalogCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LayoutCommand {
     /// Check a layout and show what it comes to.
-    #[command(after_help = "Example:\n  weir layout check layout.toml")]
+    #[command(
+        after_help = "Example:\n  weir layout check layout.toml\n  weir layout check layout.toml \
+                      --output json | jq '.volumes[] | {volume, iops}'"
+    )]
     Check {
         /// The layout file.
         layout: PathBuf,

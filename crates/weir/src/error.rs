@@ -1,5 +1,6 @@
 //! What can go wrong, as the user sees it, and its exit code.
 
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use weir_catalog::CatalogError;
@@ -43,6 +44,20 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
+    /// The message, with the causes that it does not say itself.
+    pub(crate) fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let said = error.to_string();
+            if !text.contains(&said) {
+                text = format!("{text}: {said}");
+            }
+            cause = error.source();
+        }
+        text
+    }
+
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Read { .. }
@@ -51,13 +66,14 @@ impl CliError {
             | Self::Jobs(_)
             | Self::Place(_)
             | Self::Sim(_)
-            | Self::Lab(LabError::Unknown { .. })
             | Self::Refused(_) => USAGE,
+            Self::Lab(error) if error.is_usage() => USAGE,
             Self::Lab(_) => FAILED,
             Self::Server(error) => match error {
                 ServerError::BadAddress { .. }
                 | ServerError::Layout(_)
                 | ServerError::Volume { .. } => USAGE,
+                ServerError::NothingToServe { refused } if refused.iter().all(|r| r.input) => USAGE,
                 _ => FAILED,
             },
             Self::System { .. } => FAILED,

@@ -1,8 +1,8 @@
 //! The command line: the only crate that prints.
 //!
 //! stdout is data, stderr is talk. Exit codes: 0 it worked, 1 the answer is no
-//! (a figure missed its tolerance), 2 the input or the usage is wrong, 3 something
-//! failed while running.
+//! (a figure missed its tolerance or was not measured), 2 the input or the usage is
+//! wrong, 3 something failed while running.
 
 #![forbid(unsafe_code)]
 
@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod error;
 mod output;
+mod progress;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
     match commands::run(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            output::talk(&format!("weir: {error}"));
+            output::talk(&format!("weir: {}", error.with_causes()));
             ExitCode::from(error.code())
         }
     }

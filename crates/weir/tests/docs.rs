@@ -1,7 +1,8 @@
 //! What the documentation shows must be so.
 
-use std::path::PathBuf;
-use weir_catalog::Catalog;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
 
 fn read(path: &str) -> String {
@@ -19,19 +20,83 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
         .collect()
 }
 
+/// An edition, which is TOML too.
+fn is_edition(text: &str) -> bool {
+    text.contains("[[tier_set]]")
+}
+
 #[test]
 fn every_layout_in_the_documentation_resolves() {
     let mut count = 0;
+    let mut catalog = Catalog::builtin();
+    let own = Edition::from_toml("catalog/example.toml", &read("catalog/example.toml"));
+    catalog.add(own.expect("an edition")).expect("a name of its own");
     for file in ["docs/LAYOUT.md", "README.md"] {
         for (n, text) in blocks(&read(file), "toml").iter().enumerate() {
+            if is_edition(text) {
+                continue;
+            }
             let place = format!("{file}, block {}", n + 1);
-            if let Err(error) = Layout::parse(&place, text, &Catalog::builtin()) {
+            if let Err(error) = Layout::parse(&place, text, &catalog) {
                 panic!("{error}\n{text}");
             }
             count += 1;
         }
     }
-    assert!(count >= 6, "{count} layouts were found");
+    assert!(count >= 7, "{count} layouts were found");
+}
+
+/// `weir`, as a reader would run it in a folder with the files of the documentation.
+fn weir(folder: &Path, args: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    let output = command.args(args).current_dir(folder).output().expect("a program");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "weir {}: {said}", args.join(" "));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn the_edition_in_the_documentation_is_the_example_and_is_read() {
+    let text = read("docs/LAYOUT.md");
+    let section = text.split("\n## Your own edition\n").nth(1).expect("the section");
+    let blocks = blocks(section, "toml");
+    assert_eq!(blocks[0], read("catalog/example.toml").trim_end());
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("my-cloud.toml"), &blocks[0]).expect("a file");
+    std::fs::write(folder.path().join("layout.toml"), &blocks[1]).expect("a file");
+    let weir = |args: &[&str]| {
+        weir(folder.path(), &[&["--catalog", "my-cloud.toml"], args, &["-o", "csv"]].concat())
+    };
+    let tiers = weir(&["catalog", "tiers", "my-cloud"]);
+    assert!(
+        tiers.contains("\ntiers,F1,fast-disk,fast-disk,107374182400,1000,50000000,"),
+        "{tiers}"
+    );
+    let layout = weir(&["layout", "check", "layout.toml"]);
+    assert!(layout.contains("\nvolumes,host,,,6000,250000000,,,,,data,F2,"), "{layout}");
+}
+
+/// The exit codes are said in two places, which must not drift apart.
+#[test]
+fn the_readme_and_the_help_have_the_same_exit_codes() {
+    let codes = |text: &str| {
+        let start = text.find("Exit codes: ").expect("the exit codes");
+        let sentence = text[start..].split('.').next().unwrap_or_default();
+        let words: Vec<&str> = sentence.split_whitespace().collect();
+        let sentence = words.join(" ");
+        // The help says more of what "no" means.
+        match (sentence.find(" ("), sentence.find(')')) {
+            (Some(from), Some(to)) => format!("{}{}", &sentence[..from], &sentence[to + 1..]),
+            _ => sentence,
+        }
+    };
+    let help = weir(Path::new("."), &["--help"]);
+    assert_eq!(
+        codes(&help),
+        "Exit codes: 0 it worked; 1 the answer is no; 2 the input or the usage is wrong; 3 \
+         something failed while running"
+    );
+    assert_eq!(codes(&read("README.md")), codes(&help));
 }
 
 #[test]

@@ -39,8 +39,11 @@ pub(super) fn run(data: &[u8]) {
             let kind = error.kind.to_string();
             assert!(message.starts_with(FILE), "the message names no file: {message}");
             assert!(!kind.trim().is_empty(), "the message says nothing: {message}");
-            let lines = text.matches('\n').count() + 1;
-            assert!(error.place.line.unwrap_or(1) <= lines, "{message}, of {lines} lines");
+            if let Some((line, column)) = error.place.at {
+                let named = text.split('\n').nth(line - 1);
+                let room = named.map_or(0, |named| named.chars().count() + 1);
+                assert!((1..=room).contains(&column), "{message}: there is no such place");
+            }
         }
     }
 }

@@ -95,10 +95,10 @@ fn cases(wall: bool) -> Vec<Case> {
         reads: 50,
         expect: 2_400.0,
     });
+    cases.extend([1, 4, 32, 512].map(|depth| iops(5_000, 8 << 10, depth, 50)));
+    cases.extend([4 << 10, 64 << 10, 1 << 20, 4 << 20].map(|b| bytes(200, b, 64, 50)));
     if !wall {
-        cases.extend([1, 4, 32, 512].map(|depth| iops(5_000, 8 << 10, depth, 50)));
-        cases.extend([512, 4 << 10, 64 << 10, 1 << 20, 4 << 20].map(|b| bytes(200, b, 64, 50)));
-        cases.push(iops(400_000, 4 << 10, 512, 70));
+        cases.extend([bytes(200, 512, 64, 50), iops(400_000, 4 << 10, 512, 70)]);
     }
     cases
 }

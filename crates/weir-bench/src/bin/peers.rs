@@ -1,7 +1,9 @@
-//! Weir beside nbdkit and qemu-storage-daemon, driven by fio's nbd engine over a
-//! Unix socket, in turn: 4 KiB random reads at depths 32 and 256, 4 KiB random
-//! writes, volumes without limits, in memory. Prints medians, the spread, CPU
-//! seconds of the server per million requests, and the ratio pair by pair.
+//! Weir beside nbdkit and qemu-storage-daemon over a Unix socket, in turn: 4 KiB
+//! random reads at depths 32 and 256, 4 KiB random writes, volumes without limits,
+//! in memory. Driven by fio's nbd engine, and by Weir's runner, which needs less of
+//! its core for a request and so shows more of the servers. Prints medians, the
+//! spread, CPU seconds of the server per million requests, and the ratio pair by
+//! pair.
 //!
 //! ```console
 //! $ cargo build --release && cargo run --release -p weir-bench --bin peers -- [ROUNDS]
@@ -18,10 +20,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use weir_bench::{Failure, median};
+use weir_proto::Uri;
 use weir_report::cells;
 use weir_report::number::rate;
 use weir_report::table::{Listing, Table};
 use weir_report::{Format, Report};
+use weir_runner::RunOptions;
+use weir_units::Bytes;
+use weir_workload::{Device, Isolated, place};
 
 /// A server under test; stopped by its process when dropped.
 struct Peer {
@@ -135,6 +141,22 @@ fn fio(peer: &Peer, folder: &Path, rw: &str, depth: u32, seconds: u32) -> Result
     Ok(Run { iops: number("iops"), cpu_per_million: cpu / number("total_ios") * 1e6 })
 }
 
+fn runner(peer: &Peer, rw: &str, depth: u32, seconds: u32) -> Result<Run, Failure> {
+    let jobs = format!(
+        "[x]\nfilename=v\nrw={rw}\nbs=4k\ntime_based\nsize=256m\niodepth={depth}\nioengine=libaio\n\
+         runtime={seconds}\n"
+    );
+    let jobs = weir_workload::fio::parse("peers.fio", &jobs, &Isolated)?;
+    let device = Device { name: "v".to_owned(), size: Bytes::gib(1) };
+    let placed = place(&jobs, &[device], &[])?;
+    let uris = [peer.uri.parse::<Uri>()?];
+    let before = cpu_seconds(peer.process.id())?;
+    let options = RunOptions { uris: &uris, seed: 1, ..RunOptions::default() };
+    let iops = weir_runner::run(placed, &options)?.iops();
+    let cpu = cpu_seconds(peer.process.id())? - before;
+    Ok(Run { iops, cpu_per_million: cpu / (iops * f64::from(seconds)) * 1e6 })
+}
+
 fn main() -> Result<(), Failure> {
     let rounds: u32 = std::env::args().nth(1).map_or(Ok(5), |text| text.parse())?;
     let folder = tempfile::tempdir()?;
@@ -144,6 +166,7 @@ fn main() -> Result<(), Failure> {
         fio(peer, folder.path(), "randwrite", 32, 2)?;
     }
     let heads = [
+        "client",
         "workload",
         "server",
         ">median IOPS",
@@ -155,12 +178,17 @@ fn main() -> Result<(), Failure> {
         ">most",
     ];
     let mut table = Table::new("", &heads);
-    for (rw, depth) in [("randread", 32), ("randread", 256), ("randwrite", 32)] {
+    let workloads = [("randread", 32), ("randread", 256), ("randwrite", 32)];
+    let clients = ["fio", "Weir's runner"];
+    for (client, (rw, depth)) in clients.into_iter().flat_map(|c| workloads.map(|w| (c, w))) {
         let mut runs: Vec<Vec<Run>> = peers.iter().map(|_| Vec::new()).collect();
         for round in 0..rounds {
-            eprintln!("{rw} at depth {depth}, round {} of {rounds}", round + 1);
+            eprintln!("{client}, {rw} at depth {depth}, round {} of {rounds}", round + 1);
             for (peer, runs) in peers.iter().zip(&mut runs) {
-                runs.push(fio(peer, folder.path(), rw, depth, 3)?);
+                runs.push(match client {
+                    "fio" => fio(peer, folder.path(), rw, depth, 3)?,
+                    _ => runner(peer, rw, depth, 3)?,
+                });
             }
         }
         for (peer, own) in peers.iter().zip(&runs) {
@@ -169,6 +197,7 @@ fn main() -> Result<(), Failure> {
             let least = |v: &[f64]| v.iter().copied().fold(f64::INFINITY, f64::min);
             let most = |v: &[f64]| v.iter().copied().fold(0.0, f64::max);
             table.row(cells![
+                client.to_owned(),
                 format!("{rw} 4 KiB, depth {depth}"),
                 peer.name.to_owned(),
                 rate(median(iops.clone())),

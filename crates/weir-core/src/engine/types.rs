@@ -1,5 +1,6 @@
 //! What goes into an engine and what comes out.
 
+use super::part::Part;
 use crate::waits::Waits;
 use core::fmt;
 use weir_units::{Instant, Span};
@@ -125,14 +126,59 @@ pub struct Totals {
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Operations as the disk counted them (nothing for cache hits).
+    /// Operations as the disk counted them: nothing for what the cache served or
+    /// took, and what it wrote back.
     pub counted: u64,
     /// Reads that the host cache served.
     pub hits: u64,
+    /// Write-backs of the host cache that have reached the disk.
+    pub writebacks: u64,
     /// Bytes written back from the host cache.
     pub written_back: u64,
-    /// Time waited per cap.
+    /// Transactions above the target, which on-demand bursting is billed for:
+    /// [`Limit::ON_DEMAND`](crate::Limit::ON_DEMAND).
+    pub burst_transactions: u64,
+    /// Time that requests waited, per cap.
     pub waits: Waits,
-    /// Time that the media took.
+    /// Time that the media took of requests.
     pub medium: Span,
+    /// Time that write-backs waited, per cap: what is behind
+    /// [`Cap::CacheWriteback`](crate::Cap::CacheWriteback) of the requests.
+    pub writeback_waits: Waits,
+    /// Time that the media took of write-backs.
+    pub writeback_medium: Span,
+}
+
+impl Totals {
+    /// Counts a request, or a column's part of one, that is done.
+    pub(super) fn count(&mut self, part: &Part) {
+        let len = part.len;
+        match part.op {
+            Op::Read => {
+                self.reads += 1;
+                self.read_bytes += len;
+                self.hits += u64::from(part.hit);
+            }
+            Op::Write | Op::WriteThrough => {
+                self.writes += 1;
+                self.write_bytes += len;
+            }
+            Op::Discard => self.discards += 1,
+            Op::Flush => {}
+        }
+        if !part.hit {
+            self.counted += u64::from(part.operations);
+        }
+        self.waits += part.waits;
+        self.medium += part.medium;
+    }
+
+    /// Counts a write-back that is done.
+    pub(super) fn count_write_back(&mut self, part: &Part) {
+        self.writebacks += 1;
+        self.written_back += part.len;
+        self.counted += u64::from(part.operations);
+        self.writeback_waits += part.waits;
+        self.writeback_medium += part.medium;
+    }
 }

@@ -120,7 +120,7 @@ fn options(placed: &Placed, uris: &[Uri], seed: u64) -> Result<Lines, Refused> {
     lines.set("uri", uri);
     what(spec, &mut lines)?;
     range(spec, *clone, *region, &mut lines);
-    when(spec, &mut lines);
+    when(spec, &mut lines)?;
     flushes(spec, &mut lines)?;
     lines.set("randseed", fold(seed, spec.seed));
     Ok(lines)
@@ -238,25 +238,7 @@ fn zone_list(zones: &[Zone]) -> String {
 
 /// Where on the export, and how much of it.
 fn range(spec: &JobSpec, clone: u32, region: Region, lines: &mut Lines) {
-    let len = region.len.get();
-    let block = u64::from(spec.min_block());
-    let step = spec.offset_increment.of(len).saturating_mul(clone.into());
-    let offset = spec.offset.of(len).saturating_add(step);
-    let percent = |extent| matches!(extent, Extent::Percent(_));
-    // Shares are whole blocks; fio rounds their start up and their length down.
-    let offset = match percent(spec.offset) || percent(spec.offset_increment) {
-        true => offset.checked_next_multiple_of(block).unwrap_or(u64::MAX),
-        false => offset,
-    };
-    let rest = len.saturating_sub(offset);
-    let size = match spec.size {
-        None | Some(Extent::Percent(100)) => rest,
-        Some(share @ Extent::Percent(_)) => {
-            let size = share.of(len).min(rest);
-            size - size % block
-        }
-        Some(Extent::Bytes(size)) => size.get(),
-    };
+    let (offset, size) = spec.range(clone, (0, 1), region.len.get());
     lines.set("offset", region.base.get().saturating_add(offset));
     lines.set("size", size);
     if let Some(io_size) = spec.io_size {
@@ -269,7 +251,7 @@ fn range(spec: &JobSpec, clone: u32, region: Region, lines: &mut Lines) {
 }
 
 /// Depth, times and rates.
-fn when(spec: &JobSpec, lines: &mut Lines) {
+fn when(spec: &JobSpec, lines: &mut Lines) -> Result<(), Refused> {
     lines.set("iodepth", spec.effective_depth());
     if let Some(runtime) = spec.runtime {
         lines.set("runtime", micros(runtime));
@@ -288,13 +270,17 @@ fn when(spec: &JobSpec, lines: &mut Lines) {
     for (option, [read, write, trim]) in [("rate", bytes), ("rate_iops", iops)] {
         lines.set_if(read + write + trim > 0, option, format!("{read},{write},{trim}"));
     }
-    lines.set_if(spec.submit == Submit::Offload, "io_submit_mode", "offload");
+    // Without a rate it changes nothing.
+    if spec.submit == Submit::Offload && spec.rate != PerOp::default() {
+        return Err("io_submit_mode=offload makes fio's nbd engine crash");
+    }
     if let Some(think) = spec.think {
         lines.set("thinktime", micros(think.time));
         lines.set("thinktime_blocks", think.blocks);
         let issued = think.count == ThinkCount::Issued;
         lines.set_if(issued, "thinktime_blocks_type", "issue");
     }
+    Ok(())
 }
 
 fn micros(span: Span) -> String {

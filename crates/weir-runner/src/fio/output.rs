@@ -27,7 +27,6 @@ pub(super) struct Process {
 /// One kind of operation.
 #[derive(Debug, Default, Deserialize)]
 struct Side {
-    total_ios: u64,
     io_bytes: u64,
     /// In milliseconds.
     runtime: u64,
@@ -39,6 +38,8 @@ struct Latency {
     min: u64,
     max: u64,
     mean: f64,
+    /// What was completed, as `io_bytes` is. `total_ios` is what was issued, which
+    /// leaves out what was under way when the ramp ended.
     #[serde(rename = "N")]
     count: u64,
     /// How often each latency was seen, within 1 %.
@@ -98,7 +99,7 @@ pub(super) fn report(empty: JobReport, processes: &[&Process]) -> JobReport {
 fn op_report(sides: &[&Side], seconds: f64) -> OpReport {
     let (ios, bytes) = sides
         .iter()
-        .fold((0, 0), |(ios, bytes), side| (ios + side.total_ios, bytes + side.io_bytes));
+        .fold((0, 0), |(ios, bytes), side| (ios + side.clat_ns.count, bytes + side.io_bytes));
     let per_s = |n: u64| if seconds > 0.0 { float(n) / seconds } else { 0.0 };
     let latencies: Vec<&Latency> =
         sides.iter().map(|side| &side.clat_ns).filter(|latency| latency.count > 0).collect();
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_report_is_found_behind_notes() {
-        let side = r#"{"total_ios":3,"io_bytes":12288,"runtime":1500,
+        let side = r#"{"total_ios":2,"io_bytes":12288,"runtime":1500,
             "clat_ns":{"min":1,"max":9,"mean":4.5,"stddev":0.1,"N":3,"bins":{"1":2,"9":1}}}"#;
         let text = format!(
             "fio: a note\nand {{more}}\n{{\"fio version\":\"fio-3.33\",\"jobs\":[\
@@ -195,7 +196,9 @@ mod tests {
         for text in [text.as_str(), &text[text.find("\n{").unwrap() + 1..]] {
             let output = Output::parse(text).unwrap();
             let process = output.in_order(1).unwrap()[0];
-            assert_eq!((process.seconds(), process.read.total_ios), (1.5, 3));
+            assert_eq!(process.seconds(), 1.5);
+            let read = op_report(&[&process.read], 1.5);
+            assert_eq!((read.ios, read.bytes, read.iops), (3, 12_288, 2.0));
             assert_eq!(process.read.clat_ns.bins, BTreeMap::from([(1, 2), (9, 1)]));
             let missing = output.in_order(2).unwrap_err().to_string();
             let expect = "cannot read fio's report: it says nothing about process1; \

@@ -4,11 +4,13 @@
 //! | module | asks |
 //! |---|---|
 //! | `serving` | is every request answered once, and rightly, whatever breaks? |
+//! | `lanes` | does what waits hold up nobody else, and come out right? |
 //! | `cache` | what does a ReadWrite cache keep, show and lose? |
 //! | `same_trace` | does a late driver get what the simulator gets? |
 //! | `power_loss` | is everything there that was promised to be? |
 
 mod cache;
+mod lanes;
 mod power_loss;
 mod rig;
 mod same_trace;

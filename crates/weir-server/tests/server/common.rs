@@ -36,6 +36,7 @@ impl Place {
             data: None,
             listen: vec![Address::Unix(self.socket())],
             control: Some(self.path("control.sock")),
+            ..Options::default()
         }
     }
 

@@ -69,6 +69,12 @@ pub fn parse(name: &str, text: &str, source: &dyn Source) -> Result<JobFile, Fio
             apply(section, &mut draft, source, &mut file.ignored)?;
             let previous = file.jobs.last();
             let job = draft.finish(section, previous)?;
+            if job.time_based && job.runtime.is_none() {
+                // fio 3.33 says so, and goes on without it.
+                let at = draft.places.get("time_based").unwrap_or(&section.at);
+                let why = "it needs a runtime, as in fio; the job ends when its size is done";
+                ignore(&mut file.ignored, Ignored { option: "time_based", at: at.clone(), why });
+            }
             file.jobs.push(job);
         }
     }
@@ -117,9 +123,7 @@ fn apply_line(
     match meaning {
         Meaning::Refused(why) => unsupported(why),
         Meaning::Ignored(why) => {
-            if !ignored.iter().any(|known| known.option == option) {
-                ignored.push(Ignored { option, at: at(), why });
-            }
+            ignore(ignored, Ignored { option, at: at(), why });
             Ok(())
         }
         Meaning::Only(allowed, why) => {
@@ -138,6 +142,13 @@ fn apply_line(
             draft.last_place(option, &line.at);
             set(draft, given).or_else(|kind| bad_value(value(expanded.as_deref()), kind))
         }
+    }
+}
+
+/// Lists an option, if it is not yet listed.
+fn ignore(ignored: &mut Vec<Ignored>, option: Ignored) {
+    if !ignored.iter().any(|known| known.option == option.option) {
+        ignored.push(option);
     }
 }
 

@@ -1,16 +1,19 @@
 //! `weir catalog`: every figure with its source and date.
+//!
+//! What people read in one cell (`3,500 / 170 MB/s credit`), machines get as a number
+//! in each of several columns; see [`Table`] for how a head says so.
 
 use crate::cli::CatalogCommand;
 use crate::error::CliError;
 use crate::output;
 use weir_catalog::{
-    Burst, BurstKind, Catalog, Edition, Figure, Found, HostLimits, HostSize, Latency, Provenance,
-    Rule,
+    Burst, BurstKind, Catalog, Edition, Figure, Found, HostLimits, HostSize, Limits, Provenance,
+    Provisioned, TierSet,
 };
 use weir_report::cells;
-use weir_report::number::{float, grouped, rate};
+use weir_report::number::{float, gib, grouped};
 use weir_report::table::{Cell, Listing, Table};
-use weir_units::{Bytes, BytesPerSec};
+use weir_units::{Bytes, BytesPerSec, Iops};
 
 pub(crate) fn run(command: &CatalogCommand, catalog: &Catalog) -> Result<u8, CliError> {
     let (tables, output) = match command {
@@ -26,130 +29,235 @@ pub(crate) fn run(command: &CatalogCommand, catalog: &Catalog) -> Result<u8, Cli
 }
 
 fn editions(catalog: &Catalog) -> Table {
-    let mut table = Table::new("", &["edition", "as of", ">tiers", ">machines", "title"]);
+    let mut table = Table::new("", &["edition", "as of|as_of", ">tiers", ">machines", "title"]);
     for edition in catalog.editions() {
         table.row(cells![
-            edition.name().to_owned(),
-            edition.as_of().to_owned(),
+            edition.name(),
+            edition.as_of(),
             grouped(edition.tiers().count() as u64),
             grouped(edition.hosts().count() as u64),
-            edition.title().to_owned(),
+            edition.title(),
         ]);
     }
     table
 }
 
-fn gib(bytes: Bytes) -> Cell {
-    rate(float(bytes.get()) / f64::from(1 << 30))
+fn size(bytes: Option<Bytes>) -> Cell {
+    bytes.map_or_else(Cell::none, |bytes| gib(bytes.get()))
 }
 
-fn burst(burst: Option<&Burst>) -> String {
-    burst.map_or_else(none, |burst| {
-        let kind = match burst.kind {
-            BurstKind::Credit { .. } => "credit",
-            BurstKind::OnDemand => "on demand",
-        };
-        format!("{} / {} {kind}", grouped(burst.iops.get()), burst.throughput)
-    })
+fn iops(iops: Option<Iops>) -> Cell {
+    iops.map_or_else(Cell::none, |iops| grouped(iops.get()))
 }
 
-fn none() -> String {
-    "-".to_owned()
+/// Bytes per second, in the unit of the document for people.
+fn throughput(rate: Option<BytesPerSec>) -> Cell {
+    rate.map_or_else(Cell::none, |rate| Cell::number(rate.to_string(), float(rate.get())))
 }
 
-fn tiers(edition: &Edition) -> Vec<Table> {
-    let mut tables = Vec::new();
-    for set in edition.tier_sets() {
-        let heads = ["tier", "family", ">size GiB", ">IOPS", ">throughput", ">burst", "as of"];
-        let mut table = Table::new(format!("{} {}", edition.name(), set.name), &heads);
-        for tier in &set.tiers {
-            table.row(cells![
-                tier.name.clone(),
-                tier.family.clone(),
-                gib(tier.size),
-                grouped(tier.iops.get()),
-                tier.throughput.to_string(),
-                burst(tier.burst.as_ref()),
-                tier.provenance.as_of().to_owned(),
-            ]);
+fn count(n: Option<u32>) -> Cell {
+    n.map_or_else(Cell::none, |n| grouped(u64::from(n)))
+}
+
+/// A burst in one cell for people, and its kind, rates and duration for machines.
+fn burst(burst: Option<Burst>) -> [Cell; 5] {
+    let Some(Burst { kind, iops: peak, throughput: bytes, .. }) = burst else {
+        return [(); 5].map(|()| Cell::none());
+    };
+    let (word, duration) = match kind {
+        BurstKind::Credit { duration } => {
+            let seconds = float(duration.nanos()) / 1e9;
+            ("credit", Cell::number(duration.to_string(), seconds))
         }
-        table.notes = remarks(&set.provenance);
-        tables.push(table);
+        BurstKind::OnDemand => ("on-demand", Cell::none()),
+    };
+    let shown = format!("{} / {bytes} {word}", grouped(peak.get()));
+    [shown.into(), word.into(), iops(Some(peak)), throughput(Some(bytes)), duration]
+}
+
+/// The tiers, set by set for people; the families whose limits are bought; and what is
+/// to be said of either.
+fn tiers(edition: &Edition) -> Vec<Table> {
+    let mut tables: Vec<Table> =
+        edition.tier_sets().iter().map(|set| tier_table(edition, set)).collect();
+    tables.push(provisioned(edition.provisioned_families()));
+    let mut remarks = remarks_table();
+    for set in edition.tier_sets() {
+        remark(&mut remarks, edition, &set.name, &set.provenance);
     }
     for family in edition.provisioned_families() {
-        let name = format!("{} {}", edition.name(), family.family);
-        let figures = figures(name, &family.figures(), &family.provenance);
-        tables.push(figures);
+        remark(&mut remarks, edition, &family.family, &family.provenance);
     }
+    tables.push(remarks);
     tables
 }
 
-/// Source, conflicts and notes, a line each.
-fn remarks(provenance: &Provenance) -> Vec<String> {
-    let mut lines = vec![format!("source: {} ({})", provenance.source(), provenance.as_of())];
-    let mut add = |kind: &str, texts: &[String]| {
-        lines.extend(texts.iter().map(|text| format!("{kind}: {text}")));
-    };
-    add("conflict", provenance.conflicts());
-    add("history", provenance.history());
-    add("note", provenance.notes());
-    lines
+fn tier_table(edition: &Edition, set: &TierSet) -> Table {
+    let heads = [
+        "tier",
+        "|set",
+        "family",
+        ">size GiB|size_bytes",
+        ">IOPS|iops",
+        ">throughput|throughput_bytes_per_s",
+        ">burst|",
+        "|burst_kind",
+        "|burst_iops",
+        "|burst_throughput_bytes_per_s",
+        "|burst_duration_s",
+        "|plus_iops",
+        "|plus_throughput_bytes_per_s",
+        "as of|as_of",
+        "|source",
+    ];
+    let mut table = Table::new(format!("{} {}", edition.name(), set.name), &heads).named("tiers");
+    for tier in &set.tiers {
+        let (name, family) = (tier.name.as_str(), tier.family.as_str());
+        let mut row = cells![name, set.name.as_str(), family, gib(tier.size.get())];
+        row.extend([iops(Some(tier.iops)), throughput(Some(tier.throughput))]);
+        row.extend(burst(tier.burst));
+        row.extend(pair(tier.plus));
+        row.extend(cells![tier.provenance.as_of(), tier.provenance.source()]);
+        table.row(row);
+    }
+    table.notes = remark_lines(&set.provenance);
+    table
+}
+
+fn pair(limits: Option<Limits>) -> [Cell; 2] {
+    [iops(limits.map(|l| l.iops)), throughput(limits.map(|l| l.throughput))]
+}
+
+fn provisioned(families: &[Provisioned]) -> Table {
+    let heads = [
+        "provisioned|family",
+        ">min GiB|min_size_bytes",
+        ">max GiB|max_size_bytes",
+        ">min IOPS|min_iops",
+        ">min throughput|min_throughput_bytes_per_s",
+        ">max IOPS|max_iops",
+        ">max throughput|max_throughput_bytes_per_s",
+        ">IOPS per GiB|iops_per_gib",
+        ">throughput per IOPS|throughput_bytes_per_s_per_iops",
+        "min included|min_included",
+        "as of|as_of",
+        "|source",
+    ];
+    let mut table = Table::new("", &heads).named("provisioned");
+    for family in families {
+        let mut row = cells![family.family.as_str()];
+        row.extend([size(Some(family.min_size)), size(Some(family.max_size))]);
+        row.extend(pair(Some(family.minimum)));
+        row.extend(pair(Some(family.maximum)));
+        row.extend([iops(Some(family.iops_per_gib)), throughput(Some(family.throughput_per_iops))]);
+        let included = if family.minimum_included { "yes" } else { "no" };
+        row.extend(cells![included, family.provenance.as_of(), family.provenance.source()]);
+        table.row(row);
+    }
+    table.notes = families
+        .iter()
+        .flat_map(|family| {
+            let lines = remark_lines(&family.provenance).into_iter();
+            lines.map(|line| format!("{}: {line}", family.family))
+        })
+        .collect();
+    table
+}
+
+/// Source, conflicts, history and notes, each with its kind.
+fn remarks(provenance: &Provenance) -> Vec<(&'static str, String)> {
+    let source = format!("{} ({})", provenance.source(), provenance.as_of());
+    let mut remarks = vec![("source", source)];
+    for (kind, texts) in [
+        ("conflict", provenance.conflicts()),
+        ("history", provenance.history()),
+        ("note", provenance.notes()),
+    ] {
+        remarks.extend(texts.iter().map(|text| (kind, text.clone())));
+    }
+    remarks
+}
+
+fn remark_lines(provenance: &Provenance) -> Vec<String> {
+    remarks(provenance).into_iter().map(|(kind, text)| format!("{kind}: {text}")).collect()
+}
+
+/// For machines, to whom notes below a table are lost.
+fn remarks_table() -> Table {
+    Table::new("", &["|edition", "|name", "|kind", "|text"]).named("remarks")
+}
+
+fn remark(table: &mut Table, edition: &Edition, name: &str, provenance: &Provenance) {
+    for (kind, text) in remarks(provenance) {
+        table.row(cells![edition.name(), name, kind, text]);
+    }
 }
 
 fn hosts(edition: &Edition) -> Table {
     let heads = [
         "machine",
         "series",
-        ">disks",
-        ">cache GiB",
-        ">uncached IOPS",
-        ">uncached throughput",
-        ">cached IOPS",
-        ">cached throughput",
-        ">burst uncached",
-        "as of",
+        "|vcpus",
+        "|memory_bytes",
+        ">disks|max_data_disks",
+        ">cache GiB|cache_bytes",
+        ">uncached IOPS|uncached_iops",
+        ">uncached throughput|uncached_throughput_bytes_per_s",
+        ">cached IOPS|cached_iops",
+        ">cached throughput|cached_throughput_bytes_per_s",
+        "|v2_iops",
+        "|v2_throughput_bytes_per_s",
+        ">burst uncached|",
+        "|uncached_burst_kind",
+        "|uncached_burst_iops",
+        "|uncached_burst_throughput_bytes_per_s",
+        "|uncached_burst_duration_s",
+        ">burst cached|",
+        "|cached_burst_kind",
+        "|cached_burst_iops",
+        "|cached_burst_throughput_bytes_per_s",
+        "|cached_burst_duration_s",
+        "as of|as_of",
+        "|source",
     ];
     let mut table = Table::new("", &heads);
-    let iops = |l: Option<&HostLimits>| l.map_or_else(Cell::none, |l| grouped(l.iops.get()));
-    let throughput =
-        |l: Option<&HostLimits>| l.map_or_else(none, |l| BytesPerSec::to_string(&l.throughput));
+    let base = |limits: Option<HostLimits>| pair(limits.map(|l| l.limits()));
     for host in edition.hosts() {
-        let HostSize { uncached, cached, .. } = host;
-        table.row(cells![
-            host.name.clone(),
-            host.series.clone(),
-            host.max_data_disks.map_or_else(Cell::none, |n| grouped(u64::from(n))),
-            host.cache.map_or_else(Cell::none, gib),
-            iops(uncached.as_ref()),
-            throughput(uncached.as_ref()),
-            iops(cached.as_ref()),
-            throughput(cached.as_ref()),
-            burst(uncached.as_ref().and_then(|l| l.burst.as_ref())),
-            host.provenance.as_of().to_owned(),
-        ]);
+        let HostSize { uncached, cached, v2, .. } = *host;
+        let mut row = cells![host.name.as_str(), host.series.as_str(), count(host.vcpus)];
+        row.extend([size(host.memory), count(host.max_data_disks), size(host.cache)]);
+        row.extend([uncached, cached, v2].into_iter().flat_map(base));
+        row.extend([uncached, cached].into_iter().flat_map(|l| burst(l.and_then(|l| l.burst))));
+        row.extend(cells![host.provenance.as_of(), host.provenance.source()]);
+        table.row(row);
     }
     table.notes.push("- is not published; weir catalog show NAME gives the sources".to_owned());
     table
 }
 
+/// Everything of a name: figures, tiers and remarks, of which some may be empty.
 fn show(name: &str, catalog: &Catalog) -> Result<Vec<Table>, CliError> {
+    let mut tables = vec![figures_table(String::new())];
     if let Ok(edition) = catalog.edition(name) {
-        return Ok(vec![about(edition)]);
+        tables.push(about(edition));
+        return Ok(tables);
     }
-    let found = catalog.find(name);
-    if found.is_empty() {
-        let near = catalog.nearest(name).map(|near| format!("; did you mean {near:?}?"));
-        return Err(CliError::Refused(format!(
-            "nothing in the catalog is called {name:?}{}",
-            near.unwrap_or_default()
-        )));
+    let found = catalog.get(name)?;
+    let mut remarks = remarks_table();
+    for found in &found {
+        tables.push(one(found));
+        remark(&mut remarks, found.edition(), found.name(), found.provenance());
     }
-    Ok(found.iter().map(one).collect())
+    tables.push(remarks);
+    Ok(tables)
 }
 
 fn about(edition: &Edition) -> Table {
-    let mut table = Table::new(edition.name(), &["about", "text"]);
-    let mut row = |kind: &str, text: &str| table.row(cells![kind.to_owned(), text.to_owned()]);
+    let heads = ["|edition", "|name", "about|kind", "text"];
+    let mut table = Table::new(edition.name(), &heads).named("remarks");
+    let mut row = |kind: &str, text: &str| {
+        table.row(cells![edition.name(), edition.name(), kind, text]);
+    };
     row("title", edition.title());
     row("as of", edition.as_of());
     row("scope", edition.scope());
@@ -162,55 +270,47 @@ fn about(edition: &Edition) -> Table {
 }
 
 fn one(found: &Found<'_>) -> Table {
-    let title = format!("{} {}", found.edition().name(), found.name());
     match found {
-        Found::Tier(_, tier) => figures(title, &tier.figures(), &tier.provenance),
-        Found::Host(_, host) => figures(title, &host.figures(), &host.provenance),
-        Found::Provisioned(_, family) => figures(title, &family.figures(), &family.provenance),
-        Found::TierSet(edition, set) => {
-            let mut table = Table::new(title, &["tier", "family", "in edition"]);
-            for tier in &set.tiers {
-                let edition = edition.name().to_owned();
-                table.row(cells![tier.name.clone(), tier.family.clone(), edition]);
-            }
-            table.notes = remarks(&set.provenance);
-            table
+        Found::Tier(_, tier) => figures(found, &tier.figures(), &[]),
+        Found::Host(_, host) => figures(found, &host.figures(), &[]),
+        Found::Provisioned(_, family) => figures(found, &family.figures(), &[]),
+        Found::TierSet(edition, set) => tier_table(edition, set),
+        Found::Latency(_, latency) => {
+            let basis = format!("{}: {}", latency.basis, latency.reason);
+            figures(found, &latency.figures(), &[basis])
         }
-        Found::Latency(_, latency) => latency_table(title, latency),
-        Found::Rule(_, rule) => rule_table(title, rule),
-        other => Table::new(other.name(), &["name"]),
+        Found::Rule(_, rule) => figures(found, &rule.figures(), std::slice::from_ref(&rule.text)),
+        other => figures(other, &[], &[]),
     }
 }
 
-fn figures(title: String, figures: &[Figure<'_>], provenance: &Provenance) -> Table {
-    let mut table = Table::new(title, &["figure", ">value", "as of", "source"]);
+fn figures_table(title: String) -> Table {
+    let heads = ["|edition", "|name", "figure", ">value", "|unit", "as of|as_of", "source"];
+    Table::new(title, &heads).named("figures")
+}
+
+/// The figures of one row, with lines of text of its own above the remarks.
+fn figures(found: &Found<'_>, figures: &[Figure<'_>], text: &[String]) -> Table {
+    let (edition, name) = (found.edition().name(), found.name());
+    let mut table = figures_table(format!("{edition} {name}"));
     for figure in figures {
+        let shown = figure.value.to_string();
+        let value = match figure.value.number() {
+            Some(number) => Cell::number(shown, float(number)),
+            None => shown.into(),
+        };
+        let unit = figure.value.unit().map_or_else(Cell::none, Cell::from);
+        let citation = figure.citation;
         table.row(cells![
-            figure.name.to_owned(),
-            figure.value.clone(),
-            figure.citation.as_of.clone(),
-            figure.citation.source.clone(),
+            edition,
+            name,
+            figure.name.as_str(),
+            value,
+            unit,
+            citation.as_of.as_str(),
+            citation.source.as_str(),
         ]);
     }
-    table.notes = remarks(provenance);
-    table
-}
-
-fn latency_table(title: String, latency: &Latency) -> Table {
-    let mut table = Table::new(title, &["quantile", ">read", ">write"]);
-    let names = ["p0", "p50", "p90", "p99", "p99.9", "p100"];
-    let points = latency.read.points().into_iter().zip(latency.write.points());
-    for (name, (read, write)) in names.iter().zip(points) {
-        table.row(cells![(*name).to_owned(), read.1.to_string(), write.1.to_string()]);
-    }
-    table.notes.push(format!("{}: {}", latency.basis, latency.reason));
-    table.notes.extend(remarks(&latency.provenance));
-    table
-}
-
-fn rule_table(title: String, rule: &Rule) -> Table {
-    let mut table = Table::new(title, &["rule"]);
-    table.row(cells![rule.text.clone()]);
-    table.notes = remarks(&rule.provenance);
+    table.notes = [text.to_vec(), remark_lines(found.provenance())].concat();
     table
 }

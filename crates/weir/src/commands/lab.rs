@@ -1,16 +1,15 @@
 //! `weir lab`.
 
 use crate::cli::{ClockArg, DriverArg, LabCommand, LabRunArgs};
-use crate::error::{CliError, FAILED, NO};
+use crate::error::{CliError, NO};
 use crate::output;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use weir_catalog::Catalog;
-use weir_lab::{Clocks, Driver, Options};
+use weir_lab::{Clocks, Driver, Lab, Options};
 use weir_report::cells;
-use weir_report::lab::{LabReport, LabReports};
 use weir_report::number::grouped;
 use weir_report::table::{Listing, Table};
 
@@ -29,24 +28,34 @@ pub(crate) fn run(command: &LabCommand, catalog: &Catalog) -> Result<u8, CliErro
     }
 }
 
-/// Set by the first Ctrl-C or SIGTERM, so that what is being served is stopped in
-/// order; the second ends the program at once.
+/// Set by Ctrl-C or SIGTERM, so that what is being served is stopped in order and
+/// nothing is left. One more changes nothing: some send two of them at once.
 fn interruptible() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, i32::from(FAILED), Arc::clone(&stop))
-            .and_then(|_| flag::register(signal, Arc::clone(&stop)))
+        flag::register(signal, Arc::clone(&stop))
             .map_err(|source| CliError::System { context: "catching signals", source })?;
     }
     Ok(stop)
 }
 
+fn chosen(args: &LabRunArgs) -> Result<Vec<Lab>, CliError> {
+    let all = weir_lab::all()?;
+    if args.all {
+        return Ok(all);
+    }
+    if args.names.is_empty() {
+        let known: Vec<&str> = all.iter().map(|lab| lab.name.as_str()).collect();
+        let known = known.join(", ");
+        return Err(CliError::Refused(format!(
+            "which lab? name one or more, or give --all; there are: {known}"
+        )));
+    }
+    Ok(args.names.iter().map(|name| weir_lab::find(name)).collect::<Result<_, _>>()?)
+}
+
 fn rerun(args: &LabRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
-    let labs = if args.all {
-        weir_lab::all()?
-    } else {
-        args.names.iter().map(|name| weir_lab::find(name)).collect::<Result<Vec<_>, _>>()?
-    };
+    let labs = chosen(args)?;
     let options = Options {
         clocks: match args.clock {
             ClockArg::Virtual => Clocks::Virtual,
@@ -59,14 +68,11 @@ fn rerun(args: &LabRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
         },
         size: args.size,
         runtime: args.runtime,
+        tries: args.tries,
         seed: args.seed,
         stop: interruptible()?,
     };
-    let mut reports = Vec::new();
-    for lab in &labs {
-        reports.push(weir_lab::run(lab, catalog, &options, &mut output::talk)?);
-    }
-    let holds = reports.iter().all(LabReport::holds);
-    output::print(&LabReports(reports), args.output.format())?;
-    Ok(if holds { 0 } else { NO })
+    let reports = weir_lab::run(&labs, catalog, &options, &mut output::talk)?;
+    output::print(&reports, args.output.format())?;
+    Ok(if reports.hold() { 0 } else { NO })
 }

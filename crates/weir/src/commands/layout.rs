@@ -1,14 +1,14 @@
 //! `weir layout`.
 
-use super::{read_layout, say_notes};
+use super::{cache_name, read_layout, say_notes};
 use crate::cli::LayoutCommand;
 use crate::error::CliError;
 use crate::output;
 use weir_catalog::Catalog;
-use weir_core::{CacheMode, GateLimits, Limit};
+use weir_core::{GateLimits, Limit};
 use weir_layout::Layout;
 use weir_report::cells;
-use weir_report::number::{float, grouped, rate};
+use weir_report::number::{float, gib, grouped, mib};
 use weir_report::table::{Cell, Listing, Table};
 
 pub(crate) fn run(command: &LayoutCommand, catalog: &Catalog) -> Result<u8, CliError> {
@@ -25,68 +25,82 @@ pub(crate) fn run(command: &LayoutCommand, catalog: &Catalog) -> Result<u8, CliE
     Ok(0)
 }
 
-fn iops(limit: Option<Limit>) -> Cell {
-    limit.map_or_else(Cell::none, |limit| grouped(limit.rate.get()))
+/// The heads of [`limits`].
+const LIMITS: [&str; 7] = [
+    ">IOPS|iops",
+    ">MiB/s|throughput_bytes_per_s",
+    ">burst IOPS / MiB/s|",
+    "|burst_kind",
+    "|burst_iops",
+    "|burst_throughput_bytes_per_s",
+    "|burst_duration_s",
+];
+
+/// The rates that last, and those of a burst: in one cell for people, each in its own
+/// for machines.
+fn limits(gate: &GateLimits) -> [Cell; 7] {
+    let operations = |n: Option<u64>| n.map_or_else(Cell::none, grouped);
+    let bytes = |n: Option<u64>| n.map_or_else(Cell::none, |n| mib(float(n)));
+    let rate = |limit: Option<Limit>| limit.map(|l| l.rate.get());
+    let burst = |limit: Option<Limit>| limit.and_then(|l| l.burst);
+    let peak = |limit: Option<Limit>| burst(limit).map(|(peak, _)| peak.get());
+    let [burst_iops, burst_bytes] = [operations(peak(gate.iops)), bytes(peak(gate.bytes))];
+    let bursting = gate.iops.filter(|l| l.burst.is_some()).or(gate.bytes);
+    let (kind, duration, shown) = match bursting.and_then(|l| l.burst.map(|burst| (l, burst.1))) {
+        None => (Cell::none(), Cell::none(), Cell::none()),
+        Some((limit, duration)) => {
+            let seconds = Cell::number(duration.to_string(), float(duration.nanos()) / 1e9);
+            let (kind, duration) = match limit.is_on_demand() {
+                true => ("on-demand", Cell::none()),
+                false => ("credit", seconds),
+            };
+            (kind.into(), duration, format!("{burst_iops} / {burst_bytes}").into())
+        }
+    };
+    [
+        operations(rate(gate.iops)),
+        bytes(rate(gate.bytes)),
+        shown,
+        kind,
+        burst_iops,
+        burst_bytes,
+        duration,
+    ]
 }
 
-fn mib(limit: Option<Limit>) -> Cell {
-    let mib = |limit: Limit| rate(float(limit.rate.get()) / f64::from(1 << 20));
-    limit.map_or_else(Cell::none, mib)
-}
-
-/// The rate while credits last, of operations and MiB.
-fn burst(gate: &GateLimits) -> String {
-    let peak = |limit: Option<Limit>| limit.and_then(|l| l.burst).map(|(peak, _)| peak.get());
-    match (peak(gate.iops), peak(gate.bytes)) {
-        (None, None) => "-".to_owned(),
-        (operations, bytes) => format!(
-            "{} / {}",
-            operations.map_or_else(Cell::none, grouped),
-            bytes.map_or_else(Cell::none, |b| rate(float(b) / f64::from(1 << 20)))
-        ),
-    }
+fn or_none(name: Option<&str>) -> Cell {
+    name.map_or_else(Cell::none, Cell::from)
 }
 
 fn tables(layout: &Layout) -> Vec<Table> {
-    let heads = ["host", "size", "side", ">IOPS", ">MiB/s", ">burst IOPS / MiB/s"];
-    let mut hosts = Table::new("", &heads);
-    let heads =
-        ["volume", "host", "tier", ">size GiB", ">IOPS", ">MiB/s", ">burst IOPS / MiB/s", "cache"];
-    let mut volumes = Table::new("", &heads);
-    let mut exports = Table::new("", &["export", ">size GiB", ">columns", "unit"]);
-    let gib = |bytes: u64| rate(float(bytes) / f64::from(1 << 30));
+    let heads = [&["host", "size", "side"][..], &LIMITS].concat();
+    let mut hosts = Table::new("", &heads).named("hosts");
+    let heads = [&["volume", "host", "tier", ">size GiB|size_bytes"][..], &LIMITS, &["cache"]];
+    let mut volumes = Table::new("", &heads.concat()).named("volumes");
+    let heads = ["export", "|host", ">size GiB|size_bytes", ">columns", "unit|unit_bytes"];
+    let mut exports = Table::new("", &heads).named("exports");
     for host in &layout.hosts {
         for (side, gate) in [("uncached", &host.spec.uncached), ("cached", &host.spec.cached)] {
-            let size = host.size.clone().unwrap_or_else(|| "-".to_owned());
-            let cells = [iops(gate.iops), mib(gate.bytes), burst(gate).into()];
-            let mut row = cells![host.name.clone(), size, side];
-            row.extend(cells);
+            let mut row = cells![host.name.as_str(), or_none(host.size.as_deref()), side];
+            row.extend(limits(gate));
             hosts.row(row);
         }
         for volume in &host.volumes {
-            let gate = &volume.spec.limits.gate;
-            volumes.row(cells![
-                volume.name.clone(),
-                host.name.clone(),
-                volume.tier.clone().unwrap_or_else(|| "-".to_owned()),
-                gib(volume.spec.size.get()),
-                iops(gate.iops),
-                mib(gate.bytes),
-                burst(gate),
-                match volume.spec.cache {
-                    CacheMode::None => "none",
-                    CacheMode::ReadOnly => "read-only",
-                    CacheMode::ReadWrite => "read-write",
-                }
-                .to_owned(),
-            ]);
+            let tier = or_none(volume.tier.as_deref());
+            let mut row = cells![volume.name.as_str(), host.name.as_str(), tier];
+            row.push(gib(volume.spec.size.get()));
+            row.extend(limits(&volume.spec.limits.gate));
+            row.push(cache_name(volume.spec.cache).into());
+            volumes.row(row);
         }
         for export in &host.exports {
+            let unit = export.unit;
             exports.row(cells![
-                export.name.clone(),
+                export.name.as_str(),
+                host.name.as_str(),
                 gib(export.size.get()),
-                export.volumes.len().to_string(),
-                export.unit.map_or_else(Cell::none, |unit| unit.to_string().into()),
+                grouped(export.volumes.len() as u64),
+                unit.map_or_else(Cell::none, |u| Cell::number(u.to_string(), float(u.get()))),
             ]);
         }
     }

@@ -1,6 +1,7 @@
 //! One module per verb.
 
 mod catalog;
+mod kept;
 mod lab;
 mod layout;
 mod serve;
@@ -14,6 +15,7 @@ use clap::CommandFactory;
 use std::fs;
 use std::path::{Path, PathBuf};
 use weir_catalog::{Catalog, Edition};
+use weir_core::CacheMode;
 use weir_layout::Layout;
 
 /// Does what the arguments say; returns the exit code.
@@ -69,5 +71,14 @@ pub(crate) fn say_notes(layout: &Layout) {
         host.notes
             .iter()
             .for_each(|note| output::talk(&format!("note: host {}: {note}", host.name)));
+    }
+}
+
+/// A cache mode as layouts write it.
+pub(crate) fn cache_name(mode: CacheMode) -> &'static str {
+    match mode {
+        CacheMode::None => "none",
+        CacheMode::ReadOnly => "read-only",
+        CacheMode::ReadWrite => "read-write",
     }
 }

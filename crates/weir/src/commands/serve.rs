@@ -1,6 +1,6 @@
 //! `weir serve`.
 
-use super::{read_layout, say_notes};
+use super::{kept, read_layout, say_notes};
 use crate::cli::ServeArgs;
 use crate::error::{CliError, FAILED};
 use crate::output;
@@ -9,15 +9,37 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+use std::thread;
 use weir_catalog::Catalog;
-use weir_server::{Options, Server};
+use weir_server::{Listening, Notice, Options, Server};
+
+/// What ends the waiting, or interrupts it.
+enum Wake {
+    Signal,
+    Notice(Notice),
+}
 
 pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let layout = read_layout(&args.layout, catalog)?;
     say_notes(&layout);
+    if let Some(file) = args.data.as_ref().filter(|path| path.exists() && !path.is_dir()) {
+        return Err(CliError::Refused(format!(
+            "--data {}: it is a file; give a folder, or a path where one can be made",
+            file.display()
+        )));
+    }
     // Caught from here on, so that a signal during the start is not lost.
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|source| CliError::System { context: "catching signals", source })?;
+    let (noticed, wakes) = channel();
+    let signalled = noticed.clone();
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            // Nobody hears it once the server is stopping.
+            drop(signalled.send(Wake::Signal));
+        }
+    });
     let edition = match &layout.edition {
         Some(name) => Some(catalog.edition(name)?),
         None => None,
@@ -25,9 +47,41 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let options = Options {
         data: args.data.clone(),
         listen: args.nbd.clone(),
-        control: Some(args.control.path()),
+        control: Some(args.control.control.clone()),
+        notices: Listening::with(move |notice| drop(noticed.send(Wake::Notice(notice)))),
     };
+    let declared = kept::declared(&layout);
+    let data = args.data.as_deref();
+    let unnamed = data.map(|data| kept::unnamed(data, &args.layout, &declared));
     let server = Server::start(layout, edition, &options)?;
+    unnamed.unwrap_or_default().iter().for_each(|line| output::talk(line));
+    let overrides = kept::overrides(&server.status(), &args.layout, &declared);
+    overrides.iter().for_each(|line| output::talk(line));
+    introduce(args, &server)?;
+    for wake in wakes {
+        match wake {
+            Wake::Signal => break,
+            Wake::Notice(notice) => {
+                output::talk(&format!("weir: {notice}"));
+                if matches!(notice, Notice::HostEnded { .. }) {
+                    break;
+                }
+            }
+        }
+    }
+    // The next one ends it at once: a medium may hang.
+    let impatient = Arc::new(AtomicBool::new(true));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, i32::from(FAILED), Arc::clone(&impatient))
+            .map_err(|source| CliError::System { context: "catching signals", source })?;
+    }
+    output::talk("stopping: completing what is under way; once more to end at once");
+    server.stop()?;
+    Ok(0)
+}
+
+/// Says what is served and where.
+fn introduce(args: &ServeArgs, server: &Server) -> Result<(), CliError> {
     for refused in server.refused() {
         output::talk(&format!("weir: not served: {}: {}", refused.name, refused.reason));
     }
@@ -39,15 +93,6 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if args.data.is_none() {
         output::talk("data is in memory and gone at the end; keep it with --data DIR");
     }
-    output::talk(&format!("ready; control socket {}", args.control.path().display()));
-    signals.forever().next();
-    // The next one ends it at once: a medium may hang.
-    let impatient = Arc::new(AtomicBool::new(true));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, i32::from(FAILED), Arc::clone(&impatient))
-            .map_err(|source| CliError::System { context: "catching signals", source })?;
-    }
-    output::talk("stopping: completing what is under way; once more to end at once");
-    server.stop()?;
-    Ok(0)
+    output::talk(&format!("ready; control socket {}", args.control.control.display()));
+    Ok(())
 }

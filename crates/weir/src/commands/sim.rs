@@ -4,12 +4,22 @@ use super::{read, read_layout};
 use crate::cli::SimArgs;
 use crate::error::CliError;
 use crate::output;
+use crate::progress::Progress;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
-use weir_sim::{Options, devices, simulate};
-use weir_units::Span;
-use weir_workload::{JobFile, Source, fio, place};
+use weir_core::{CacheMode, VolumeId};
+use weir_layout::Layout;
+use weir_report::number::{float, rate};
+use weir_report::run::{SimReport, WritebackReport};
+use weir_sim::{Options, Simulation, devices};
+use weir_units::{Instant, Span};
+use weir_workload::job::Target;
+use weir_workload::{Device, JobFile, Placed, Source, fio, place};
+
+/// Simulated time between two looks at the progress.
+const SLICE: Span = Span::from_millis(100);
 
 /// Job files see the environment and the files beside them.
 pub(crate) struct Surroundings;
@@ -54,14 +64,141 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
             job.at, job.name
         ));
     }
-    let placed = place(&jobs, &devices(&layout), &args.map)?;
+    check_map(args, &jobs)?;
+    let devices = devices(&layout);
+    let placed = place(&jobs, &devices, &args.map)?;
+    check_warm(args, &layout, &devices, &placed)?;
     let options = Options {
         seed: args.seed,
         warm: args.warm.clone(),
         every: args.every,
         crash: args.crash.clone(),
     };
-    let report = simulate(&layout, placed, &options)?;
-    output::print(&report, args.output.format())?;
+    let mut simulation = Simulation::new(&layout, placed, &options)?;
+    let progress = Progress::start(length(&jobs), args.quiet);
+    let mut until = Instant::ZERO + SLICE;
+    while let Some(next) = simulation.run_until(until)? {
+        progress.at(until, simulation.completed());
+        until = next + SLICE;
+    }
+    drop(progress);
+    let run = simulation.report();
+    check_crash(args, &jobs, run.elapsed_s)?;
+    let writebacks = writebacks(&layout, &simulation, run.elapsed_s);
+    output::print(&SimReport { run, writebacks }, args.output.format())?;
     Ok(0)
+}
+
+/// How long the jobs take at most; nothing if one has no runtime.
+fn length(jobs: &JobFile) -> Option<Span> {
+    let mut waves: BTreeMap<u32, Span> = BTreeMap::new();
+    for job in &jobs.jobs {
+        let end = job.start_delay + job.ramp_time + job.runtime?;
+        let wave = waves.entry(job.wave).or_default();
+        *wave = end.max(*wave);
+    }
+    Some(waves.into_values().fold(Span::ZERO, |sum, wave| sum + wave))
+}
+
+/// What the host caches wrote back, and what held that: volumes of the layout in their
+/// order, those alone that did.
+fn writebacks(
+    layout: &Layout,
+    simulation: &Simulation<'_>,
+    elapsed_s: f64,
+) -> Vec<WritebackReport> {
+    let per_s = |n: u64| if elapsed_s > 0.0 { float(n) / elapsed_s } else { 0.0 };
+    let mut reports = Vec::new();
+    for (at, host) in layout.hosts.iter().enumerate() {
+        for (id, volume) in host.volumes.iter().enumerate() {
+            let Some(totals) = simulation.totals(at, VolumeId(id)) else { continue };
+            if totals.writebacks > 0 {
+                let waits = totals.writeback_waits.iter();
+                reports.push(WritebackReport {
+                    volume: volume.name.clone(),
+                    host: host.name.clone(),
+                    iops: per_s(totals.writebacks),
+                    bytes_per_s: per_s(totals.written_back),
+                    waits_ns: waits.map(|(c, s)| (c.name().to_owned(), s.nanos())).collect(),
+                    medium_ns: totals.writeback_medium.nanos(),
+                });
+            }
+        }
+    }
+    reports
+}
+
+/// A mapping that maps nothing is a slip of the hand.
+fn check_map(args: &SimArgs, jobs: &JobFile) -> Result<(), CliError> {
+    let mut paths: Vec<&str> = Vec::new();
+    for job in &jobs.jobs {
+        match &job.target {
+            Target::Unnamed => {}
+            Target::Directory(names) | Target::Files(names) => {
+                paths.extend(names.iter().map(|name| name.trim_end_matches('/')));
+            }
+        }
+    }
+    paths.sort_unstable();
+    paths.dedup();
+    for (at, (path, export)) in args.map.iter().enumerate() {
+        let trimmed = path.trim_end_matches('/');
+        if !paths.contains(&trimmed) {
+            let known = if paths.is_empty() { "none".to_owned() } else { paths.join(", ") };
+            return Err(CliError::Refused(format!(
+                "--map {path}={export}: no job has the directory or filename {path}; the jobs \
+                 have: {known}"
+            )));
+        }
+        let before = &args.map[..at];
+        if before.iter().any(|(other, _)| other.trim_end_matches('/') == trimmed) {
+            return Err(CliError::Refused(format!(
+                "--map {path}={export}: {path} is mapped twice"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// So is warming what no job reads, or what is not cached. Exports that are not there
+/// are the simulator's to refuse.
+fn check_warm(
+    args: &SimArgs,
+    layout: &Layout,
+    devices: &[Device],
+    placed: &[Placed],
+) -> Result<(), CliError> {
+    for name in &args.warm {
+        let Ok((host, export)) = layout.export("--warm", name) else { continue };
+        let device = devices.iter().position(|device| device.name == *name);
+        let used = |at: usize| {
+            placed.iter().flat_map(|p| &p.regions).any(|region| region.device as usize == at)
+        };
+        let volumes = &layout.hosts[host].spec.volumes;
+        if export.volumes.iter().all(|id| volumes[id.0].cache == CacheMode::None) {
+            let reason = "it has cache = \"none\"; give it cache = \"read-only\" in the layout";
+            return Err(CliError::Refused(format!("--warm {name}: {reason}")));
+        }
+        if !device.is_some_and(used) {
+            return Err(CliError::Refused(format!("--warm {name}: no job has a file on it")));
+        }
+    }
+    Ok(())
+}
+
+/// A crash after the last request has changed nothing.
+fn check_crash(args: &SimArgs, jobs: &JobFile, elapsed_s: f64) -> Result<(), CliError> {
+    let Some((host, at)) = &args.crash else { return Ok(()) };
+    let first_wave = jobs.jobs.iter().map(|job| job.wave).min();
+    let first = jobs.jobs.iter().filter(|job| Some(job.wave) == first_wave);
+    let start = first.map(|job| job.start_delay).min().unwrap_or_default();
+    let end = float(start.nanos()) / 1e9 + elapsed_s;
+    if float(at.nanos()) / 1e9 > end {
+        return Err(CliError::Refused(format!(
+            "--crash {host}@{}: the run ends after {} s, before that; give an earlier time",
+            at.to_string().replace(' ', ""),
+            rate(end)
+        )));
+    }
+    Ok(())
 }

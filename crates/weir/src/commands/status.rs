@@ -5,12 +5,11 @@ use crate::error::CliError;
 use crate::output;
 use serde_json::Value;
 use std::time::Duration;
-use weir_report::cells;
-use weir_report::number::{float, grouped, rate};
+use weir_report::number::grouped;
 use weir_report::status::{Status, StatusReport};
-use weir_report::table::{Cell, Listing, Table};
+use weir_report::table::Listing;
 use weir_server::control::{Request, ask};
-use weir_units::Span;
+use weir_units::{Bytes, Span};
 
 pub(crate) fn run(args: &StatusArgs) -> Result<u8, CliError> {
     if args.interval > Span::from_secs(3_600) {
@@ -27,7 +26,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<u8, CliError> {
 pub(crate) fn volume(command: &VolumeCommand) -> Result<u8, CliError> {
     match command {
         VolumeCommand::List { control, output } => {
-            let table = list(&reading(control)?);
+            let table = reading(control)?.volume_list();
             output::print(&Listing(vec![table]), output.format())?;
         }
         VolumeCommand::Resize { name, size, control } => {
@@ -36,7 +35,8 @@ pub(crate) fn volume(command: &VolumeCommand) -> Result<u8, CliError> {
             output::talk(&format!("{name} has {size}{}", tier.unwrap_or_default()));
         }
         VolumeCommand::SetCache { name, mode, control } => {
-            let request = Request::SetCache { volume: name.clone(), mode: mode.clone() };
+            let mode = mode.name();
+            let request = Request::SetCache { volume: name.clone(), mode: mode.to_owned() };
             send(control, &request)?;
             output::talk(&format!("{name} has cache {mode}; it starts cold"));
         }
@@ -52,15 +52,14 @@ pub(crate) fn host(command: &HostCommand) -> Result<u8, CliError> {
             output::talk(&format!("{name} crashed; {} bytes were lost", grouped(lost)));
         }
         HostCommand::Warm { export, offset, length, control } => {
-            let (export, offset, len) = (export.clone(), offset.get(), length.get());
-            send(control, &Request::Warm { export, offset, len })?;
+            output::talk(&warm(control, export, *offset, *length)?);
         }
     }
     Ok(0)
 }
 
 fn send(control: &ControlArgs, request: &Request) -> Result<Value, CliError> {
-    ask(&control.path(), request)?.map_err(CliError::Refused)
+    ask(&control.control, request)?.map_err(CliError::Refused)
 }
 
 fn reading(control: &ControlArgs) -> Result<Status, CliError> {
@@ -69,22 +68,33 @@ fn reading(control: &ControlArgs) -> Result<Status, CliError> {
         .map_err(|error| CliError::Refused(format!("the server is of another release: {error}")))
 }
 
-fn list(status: &Status) -> Table {
-    let heads = ["volume", "host", "tier", ">size GiB", ">IOPS", ">MiB/s", "cache"];
-    let mut table = Table::new("", &heads);
-    for host in &status.hosts {
-        for v in &host.volumes {
-            let mib = |bytes: u64| rate(float(bytes) / f64::from(1 << 20));
-            table.row(cells![
-                v.name.clone(),
-                host.name.clone(),
-                v.tier.clone().unwrap_or_else(|| "-".to_owned()),
-                rate(float(v.size_bytes) / f64::from(1 << 30)),
-                v.limit_iops.map_or_else(Cell::none, grouped),
-                v.limit_bytes_per_s.map_or_else(Cell::none, mib),
-                v.cache.clone(),
-            ]);
-        }
+/// Warms a range; says what came of it.
+fn warm(
+    control: &ControlArgs,
+    export: &str,
+    offset: Bytes,
+    length: Bytes,
+) -> Result<String, CliError> {
+    let before = reading(control)?;
+    let volumes = before.hosts.iter().flat_map(|host| &host.volumes);
+    if volumes.into_iter().any(|v| v.name == export && v.cache == "none") {
+        return Err(CliError::Refused(format!(
+            "{export} has cache none, so nothing of it is cached; change that with weir volume \
+             set-cache {export} read-only"
+        )));
     }
-    table
+    let (name, offset, len) = (export.to_owned(), offset.get(), length.get());
+    send(control, &Request::Warm { export: name, offset, len })?;
+    let after = reading(control)?;
+    // The server has taken the export, so one of its hosts has it.
+    let host = after.hosts.iter().find(|host| host.exports.iter().any(|e| e.name == export));
+    let host = host.cloned().unwrap_or_default();
+    let old = before.hosts.iter().find(|other| other.name == host.name);
+    let resident = host.cache_resident_bytes;
+    let new = resident.saturating_sub(old.map_or(0, |old| old.cache_resident_bytes));
+    let (resident, new) = (Bytes::new(resident), Bytes::new(new));
+    Ok(format!(
+        "{length} of {export} warmed; the cache of host {} holds {resident}, {new} more than before",
+        host.name
+    ))
 }

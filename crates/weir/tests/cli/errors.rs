@@ -4,75 +4,81 @@
 use crate::common::{Place, run};
 use std::os::unix::net::UnixListener;
 
-/// `weir serve` on a layout says `expect` and ends with 2.
+/// Every verb that reads a layout says `expect` and ends with 2.
 #[track_caller]
 fn check_layout(layout: &str, expect: &str) {
     let place = Place::new();
     place.file("layout.toml", layout);
-    let serve = ["serve", "layout.toml", "--nbd", "unix:nbd.sock"];
-    let (stdout, stderr, code) = run(place.weir(&serve));
-    assert_eq!((stdout.as_str(), stderr.as_str()), ("", format!("weir: {expect}\n").as_str()));
-    assert_eq!(code, Some(2));
-    assert!(!place.path("nbd.sock").exists());
+    let expect = format!("weir: {expect}\n");
+    for verb in [
+        &["serve", "layout.toml", "--nbd", "unix:nbd.sock", "--data", "data"][..],
+        &["layout", "check", "layout.toml"],
+        &["sim", "layout.toml", "jobs.fio"],
+    ] {
+        check_in(&place, verb, 2, &expect);
+    }
+    assert!(!place.path("nbd.sock").exists() && !place.path("data").exists());
 }
 
 #[test]
 fn layouts() {
     check_layout(
         "[[volume]]\nname = \"a\"\nteir = \"P30\"\n",
-        "layout.toml:3: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, \
+        "layout.toml:3:1: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, \
          `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, \
          `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`; did you mean `tier`?",
     );
     check_layout(
         "edition = \"azure-premium-2051\"\n",
-        "layout.toml:1: unknown edition \"azure-premium-2051\"; did you mean \
-         \"azure-premium-2015\"?",
+        "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \
+         \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now",
     );
     check_layout(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS41\"\n",
-        "layout.toml:3: unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?",
+        "layout.toml:3:1: unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?; \
+         there are: DS1, DS2, DS3, DS4, DS11, DS12, DS13, DS14 and 49 more, which weir catalog hosts \
+         azure-premium-2015 lists",
     );
     check_layout(
         "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\nsize = \"2 TiB\"\n",
-        "layout.toml:2: 2 TiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use \
+        "layout.toml:4:1: 2 TiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use \
          several and stripe them",
     );
     check_layout(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS1\"\n[[stripe]]\nname = \"s\"\n\
          unit = \"64 KiB\"\nvolumes = { count = 3, tier = \"P10\" }\n",
-        "layout.toml: host \"host\": 3 disks are more than the 2 that DS1 takes; use fewer or \
+        "layout.toml:3:1: host \"host\": 3 disks are more than the 2 that DS1 takes; use fewer or \
          larger disks, or a larger size",
     );
     check_layout(
         "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\n\
          tier = \"P50\"\ncache = \"read-only\"\n",
-        "layout.toml:4: volume \"a\": no host cache is possible: disks of 4 TiB and more are not \
+        "layout.toml:7:1: volume \"a\": no host cache is possible: disks of 4 TiB and more are not \
          cached, this one has 4 TiB; set cache = \"none\"",
     );
     check_layout(
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 1, unlimited = true }\n",
-        "layout.toml:1: stripe \"s\": it has 1 volumes; a stripe needs two or more",
+        "layout.toml:4:13: stripe \"s\": it has 1 volume; a stripe needs two or more",
     );
     check_layout(
         "[[volume]]\nname = \"a\"\nunlimited = true\nsize = \"540\"\n",
-        "layout.toml:4: \"540\" has no unit; write for example 64 KiB, 540 GiB or 200 MB",
+        "layout.toml:4:8: \"540\" has no unit; write for example 64 KiB, 540 GiB or 200 MB",
     );
     check_layout(
         "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\ntier = \"P30\"\n\
          limits = { iops = 100 }\n",
-        "layout.toml:2: volume \"a\": tier and limits contradict each other; keep one of them",
+        "layout.toml:5:1: volume \"a\": tier and limits contradict each other; keep one of them",
     );
     check_layout(
         "[[volume]]\nname = \"a\"\nunlimited = true\nlimits = { iops = 100 }\n",
-        "layout.toml:1: volume \"a\": unlimited excludes tier and limits; keep one of them",
+        "layout.toml:3:1: volume \"a\": unlimited excludes tier and limits; keep one of them",
     );
     check_layout(
         "[[volume]]\nname = \"../a\"\nunlimited = true\n",
-        "layout.toml:1: the name \"../a\" cannot be used; take letters, digits, '.', '_' and '-', \
+        "layout.toml:2:1: the name \"../a\" cannot be used; take letters, digits, '.', '_' and '-', \
          at most 100, not first '.'",
     );
-    check_layout("[[volume]\n", "layout.toml:1: unclosed array table, expected `]`");
+    check_layout("[[volume]\n", "layout.toml:1:10: unclosed array table, expected `]`");
 }
 
 /// A command, run where there is nothing but an empty folder.
@@ -115,6 +121,21 @@ fn arguments() {
          540 GiB or 200 MB{more}"
     );
     check(&["volume", "resize", "data", "540"], 2, &expect);
+    let sim = ["sim", "layout.toml", "jobs.fio"];
+    for (verb, value, option, reason) in [
+        (&sim[..], "0s", "--runtime <TIME>", "it must be more than zero"),
+        (&sim, "-5s", "--runtime <TIME>", "\"-5s\" is negative; write it without the minus sign"),
+        (&sim, "0s", "--every <TIME>", "it must be more than zero"),
+        (&sim, "0B", "--size <SIZE>", "it must be more than zero"),
+        (&sim, "host@0s", "--crash <HOST@TIME>", "it must be more than zero"),
+        (&sim, "-1", "--seed <SEED>", "a seed is a whole number from 0 to 18446744073709551615"),
+        (&["status"], "0s", "--interval <TIME>", "it must be more than zero"),
+        (&["host", "warm", "data"], "0B", "--length <SIZE>", "it must be more than zero"),
+    ] {
+        let expect = format!("error: invalid value '{value}' for '{option}': {reason}{more}");
+        let name = option.split(' ').next().unwrap_or_default();
+        check(&[verb, &[name, value]].concat(), 2, &expect);
+    }
     check(&["status", "--interval", "2h"], 2, "weir: --interval 2 h: 1 h is the most\n");
 }
 
@@ -140,6 +161,85 @@ fn no_server() {
     let dead = nobody
         .replace("No such file or directory (os error 2)", "Connection refused (os error 111)");
     check_in(&place, &["host", "crash", "host"], 3, &dead);
+}
+
+/// `weir sim` on a layout and a job, with more arguments, refuses them.
+#[track_caller]
+fn check_sim(args: &[&str], expect: &str) {
+    let place = Place::new();
+    place.file(
+        "layout.toml",
+        "[host]\nunlimited = true\ncache = { size = \"1 GiB\" }\n\
+         [[volume]]\nname = \"data\"\nlimits = { iops = 100 }\ncache = \"read-only\"\n\
+         [[volume]]\nname = \"log\"\nlimits = { iops = 100 }\n\
+         [[volume]]\nname = \"idle\"\nlimits = { iops = 100 }\ncache = \"read-only\"\n",
+    );
+    let job = "[global]\nrw=read\nbs=4k\nsize=1m\nruntime=2\ntime_based\ndirect=1\n";
+    place.file("jobs.fio", &format!("{job}[a]\ndirectory=/mnt/data\n[b]\nfilename=/dev/log\n"));
+    let sim = [&["sim", "layout.toml", "jobs.fio"], args].concat();
+    check_in(&place, &sim, 2, &format!("weir: {expect}\n"));
+}
+
+#[test]
+fn what_would_change_nothing_in_a_simulation() {
+    check_sim(
+        &["--map", "/mnt/dta=data"],
+        "--map /mnt/dta=data: no job has the directory or filename /mnt/dta; the jobs have: \
+         /dev/log, /mnt/data",
+    );
+    check_sim(
+        &["--map", "/mnt/data=log", "--map", "/mnt/data/=data"],
+        "--map /mnt/data/=data: /mnt/data/ is mapped twice",
+    );
+    check_sim(
+        &["--warm", "log"],
+        "--warm log: it has cache = \"none\"; give it cache = \"read-only\" in the layout",
+    );
+    check_sim(&["--warm", "idle"], "--warm idle: no job has a file on it");
+    check_sim(
+        &["--warm", "dta"],
+        "there is no export \"dta\" in the layout; there are: data, log, idle",
+    );
+    check_sim(
+        &["--crash", "host@1h"],
+        "--crash host@1h: the run ends after 2.00 s, before that; give an earlier time",
+    );
+    check_sim(&["--every", "1us"], "--every 1 us: 1 ms is the least");
+}
+
+#[test]
+fn names_that_the_catalog_does_not_have() {
+    check(
+        &["catalog", "tiers", "aws"],
+        2,
+        "weir: unknown edition \"aws\"; there are: azure-premium-2015, azure-mi-2018, azure-now\n",
+    );
+    check(
+        &["catalog", "show", "DS41"],
+        2,
+        "weir: unknown name \"DS41\"; did you mean \"DS14\"?; weir catalog tiers EDITION and weir \
+         catalog hosts EDITION list names; editions: azure-premium-2015, azure-mi-2018, azure-now\n",
+    );
+}
+
+#[test]
+fn a_data_folder_that_is_none() {
+    let place = Place::new();
+    place.file("layout.toml", LAYOUT);
+    let serve = |data| ["serve", "layout.toml", "--nbd", "unix:nbd.sock", "--data", data];
+    check_in(
+        &place,
+        &serve("layout.toml"),
+        2,
+        "weir: --data layout.toml: it is a file; give a folder, or a path where one can be made\n",
+    );
+    // The system's reason is said, too.
+    check_in(
+        &place,
+        &serve("layout.toml/data"),
+        3,
+        "weir: cannot create layout.toml: File exists (os error 17)\n",
+    );
 }
 
 const LAYOUT: &str = "[[volume]]\nname = \"v\"\nunlimited = true\nsize = \"1 MiB\"\n";
@@ -217,8 +317,15 @@ fn what_a_running_server_refuses() {
          and stripe them\n",
     );
     check(
-        &["volume", "set-cache", "p", "write-back"],
-        "weir: volume \"p\": \"write-back\" is not a cache mode; use none, read-only or read-write\n",
+        &["volume", "set-cache", "p", "readonly"],
+        "error: invalid value 'readonly' for '<MODE>'\n  [possible values: none, read-only, \
+         read-write]\n\n  tip: a similar value exists: 'read-only'\n\nFor more information, try \
+         '--help'.\n",
+    );
+    check(
+        &["host", "warm", "p", "--length", "1MiB"],
+        "weir: p has cache none, so nothing of it is cached; change that with weir volume \
+         set-cache p read-only\n",
     );
     check(
         &["volume", "set-cache", "p", "read-only"],

@@ -3,7 +3,10 @@
 
 mod common;
 mod errors;
+mod figures;
 mod kill;
+mod lab;
 mod real_clients;
 mod serve;
+mod sim;
 mod tools;

@@ -61,10 +61,70 @@ fn data_outlives_the_server_and_so_does_a_resize() {
     server.stop();
     let server = place.serve(layout, &["--data", "data"]);
     let (listed, _, _) = run(place.weir(&["volume", "list", "--output", "csv"]));
-    assert!(listed.contains("v,host,P20,500"), "{listed}");
+    assert!(listed.contains("v,host,P20,536870912000,2300,"), "{listed}");
     let mut found = [0; 4];
     place.open("v").read(400 << 30, &mut found).expect("a read");
     assert_eq!(&found, b"here");
+    server.stop();
+}
+
+/// The lines on stderr that are about volume `name`.
+fn said_of<'a>(server: &'a Server, name: &str) -> Vec<&'a str> {
+    server.said.lines().filter(|line| line.starts_with(&format!("{name}: "))).collect()
+}
+
+#[test]
+fn what_the_folder_has_and_the_layout_has_not_is_said_at_the_start() {
+    let place = Place::new();
+    let layout = "[host]\nunlimited = true\ncache = { size = \"1 GiB\" }\n[[volume]]\n\
+                  name = \"v\"\nunlimited = true\nsize = \"1 GiB\"\n";
+    let server = place.serve(layout, &["--data", "data"]);
+    assert_eq!(said_of(&server, "v"), [""; 0]);
+    for change in [["resize", "v", "2GiB"], ["set-cache", "v", "read-only"]] {
+        let (_, said, code) = run(place.weir(&[&["volume"][..], &change].concat()));
+        assert_eq!(code, Some(0), "{said}");
+    }
+    server.stop();
+    let server = place.serve(layout, &["--data", "data"]);
+    let expect = [
+        "v: has 2 GiB since it was resized, layout.toml says 1 GiB; write 2 GiB there, or go back \
+         with weir volume resize v 1GiB",
+        "v: has cache read-only since that was set, layout.toml says none; write read-only there, \
+         or go back with weir volume set-cache v none",
+    ];
+    assert_eq!(said_of(&server, "v"), expect);
+    server.stop();
+    let renamed = layout.replace("\"v\"", "\"w\"");
+    let server = place.serve(&renamed, &["--data", "data"]);
+    let expect = "v: data has data of it and layout.toml does not name it, so it is kept and not \
+                  served; give the volume its old name back, or remove data/volumes/v";
+    assert_eq!(said_of(&server, "v"), [expect]);
+    server.stop();
+}
+
+#[test]
+fn a_warm_up_says_what_it_did_and_credits_are_shown() {
+    let place = Place::new();
+    let layout = "[host]\nunlimited = true\ncache = { size = \"1 GiB\" }\n[[volume]]\n\
+                  name = \"v\"\nsize = \"64 MiB\"\ncache = \"read-only\"\n\
+                  limits = { iops = 100, burst = { iops = 200, duration = \"10s\" } }\n";
+    let server = place.serve(layout, &[]);
+    let warm = |offset| {
+        let warm = ["host", "warm", "v", "--length", "2MiB", "--offset", offset];
+        run(place.weir(&warm))
+    };
+    let said = "2 MiB of v warmed; the cache of host host holds";
+    assert_eq!(warm("0B").1, format!("{said} 2 MiB, 2 MiB more than before\n"));
+    assert_eq!(warm("1MiB").1, format!("{said} 3 MiB, 1 MiB more than before\n"));
+    let (status, _, _) = run(place.weir(&["status", "--interval", "1ms"]));
+    assert!(
+        status.contains(" volume  credits IOs  credits MiB\n v             1,000            -\n"),
+        "{status}"
+    );
+    let (list, _, _) = run(place.weir(&["volume", "list", "-o", "json"]));
+    let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
+    assert_eq!(list[0]["credits_operations"], 1_000);
+    assert_eq!(list[0]["credits_bytes"], serde_json::Value::Null);
     server.stop();
 }
 

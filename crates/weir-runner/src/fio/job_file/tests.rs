@@ -101,8 +101,8 @@ fn where_and_when() {
         "rw=read\nruntime=1500ms\ntime_based\nramp_time=2\nstartdelay=3\nthinktime=7\n\
          thinktime_blocks=2\nthinktime_blocks_type=issue\nio_submit_mode=offload",
         "rw=read bs=4096,4096,4096 offset=0 size=1048576 iodepth=1 runtime=1500000us \
-         time_based=1 ramp_time=2000000us startdelay=3000000us io_submit_mode=offload \
-         thinktime=7us thinktime_blocks=2 thinktime_blocks_type=issue",
+         time_based=1 ramp_time=2000000us startdelay=3000000us thinktime=7us \
+         thinktime_blocks=2 thinktime_blocks_type=issue",
     );
     check("rw=read\nrate=1m", &format!("{SIMPLE} rate=1048576,1048576,1048576"));
     check("rw=rw\nrate_iops=50,70", &{
@@ -164,6 +164,10 @@ fn what_fio_does_otherwise_is_refused() {
     check_refused(
         "rw=read\nfilename=/dev/v:/dev/w",
         "filename names several files, and fio's nbd engine has one",
+    );
+    check_refused(
+        "rw=read\nrate=1m\nio_submit_mode=offload",
+        "io_submit_mode=offload makes fio's nbd engine crash",
     );
     check_refused("rw=read:8k", "rw with holes ends elsewhere on fio's nbd engine");
     check_refused(

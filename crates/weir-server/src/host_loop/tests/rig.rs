@@ -1,13 +1,16 @@
 //! What stands around a [`HostLoop`] in a test: clients, a clock, workers.
 
+use crate::error::ServerError;
 use crate::host_loop::{ClientId, HostLoop, Replies, ReplyTo};
 use crate::volume::VolumeData;
-use crate::worker::{Finished, Job};
+use crate::worker::{Finished, Job, Task};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use weir_core::{
     CacheMode, CacheSpec, DeviceId, DeviceSpec, DiskLimits, GateLimits, HostSpec, Latency, Limit,
-    Medium, Place, VolumeSpec,
+    Medium, Place, VolumeId, VolumeSpec,
 };
 use weir_proto::client::{Body, ParsedReply, Session, parse_reply};
 use weir_proto::{BlockSizes, Command, CommandFlags, Errno, Request, TransmissionFlags};
@@ -36,8 +39,9 @@ struct Clients(BTreeMap<u64, Client>);
 struct Client {
     out: Vec<u8>,
     in_flight: usize,
-    reading: usize,
+    on_workers: usize,
     full: bool,
+    meta_context: Option<u32>,
     /// Lengths of the reads that it waits for.
     reads: BTreeMap<u64, u32>,
     answers: BTreeMap<u64, Answer>,
@@ -49,9 +53,9 @@ impl Replies for Clients {
         Some(ReplyTo {
             out: &mut client.out,
             structured: false,
-            meta_context: None,
+            meta_context: client.meta_context,
             in_flight: &mut client.in_flight,
-            reading: &mut client.reading,
+            on_workers: &mut client.on_workers,
             full: client.full,
         })
     }
@@ -122,9 +126,9 @@ impl Rig {
         }
     }
 
-    /// Bytes that workers are reading for a client.
-    pub(super) fn reading(&self, client: ClientId) -> usize {
-        self.clients.0[&client.0].reading
+    /// Bytes held for a client by what workers do.
+    pub(super) fn on_workers(&self, client: ClientId) -> usize {
+        self.clients.0[&client.0].on_workers
     }
 
     /// Sends a request as a connection does; returns its cookie.
@@ -144,9 +148,12 @@ impl Rig {
         }
         client.in_flight += 1;
         let taken = self.host.submit(self.now, from, DeviceId(device), &request, payload);
-        if let Err(errno) = taken {
-            client.in_flight -= 1;
-            client.answers.insert(cookie, Err(errno));
+        match taken {
+            Ok(held) => client.on_workers += held,
+            Err(errno) => {
+                client.in_flight -= 1;
+                client.answers.insert(cookie, Err(errno));
+            }
         }
         cookie
     }
@@ -178,18 +185,41 @@ impl Rig {
 
     /// Lets the oldest job run.
     pub(super) fn work_one(&mut self) {
-        if !self.jobs.is_empty() {
-            let done = self.jobs.remove(0).run();
-            self.host.finished(self.now, done, &mut self.clients);
-            self.collect();
+        self.work_on(0);
+    }
+
+    /// Lets one of the jobs run, if there are so many.
+    pub(super) fn work_on(&mut self, which: usize) {
+        if which < self.jobs.len() {
+            let done = reports(self.jobs.remove(which));
+            self.hand_back(done);
         }
     }
 
-    /// Hands back what a job came to; the answer that comes of it.
-    pub(super) fn hand_back(&mut self, cookie: u64, done: Finished) -> Answer {
-        self.host.finished(self.now, done, &mut self.clients);
+    /// Lets one of the jobs run, or the beginning of it, if there are so many; what
+    /// it came to is handed back when the test wants it to be.
+    pub(super) fn run_some(&mut self, which: usize) -> Option<Vec<Finished>> {
+        if which >= self.jobs.len() {
+            return None;
+        }
+        let mut job = self.jobs.remove(which);
+        if let Task::Lane { volume, store, batch } = &mut job.task
+            && batch.len() > 1
+        {
+            let results = vec![batch.remove(0).run(&**store)];
+            let some = Finished::Lane { volume: *volume, results, last: false };
+            self.jobs.insert(which, job);
+            return Some(vec![some]);
+        }
+        Some(reports(job))
+    }
+
+    /// Hands back what a job came to.
+    pub(super) fn hand_back(&mut self, done: Vec<Finished>) {
+        for done in done {
+            self.host.finished(self.now, done, &mut self.clients);
+        }
         self.collect();
-        self.answer(cookie).expect("what was waited for is here").clone()
     }
 
     /// Lets all jobs run, and those that come of them.
@@ -220,7 +250,7 @@ impl Rig {
     pub(super) fn settle(&mut self) {
         self.turn();
         self.work();
-        while self.host.outstanding() > 0 {
+        while !self.host.is_idle() {
             let due = self.host.deadline().expect("requests wait and nothing is due");
             self.now = self.now.max(due);
             self.turn();
@@ -251,10 +281,43 @@ impl Rig {
         self.finish(cookie).expect("a read that succeeds")
     }
 
+    /// Resizes the first volume; what comes of it, once everything has run.
+    pub(super) fn resize(&mut self, spec: &VolumeSpec) -> Result<(), String> {
+        let (sender, told) = channel();
+        let tell = move |result: Result<(), ServerError>| {
+            sender.send(result.map_err(|e| e.to_string())).expect("someone listens");
+        };
+        self.host.resize(self.now, VolumeId(0), "data", spec, tell);
+        self.collect();
+        self.work();
+        told.try_recv().expect("the resize is over")
+    }
+
+    /// The raw answer to `BLOCK_STATUS`.
+    pub(super) fn block_status(&mut self, device: usize, request: Request) -> Vec<u8> {
+        self.clients.0.get_mut(&self.me.0).expect("a connected client").meta_context = Some(1);
+        self.send(self.me, device, request, &[]);
+        self.host.advance(self.now, &mut self.clients);
+        let mut jobs = self.host.take_jobs();
+        if let Some(job) = jobs.pop() {
+            reports(job)
+                .into_iter()
+                .for_each(|done| self.host.finished(self.now, done, &mut self.clients));
+        }
+        std::mem::take(&mut self.clients.0.get_mut(&self.me.0).expect("still there").out)
+    }
+
     #[track_caller]
     pub(super) fn check(&mut self, cookie: u64, expect: Result<(), Errno>) {
         assert_eq!(self.finish(cookie).map(|_| ()), expect);
     }
+}
+
+/// Does a job; everything that it reports.
+pub(super) fn reports(job: Job) -> Vec<Finished> {
+    let mut reports = Vec::new();
+    job.run(&mut |done| reports.push(done));
+    reports
 }
 
 /// A store that is in memory, and one that syncs and reads by workers.
@@ -294,48 +357,61 @@ pub(super) fn host(volumes: Vec<VolumeSpec>) -> HostSpec {
     HostSpec { volumes, devices, cache: Some(cache), seed: 1, ..HostSpec::default() }
 }
 
-/// A store of which nothing is in the page cache: every read is for a worker.
+/// A store of which nothing is in the page cache, unless told otherwise: every
+/// read is for a worker.
 #[derive(Debug)]
-pub(super) struct Cold(pub(super) MemoryStore);
+pub(super) struct Cold<S> {
+    pub(super) store: S,
+    pub(super) cold: AtomicBool,
+}
 
-impl Store for Cold {
+impl<S> Cold<S> {
+    pub(super) fn new(store: S) -> Self {
+        Self { store, cold: AtomicBool::new(true) }
+    }
+}
+
+impl<S: Store> Store for Cold<S> {
     fn size(&self) -> Bytes {
-        self.0.size()
+        self.store.size()
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<(), StoreError> {
-        self.0.read_at(offset, buf)
+        self.store.read_at(offset, buf)
     }
 
-    fn try_read_at(&self, _: u64, _: &mut [u8]) -> Result<bool, StoreError> {
-        Ok(false)
+    fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool, StoreError> {
+        match self.cold.load(Ordering::Acquire) {
+            true => Ok(false),
+            false => self.store.try_read_at(offset, buf),
+        }
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), StoreError> {
-        self.0.write_at(offset, data)
+        self.store.write_at(offset, data)
     }
 
     fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<(), StoreError> {
-        self.0.write_zeroes(offset, len, may_trim)
+        self.store.write_zeroes(offset, len, may_trim)
     }
 
     fn trim(&self, offset: u64, len: u64) -> Result<(), StoreError> {
-        self.0.trim(offset, len)
+        self.store.trim(offset, len)
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        self.0.sync()
+        self.store.sync()
     }
 
     fn resize(&self, new: Bytes) -> Result<(), StoreError> {
-        self.0.resize(new)
+        self.store.resize(new)
     }
 
     fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>, StoreError> {
-        self.0.extents(offset, len, max)
+        self.store.extents(offset, len, max)
     }
 
     fn allocated(&self) -> Result<Bytes, StoreError> {
-        self.0.allocated()
+        self.store.allocated()
     }
 }

@@ -186,7 +186,7 @@ fn through_the_host_loop(trace: &[Step], seed: u64) -> Outcome {
             }
             What::Resize { volume: id, size, iops: n } => {
                 let spec = VolumeSpec { limits: iops(n), ..volume(Bytes::new(size)) };
-                rig.host.resize(at, VolumeId(id), "v", &spec).expect("it only grows");
+                rig.host.resize(at, VolumeId(id), "v", &spec, |told| told.expect("it only grows"));
             }
             What::SetCache { volume, mode } => rig.host.set_cache(at, VolumeId(volume), mode),
             What::Warm { device, block, len } => rig.host.warm(DeviceId(device), block * 4096, len),

@@ -4,7 +4,7 @@ use super::rig::{Rig, blocking, host, iops, memory, volume};
 use crate::host_loop::ClientId;
 use proptest::prelude::*;
 use std::sync::Arc;
-use weir_core::{CacheMode, DeviceId, DeviceSpec, HostSpec, VolumeId};
+use weir_core::{CacheMode, DeviceId, DeviceSpec, HostSpec};
 use weir_proto::client::{Body, ParsedReply, Session, parse_reply};
 use weir_proto::{
     BlockSizes, BlockState, Command, CommandFlags, Errno, Request, TransmissionFlags,
@@ -153,6 +153,7 @@ fn flushes_that_come_during_a_sync_share_the_next() {
     let written = rig.write_fua(0, 0, &[1; 512]);
     let later = [rig.flush(0), rig.flush(0), written];
     rig.turn();
+    rig.work_on(1);
     assert_eq!(rig.jobs.len(), 1, "one sync at a time");
     rig.work_one();
     assert_eq!(rig.answer(first), Some(&Ok(Vec::new())));
@@ -217,7 +218,7 @@ fn a_resize_under_load_answers_everything_at_the_new_rate() {
     assert_eq!(answered(&rig), 10);
 
     let bigger = weir_core::VolumeSpec { size: Bytes::mib(4), limits: iops(100), ..spec.clone() };
-    rig.host.resize(rig.now, VolumeId(0), "data", &bigger).expect("there is room");
+    rig.resize(&bigger).expect("there is room");
     assert_eq!(rig.host.size(DeviceId(0)), Bytes::mib(4));
     rig.wait(Span::from_millis(310));
     assert_eq!(answered(&rig), 41, "31 were left, at 100 per second");
@@ -226,16 +227,15 @@ fn a_resize_under_load_answers_everything_at_the_new_rate() {
 
     let written = rig.write(0, (4 << 20) - 512, &[5; 512]);
     rig.check(written, Ok(()));
-    let refused = rig.host.resize(rig.now, VolumeId(0), "data", &spec);
     assert_eq!(
-        refused.map_err(|e| e.to_string()),
+        rig.resize(&spec),
         Err("volume \"data\": there is data behind 1 MiB; trim or move it before shrinking".into())
     );
     let last = rig.read(0, (4 << 20) - 512, 512);
     let trim = rig.send(rig.me, 0, Request::new(Command::Trim, 0, 1 << 20, 3 << 20), &[]);
     rig.check(trim, Ok(()));
     rig.check(last, Ok(()));
-    rig.host.resize(rig.now, VolumeId(0), "data", &spec).expect("nothing is behind the new end");
+    rig.resize(&spec).expect("nothing is behind the new end");
     let beyond = rig.read(0, 1 << 20, 512);
     rig.check(beyond, Err(Errno::Inval));
     assert_eq!(rig.contents(0, 1000, 256), data);
@@ -248,7 +248,7 @@ fn a_shrinking_under_a_read_that_waits_answers_it() {
     let mut rig = Rig::new(host(vec![spec.clone()]), vec![memory(Bytes::mib(2))]);
     let (first, waits) = (rig.read(0, 0, 512), rig.read(0, 1 << 20, 512));
     let smaller = weir_core::VolumeSpec { size: Bytes::mib(1), ..spec };
-    rig.host.resize(rig.now, VolumeId(0), "data", &smaller).expect("it is empty");
+    rig.resize(&smaller).expect("it is empty");
     rig.check(first, Ok(()));
     rig.check(waits, Err(Errno::Inval));
 }
@@ -259,7 +259,7 @@ fn a_resize_that_fails_changes_nothing() {
     store.fail_after(0, Fault::Io);
     for size in [Bytes::mib(2), Bytes::kib(512)] {
         let spec = weir_core::VolumeSpec { limits: iops(1), ..volume(size) };
-        assert!(rig.host.resize(rig.now, VolumeId(0), "data", &spec).is_err());
+        assert_eq!(rig.resize(&spec), Err("injected by a test".to_owned()));
     }
     store.heal();
     assert_eq!(rig.host.size(DeviceId(0)), Bytes::mib(1));
@@ -271,7 +271,7 @@ fn a_resize_that_fails_changes_nothing() {
 
 #[test]
 fn what_is_taken_in_a_turn_is_due_at_once_if_nothing_holds_it() {
-    let (mut rig, _) = fragile();
+    let mut rig = Rig::new(host(vec![volume(Bytes::mib(1))]), vec![memory(Bytes::mib(1))]);
     assert_eq!(rig.host.deadline(), None);
     let cookie = rig.write(0, 0, &[1]);
     assert!(rig.host.deadline().is_some_and(|due| due <= rig.now), "nobody would come back");
@@ -301,11 +301,10 @@ fn governed_and_overhead_are_the_latency() {
 
 /// The extents that `BLOCK_STATUS` answers, as (length, is data).
 #[track_caller]
-fn extents(rig: &Rig, offset: u64, length: u32, one: bool) -> Vec<(u32, bool)> {
+fn extents(rig: &mut Rig, offset: u64, length: u32, one: bool) -> Vec<(u32, bool)> {
     let flags = if one { CommandFlags::REQ_ONE } else { CommandFlags::NONE };
-    let request = Request::new(Command::BlockStatus, 1, offset, length).with(flags);
-    let mut out = Vec::new();
-    rig.host.block_status(DeviceId(0), &request, 1, &mut out).expect("an answer");
+    let request = Request::new(Command::BlockStatus, 0, offset, length).with(flags);
+    let out = rig.block_status(0, request);
     let session = Session {
         size: Bytes::ZERO,
         flags: TransmissionFlags::NONE,
@@ -333,10 +332,26 @@ fn block_status_of_a_volume() {
     let written = rig.write(0, 8192, &[1; 4096]);
     rig.check(written, Ok(()));
     let whole = [(8192, false), (4096, true), ((1 << 20) - 12_288, false)];
-    assert_eq!(extents(&rig, 0, 1 << 20, false), whole);
-    assert_eq!(extents(&rig, 0, 1 << 20, true), whole[..1]);
-    assert_eq!(extents(&rig, 8192, 512, false), [(512, true)]);
-    assert_eq!(extents(&rig, 9000, 100_000, true), [(3288, true)]);
+    assert_eq!(extents(&mut rig, 0, 1 << 20, false), whole);
+    assert_eq!(extents(&mut rig, 0, 1 << 20, true), whole[..1]);
+    assert_eq!(extents(&mut rig, 8192, 512, false), [(512, true)]);
+    assert_eq!(extents(&mut rig, 9000, 100_000, true), [(3288, true)]);
+}
+
+#[test]
+fn block_status_of_what_a_cache_has_not_written_back() {
+    let mut spec = volume(Bytes::mib(1));
+    spec.cache = CacheMode::ReadWrite;
+    let store = Arc::new(MemoryStore::new(Bytes::mib(1)));
+    let mut rig = Rig::new(host(vec![spec]), vec![blocking(&store)]);
+    assert_eq!(extents(&mut rig, 0, 16_384, false), [(16_384, false)]);
+    let written = rig.write(0, 8192, &[1; 4096]);
+    rig.check(written, Ok(()));
+    assert_eq!(extents(&mut rig, 0, 16_384, false), [(16_384, true)]);
+    let flushed = rig.flush(0);
+    rig.check(flushed, Ok(()));
+    let expect = [(8192, false), (4096, true), (4096, false)];
+    assert_eq!(extents(&mut rig, 0, 16_384, false), expect);
 }
 
 proptest! {
@@ -361,7 +376,7 @@ proptest! {
             prop_assert!(rig.finish(cookie).is_ok());
         }
         let length = (blocks * 4096).min((96 - u32::try_from(first).expect("small")) * 4096);
-        let got = extents(&rig, first * 4096, length, one);
+        let got = extents(&mut rig, first * 4096, length, one);
         let mut at = first * 4096;
         for (len, is_data) in &got {
             for block in at / 4096..(at + u64::from(*len)) / 4096 {
@@ -376,14 +391,14 @@ proptest! {
 
 #[test]
 fn a_client_that_does_not_take_its_replies_gets_no_more_data() {
-    let cold = Arc::new(super::rig::Cold(MemoryStore::new(Bytes::mib(1))));
+    let cold = Arc::new(super::rig::Cold::new(MemoryStore::new(Bytes::mib(1))));
     let (warm, cold_spec) = (volume(Bytes::mib(1)), volume(Bytes::mib(1)));
     let stores = vec![memory(Bytes::mib(1)), blocking(&cold)];
     let mut rig = Rig::new(host(vec![warm, cold_spec]), stores);
     let me = rig.me;
     let first = rig.read(1, 0, 4096);
     rig.turn();
-    assert_eq!(rig.reading(me), 4096);
+    assert_eq!(rig.on_workers(me), 4096);
     rig.set_full(me, true);
     let held = [rig.read(0, 0, 4096), rig.read(1, 0, 4096), rig.read(0, 512, 512)];
     let written = rig.write(0, 0, &[1; 4096]);
@@ -393,7 +408,7 @@ fn a_client_that_does_not_take_its_replies_gets_no_more_data() {
     let answered = |rig: &Rig, cookie: u64| rig.answer(cookie).is_some();
     assert!(answered(&rig, first) && answered(&rig, written));
     assert!(held.iter().all(|cookie| !answered(&rig, *cookie)));
-    assert_eq!((rig.reading(me), rig.in_flight(me)), (0, 3));
+    assert_eq!((rig.on_workers(me), rig.in_flight(me)), (0, 3));
 
     rig.set_full(me, false);
     rig.work();

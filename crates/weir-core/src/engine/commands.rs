@@ -1,0 +1,139 @@
+//! What changes a host while it runs: limits, sizes, cache modes, a crash.
+
+use super::Engine;
+use super::above::AboveTarget;
+use super::part::Route;
+use super::types::{DeviceId, Event, Refused, VolumeId};
+use crate::cache::Brought;
+use crate::gate::Gate;
+use crate::spec::{CacheMode, DeviceSpec, DiskLimits, GateLimits};
+use crate::stripe;
+use crate::writeback::Dirty;
+use alloc::vec::Vec;
+use weir_units::{Bytes, Instant};
+
+impl Engine {
+    /// Gives a volume new limits at `now`; requests that wait are held to them.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::NoDevice`] if there is no such volume.
+    pub fn set_disk_limits(
+        &mut self,
+        now: Instant,
+        volume: VolumeId,
+        limits: DiskLimits,
+    ) -> Result<(), Refused> {
+        self.advance(now);
+        let held = self.volumes.get_mut(volume.0).ok_or(Refused::NoDevice)?;
+        held.spec.limits = limits;
+        held.above = AboveTarget::of(&limits);
+        self.set_gate_limits(volume.0, &limits.gate);
+        Ok(())
+    }
+
+    /// Gives the host new limits at `now`.
+    pub fn set_host_limits(&mut self, now: Instant, uncached: &GateLimits, cached: &GateLimits) {
+        self.advance(now);
+        self.set_gate_limits(self.volumes.len(), uncached);
+        self.set_gate_limits(self.volumes.len() + 1, cached);
+    }
+
+    /// Gives a volume a new size at `now`. What is under way completes.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::NoDevice`] if there is no such volume.
+    pub fn set_size(&mut self, now: Instant, volume: VolumeId, size: Bytes) -> Result<(), Refused> {
+        self.advance(now);
+        self.volumes.get_mut(volume.0).ok_or(Refused::NoDevice)?.spec.size = size;
+        self.measure();
+        Ok(())
+    }
+
+    /// Gives a volume a new cache mode at `now`. The volume starts cold; what a
+    /// ReadWrite cache still owes is written back at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::NoDevice`] if there is no such volume or the host has no cache.
+    pub fn set_cache_mode(
+        &mut self,
+        now: Instant,
+        volume: VolumeId,
+        mode: CacheMode,
+    ) -> Result<(), Refused> {
+        self.advance(now);
+        let held = self.volumes.get_mut(volume.0).ok_or(Refused::NoDevice)?;
+        match &mut self.cache {
+            Some((_, blobs)) => blobs.forget(volume.0),
+            None if mode == CacheMode::None => {}
+            None => return Err(Refused::NoDevice),
+        }
+        held.spec.cache = mode;
+        held.dirty.draining = true;
+        self.write_back(volume.0, self.now);
+        self.settle(self.now);
+        Ok(())
+    }
+
+    /// Puts a range of a device into the cache, as a warm-up would have.
+    pub fn warm(&mut self, device: DeviceId, offset: u64, len: u64) {
+        let Some((_, blobs)) = &mut self.cache else { return };
+        let volumes = &self.volumes;
+        let pinned = |volume: usize, first| volumes[volume].dirty.mask(first);
+        let mut warm =
+            |volume, offset, len| blobs.insert(volume, Brought::Read { offset, len }, pinned);
+        match self.devices.get(device.0) {
+            Some(DeviceSpec::Volume(volume)) => warm(*volume, offset, len),
+            Some(DeviceSpec::Stripe { unit, columns }) => {
+                for piece in stripe::pieces(unit.get(), columns.len(), offset, len) {
+                    warm(columns[piece.column], piece.offset, piece.len);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// The host crashes at `now`: every request under way is gone without a
+    /// completion, the cache is empty, and what a ReadWrite cache had not written
+    /// back is lost. Returns those ranges, per volume.
+    ///
+    /// What was written back until `now` is written: [`poll_event`](Self::poll_event)
+    /// still tells of it. Completions that were not fetched are gone, as whoever
+    /// waits for them is.
+    pub fn crash(&mut self, now: Instant) -> Vec<(VolumeId, u64, u64)> {
+        self.advance(now);
+        let mut lost = Vec::new();
+        for (id, volume) in self.volumes.iter_mut().enumerate() {
+            let ranges = volume.dirty.ranges();
+            lost.extend(ranges.into_iter().map(|(offset, len)| (VolumeId(id), offset, len)));
+            volume.dirty = Dirty::default();
+            if let Some((_, blobs)) = &mut self.cache {
+                blobs.forget(id);
+            }
+        }
+        self.gates.iter_mut().for_each(Gate::clear);
+        self.timers.clear();
+        self.parts.clear();
+        self.parents.clear();
+        self.events.retain(|event| matches!(event, Event::WrittenBack { .. }));
+        self.waiting_for_room.clear();
+        self.to_write_back.clear();
+        self.dirty_blocks = 0;
+        lost
+    }
+
+    fn set_gate_limits(&mut self, gate: usize, limits: &GateLimits) {
+        let bit = match gate.checked_sub(self.volumes.len()) {
+            None => Route::DISK,
+            Some(0) => Route::UNCACHED,
+            Some(_) => Route::CACHED,
+        };
+        for key in self.gates[gate].set_limits(limits, &mut self.parts, self.now) {
+            self.parts[key].route.0 |= bit;
+            self.proceed(key, self.now);
+        }
+        self.settle(self.now);
+    }
+}

@@ -1,0 +1,283 @@
+//! The host cache: what counts where, what is held, what a crash loses.
+
+use super::*;
+
+#[test]
+fn the_cache_accounts_as_the_table_says() {
+    let with = |mode| {
+        let mut spec = host(vec![volume(100, 0)]);
+        spec.volumes[0].cache = mode;
+        spec.cached = limits(1_000, 0);
+        engine(spec)
+    };
+    let rate = |mut engine: Engine, op, warm| {
+        if warm {
+            engine.warm(DeviceId(0), 0, 1 << 20);
+        }
+        let mut load = Load::new(engine).clients(1, 0, op, 4 << 10);
+        // One client goes over the same 1 MiB again and again.
+        load.clients[0].len = 4 << 10;
+        load.run(Instant::ZERO, Instant::from_nanos(SEC / 10));
+        let totals = *load.engine.totals(VolumeId(0)).expect("the volume");
+        (totals.hits, totals.counted, totals.waits[Cap::DiskIops] > 0)
+    };
+    let (hits, counted, waited) = rate(with(CacheMode::ReadOnly), Op::Read, true);
+    assert!(hits > 90 && counted == 0 && !waited, "hits pass the cached cap only");
+    let (hits, counted, waited) = rate(with(CacheMode::ReadOnly), Op::Read, false);
+    assert!(hits == 0 && counted > 5 && waited, "misses pass the disk");
+    let (_, counted, waited) = rate(with(CacheMode::ReadOnly), Op::Write, true);
+    assert!(counted > 5 && waited, "writes of a ReadOnly cache pass the disk");
+    let (_, counted, waited) = rate(with(CacheMode::ReadWrite), Op::Write, false);
+    assert!(counted == 0 && !waited, "writes of a ReadWrite cache do not wait for the disk");
+    let (_, counted, waited) = rate(with(CacheMode::ReadWrite), Op::WriteThrough, false);
+    assert!(counted > 5 && waited, "forced unit access does");
+}
+
+#[test]
+fn a_read_brings_the_block_and_the_next_one_hits() {
+    let mut spec = host(vec![volume(100, 0)]);
+    spec.volumes[0].cache = CacheMode::ReadOnly;
+    let mut engine = engine(spec);
+    let mut read = |now| {
+        let request = Request { device: DeviceId(0), op: Op::Read, offset: 0, len: 4096, tag: 0 };
+        engine.handle_request(now, &request).expect("a request in range");
+        engine.handle_timeout(now + Span::from_millis(50));
+        match engine.poll_event() {
+            Some(Event::Completed(completion)) => completion.hit,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(!read(secs(1)));
+    assert!(read(secs(2)));
+}
+
+#[test]
+fn a_flush_of_a_readwrite_cache_waits_for_the_disk_and_a_crash_loses_the_rest() {
+    let mut spec = host(vec![volume(100, 0)]);
+    spec.volumes[0].cache = CacheMode::ReadWrite;
+    let mut engine = engine(spec);
+    let request = |op, offset, tag| Request { device: DeviceId(0), op, offset, len: 4096, tag };
+    for n in 0..10 {
+        let write = request(Op::Write, n * (1 << 20), n);
+        engine.handle_request(Instant::ZERO, &write).expect("a request in range");
+    }
+    engine.handle_request(Instant::from_nanos(1), &request(Op::Flush, 0, 99)).expect("a flush");
+    engine.handle_timeout(Instant::from_nanos(SEC / 2));
+    let mut order = Vec::new();
+    while let Some(event) = engine.poll_event() {
+        order.push(event);
+    }
+    let written = order.iter().filter(|e| matches!(e, Event::WrittenBack { .. })).count();
+    assert_eq!(written, 10);
+    let Some(Event::Completed(flush)) = order.last() else { panic!("{order:?}") };
+    assert_eq!((flush.tag, flush.op), (99, Op::Flush));
+    // Ten writes at 100 IOPS: the last is admitted after 90 ms and takes 1 ms.
+    assert_eq!(flush.at, Instant::from_nanos(91_000_001));
+    assert_eq!(flush.waits.total(), flush.at - flush.arrived);
+
+    let late = Instant::from_nanos(SEC / 2);
+    engine.handle_request(late, &request(Op::Write, 7 << 20, 1)).expect("a write");
+    engine.handle_timeout(late + Span::from_millis(1));
+    assert_eq!(engine.crash(late + Span::from_millis(1)), [(VolumeId(0), 7 << 20, 4096)]);
+    assert_eq!(engine.outstanding(), 0);
+}
+
+#[test]
+fn a_full_readwrite_cache_makes_writes_wait_and_says_so() {
+    let mut spec = host(vec![volume(1_000, 0)]);
+    spec.volumes[0].cache = CacheMode::ReadWrite;
+    spec.cache.as_mut().expect("a cache").dirty_limit = Bytes::kib(256);
+    let mut load = Load::new(engine(spec)).clients(32, 0, Op::Write, 8 << 10);
+    load.run(Instant::ZERO, secs(3));
+    let waits = load.engine.totals(VolumeId(0)).expect("the volume").waits;
+    assert!(waits[Cap::CacheWriteback] > SEC, "{waits:?}");
+    for c in &load.done {
+        assert_eq!(c.at - c.arrived, c.waits.total() + c.medium);
+    }
+}
+
+#[test]
+fn a_medium_without_latency_writes_back_without_end() {
+    let mut spec = host(vec![volume(0, 0)]);
+    spec.volumes[0].cache = CacheMode::ReadWrite;
+    spec.volumes[0].medium = Medium { read: Latency::zero(), write: Latency::zero() };
+    let cache = spec.cache.as_mut().expect("a cache");
+    cache.latency = Latency::zero();
+    cache.dirty_limit = Bytes::gib(1);
+    let mut engine = engine(spec);
+    for tag in 0..120_000 {
+        let (device, op) = (DeviceId(0), Op::Write);
+        let request = Request { device, op, offset: tag * 8_192, len: 4_096, tag };
+        engine.handle_request(Instant::ZERO, &request).expect("a request in range");
+    }
+    let flush = Request { device: DeviceId(0), op: Op::Flush, offset: 0, len: 0, tag: 1 };
+    engine.handle_request(Instant::ZERO, &flush).expect("a flush");
+    let events: Vec<Event> = core::iter::from_fn(|| engine.poll_event()).collect();
+    let written = events.iter().filter(|e| matches!(e, Event::WrittenBack { .. })).count();
+    assert_eq!((written, engine.outstanding()), (120_000, 0));
+}
+
+/// A ReadWrite volume of 100 IOPS and a ReadOnly one without limits, with a cache of
+/// so many blocks, of which so many may be dirty.
+fn two_volumes(blocks: u64, dirty: u64) -> Engine {
+    let mut spec = host(vec![volume(100, 0), volume(0, 0)]);
+    spec.volumes[0].cache = CacheMode::ReadWrite;
+    spec.volumes[1].cache = CacheMode::ReadOnly;
+    let cache = spec.cache.as_mut().expect("a cache");
+    cache.capacity = Bytes::new(blocks * BLOCK);
+    cache.dirty_limit = Bytes::new(dirty * BLOCK);
+    engine(spec)
+}
+
+fn request(device: usize, op: Op, block: u64, blocks: u64) -> Request {
+    let (offset, len) = (block * BLOCK, blocks * BLOCK);
+    Request { device: DeviceId(device), op, offset, len, tag: block }
+}
+
+/// Sends `request` at `now` and waits for it; returns its completion.
+fn complete(engine: &mut Engine, now: Instant, request: &Request) -> Completion {
+    engine.handle_request(now, request).expect("a request in range");
+    loop {
+        match engine.poll_event() {
+            Some(Event::Completed(c)) if c.tag == request.tag => return c,
+            Some(_) => {}
+            None => {
+                let due = engine.poll_deadline().expect("something is under way");
+                engine.handle_timeout(due);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_dirty_is_served_however_much_is_read() {
+    let mut engine = two_volumes(64, 32);
+    let mut now = complete(&mut engine, Instant::ZERO, &request(0, Op::Write, 0, 16)).at;
+    for n in 0..500 {
+        now = complete(&mut engine, now, &request(1, Op::Read, 1_000 + n, 1)).at;
+    }
+    assert!(now < secs(1), "nothing is written back before a second is over");
+    let read = complete(&mut engine, now, &request(0, Op::Read, 0, 16));
+    assert!(read.hit, "{read:?}");
+    assert_eq!(engine.totals(VolumeId(0)).map(|t| (t.counted, t.written_back)), Some((0, 0)));
+}
+
+#[test]
+fn what_is_on_its_way_to_the_disk_is_still_dirty() {
+    let mut engine = two_volumes(1_000, 64);
+    for n in 0..300 {
+        engine.handle_request(Instant::ZERO, &request(0, Op::Write, n * 100, 1)).expect("a write");
+    }
+    let (mut acknowledged, mut written) = (0, 0);
+    while written < 300 {
+        engine.handle_timeout(engine.poll_deadline().expect("something is under way"));
+        while let Some(event) = engine.poll_event() {
+            match event {
+                Event::Completed(_) => acknowledged += 1,
+                Event::WrittenBack { len, .. } => written += len / BLOCK,
+            }
+            assert!(acknowledged <= written + 64, "{acknowledged} acknowledged, {written} written");
+        }
+    }
+    assert_eq!(acknowledged, 300);
+}
+
+#[test]
+fn a_write_larger_than_the_room_goes_to_the_disk_before_it_is_done() {
+    let mut engine = two_volumes(1_000, 32);
+    let write = request(0, Op::Write, 0, 33);
+    engine.handle_request(Instant::ZERO, &write).expect("a write");
+    engine.handle_timeout(secs(1));
+    let written = Event::WrittenBack { volume: VolumeId(0), offset: 0, len: 33 * BLOCK };
+    assert_eq!(engine.poll_event(), Some(written));
+    let Some(Event::Completed(c)) = engine.poll_event() else { panic!("no completion") };
+    assert!(!c.hit && c.medium == Span::from_millis(1), "{c:?}");
+    assert_eq!(engine.totals(VolumeId(0)).map(|t| (t.counted, t.written_back)), Some((1, 0)));
+    assert!(engine.crash(secs(1)).is_empty(), "nothing of it is dirty");
+}
+
+#[test]
+fn small_writes_do_not_overtake_a_large_one_that_waits_for_room() {
+    let mut engine = two_volumes(1_000, 64);
+    for n in 0..64 {
+        engine.handle_request(Instant::ZERO, &request(0, Op::Write, n * 100, 1)).expect("a write");
+    }
+    engine.handle_request(Instant::ZERO, &request(0, Op::Write, 99_000, 32)).expect("a write");
+    // By now there is room for small ones, and not for the large one.
+    let later = Instant::from_nanos(SEC / 10);
+    for n in 1_000..1_100 {
+        engine.handle_request(later, &request(0, Op::Write, n * 100, 1)).expect("a write");
+    }
+    let mut order = Vec::new();
+    while let Some(due) = engine.poll_deadline() {
+        engine.handle_timeout(due);
+        while let Some(event) = engine.poll_event() {
+            if let Event::Completed(c) = event {
+                order.push(c.tag);
+            }
+        }
+    }
+    assert_eq!(order.iter().position(|tag| *tag == 99_000), Some(64));
+}
+
+#[test]
+fn a_discard_of_what_is_dirty_makes_room() {
+    let mut engine = two_volumes(1_000, 64);
+    // 17 runs, so that one has not been sent when the discard comes.
+    for n in 0..17 {
+        engine.handle_request(Instant::ZERO, &request(0, Op::Write, n * 100, 3)).expect("a write");
+    }
+    engine.handle_request(Instant::ZERO, &request(0, Op::Write, 5_000, 14)).expect("a write");
+    let waiting = engine.waiting_for_room.len();
+    engine.handle_request(Instant::ZERO, &request(0, Op::Discard, 1_600, 3)).expect("a discard");
+    assert_eq!((waiting, engine.waiting_for_room.len()), (1, 0));
+}
+
+#[test]
+fn what_was_written_back_before_a_crash_is_written() {
+    let mut engine = two_volumes(1_000, 64);
+    for n in 0..10 {
+        engine.handle_request(Instant::ZERO, &request(0, Op::Write, n * 100, 1)).expect("a write");
+    }
+    engine.handle_request(Instant::ZERO, &request(0, Op::Flush, 0, 0)).expect("a flush");
+    // At 100 IOPS five are admitted until 45 ms, and each takes 1 ms. Nobody has
+    // called the engine since.
+    let lost = engine.crash(Instant::from_nanos(45_000_000));
+    let range = |n: u64| (n * 100 * BLOCK, BLOCK);
+    let expect: Vec<_> = (5..10).map(|n| (VolumeId(0), range(n).0, range(n).1)).collect();
+    assert_eq!(lost, expect);
+    let told: Vec<Event> = core::iter::from_fn(|| engine.poll_event()).collect();
+    let written = |n| Event::WrittenBack { volume: VolumeId(0), offset: range(n).0, len: BLOCK };
+    assert_eq!(told, (0..5).map(written).collect::<Vec<_>>());
+}
+
+#[test]
+fn write_backs_are_counted_and_say_what_held_them() {
+    let mut load = Load::new(two_volumes(1_000, 64)).clients(8, 0, Op::Write, 8 << 10);
+    load.run(Instant::ZERO, secs(10));
+    let totals = load.engine.totals(VolumeId(0)).expect("the volume");
+    // Each client writes on and on, so runs are as long as they may be: 100 a second.
+    assert!((990..=1_001).contains(&totals.writebacks), "{}", totals.writebacks);
+    assert_eq!(totals.counted, totals.writebacks, "a run is one operation of the disk");
+    assert!(totals.written_back <= totals.write_bytes + 64 * BLOCK);
+    assert_eq!(totals.writeback_medium, Span::from_millis(totals.writebacks));
+    let held: Vec<Cap> = totals.writeback_waits.iter().map(|(cap, _)| cap).collect();
+    assert_eq!(held, [Cap::DiskIops], "what is behind the waits of the writes");
+    assert_eq!(totals.waits.iter().map(|(cap, _)| cap).collect::<Vec<_>>(), [Cap::CacheWriteback]);
+}
+
+#[test]
+fn what_a_cache_owes_to_a_local_disk_does_not_go_over_the_network() {
+    let mut spec = host(vec![volume(0, 0)]);
+    (spec.volumes[0].place, spec.volumes[0].cache) = (Place::Local, CacheMode::ReadWrite);
+    (spec.uncached, spec.cached) = (limits(1, 0), limits(1_000, 0));
+    let mut engine = engine(spec);
+    for n in 0..10 {
+        engine.handle_request(Instant::ZERO, &request(0, Op::Write, n * 100, 1)).expect("a write");
+    }
+    complete(&mut engine, Instant::ZERO, &request(0, Op::Flush, 1, 0));
+    let totals = engine.totals(VolumeId(0)).expect("the volume");
+    assert_eq!(totals.writebacks, 10);
+    let held: Vec<Cap> = totals.writeback_waits.iter().map(|(cap, _)| cap).collect();
+    assert_eq!(held, [Cap::HostCachedIops]);
+}

@@ -1,0 +1,109 @@
+//! Labs of a few milliseconds, on both clocks.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use weir_catalog::Catalog;
+use weir_lab::{Clocks, Lab, LabError, Options, find, run};
+use weir_report::lab::{LabReport, Verdict};
+use weir_units::{Bytes, Span};
+
+/// A lab of one run of a volume without limits, with these figures. A run that is
+/// watched over time has no ramp.
+fn lab(figures: &str) -> Lab {
+    let file = format!(
+        "title = \"t\"\narticle = \"0\"\nruntime = \"10ms\"\n\
+         layout_text = '''\n[[volume]]\nname = \"v\"\nsize = \"4 MiB\"\nunlimited = true\nlatency = \"100us\"\n'''\n\
+         [[run]]\nid = \"r\"\nevery = \"1ms\"\n\
+         jobs_text = '''\n[j]\nfilename=/dev/v\nrw=randread\ntime_based\n'''\n{figures}"
+    );
+    Lab { name: "l".into(), file: toml::from_str(&file).unwrap() }
+}
+
+/// At least, or at most, so much of a metric.
+fn figure(metric: &str, compare: &str, expected: f64) -> String {
+    format!(
+        "[[figure]]\nid = \"{metric} {compare} {expected}\"\nrun = \"r\"\nmetric = \"{metric}\"\n\
+         expected = {expected:?}\ncompare = \"{compare}\"\nplace = \"p\"\nbasis = \"direction\"\n"
+    )
+}
+
+fn options(clocks: Clocks, tries: u32) -> Options {
+    Options { clocks, tries, runtime: Span::from_millis(10), ..Options::default() }
+}
+
+fn report(lab: Lab, options: &Options) -> (LabReport, Vec<String>) {
+    let mut said = Vec::new();
+    let mut talk = |text: &str| said.push(text.to_owned());
+    let mut reports = run(&[lab], &Catalog::builtin(), options, &mut talk).unwrap();
+    (reports.0.remove(0), said)
+}
+
+#[test]
+fn a_miss_in_wall_time_is_tried_again_as_a_whole() {
+    let figures = figure("iops", "at-least", 0.0) + &figure("iops", "at-most", 0.0);
+    let (report, said) = report(lab(&figures), &options(Clocks::Both, 3));
+    let try_of = |n: u32| [format!("l: wall: try {n} of 3"), "l: r in wall time, 10 ms".into()];
+    let expect = [vec!["l: r in virtual time".into()], [1, 2, 3].map(try_of).concat()].concat();
+    assert_eq!(said, expect);
+    assert_eq!(report.tries, 3);
+    assert_eq!(report.notes.last().unwrap(), "wall: try 3 of 3");
+    let verdicts: Vec<Verdict> = report.figures.iter().map(|figure| figure.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Holds, Verdict::MissesBoth]);
+    assert_eq!(report.figures[0].wall, report.figures[1].wall, "of different tries");
+    assert!(!report.holds());
+}
+
+#[test]
+fn what_holds_is_not_tried_again() {
+    let holding = || lab(&figure("iops", "at-least", 0.0));
+    let (tried, _) = report(holding(), &options(Clocks::Wall, 3));
+    assert_eq!((tried.tries, tried.notes.last().unwrap().as_str()), (1, "wall: try 1 of 3"));
+    let (only, said) = report(holding(), &options(Clocks::Wall, 1));
+    assert_eq!(
+        (only.tries, said.as_slice()),
+        (1, ["l: r in wall time, 10 ms".to_owned()].as_slice())
+    );
+    let expect = "wall: files larger than 64 MiB scaled to 64 MiB (--size), 10 ms a run (--runtime), \
+                  driven by Weir's runner over NBD";
+    assert_eq!(only.notes, [expect]);
+}
+
+#[test]
+fn a_miss_in_virtual_time_is_not_tried_again() {
+    let missing = lab(&figure("iops", "at-most", 0.0));
+    let (report, _) = report(missing, &options(Clocks::Virtual, 3));
+    assert_eq!((report.tries, report.figures[0].verdict), (0, Verdict::MissesVirtual));
+}
+
+#[test]
+fn what_should_have_been_measured_is_told_from_what_cannot_be() {
+    let verdict = |metric: &str, clocks| {
+        let (report, _) = report(lab(&figure(metric, "at-least", 0.0)), &options(clocks, 1));
+        (report.figures[0].verdict, report.holds(), report.notes.last().unwrap().clone())
+    };
+    // Nothing waits in a volume without limits, so there is no share of it.
+    let (unseen, wait) = ("only virtual time can give it", "wait_share:disk_iops");
+    let (verdict_there, holds, _) = verdict(wait, Clocks::Virtual);
+    assert_eq!((verdict_there, holds), (Verdict::NotMeasured, false));
+    let note = format!("{wait} at-least 0: {unseen}");
+    assert_eq!(verdict(wait, Clocks::Wall), (Verdict::NotRun, true, note));
+    let hits = "series_last:disk_read_mib_per_s";
+    let note = format!("{hits} at-least 0: {unseen}");
+    assert_eq!(verdict(hits, Clocks::Both), (Verdict::Holds, true, note));
+}
+
+#[test]
+fn options_are_checked_before_anything_runs() {
+    let check = |options: Options, expect: &str| {
+        let labs = ["io-size", "stripe"].map(|name| find(name).unwrap());
+        let mut said = 0;
+        let error = run(&labs, &Catalog::builtin(), &options, &mut |_| said += 1).unwrap_err();
+        assert!(error.is_usage(), "{error:?}");
+        assert_eq!((error.to_string().as_str(), said), (expect, 0));
+    };
+    let size = |size| Options { size, ..options(Clocks::Wall, 1) };
+    let least = "lab \"io-size\" has blocks of 1 MiB; give at least as much";
+    check(size(Bytes::ZERO), &format!("--size 0 B: {least}"));
+    check(size(Bytes::kib(1023)), &format!("--size 1023 KiB: {least}"));
+    assert!(!LabError::Interrupted.is_usage());
+}

@@ -1,0 +1,225 @@
+//! What is done to a host while it runs: resizes, cache modes, crashes, the end.
+
+use super::HostLoop;
+use crate::error::ServerError;
+use crate::volume::{Done, VolumeBytes, Work};
+use weir_core::{CacheMode, DeviceId, DiskLimits, Event, GateLimits, VolumeId, VolumeSpec};
+use weir_store::StoreError;
+use weir_units::{Bytes, Instant};
+
+/// What whoever runs the server should be told of a ReadWrite cache, once each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owing {
+    /// It keeps what the store does not take: that is there as long as the server
+    /// lives, and flushes fail.
+    Begins {
+        /// Whose it is.
+        volume: VolumeId,
+        /// What the store said.
+        reason: String,
+    },
+    /// The store has taken it, or it was lost by a crash.
+    Ends {
+        /// Whose it was.
+        volume: VolumeId,
+    },
+}
+
+/// Hears how a resize went.
+type Told = Box<dyn FnOnce(Result<(), ServerError>) + Send>;
+
+/// A resize that waits for a worker.
+pub(super) struct Resizing {
+    name: String,
+    spec: VolumeSpec,
+    told: Told,
+}
+
+impl std::fmt::Debug for Resizing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Resizing").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl HostLoop {
+    /// Resizes a volume and moves its limits at `now`, or as soon as the store has
+    /// done it; loses nothing. `told` hears [`ServerError::Volume`] if there is data
+    /// behind the new end, and what the store says.
+    ///
+    /// A shrinking looks for data first; from the moment that none was found nobody
+    /// gets at what is behind the new end.
+    pub fn resize(
+        &mut self,
+        now: Instant,
+        volume: VolumeId,
+        name: &str,
+        spec: &VolumeSpec,
+        told: impl FnOnce(Result<(), ServerError>) + Send + 'static,
+    ) {
+        let resizing = Resizing { name: name.to_owned(), spec: spec.clone(), told: Box::new(told) };
+        self.resizing.push_back((volume.0, resizing));
+        let old = self.engine.volume(volume).map_or(Bytes::ZERO, |v| v.size);
+        let step = match spec.size < old {
+            true => Work::Probe { end: spec.size.get() },
+            false => Work::Resize { size: spec.size },
+        };
+        self.resize_step(now, volume.0, step);
+    }
+
+    fn resize_step(&mut self, now: Instant, volume: usize, step: Work) {
+        if let Some(result) = self.volumes[volume].resize(step) {
+            self.go_on_resizing(now, volume, result);
+        }
+        self.look_at(volume);
+    }
+
+    /// A step of a resize is done.
+    pub(super) fn go_on_resizing(
+        &mut self,
+        now: Instant,
+        volume: usize,
+        result: Result<Done, StoreError>,
+    ) {
+        let own = self.resizing.iter().position(|(of, _)| *of == volume);
+        let Some(own) = own else { unreachable!("nobody resizes volume {volume}") };
+        let size = self.resizing[own].1.spec.size;
+        let probed = matches!(result, Ok(Done::Probed(_)));
+        let found = matches!(result, Ok(Done::Probed(true)));
+        if probed && !found && !self.volumes[volume].writes_behind(size.get()) {
+            self.set_size(now, volume, size);
+            self.resize_step(now, volume, Work::Resize { size });
+            return;
+        }
+        let Some((_, Resizing { name, spec, told })) = self.resizing.remove(own) else { return };
+        if probed {
+            let reason = format!("there is data behind {size}; trim or move it before shrinking");
+            told(Err(ServerError::Volume { volume: name, reason }));
+            return;
+        }
+        // A store that fails late, after its size has changed, still has it.
+        let kept = self.volumes[volume].data.store.size();
+        self.set_size(now, volume, kept);
+        if kept == size {
+            self.set_limits(now, VolumeId(volume), spec.limits);
+        }
+        told(result.map(|_| ()).map_err(ServerError::from));
+    }
+
+    fn set_size(&mut self, now: Instant, volume: usize, size: Bytes) {
+        let known = self.engine.set_size(now, VolumeId(volume), size);
+        debug_assert!(known.is_ok(), "volume {volume} is one of this host's");
+    }
+
+    /// Gives a volume new limits at `now`.
+    pub fn set_limits(&mut self, now: Instant, volume: VolumeId, limits: DiskLimits) {
+        let known = self.engine.set_disk_limits(now, volume, limits);
+        debug_assert!(known.is_ok(), "{volume:?} is one of this host's");
+        self.stirred = true;
+    }
+
+    /// Gives a volume another cache mode at `now`. What it had not written back is
+    /// on its way to the store when this returns, whatever the engine still charges
+    /// for it: a crash does not lose it, and a flush waits for it.
+    pub fn set_cache(&mut self, now: Instant, volume: VolumeId, mode: CacheMode) {
+        let known = self.engine.set_cache_mode(now, volume, mode);
+        debug_assert!(known.is_ok(), "{volume:?} is one of this host's, which has a cache");
+        // Writes that waited for room go on as uncached: nothing would write them back.
+        self.volumes[volume.0].write_back_all();
+        self.look_at(volume.0);
+        self.stirred = true;
+    }
+
+    /// Puts a range of a device into the host cache, as a warm-up would have.
+    pub fn warm(&mut self, device: DeviceId, offset: u64, len: u64) {
+        self.engine.warm(device, offset, len);
+    }
+
+    /// The host crashes: requests under way are gone, the cache is empty, and
+    /// what was not written back is lost. What workers have, they end. Returns the
+    /// lost bytes.
+    pub fn crash(&mut self, now: Instant) -> Bytes {
+        self.engine.crash(now);
+        // What was written back by now is on the disk.
+        while let Some(event) = self.engine.poll_event() {
+            if let Event::WrittenBack { volume, offset, len } = event {
+                self.volumes[volume.0].write_back(offset, len);
+                self.look_at(volume.0);
+            }
+        }
+        let blocks: usize = self.volumes.iter_mut().map(VolumeBytes::lose).sum();
+        self.pending.retain(|_, pending| {
+            // The engine will not let it go any more.
+            pending.let_go = true;
+            pending.on_worker || pending.jobs > 0
+        });
+        self.held.clear();
+        self.asked.clear();
+        (0..self.volumes.len()).for_each(|volume| self.note_owing(volume));
+        Bytes::kib(4 * blocks as u64)
+    }
+
+    /// Lifts all limits and writes back what the cache owes, so that what is
+    /// under way completes at once: the server is going to stop.
+    pub fn drain(&mut self, now: Instant) {
+        self.engine.set_host_limits(now, &GateLimits::default(), &GateLimits::default());
+        for volume in 0..self.volumes.len() {
+            self.set_limits(now, VolumeId(volume), DiskLimits::default());
+            let cached = self.engine.volume(VolumeId(volume)).map(|v| v.cache);
+            if cached == Some(CacheMode::ReadWrite) {
+                self.set_cache(now, VolumeId(volume), CacheMode::None);
+            }
+        }
+    }
+
+    /// Writes back whatever is left and makes every volume durable, here and now.
+    /// The host [is idle](Self::is_idle): no worker has anything of it.
+    ///
+    /// # Errors
+    ///
+    /// What the first store says that cannot; the others are synced all the same.
+    pub fn sync_all(&mut self) -> Result<(), StoreError> {
+        self.volumes.iter_mut().map(VolumeBytes::finish).fold(Ok(()), Result::and)
+    }
+
+    /// Space that a volume takes.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the store cannot say.
+    pub fn allocated(&self, volume: VolumeId) -> Result<Bytes, StoreError> {
+        self.volumes[volume.0].data.store.allocated()
+    }
+
+    /// Bytes that were answered for, that the engine holds for written, and that
+    /// the store did not take: they are in memory only.
+    #[must_use]
+    pub fn owed(&self, volume: VolumeId) -> Bytes {
+        self.volumes[volume.0].owes().map_or(Bytes::ZERO, |(bytes, _)| bytes)
+    }
+
+    /// What all volumes [owe](Self::owed).
+    #[must_use]
+    pub fn owed_in_all(&self) -> Bytes {
+        Bytes::new((0..self.volumes.len()).map(|volume| self.owed(VolumeId(volume)).get()).sum())
+    }
+
+    /// What is to be told since this was last asked.
+    pub fn take_owing(&mut self) -> Vec<Owing> {
+        std::mem::take(&mut self.owing)
+    }
+
+    /// Notes when a volume begins to owe, and when that is over.
+    pub(super) fn note_owing(&mut self, volume: usize) {
+        let bytes = &mut self.volumes[volume];
+        let reason = bytes.owes().map(|(_, reason)| reason.to_string());
+        if reason.is_some() == bytes.owing_told {
+            return;
+        }
+        bytes.owing_told = reason.is_some();
+        let volume = VolumeId(volume);
+        self.owing.push(match reason {
+            Some(reason) => Owing::Begins { volume, reason },
+            None => Owing::Ends { volume },
+        });
+    }
+}

@@ -1,0 +1,80 @@
+//! Where there is data: `BLOCK_STATUS`.
+//!
+//! It passes no gate, since it moves no bytes. Looking for the holes of a file may
+//! wait for whoever writes to it, so it is a worker's where writing is.
+
+use super::{HostLoop, Pending, Replies};
+use crate::error::errno_of;
+use crate::worker::{Job, Task};
+use std::sync::Arc;
+use weir_proto::{BlockState, CommandFlags, Errno, Extent, reply};
+use weir_store::{ExtentKind, StoreError};
+
+/// Extents in one answer.
+const MAX_EXTENTS: usize = 1024;
+/// Pieces of a stripe looked at for one.
+const MAX_STATUS_PIECES: u64 = 1024;
+
+impl HostLoop {
+    /// Answers what was asked since the last turn, or has it looked for.
+    pub(super) fn answer_asked(&mut self, replies: &mut impl Replies) {
+        for key in std::mem::take(&mut self.asked) {
+            let Pending { device, request, .. } = self.pending[key];
+            let map = &self.devices[device].map;
+            let mut len = u64::from(request.length);
+            if map.unit != 0 {
+                len = len.min(map.unit * MAX_STATUS_PIECES - request.offset % map.unit);
+            }
+            let one = request.flags.contains(CommandFlags::REQ_ONE);
+            let max = if one { 1 } else { MAX_EXTENTS };
+            if !map.volumes.iter().all(|v| self.volumes[*v].is_clean()) {
+                // Dirty blocks are data wherever the store has a hole, and may be in
+                // the store by the time that it is asked, or just after.
+                let all = weir_store::Extent { len, kind: ExtentKind::Data };
+                self.answer_extents(key, Ok(vec![all]), replies);
+            } else if map.volumes.iter().all(|v| self.volumes[*v].is_inline()) {
+                let result = map.extents(&self.stores, request.offset, len, max);
+                self.answer_extents(key, result, replies);
+            } else {
+                let (stores, map) = (Arc::clone(&self.stores), map.clone());
+                let range = (request.offset, len);
+                self.pending[key].on_worker = true;
+                let task = Task::Extents { key, stores, map, range, max };
+                self.jobs.push(Job { device, task });
+            }
+        }
+    }
+
+    /// Answers with what was found.
+    pub(super) fn answer_extents(
+        &mut self,
+        key: usize,
+        result: Result<Vec<weir_store::Extent>, StoreError>,
+        replies: &mut impl Replies,
+    ) {
+        let Pending { client, request, .. } = self.pending.remove(key);
+        let Some(to) = replies.reply_to(client) else { return };
+        *to.in_flight -= 1;
+        let context = to.meta_context.ok_or((Errno::Inval, String::new()));
+        let found = result.map_err(|error| (errno_of(&error), error.to_string()));
+        match context.and_then(|context| Ok((context, found?))) {
+            Ok((context, found)) => {
+                let extents: Vec<Extent> = found.iter().map(told).collect();
+                reply::block_status(to.out, request.cookie, context, &extents);
+            }
+            Err((errno, reason)) => {
+                reply::error(to.out, to.structured, request.cookie, errno, &reason);
+            }
+        }
+    }
+}
+
+fn told(extent: &weir_store::Extent) -> Extent {
+    Extent {
+        length: u32::try_from(extent.len).unwrap_or(u32::MAX),
+        state: match extent.kind {
+            ExtentKind::Data => BlockState::NONE,
+            ExtentKind::Hole => BlockState::HOLE | BlockState::ZERO,
+        },
+    }
+}

@@ -1,0 +1,451 @@
+//! Does what waits for a medium hold up nobody else, and come out right?
+
+use super::rig::{Cold, Rig, blocking, host, memory, reports, volume};
+use crate::host_loop::{ClientId, Owing};
+use crate::worker::{Finished, Task, Workers};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Condvar, Mutex};
+use weir_core::{CacheMode, VolumeId};
+use weir_proto::{Command, CommandFlags, Errno, Request};
+use weir_store::{Extent, Fault, FaultStore, MemoryStore, Store, StoreError};
+use weir_units::{Bytes, Span};
+
+const SIZE: Bytes = Bytes::mib(1);
+
+/// A store whose medium does nothing until it is let go on.
+#[derive(Debug)]
+struct Stalled {
+    store: MemoryStore,
+    goes: Mutex<bool>,
+    changed: Condvar,
+    panics: AtomicBool,
+}
+
+impl Stalled {
+    fn new() -> Arc<Self> {
+        let (store, goes, changed) = (MemoryStore::new(SIZE), Mutex::default(), Condvar::new());
+        Arc::new(Self { store, goes, changed, panics: AtomicBool::new(false) })
+    }
+
+    fn let_go(&self) {
+        *self.goes.lock().expect("no panic") = true;
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) -> &MemoryStore {
+        let goes = self.goes.lock().expect("no panic");
+        drop(self.changed.wait_while(goes, |goes| !*goes).expect("no panic"));
+        assert!(!self.panics.load(Ordering::Acquire), "the medium is on fire");
+        &self.store
+    }
+}
+
+impl Store for Stalled {
+    fn size(&self) -> Bytes {
+        self.store.size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<(), StoreError> {
+        self.wait().read_at(offset, buf)
+    }
+
+    fn try_read_at(&self, _: u64, _: &mut [u8]) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), StoreError> {
+        self.wait().write_at(offset, data)
+    }
+
+    fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<(), StoreError> {
+        self.wait().write_zeroes(offset, len, may_trim)
+    }
+
+    fn trim(&self, offset: u64, len: u64) -> Result<(), StoreError> {
+        self.wait().trim(offset, len)
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.wait().sync()
+    }
+
+    fn resize(&self, new: Bytes) -> Result<(), StoreError> {
+        self.wait().resize(new)
+    }
+
+    fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>, StoreError> {
+        self.wait().extents(offset, len, max)
+    }
+
+    fn allocated(&self) -> Result<Bytes, StoreError> {
+        self.store.allocated()
+    }
+}
+
+/// One of everything that may wait; their cookies.
+fn one_of_each(rig: &mut Rig, device: usize, at: u64) -> Vec<u64> {
+    let zeroes = Request::new(Command::WriteZeroes, 0, at + 8192, 4096);
+    let me = rig.me;
+    vec![
+        rig.write(device, at, &[7; 4096]),
+        rig.write(device, at + 4096, &[7; 100]),
+        rig.write_fua(device, at, &[8; 4096]),
+        rig.send(me, device, zeroes.with(CommandFlags::NO_HOLE), &[]),
+        rig.send(me, device, Request::new(Command::Trim, 0, at + 12_288, 4096), &[]),
+        rig.read(device, at + 16_384, 4096),
+        rig.flush(device),
+    ]
+}
+
+#[test]
+fn a_stalled_store_holds_up_its_own_volume_and_no_other() {
+    let (stalled, well) = (Stalled::new(), Arc::new(Cold::new(MemoryStore::new(SIZE))));
+    let mut specs = vec![volume(SIZE), volume(SIZE), volume(SIZE)];
+    specs[0].cache = CacheMode::ReadWrite;
+    let stores = vec![blocking(&stalled), blocking(&well), memory(SIZE)];
+    let mut rig = Rig::new(host(specs), stores);
+    let (sender, finished) = channel();
+    let sender = Mutex::new(sender);
+    let mut workers =
+        Workers::new("test", move |done| drop(sender.lock().expect("no panic").send(done)));
+    let mut turn = |rig: &mut Rig| {
+        rig.turn();
+        rig.jobs.drain(..).for_each(|job| workers.run(job));
+    };
+
+    let waits: Vec<u64> = (0..20).flat_map(|n| one_of_each(&mut rig, 0, n * 20_480)).collect();
+    turn(&mut rig);
+    for device in [1, 2] {
+        for cookie in one_of_each(&mut rig, device, 0) {
+            turn(&mut rig);
+            while rig.answer(cookie).is_none() {
+                rig.hand_back(vec![finished.recv().expect("the workers live")]);
+                turn(&mut rig);
+            }
+        }
+    }
+    // A ReadWrite cache takes whole blocks without its medium; that is all.
+    for (n, cookie) in waits.iter().enumerate() {
+        assert_eq!(rig.answer(*cookie).is_some(), n % 7 == 0, "request {n}");
+    }
+
+    stalled.let_go();
+    while !rig.host.is_idle() {
+        rig.hand_back(vec![finished.recv().expect("the workers live")]);
+        turn(&mut rig);
+    }
+    assert!(waits.iter().all(|cookie| rig.answer(*cookie).is_some_and(Result::is_ok)));
+    let me = rig.me;
+    assert_eq!((rig.on_workers(me), rig.in_flight(me)), (0, 0));
+}
+
+#[test]
+fn a_panic_in_a_worker_is_an_error_and_the_next_job_is_done() {
+    let stalled = Stalled::new();
+    stalled.let_go();
+    let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![blocking(&stalled)]);
+    stalled.panics.store(true, Ordering::Release);
+    for cookie in [rig.write(0, 0, &[1; 512]), rig.read(0, 0, 512), rig.flush(0)] {
+        rig.check(cookie, Err(Errno::Io));
+    }
+    stalled.panics.store(false, Ordering::Release);
+    for cookie in one_of_each(&mut rig, 0, 0) {
+        rig.check(cookie, Ok(()));
+    }
+}
+
+/// A ReadWrite volume over a store that is cold and that fails when told to.
+fn cached() -> (Rig, Arc<Cold<FaultStore>>) {
+    let store = Arc::new(Cold::new(FaultStore::new(SIZE)));
+    store.store.write_at(0, &[9; 4096]).expect("a sound store");
+    let mut spec = volume(SIZE);
+    spec.cache = CacheMode::ReadWrite;
+    (Rig::new(host(vec![spec]), vec![blocking(&store)]), store)
+}
+
+#[test]
+fn a_block_of_which_a_part_is_written_is_seen_when_it_is_whole() {
+    let (mut rig, _) = cached();
+    let (first, second) = (rig.write(0, 100, &[1; 100]), rig.write(0, 150, &[2; 100]));
+    rig.turn();
+    assert!(rig.answer(first).is_none() && rig.answer(second).is_none());
+    let read = rig.read(0, 0, 300);
+    rig.turn();
+    // The lane's job is the first, the read the second.
+    rig.work_on(1);
+    assert_eq!(rig.answer(read), Some(&Ok(vec![9; 300])), "not a half of it");
+    rig.work();
+    assert!(rig.answer(first).is_some() && rig.answer(second).is_some());
+    let expect = [[9; 100].as_slice(), &[1; 50], &[2; 100], &[9; 50]].concat();
+    assert_eq!(rig.contents(0, 0, 300), expect);
+}
+
+#[test]
+fn a_part_whose_rest_cannot_be_read_leaves_nothing_behind() {
+    let (mut rig, store) = cached();
+    store.store.fail_after(0, Fault::Io);
+    let written = rig.write(0, 4000, &[1; 8192]);
+    rig.check(written, Err(Errno::Io));
+    store.store.heal();
+    assert_eq!(rig.contents(0, 0, 4096), [9; 4096]);
+    assert_eq!(rig.host.crash(rig.now), Bytes::kib(4), "the block that it covered");
+}
+
+#[test]
+fn what_waits_for_the_rest_of_a_block_falls_in_behind_what_came_before() {
+    let (mut rig, store) = cached();
+    store.cold.store(false, Ordering::Release);
+    let forced = rig.write_fua(0, 0, &[1; 512]);
+    let kept = rig.write(0, 512, &[2; 512]);
+    let later = rig.write_fua(0, 1024, &[3; 512]);
+    for cookie in [forced, kept, later] {
+        rig.check(cookie, Ok(()));
+    }
+    let expect = [[1; 512], [2; 512], [3; 512], [9; 512]].concat();
+    assert_eq!(rig.contents(0, 0, 2048), expect);
+    let flushed = rig.flush(0);
+    rig.check(flushed, Ok(()));
+    let mut found = vec![0; 2048];
+    store.store.crash(1).expect("in memory").read_at(0, &mut found).expect("in memory");
+    assert_eq!(found, expect);
+}
+
+#[test]
+fn a_crash_loses_nothing_that_is_on_its_way() {
+    let (mut rig, store) = cached();
+    let written = rig.write(0, 0, &[1; 4096]);
+    rig.turn();
+    assert_eq!(rig.answer(written), Some(&Ok(Vec::new())));
+    rig.wait(Span::from_secs(1));
+    assert_eq!(rig.jobs.len(), 1, "it is being written back");
+    let newer = rig.write(0, 0, &[2; 512]);
+    rig.turn();
+    assert_eq!(rig.answer(newer), Some(&Ok(Vec::new())));
+    assert_eq!(rig.host.crash(rig.now), Bytes::kib(4), "the newer write is lost");
+    let seen = rig.read(0, 0, 4096);
+    rig.turn();
+    rig.work_on(1);
+    assert_eq!(rig.answer(seen), Some(&Ok(vec![1; 4096])), "the older is still on its way");
+    rig.work();
+    assert_eq!(rig.contents(0, 0, 4096), [1; 4096]);
+    let mut found = [0; 4096];
+    store.read_at(0, &mut found).expect("in memory");
+    assert_eq!(found, [1; 4096]);
+}
+
+#[test]
+fn what_was_seen_of_a_write_stays_seen() {
+    let (mut rig, _) = cached();
+    let written = rig.write(0, 0, &[1; 4096]);
+    rig.wait(Span::from_secs(1));
+    assert_eq!(rig.answer(written), Some(&Ok(Vec::new())));
+    let written_back = reports(rig.jobs.remove(0));
+    rig.write_fua(0, 0, &[2; 512]);
+    rig.turn();
+    let seen = rig.read(0, 0, 512);
+    rig.turn();
+    rig.work();
+    assert_eq!(rig.answer(seen), Some(&Ok(vec![2; 512])), "it may be seen before its reply");
+    rig.hand_back(written_back);
+    // The lane's next job, then the read.
+    let again = rig.read(0, 0, 512);
+    rig.turn();
+    rig.work_on(1);
+    assert_eq!(rig.answer(again), Some(&Ok(vec![2; 512])));
+    rig.settle();
+}
+
+#[test]
+fn a_rest_that_comes_after_a_crash_is_not_taken_for_another() {
+    let (mut rig, _) = cached();
+    rig.write(0, 0, &[1; 512]);
+    rig.turn();
+    let rest = reports(rig.jobs.remove(0));
+    rig.host.crash(rig.now);
+    rig.reconnect();
+    let forced = rig.write_fua(0, 1024, &[2; 512]);
+    let kept = rig.write(0, 2048, &[3; 512]);
+    rig.turn();
+    rig.hand_back(rest);
+    rig.check(kept, Ok(()));
+    rig.check(forced, Ok(()));
+    let expect = [[9; 512], [9; 512], [2; 512], [9; 512], [3; 512]].concat();
+    assert_eq!(rig.contents(0, 0, 2560), expect);
+}
+
+#[test]
+fn a_crash_ends_what_workers_have_and_answers_nobody_twice() {
+    let store = Arc::new(FaultStore::new(SIZE));
+    let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![blocking(&store)]);
+    for n in 0..20 {
+        rig.write_fua(0, n * 512, &[1; 512]);
+    }
+    rig.turn();
+    assert!(!rig.jobs.is_empty());
+    rig.host.crash(rig.now);
+    rig.reconnect();
+    rig.work();
+    assert!(rig.host.is_idle());
+    assert_eq!(rig.contents(0, 0, 512), [1; 512]);
+}
+
+#[test]
+fn a_shrinking_is_refused_while_a_write_behind_the_new_end_is_on_its_way() {
+    let store = Arc::new(FaultStore::new(SIZE));
+    let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![blocking(&store)]);
+    let half = volume(Bytes::kib(512));
+    let refused = "volume \"data\": there is data behind 512 KiB; trim or move it before shrinking";
+    // It comes between the look at the store and the change.
+    let (sender, told) = channel();
+    rig.host.resize(rig.now, VolumeId(0), "data", &half, move |result| {
+        sender.send(result.map_err(|e| e.to_string())).expect("someone listens");
+    });
+    rig.turn();
+    let probe = reports(rig.jobs.remove(0));
+    let written = rig.write(0, 600 << 10, &[1; 512]);
+    rig.hand_back(probe);
+    assert_eq!(told.try_recv().expect("it is over"), Err(refused.to_owned()));
+    rig.check(written, Ok(()));
+    assert_eq!(rig.resize(&half), Err(refused.to_owned()));
+    assert_eq!(rig.host.size(weir_core::DeviceId(0)), SIZE);
+    let trim = rig.send(rig.me, 0, Request::new(Command::Trim, 0, 512 << 10, 512 << 10), &[]);
+    rig.check(trim, Ok(()));
+    assert_eq!(rig.resize(&half), Ok(()));
+    assert_eq!(rig.host.size(weir_core::DeviceId(0)), Bytes::kib(512));
+}
+
+#[test]
+fn what_a_full_store_does_not_take_is_told_once_and_again_when_it_is_over() {
+    let (mut rig, store) = cached();
+    let volume = VolumeId(0);
+    store.store.fail_after(0, Fault::NoSpace);
+    for n in 0..3 {
+        let written = rig.write(0, n << 12, &[1; 4096]);
+        rig.check(written, Ok(()));
+        let flushed = rig.flush(0);
+        rig.check(flushed, Err(Errno::NoSpc));
+    }
+    assert_eq!(rig.host.owed(volume), Bytes::kib(12));
+    let reason = "no space left: injected by a test".to_owned();
+    assert_eq!(rig.host.take_owing(), [Owing::Begins { volume, reason }]);
+    assert_eq!(rig.contents(0, 0, 12 << 10), [1; 12 << 10]);
+    store.store.heal();
+    let flushed = rig.flush(0);
+    rig.check(flushed, Ok(()));
+    assert_eq!(rig.host.owed(volume), Bytes::ZERO);
+    assert_eq!(rig.host.take_owing(), [Owing::Ends { volume }]);
+    let mut found = vec![0; 12 << 10];
+    store.store.crash(1).expect("in memory").read_at(0, &mut found).expect("in memory");
+    assert_eq!(found, [1; 12 << 10]);
+}
+
+#[test]
+fn zeros_over_a_long_range_do_not_hold_the_loop_and_keep_their_place() {
+    let size = Bytes::mib(64);
+    let mut rig = Rig::new(host(vec![volume(size)]), vec![memory(size)]);
+    let before = rig.write(0, 0, &[1; 4096]);
+    rig.check(before, Ok(()));
+    let long = Request::new(Command::WriteZeroes, 0, 0, 32 << 20).with(CommandFlags::NO_HOLE);
+    let zeroed = rig.send(rig.me, 0, long, &[]);
+    rig.turn();
+    assert!(matches!(rig.jobs[0].task, Task::Lane { .. }), "it is a worker's");
+    let after = rig.write(0, 512, &[2; 512]);
+    rig.turn();
+    assert!(rig.answer(after).is_none(), "it has its place behind");
+    rig.check(zeroed, Ok(()));
+    rig.check(after, Ok(()));
+    assert_eq!(rig.contents(0, 0, 1536), [[0; 512], [2; 512], [0; 512]].concat());
+    let short = rig.write(0, 0, &[3; 512]);
+    rig.turn();
+    assert!(rig.answer(short).is_some(), "and then all is here and now again");
+}
+
+#[test]
+fn a_flush_of_a_stripe_syncs_all_columns_at_once() {
+    let stores: Vec<_> = (0..4).map(|_| Arc::new(FaultStore::new(SIZE))).collect();
+    let mut spec = host((0..4).map(|_| volume(SIZE)).collect());
+    let unit = Bytes::kib(4);
+    spec.devices = vec![weir_core::DeviceSpec::Stripe { unit, columns: vec![0, 1, 2, 3] }];
+    let mut rig = Rig::new(spec, stores.iter().map(blocking).collect());
+    let flushed = rig.flush(0);
+    rig.turn();
+    assert_eq!(rig.jobs.len(), 4);
+    stores[2].fail_after(0, Fault::Io);
+    (0..3).for_each(|_| rig.work_on(rig.jobs.len() - 1));
+    assert!(rig.answer(flushed).is_none(), "one is not back");
+    rig.check(flushed, Err(Errno::Io));
+}
+
+#[test]
+fn what_a_client_has_on_its_way_is_counted() {
+    let store = Arc::new(FaultStore::new(SIZE));
+    let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![blocking(&store)]);
+    let me = rig.me;
+    let other = ClientId(1);
+    rig.connect(other);
+    rig.write(0, 0, &[1; 5000]);
+    rig.send(other, 0, Request::new(Command::Write, 0, 8192, 700), &[2; 700]);
+    rig.turn();
+    assert_eq!((rig.on_workers(me), rig.on_workers(other)), (5000, 700));
+    rig.disconnect(other);
+    rig.settle();
+    assert_eq!(rig.on_workers(me), 0);
+    assert_eq!(rig.contents(0, 8192, 700), [2; 700], "it is stored all the same");
+}
+
+#[test]
+fn a_cache_that_is_far_ahead_of_its_store_waits_for_it() {
+    let size = Bytes::mib(256);
+    let store = Arc::new(FaultStore::new(size));
+    let mut spec = volume(size);
+    spec.cache = CacheMode::ReadWrite;
+    let mut rig = Rig::new(host(vec![spec]), vec![blocking(&store)]);
+    let data = vec![1; 1 << 20];
+    let mut answered = 0;
+    for n in 0..200 {
+        let written = rig.write(0, n << 20, &data);
+        rig.turn();
+        answered += u64::from(rig.answer(written).is_some());
+    }
+    assert!((64..70).contains(&answered), "{answered} MiB are kept that the store does not have");
+    rig.settle();
+    assert_eq!(rig.host.outstanding(), 0);
+}
+
+/// All reports of a lane but the last leave it at work.
+#[test]
+fn a_long_batch_is_reported_as_it_goes() {
+    let store = Arc::new(FaultStore::new(SIZE));
+    let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![blocking(&store)]);
+    let first = rig.write(0, 0, &[1; 512]);
+    let written: Vec<u64> = (1..40).map(|n| rig.write(0, n * 512, &[1; 512])).collect();
+    rig.turn();
+    let mut done = reports(rig.jobs.remove(0));
+    let last = |done: &Finished| matches!(done, Finished::Lane { last: true, .. });
+    assert!(done.len() > 1 && done.iter().filter(|done| last(done)).count() == 1);
+    let rest = done.split_off(1);
+    rig.hand_back(done);
+    assert!(rig.answer(first).is_some() && rig.answer(written[38]).is_none());
+    let next = rig.write(0, 0, &[2; 512]);
+    rig.turn();
+    assert!(rig.jobs.is_empty(), "one worker at a time");
+    rig.hand_back(rest);
+    rig.check(next, Ok(()));
+}
+
+#[test]
+fn a_worker_that_has_reported_holds_no_store() {
+    let store = Arc::new(MemoryStore::new(SIZE));
+    let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![blocking(&store)]);
+    rig.write(0, 0, &[1; 512]);
+    rig.flush(0);
+    rig.turn();
+    assert_eq!(rig.jobs.len(), 2, "a lane and a sync");
+    for job in std::mem::take(&mut rig.jobs) {
+        let before = Arc::strong_count(&store);
+        let mut after = 0;
+        job.run(&mut |_| after = Arc::strong_count(&store));
+        assert_eq!(after, before - 1, "closing it would have to wait for the worker");
+    }
+}

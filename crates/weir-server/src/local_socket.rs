@@ -1,0 +1,136 @@
+//! A Unix socket to listen on: taken over from a dead server, never from a living
+//! one, and removed with its listener, if it is still the same.
+
+use crate::error::ServerError;
+use std::fs::{DirBuilder, Metadata, Permissions, remove_file, symlink_metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// A Unix socket that is listened on.
+#[derive(Debug)]
+pub(crate) struct LocalSocket {
+    pub(crate) listener: UnixListener,
+    /// Absolute, if that can be known.
+    pub(crate) path: PathBuf,
+    /// Device and inode: another server may have put its own there since.
+    identity: Option<(u64, u64)>,
+}
+
+impl LocalSocket {
+    /// Listens at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::SocketInUse`] if a server answers there, and
+    /// [`ServerError::Listen`] with what the system says, naming `address`.
+    pub(crate) fn bind(path: &Path, address: &str) -> Result<Self, ServerError> {
+        let failed = |source| ServerError::Listen { address: address.to_owned(), source };
+        if let Ok(meta) = symlink_metadata(path) {
+            if !meta.file_type().is_socket() {
+                let reason = "there is something else at this path; give another";
+                return Err(failed(io::Error::other(reason)));
+            }
+            match UnixStream::connect(path) {
+                Ok(_) => return Err(ServerError::SocketInUse { path: path.to_owned() }),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    remove_file(path).map_err(failed)?;
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let identity = symlink_metadata(&path).ok().as_ref().map(identity);
+        Ok(Self { listener, path, identity })
+    }
+
+    /// Lets only this user connect.
+    pub(crate) fn restrict(&self) -> io::Result<()> {
+        std::fs::set_permissions(&self.path, Permissions::from_mode(0o600))
+    }
+}
+
+impl Drop for LocalSocket {
+    fn drop(&mut self) {
+        let now = symlink_metadata(&self.path).ok().as_ref().map(identity);
+        if now.is_some() && now == self.identity {
+            let _ = remove_file(&self.path);
+        }
+    }
+}
+
+fn identity(meta: &Metadata) -> (u64, u64) {
+    (meta.dev(), meta.ino())
+}
+
+/// Makes `folder` for this user alone if it is not there.
+///
+/// # Errors
+///
+/// Why it can't be trusted: in a folder that everybody writes to, somebody else may
+/// have made it first, to be asked in the server's place or to be told what is sent.
+pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    trusted_folder(folder)
+}
+
+/// Whether `folder` is this user's alone.
+///
+/// # Errors
+///
+/// Why not.
+pub(crate) fn trusted_folder(folder: &Path) -> io::Result<()> {
+    let meta = symlink_metadata(folder)?;
+    let own = meta.uid() == rustix::process::getuid().as_raw();
+    if meta.is_dir() && own && meta.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!(
+            "{} is not a folder of this user alone (mode 0700); remove it, or give --control a path \
+             elsewhere",
+            folder.display()
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_that_another_server_took_over_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sock");
+        let first = LocalSocket::bind(&path, "a").unwrap();
+        remove_file(&path).unwrap();
+        let second = LocalSocket::bind(&path, "a").unwrap();
+        drop(first);
+        assert!(UnixStream::connect(&path).is_ok());
+        drop(second);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_folder_that_others_may_enter_is_not_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("own");
+        private_folder(&own).unwrap();
+        private_folder(&own).unwrap();
+        std::fs::set_permissions(&own, Permissions::from_mode(0o755)).unwrap();
+        let error = private_folder(&own).unwrap_err().to_string();
+        assert!(error.ends_with(
+            "own is not a folder of this user alone (mode 0700); remove it, or give --control a \
+             path elsewhere"
+        ));
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        assert!(private_folder(&link).is_err());
+    }
+}

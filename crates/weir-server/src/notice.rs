@@ -1,0 +1,72 @@
+//! What a running server has to say unasked.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Something that whoever runs the server should know at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// A host's thread has ended, and with it every export of the host: the server
+    /// should be stopped, which keeps what the other hosts hold.
+    HostEnded {
+        /// The host.
+        host: String,
+        /// Why.
+        reason: String,
+    },
+    /// The store of a volume does not take what its read-write cache has written
+    /// back. It is kept in memory, and flushes fail, until the store has it.
+    NotStored {
+        /// The volume.
+        volume: String,
+        /// What the store said.
+        reason: String,
+    },
+    /// That is over: the store has it, or a crash of the host has lost it.
+    Settled {
+        /// The volume.
+        volume: String,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HostEnded { host, reason } => {
+                write!(f, "host {host:?} has ended: {reason}; its exports are gone")
+            }
+            Self::NotStored { volume, reason } => write!(
+                f,
+                "volume {volume:?}: {reason}; what its cache has acknowledged is kept in memory, and \
+                 flushes fail, until there is room"
+            ),
+            Self::Settled { volume } => {
+                write!(f, "volume {volume:?}: nothing is kept in memory for its store any more")
+            }
+        }
+    }
+}
+
+/// Who is told of notices, from whichever thread has one; nobody by default.
+#[derive(Clone, Default)]
+pub struct Listening(Option<Arc<dyn Fn(Notice) + Send + Sync>>);
+
+impl Listening {
+    /// Calls `hear` for each notice. It must not wait.
+    pub fn with(hear: impl Fn(Notice) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hear)))
+    }
+
+    pub(crate) fn tell(&self, notice: Notice) {
+        if let Some(hear) = &self.0 {
+            hear(notice);
+        }
+    }
+}
+
+impl fmt::Debug for Listening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Listening").field(&self.0.is_some()).finish()
+    }
+}

@@ -1,0 +1,164 @@
+//! The lane of a volume: what is on its way to the store, in order.
+//!
+//! ```text
+//! push --> waiting --take_batch--> a worker --results, in order--> finish
+//!          notes: one for each job that is not finished, oldest first
+//! ```
+//!
+//! One batch is at work at a time, so the store gets the jobs one after another
+//! and in the order in which they were pushed, whatever threads there are. What
+//! comes meanwhile is the next batch. The jobs go to a worker; the notes about
+//! them stay here, so that nothing is shared and nothing is locked.
+
+use super::{BLOCK, Block, within};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use weir_store::{ExtentKind, Store, StoreError};
+use weir_units::Bytes;
+
+/// The place of a job in its lane: the first is 1.
+pub(super) type Ticket = u64;
+
+/// Blocks and their contents when they were let go.
+pub(super) type Blocks = Arc<[(u64, Arc<Block>)]>;
+
+/// Something to be done to a store.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Stores a client's bytes.
+    Write { offset: u64, data: Box<[u8]> },
+    /// Makes a range read as zeros.
+    Zero { offset: u64, len: u64, may_trim: bool },
+    /// Stores what a cache kept.
+    WriteBack(Blocks),
+    /// Reads a block of which a client wrote a part.
+    Fill { block: u64 },
+    /// Takes its place: whoever waits for it waits for all before it.
+    Nothing,
+    /// Looks for data behind an end.
+    Probe { end: u64 },
+    /// Moves the end.
+    Resize { size: Bytes },
+}
+
+/// What a job came to.
+#[derive(Debug)]
+pub(crate) enum Done {
+    /// What was asked for.
+    Well,
+    /// The bytes of the block.
+    Filled(Box<Block>),
+    /// Whether there is data behind the end.
+    Probed(bool),
+}
+
+impl Work {
+    /// Does it, waiting for the medium where needed.
+    pub(crate) fn run(&self, store: &dyn Store) -> Result<Done, StoreError> {
+        match self {
+            Self::Write { offset, data } => store.write_at(*offset, data)?,
+            Self::Zero { offset, len, may_trim } => store.write_zeroes(*offset, *len, *may_trim)?,
+            Self::WriteBack(blocks) => {
+                for (block, bytes) in blocks.iter() {
+                    store.write_at(block * BLOCK, &bytes[..inside(store, *block)])?;
+                }
+            }
+            Self::Fill { block } => {
+                let mut bytes = Box::new([0; 4096]);
+                store.read_at(block * BLOCK, &mut bytes[..inside(store, *block)])?;
+                return Ok(Done::Filled(bytes));
+            }
+            Self::Nothing => {}
+            Self::Probe { end } => {
+                let extents = store.extents(*end, store.size().get().saturating_sub(*end), 2)?;
+                return Ok(Done::Probed(extents.iter().any(|e| e.kind == ExtentKind::Data)));
+            }
+            Self::Resize { size } => store.resize(*size)?,
+        }
+        Ok(Done::Well)
+    }
+}
+
+/// How much of a block lies before the end of the volume.
+pub(super) fn inside(store: &dyn Store, block: u64) -> usize {
+    within(store.size().get().saturating_sub(block * BLOCK).min(BLOCK))
+}
+
+/// What is to be known of a job when it is done.
+#[derive(Debug)]
+pub(super) struct Note<T> {
+    /// The first byte that it changes, and the one behind the last.
+    pub(super) span: std::ops::Range<u64>,
+    /// Whether the span holds data then.
+    pub(super) leaves_data: bool,
+    pub(super) about: T,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Lane<T> {
+    waiting: Vec<Work>,
+    notes: VecDeque<Note<T>>,
+    at_work: bool,
+    finished: Ticket,
+}
+
+impl<T> Default for Lane<T> {
+    fn default() -> Self {
+        Self { waiting: Vec::new(), notes: VecDeque::new(), at_work: false, finished: 0 }
+    }
+}
+
+impl<T> Lane<T> {
+    pub(super) fn is_idle(&self) -> bool {
+        self.notes.is_empty() && !self.at_work
+    }
+
+    /// The place of the next job.
+    pub(super) fn next(&self) -> Ticket {
+        self.finished + self.notes.len() as u64 + 1
+    }
+
+    /// The place of the last job that is finished; all before it are.
+    pub(super) fn finished(&self) -> Ticket {
+        self.finished
+    }
+
+    pub(super) fn push(&mut self, work: Work, note: Note<T>) {
+        self.waiting.push(work);
+        self.notes.push_back(note);
+    }
+
+    /// Takes the place of a job that was done here and now.
+    pub(super) fn pass(&mut self) -> Ticket {
+        assert!(self.is_idle(), "a job was done before those that came before it");
+        self.finished += 1;
+        self.finished
+    }
+
+    /// What waits, for a worker, if none is at it.
+    pub(super) fn take_batch(&mut self) -> Option<Vec<Work>> {
+        if self.at_work || self.waiting.is_empty() {
+            return None;
+        }
+        self.at_work = true;
+        Some(std::mem::take(&mut self.waiting))
+    }
+
+    /// The oldest job is done: its place, and what was noted.
+    pub(super) fn finish(&mut self) -> (Ticket, Note<T>) {
+        self.finished += 1;
+        let note = self.notes.pop_front();
+        (self.finished, note.unwrap_or_else(|| unreachable!("a worker did what nobody asked for")))
+    }
+
+    /// The worker has done all of its batch.
+    pub(super) fn batch_done(&mut self) {
+        self.at_work = false;
+    }
+
+    /// The jobs that are not finished, with their places, oldest first.
+    pub(super) fn unfinished(&self) -> impl Iterator<Item = (Ticket, &Note<T>)> {
+        (self.finished + 1..).zip(&self.notes)
+    }
+}

@@ -1,0 +1,141 @@
+//! Where a device's bytes are: one volume, or a stripe over several.
+
+use super::{Keep, Load, VolumeBytes, within};
+use std::sync::Arc;
+use weir_core::stripe;
+use weir_store::{Extent, Store, StoreError};
+
+/// Where a device's bytes are.
+#[derive(Debug, Clone)]
+pub(crate) struct DeviceMap {
+    pub(crate) volumes: Vec<usize>,
+    /// Zero for a single volume.
+    pub(crate) unit: u64,
+}
+
+impl DeviceMap {
+    /// Cuts a range at the stripe's borders: (volume, offset there, range of the buffer).
+    fn pieces(&self, offset: u64, len: u64) -> impl Iterator<Item = (usize, u64, u64, u64)> + '_ {
+        let unit = if self.unit == 0 { u64::MAX } else { self.unit };
+        let mut done = 0;
+        stripe::pieces(unit, self.volumes.len(), offset, len).map(move |piece| {
+            let start = done;
+            done += piece.len;
+            (self.volumes[piece.column], piece.offset, start, piece.len)
+        })
+    }
+
+    /// Reads if that needs no waiting; `false` if it would.
+    pub(crate) fn try_read(
+        &self,
+        volumes: &[VolumeBytes],
+        offset: u64,
+        buf: &mut [u8],
+    ) -> Result<bool, StoreError> {
+        for (volume, at_volume, start, len) in self.pieces(offset, buf.len() as u64) {
+            let part = &mut buf[within(start)..within(start + len)];
+            if !volumes[volume].data.store.try_read_at(at_volume, part)? {
+                return Ok(false);
+            }
+            for (at, bytes) in volumes[volume].seen_in(at_volume, len) {
+                part[at..at + bytes.len()].copy_from_slice(bytes);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What is dirty of a range now: where in it, and the bytes.
+    pub(crate) fn dirty_in(
+        &self,
+        volumes: &[VolumeBytes],
+        offset: u64,
+        len: u64,
+    ) -> Vec<(usize, Vec<u8>)> {
+        let mut found = Vec::new();
+        for (volume, at_volume, start, len) in self.pieces(offset, len) {
+            let dirty = volumes[volume].seen_in(at_volume, len);
+            found.extend(dirty.map(|(at, bytes)| (within(start) + at, bytes.to_vec())));
+        }
+        found
+    }
+
+    /// Reads from the stores, waiting where needed; what is dirty is not in it.
+    pub(crate) fn read_stores(
+        &self,
+        stores: &[Arc<dyn Store>],
+        offset: u64,
+        buf: &mut [u8],
+    ) -> Result<(), StoreError> {
+        for (volume, at_volume, start, len) in self.pieces(offset, buf.len() as u64) {
+            stores[volume].read_at(at_volume, &mut buf[within(start)..within(start + len)])?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a client's bytes; `load` is what the lanes got of the request `key`,
+    /// also if it fails in the middle.
+    pub(crate) fn write(
+        &self,
+        volumes: &mut [VolumeBytes],
+        key: usize,
+        (offset, data): (u64, &[u8]),
+        keep: impl Fn(usize) -> Keep,
+        load: &mut Load,
+    ) -> Result<(), StoreError> {
+        for (volume, at_volume, start, len) in self.pieces(offset, data.len() as u64) {
+            let part = &data[within(start)..within(start + len)];
+            match keep(volume) {
+                Keep::InCache => volumes[volume].keep(key, at_volume, part, load)?,
+                Keep::InStore => volumes[volume].write_through(key, at_volume, part, load)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a range read as zeros; `load` as for [`write`](Self::write).
+    pub(crate) fn zero(
+        &self,
+        volumes: &mut [VolumeBytes],
+        key: usize,
+        (offset, len): (u64, u64),
+        may_trim: bool,
+        load: &mut Load,
+    ) -> Result<(), StoreError> {
+        let unit = if self.unit == 0 { u64::MAX } else { self.unit };
+        for (column, volume) in self.volumes.iter().enumerate() {
+            let width = self.volumes.len();
+            if let Some((start, len)) = stripe::column_range(unit, width, column, offset, len) {
+                volumes[*volume].zero(key, (start, len), may_trim, load)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What of a range holds data, at most `max` extents, as the stores say. What
+    /// is dirty is not in it.
+    pub(crate) fn extents(
+        &self,
+        stores: &[Arc<dyn Store>],
+        offset: u64,
+        len: u64,
+        max: usize,
+    ) -> Result<Vec<Extent>, StoreError> {
+        let mut found: Vec<Extent> = Vec::new();
+        for (volume, at_volume, _, len) in self.pieces(offset, len) {
+            let mut told = 0;
+            for extent in stores[volume].extents(at_volume, len, max)? {
+                told += extent.len;
+                match found.last_mut() {
+                    Some(last) if last.kind == extent.kind => last.len += extent.len,
+                    _ => found.push(extent),
+                }
+            }
+            // What comes next does not follow where the store has not told all.
+            if found.len() > max || told < len {
+                found.truncate(max);
+                break;
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,245 @@
+//! The threads of one host for what may wait.
+//!
+//! However many jobs there are and whatever they wait for, a device has at most
+//! half of the threads at a time, and syncs have at most half of them, and half
+//! of any device's. So a medium that stalls holds up its own device; and a read
+//! or a write never waits until somebody's syncs are over. Devices take turns.
+//!
+//! Threads are started when there is first something to do for them.
+
+use super::{Finished, Job};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// At most so many jobs of one host at once.
+const THREADS: usize = 16;
+/// Of these, at most so many for one device, and at most so many syncs.
+const SHARE: usize = THREADS / 2;
+
+/// The threads of one host.
+pub(crate) struct Workers {
+    shared: Arc<Shared>,
+    threads: usize,
+    name: String,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    wake: Condvar,
+    finished: Box<dyn Fn(Finished) + Send + Sync>,
+}
+
+/// The jobs, and who may have the next.
+#[derive(Default)]
+struct State {
+    /// By device; those with nothing waiting and nothing running are not here.
+    devices: BTreeMap<usize, Device>,
+    /// Whose job was started last.
+    turn: usize,
+    syncing: usize,
+    /// Threads that wait to be woken, and those that have been and are on their way.
+    idle: usize,
+    woken: usize,
+    closed: bool,
+}
+
+#[derive(Default)]
+struct Device {
+    jobs: VecDeque<Job>,
+    syncs: VecDeque<Job>,
+    running: usize,
+    syncing: usize,
+}
+
+impl State {
+    fn push(&mut self, job: Job) {
+        let device = self.devices.entry(job.device).or_default();
+        if job.is_sync() { device.syncs.push_back(job) } else { device.jobs.push_back(job) }
+    }
+
+    /// The next job that may be started, from the device whose turn it is.
+    fn take(&mut self) -> Option<Job> {
+        let sync_allowed = self.syncing < SHARE;
+        let may = |device: &Device| {
+            let sync = sync_allowed && device.syncing < SHARE / 2 && !device.syncs.is_empty();
+            device.running < SHARE && (sync || !device.jobs.is_empty())
+        };
+        let later = self.devices.range(self.turn + 1..);
+        let found = later.chain(self.devices.range(..=self.turn)).find(|(_, device)| may(device));
+        let turn = *found?.0;
+        self.turn = turn;
+        let device = self.devices.get_mut(&turn)?;
+        // A sync is what others wait for, and there are never many.
+        let sync = sync_allowed && device.syncing < SHARE / 2;
+        let job = match sync.then(|| device.syncs.pop_front()).flatten() {
+            Some(job) => job,
+            None => device.jobs.pop_front()?,
+        };
+        device.running += 1;
+        device.syncing += usize::from(job.is_sync());
+        self.syncing += usize::from(job.is_sync());
+        Some(job)
+    }
+
+    fn ended(&mut self, id: usize, sync: bool) {
+        let Some(device) = self.devices.get_mut(&id) else { return };
+        device.running -= 1;
+        device.syncing -= usize::from(sync);
+        self.syncing -= usize::from(sync);
+        if device.running == 0 && device.jobs.is_empty() && device.syncs.is_empty() {
+            self.devices.remove(&id);
+        }
+    }
+}
+
+impl std::fmt::Debug for Workers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workers").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}
+
+impl Workers {
+    pub(crate) fn new(name: &str, finished: impl Fn(Finished) + Send + Sync + 'static) -> Self {
+        let (state, wake) = (Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { state, wake, finished: Box::new(finished) });
+        Self { shared, threads: 0, name: name.to_owned() }
+    }
+
+    /// Has `job` done by a thread; here and now if the system gives none.
+    pub(crate) fn run(&mut self, job: Job) {
+        let mut state = self.shared.lock();
+        state.push(job);
+        if state.idle > 0 {
+            state.idle -= 1;
+            state.woken += 1;
+            drop(state);
+            self.shared.wake.notify_one();
+            return;
+        }
+        drop(state);
+        if self.threads < THREADS {
+            let shared = Arc::clone(&self.shared);
+            let started = std::thread::Builder::new()
+                .name(format!("weir-{}-io", self.name))
+                .spawn(move || shared.work());
+            self.threads += usize::from(started.is_ok());
+        }
+        if self.threads == 0 {
+            let job = self.shared.lock().take();
+            if let Some(job) = job {
+                self.shared.run(job);
+            }
+        }
+    }
+}
+
+impl Drop for Workers {
+    /// The threads end when nothing is left to do; nobody waits for them.
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.wake.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, job: Job) {
+        let (device, sync) = (job.device, job.is_sync());
+        job.run(&mut |done| (self.finished)(done));
+        self.lock().ended(device, sync);
+    }
+
+    fn work(&self) {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.take() {
+                drop(state);
+                self.run(job);
+                state = self.lock();
+            } else if state.closed {
+                return;
+            } else {
+                state.idle += 1;
+                while state.woken == 0 && !state.closed {
+                    state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+                state.woken = state.woken.saturating_sub(1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Task;
+    use super::*;
+    use std::sync::mpsc::channel;
+    use weir_store::{MemoryStore, Store};
+    use weir_units::Bytes;
+
+    fn sync(device: usize) -> Job {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Bytes::ZERO));
+        Job { device, task: Task::Sync { store } }
+    }
+
+    fn lane(device: usize) -> Job {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Bytes::ZERO));
+        Job { device, task: Task::Lane { volume: device, store, batch: Vec::new() } }
+    }
+
+    /// Starts what may be started: (device, is a sync), in order.
+    fn started(state: &mut State) -> Vec<(usize, bool)> {
+        std::iter::from_fn(|| state.take()).map(|job| (job.device, job.is_sync())).collect()
+    }
+
+    #[test]
+    fn a_device_has_half_of_the_threads_and_its_syncs_half_of_those() {
+        let mut state = State::default();
+        (0..20).for_each(|_| state.push(sync(0)));
+        assert_eq!(started(&mut state), [(0, true); SHARE / 2]);
+        (0..20).for_each(|_| state.push(lane(0)));
+        assert_eq!(started(&mut state), [(0, false); SHARE / 2]);
+        state.push(lane(1));
+        assert_eq!(started(&mut state), [(1, false)]);
+        state.ended(0, true);
+        assert_eq!(started(&mut state), [(0, true)]);
+        state.ended(0, false);
+        assert_eq!(started(&mut state), [(0, false)]);
+    }
+
+    #[test]
+    fn syncs_have_half_of_the_threads_however_many_devices_there_are() {
+        let mut state = State::default();
+        (0..THREADS).for_each(|device| state.push(sync(device)));
+        assert_eq!(started(&mut state).len(), SHARE);
+        state.push(lane(3));
+        assert_eq!(started(&mut state), [(3, false)]);
+    }
+
+    #[test]
+    fn devices_take_turns_and_leave_nothing_behind() {
+        let mut state = State::default();
+        for device in [4, 4, 4, 2, 2, 7] {
+            state.push(lane(device));
+        }
+        let turns: Vec<usize> = started(&mut state).iter().map(|(device, _)| *device).collect();
+        assert_eq!(turns, [2, 4, 7, 2, 4, 4]);
+        turns.iter().for_each(|device| state.ended(*device, false));
+        assert!(state.devices.is_empty());
+    }
+
+    #[test]
+    fn every_job_is_done_and_what_is_left_when_the_pool_goes() {
+        let (sender, finished) = channel();
+        let sender = Mutex::new(sender);
+        let tell = move |done| drop(sender.lock().expect("no panic").send(done));
+        let mut workers = Workers::new("test", tell);
+        (0..500).for_each(|n| workers.run(sync(n % 5)));
+        assert!(workers.threads <= THREADS);
+        drop(workers);
+        assert_eq!(finished.iter().count(), 500);
+    }
+}

@@ -1,0 +1,153 @@
+//! What machines read: every figure is a number in the unit that its name says.
+
+use crate::common::{Place, run};
+use serde_json::{Value, json};
+
+/// The JSON and the CSV of a verb.
+fn outputs(place: &Place, args: &[&str]) -> (Value, String) {
+    let output = |format: &str| {
+        let (stdout, stderr, code) = run(place.weir(&[args, &["-o", format]].concat()));
+        assert_eq!(code, Some(0), "{stderr}");
+        stdout
+    };
+    (serde_json::from_str(&output("json")).expect("JSON"), output("csv"))
+}
+
+/// Every value whose name ends in a unit or is a rate is a number or null.
+#[track_caller]
+fn check_figures(value: &Value, found: &mut usize) {
+    let units = ["iops", "_bytes", "_per_s", "_s", "_ns", "vcpus", "max_data_disks", "columns"];
+    match value {
+        Value::Object(map) => {
+            for (name, value) in map {
+                if units.iter().any(|unit| name.ends_with(unit)) && !value.is_array() {
+                    assert!(value.is_number() || value.is_null(), "{name}: {value}");
+                    *found += 1;
+                }
+                check_figures(value, found);
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| check_figures(value, found)),
+        _ => {}
+    }
+}
+
+/// One table: one header, and every row as long as it.
+#[track_caller]
+fn check_csv(text: &str) {
+    let columns = |line: &str| {
+        let mut quoted = false;
+        line.chars()
+            .filter(|c| {
+                quoted ^= *c == '"';
+                *c == ',' && !quoted
+            })
+            .count()
+    };
+    let heads = columns(text.lines().next().expect("a header"));
+    for line in text.lines() {
+        assert!(!line.is_empty() && columns(line) == heads, "{line}");
+    }
+}
+
+#[test]
+fn a_layout_in_numbers() {
+    let place = Place::new();
+    place.file(
+        "layout.toml",
+        "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"v\"\n\
+         tier = \"P10\"\n[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\n\
+         volumes = { count = 2, tier = \"P30\" }\n",
+    );
+    let (json, csv) = outputs(&place, &["layout", "check", "layout.toml"]);
+    assert_eq!(
+        json["volumes"][0],
+        json!({
+            "volume": "v", "host": "host", "tier": "P10", "size_bytes": 128_u64 << 30,
+            "iops": 500, "throughput_bytes_per_s": 100_000_000, "burst_kind": "credit",
+            "burst_iops": 3_500,
+            "burst_throughput_bytes_per_s": 170_000_000, "burst_duration_s": 1_800, "cache": "none",
+        })
+    );
+    assert_eq!(json["volumes"][1]["burst_iops"], Value::Null);
+    assert_eq!(json["hosts"][0]["iops"], 12_800);
+    assert_eq!(
+        json["exports"][1],
+        json!({
+            "export": "s", "host": "host", "size_bytes": 2_u64 << 40, "columns": 2,
+            "unit_bytes": 65_536,
+        })
+    );
+    check_figures(&json, &mut 0);
+    check_csv(&csv);
+    assert!(
+        csv.contains("\nvolumes,host,,,500,100000000,credit,3500,170000000,1800,v,P10,"),
+        "{csv}"
+    );
+}
+
+#[test]
+fn the_catalog_in_numbers() {
+    let place = Place::new();
+    let (mut tiers, mut hosts) = (0, 0);
+    for edition in ["azure-premium-2015", "azure-mi-2018", "azure-now"] {
+        let (json, csv) = outputs(&place, &["catalog", "tiers", edition]);
+        for table in ["tiers", "provisioned", "remarks"] {
+            assert!(json[table].is_array(), "{edition} {table}");
+        }
+        check_figures(&json, &mut tiers);
+        check_csv(&csv);
+        let (json, csv) = outputs(&place, &["catalog", "hosts", edition]);
+        assert!(json.is_array());
+        check_figures(&json, &mut hosts);
+        check_csv(&csv);
+    }
+    assert!(tiers > 500 && hosts > 2_000, "{tiers} {hosts}");
+    let (json, _) = outputs(&place, &["catalog", "tiers", "azure-now"]);
+    let tier = |name: &str| {
+        let rows = json["tiers"].as_array().expect("rows");
+        rows.iter().find(|row| row["tier"] == name).cloned().expect("a tier")
+    };
+    let p10 = tier("P10");
+    assert_eq!((&p10["iops"], &p10["throughput_bytes_per_s"]), (&json!(500), &json!(100_000_000)));
+    assert_eq!((&p10["burst_kind"], &p10["burst_duration_s"]), (&json!("credit"), &json!(1_800)));
+    let s4 = tier("S4");
+    assert_eq!((&s4["burst_kind"], &s4["burst_iops"]), (&Value::Null, &Value::Null));
+}
+
+/// Both figures of a conflict and both documents, for people and for machines.
+#[test]
+fn a_conflict_is_shown_with_both_sources() {
+    let place = Place::new();
+    let (text, _, _) = run(place.weir(&["catalog", "show", "DS14"]));
+    let conflict = "uncached IOPS: 50,000 in virtual-machines-size-specs.md of 2015-09-02 (used), \
+                    51,200 in sizes-previous-gen.md of 2020-11-01, as on all pages from 2018 on";
+    assert!(text.contains(&format!("\nconflict: {conflict}\n")), "{text}");
+    let (json, csv) = outputs(&place, &["catalog", "show", "DS14"]);
+    let remark = json!({
+        "edition": "azure-premium-2015", "name": "DS14", "kind": "conflict", "text": conflict,
+    });
+    assert!(json["remarks"].as_array().expect("remarks").contains(&remark), "{json}");
+    let figures = json["figures"].as_array().expect("figures");
+    let figure = figures.iter().find(|f| f["figure"] == "uncached.iops").expect("the limit");
+    assert_eq!((&figure["value"], &figure["unit"]), (&json!(50_000), &json!("iops")));
+    check_csv(&csv);
+}
+
+#[test]
+fn the_help_says_what_the_defaults_are() {
+    let place = Place::new();
+    let help = |args: &[&str]| {
+        let mut weir = place.weir(args);
+        weir.env_remove("WEIR_CONTROL").env("XDG_RUNTIME_DIR", "/run/user/7");
+        // Lines are wrapped to the width of the terminal.
+        run(weir).0.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for verb in [&["serve"][..], &["status"], &["volume", "list"], &["host", "crash"]] {
+        let text = help(&[verb, &["--help"]].concat());
+        assert!(text.contains("[default: /run/user/7/weir.sock]"), "{text}");
+    }
+    assert!(help(&["serve", "-h"]).contains("[default: tcp:127.0.0.1:10809]"));
+    let text = help(&["completions", "bash"]);
+    assert!(text.contains("none read-only read-write"), "no completion of cache modes");
+}

@@ -1,0 +1,137 @@
+//! `weir lab run`: what it refuses, and that nothing is left of it when it is told to
+//! stop.
+
+use crate::common::{Place, run};
+use crate::tools::{self, needs};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+const KNOWN: &str = "cache-warmup, ds14-benchmark, io-size, queue-depth, stripe, vm-cap";
+
+/// `weir lab run` says `expect` and ends with 2.
+#[track_caller]
+fn check(args: &[&str], expect: &str) {
+    let (stdout, stderr, code) = run(Place::new().weir(&[&["lab", "run"], args].concat()));
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("", format!("weir: {expect}\n").as_str()));
+    assert_eq!(code, Some(2));
+}
+
+#[test]
+fn what_cannot_be_run_is_said_before_anything_runs() {
+    check(&[], &format!("which lab? name one or more, or give --all; there are: {KNOWN}"));
+    check(
+        &["stripe", "ds14"],
+        &format!("there is no lab \"ds14\"; did you mean \"ds14-benchmark\"?; there are: {KNOWN}"),
+    );
+    check(&["oltp"], &format!("there is no lab \"oltp\"; there are: {KNOWN}"));
+    check(
+        &["queue-depth", "io-size", "--size", "64KiB"],
+        "--size 64 KiB: lab \"io-size\" has blocks of 1 MiB; give at least as much",
+    );
+}
+
+#[test]
+fn sizes_times_and_tries_are_more_than_none() {
+    let check = |option: &str, value: &str, why: &str| {
+        let lab = ["lab", "run", "vm-cap", "--clock", "virtual", option, value];
+        let (stdout, stderr, code) = run(Place::new().weir(&lab));
+        assert_eq!((stdout.as_str(), code), ("", Some(2)));
+        assert!(stderr.starts_with(&format!("error: invalid value '{value}' for '{option} ")));
+        let said = stderr.lines().next().unwrap_or_default();
+        assert!(said.ends_with(why), "{stderr}");
+    };
+    check("--tries", "0", "0 is not in 1..=10");
+    check("--tries", "11", "11 is not in 1..=10");
+    check("--size", "0B", "it must be more than zero");
+    check("--runtime", "0s", "it must be more than zero");
+}
+
+#[test]
+fn a_virtual_run_is_one_csv_table() {
+    let lab = ["lab", "run", "vm-cap", "stripe", "--clock", "virtual", "--output", "csv"];
+    let (stdout, _, code) = run(Place::new().weir(&lab));
+    assert_eq!(code, Some(0), "{stdout}");
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!(lines.len(), 1 + 4 + 3, "{stdout}");
+    assert!(lines[0].starts_with("lab,figure,published,compare,expected,virtual,"), "{stdout}");
+    assert!(lines[1].starts_with("vm-cap,") && lines[5].starts_with("stripe,"), "{stdout}");
+    assert!(lines[4].contains(",>=,0.9,"), "{stdout}");
+}
+
+/// A lab on the wall clock that would take an hour; killed if it is dropped.
+struct Running(Child);
+
+impl Running {
+    /// Its temporary files are in `tmp`.
+    fn start(place: &Place, driver: &str) -> Self {
+        fs::create_dir(place.path("tmp")).expect("a folder");
+        let lab = ["lab", "run", "io-size", "--clock", "wall", "--runtime", "1h", "--with", driver];
+        let mut command = place.weir(&lab);
+        command.env("TMPDIR", place.path("tmp")).stdout(Stdio::null());
+        let mut running = Self(command.spawn().expect("a program"));
+        let mut stderr = BufReader::new(running.0.stderr.take().expect("a pipe"));
+        let mut said = String::new();
+        stderr.read_line(&mut said).expect("text");
+        assert_eq!(said, "io-size: 8k in wall time, 1 h\n");
+        running.0.stderr = Some(stderr.into_inner());
+        running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The only child of a process, once it is there.
+fn child_of(parent: &mut Child) -> String {
+    let id = parent.id();
+    while parent.try_wait().expect("its state").is_none() {
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        let children = children.expect("a running process");
+        if let Some(child) = children.split_whitespace().next() {
+            return child.to_owned();
+        }
+        std::thread::yield_now();
+    }
+    panic!("it ended without a child");
+}
+
+/// Told twice at once, as `timeout` does, or once: it ends in order and leaves nothing.
+#[track_caller]
+fn check_stopped(place: &Place, mut running: Running, signals: &[Signal]) {
+    let child = &mut running.0;
+    let pid = Pid::from_child(child);
+    for signal in signals {
+        kill_process(pid, *signal).expect("it is running");
+    }
+    let mut said = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
+    assert_eq!(said, "weir: interrupted; nothing is left running\n");
+    assert_eq!(child.wait().expect("an end").code(), Some(3));
+    assert_eq!(fs::read_dir(place.path("tmp")).expect("a folder").count(), 0, "files are left");
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let place = Place::new();
+    let running = Running::start(&place, "weir");
+    check_stopped(&place, running, &[Signal::INT, Signal::TERM, Signal::INT]);
+}
+
+#[test]
+fn an_interrupted_run_with_fio_leaves_no_file_and_no_fio() {
+    needs!("fio");
+    for signals in [&[Signal::INT][..], &[Signal::TERM], &[Signal::TERM, Signal::INT]] {
+        let place = Place::new();
+        let mut running = Running::start(&place, "fio");
+        let fio = child_of(&mut running.0);
+        check_stopped(&place, running, signals);
+        assert!(!Path::new("/proc").join(fio).exists(), "fio is still there");
+    }
+}
