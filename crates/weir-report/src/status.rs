@@ -365,13 +365,14 @@ mod tests {
     fn what_bursts_shows_its_credits() {
         let report = StatusReport::between(&reading(0, 0), reading(1_000_000_000, 100));
         let text = report.render(Format::Text);
-        let expect = " volume  credits IOs  credits MiB\n log       5,400,000         80.0\n";
+        let expect = " volume  burst IOPS  burst MiB/s  credits IOs  credits MiB\n \
+                      log         30,000          954    5,400,000         80.0\n";
         assert!(text.contains(expect), "{text}");
         let csv = report.render(Format::Csv);
-        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,held_by,credits_operations,credits_bytes,export,"), "{csv}");
+        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,held_by,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,owed_bytes,export,"), "{csv}");
         let row = "\nvolumes,data,host,P30,1099511627776,0,none,5000,200000000,100,409600,,,,";
         assert!(csv.contains(row), "{csv}");
-        assert!(csv.contains("\nbursts,log,,,,,,,,,,,5400000,83886080,"), "{csv}");
+        assert!(csv.contains("\nbursts,log,,,,,,,,,,,30000,1000000000,5400000,83886080,"), "{csv}");
         let list = reading(0, 0).volume_list();
         let json = serde_json::to_value(crate::table::Listing(vec![list])).expect("JSON");
         assert_eq!(json[0]["credits_operations"], serde_json::Value::Null);

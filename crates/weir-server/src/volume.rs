@@ -23,7 +23,7 @@
 //! - A read that begins after a write's answer therefore sees it: in the store, or
 //!   in the overlay over it.
 //! - A block leaves the overlay only when the store has all of it; a change that
-//!   came meanwhile keeps it ([`overlay`]).
+//!   came meanwhile keeps it (`overlay`).
 //! - A flush syncs when the lane has passed the last job that carried a dirty
 //!   block, and only if none of them failed or what failed was done since.
 //! - What the engine holds for written and the store does not have is bounded: more

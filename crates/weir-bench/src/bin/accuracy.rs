@@ -3,6 +3,12 @@
 //!
 //! Virtual time: windows of 100 ms, limits to 400,000 IOPS. Wall time: windows of
 //! 1 s over NBD, limits to 100,000 IOPS, Weir's runner and server on one machine.
+//!
+//! ```console
+//! $ cargo run --release -p weir-bench --bin accuracy -- virtual|wall [LIMITS]
+//! ```
+//!
+//! LIMITS runs only the rows whose limits contain that text.
 
 #![expect(clippy::print_stdout, reason = "it is a program that prints a table")]
 
@@ -187,7 +193,8 @@ fn main() -> Result<(), Failure> {
     let title = if wall { "wall, windows of 1 s" } else { "virtual, windows of 100 ms" };
     let mut table = Table::new(title, &heads);
     let (mut means, mut worst_of_all) = (Vec::new(), 0.0_f64);
-    for case in cases(wall) {
+    let only = std::env::args().nth(2).unwrap_or_default();
+    for case in cases(wall).into_iter().filter(|case| case.volume.contains(&only)) {
         let run = if wall { really(&case)? } else { virtually(&case)? };
         // The first windows hold the start of the jobs and of the memory.
         let (mean, worst, requests) = errors(&run, case.expect, if wall { 2 } else { 1 });

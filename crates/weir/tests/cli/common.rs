@@ -96,11 +96,17 @@ impl Server {
         (self.child.wait().expect("an end"), said)
     }
 
-    /// Stops it as a service manager does.
+    /// Stops it as a service manager does; it has nothing to say but that.
     pub(crate) fn stop(self) {
+        self.stop_after("");
+    }
+
+    /// Stops it as a service manager does; since it was ready, it said `notices`.
+    pub(crate) fn stop_after(self, notices: &str) {
         self.signal(Signal::TERM);
         let (status, said) = self.wait();
-        assert_eq!(said, "stopping: completing what is under way; once more to end at once\n");
+        let stopping = "stopping: completing what is under way; once more to end at once\n";
+        assert_eq!(said, format!("{notices}{stopping}"));
         assert_eq!(status.code(), Some(0));
     }
 }

@@ -262,7 +262,8 @@ fn a_socket_or_a_folder_that_another_has() {
         server.id(),
         socket.display()
     );
-    check_in(&place, &serve(&["--nbd", "unix:other.sock", "--data", "data"]), 3, &expect);
+    let elsewhere = ["--nbd", "unix:other.sock", "--control", "other-control.sock"];
+    check_in(&place, &serve(&[&elsewhere[..], &["--data", "data"]].concat()), 3, &expect);
     check_in(
         &place,
         &serve(&["--nbd", "unix:other.sock", "--control", "control.sock"]),

@@ -118,7 +118,10 @@ fn a_warm_up_says_what_it_did_and_credits_are_shown() {
     assert_eq!(warm("1MiB").1, format!("{said} 3 MiB, 1 MiB more than before\n"));
     let (status, _, _) = run(place.weir(&["status", "--interval", "1ms"]));
     assert!(
-        status.contains(" volume  credits IOs  credits MiB\n v             1,000            -\n"),
+        status.contains(
+            " volume  burst IOPS  burst MiB/s  credits IOs  credits MiB\n \
+             v              200            -        1,000            -\n"
+        ),
         "{status}"
     );
     let (list, _, _) = run(place.weir(&["volume", "list", "-o", "json"]));
@@ -276,5 +279,9 @@ fn a_full_disk_is_said_and_nothing_else_is_lost() {
     plain.write(0, &block(7)).expect("there is room");
     plain.flush().expect("there is room");
     drop((plain, cached));
-    server.stop();
+    server.stop_after(
+        "weir: volume \"rw\": no space left: cannot write small/data/volumes/rw/data/00000; what \
+         its cache has acknowledged is kept in memory, and flushes fail, until there is room\n\
+         weir: volume \"rw\": nothing is kept in memory for its store any more\n",
+    );
 }
