@@ -67,8 +67,10 @@ pub enum Request {
 pub enum Answer {
     /// What was asked for.
     Ok(Value),
-    /// Why not, and what to do.
-    Error(String),
+    /// Why what was asked for cannot be, and what to ask instead.
+    Refused(String),
+    /// What failed while it was done.
+    Failed(String),
 }
 
 /// The mode that `text` names.
@@ -113,9 +115,9 @@ fn shared_folder() -> PathBuf {
 ///
 /// # Errors
 ///
-/// [`ServerError::Control`] if none answers; the server's own sentence, in the
-/// inner result, if it refuses.
-pub fn ask(path: &Path, request: &Request) -> Result<Result<Value, String>, ServerError> {
+/// [`ServerError::Control`] if none answers; [`ServerError::Refused`] and
+/// [`ServerError::Failed`] with the server's own sentence.
+pub fn ask(path: &Path, request: &Request) -> Result<Value, ServerError> {
     let failed = |reason: String| ServerError::Control { path: path.to_owned(), reason };
     let exchange = || -> io::Result<String> {
         if path.parent() == Some(&shared_folder()) && path.exists() {
@@ -132,8 +134,9 @@ pub fn ask(path: &Path, request: &Request) -> Result<Result<Value, String>, Serv
     };
     let answer = exchange().map_err(|error| failed(error.to_string()))?;
     match serde_json::from_str(&answer) {
-        Ok(Answer::Ok(value)) => Ok(Ok(value)),
-        Ok(Answer::Error(reason)) => Ok(Err(reason)),
+        Ok(Answer::Ok(value)) => Ok(value),
+        Ok(Answer::Refused(reason)) => Err(ServerError::Refused(reason)),
+        Ok(Answer::Failed(reason)) => Err(ServerError::Failed(reason)),
         Err(_) if answer.is_empty() => Err(failed("it closed the connection".to_owned())),
         Err(_) => Err(failed("it does not speak this protocol".to_owned())),
     }
@@ -171,7 +174,7 @@ impl ControlSocket {
                 continue;
             };
             if conversations.load(Ordering::Acquire) >= MAX_CONVERSATIONS {
-                let _ = say(&stream, &Answer::Error(BUSY.to_owned()));
+                let _ = say(&stream, &Answer::Failed(BUSY.to_owned()));
                 continue;
             }
             conversations.fetch_add(1, Ordering::AcqRel);
@@ -206,9 +209,10 @@ fn converse(stream: &UnixStream, shared: &Shared) -> io::Result<()> {
         let answer = match serde_json::from_str::<Request>(&line) {
             Ok(request) => match shared.answer(request) {
                 Ok(value) => Answer::Ok(value),
-                Err(error) => Answer::Error(error.to_string()),
+                Err(error) if error.is_input() => Answer::Refused(error.to_string()),
+                Err(error) => Answer::Failed(error.to_string()),
             },
-            Err(error) => Answer::Error(format!("not a request: {error}")),
+            Err(error) => Answer::Refused(format!("not a request: {error}")),
         };
         say(stream, &answer)?;
     }

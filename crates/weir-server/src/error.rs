@@ -91,6 +91,12 @@ pub enum ServerError {
         /// What the system said.
         source: io::Error,
     },
+    /// What a running server says of what it was asked for.
+    #[error("{0}")]
+    Refused(String),
+    /// What a running server says of a command that failed.
+    #[error("{0}")]
+    Failed(String),
     /// The control socket does not answer, or not in its own words.
     #[error("no server answers at {}: {reason}; is weir serve running, with this --control?", .path.display())]
     Control {
@@ -102,6 +108,27 @@ pub enum ServerError {
 }
 
 impl ServerError {
+    /// Whether the input is to be changed; else something failed.
+    #[must_use]
+    pub fn is_input(&self) -> bool {
+        match self {
+            Self::BadAddress { .. }
+            | Self::Layout(_)
+            | Self::Volume { .. }
+            | Self::NotThere { .. }
+            | Self::BeyondEnd { .. }
+            | Self::Refused(_) => true,
+            Self::NothingToServe { refused } => refused.iter().all(|refused| refused.input),
+            Self::Store(error) => {
+                matches!(
+                    error.kind(),
+                    ErrorKind::OutOfRange | ErrorKind::Name | ErrorKind::TooLarge
+                )
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn not_there<'a>(
         what: &'static str,
         name: &str,

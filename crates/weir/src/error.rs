@@ -36,7 +36,7 @@ pub(crate) enum CliError {
     Sim(#[from] SimError),
     #[error("{0}")]
     Lab(#[from] LabError),
-    /// A sentence of a running server, or of a check of the arguments.
+    /// A sentence of a check of the arguments.
     #[error("{0}")]
     Refused(String),
     #[error("{context}: {source}")]
@@ -69,14 +69,8 @@ impl CliError {
             | Self::Refused(_) => USAGE,
             Self::Lab(error) if error.is_usage() => USAGE,
             Self::Lab(_) => FAILED,
-            Self::Server(error) => match error {
-                ServerError::BadAddress { .. }
-                | ServerError::Layout(_)
-                | ServerError::Volume { .. } => USAGE,
-                ServerError::NothingToServe { refused } if refused.iter().all(|r| r.input) => USAGE,
-                _ => FAILED,
-            },
-            Self::System { .. } => FAILED,
+            Self::Server(error) if error.is_input() => USAGE,
+            Self::Server(_) | Self::System { .. } => FAILED,
         }
     }
 }

@@ -64,9 +64,12 @@ impl Place {
         Uri { server, export: export.to_owned() }
     }
 
-    /// Asks over the control socket.
+    /// Asks over the control socket; what it refuses, it refuses for the input.
     pub(crate) fn ask(&self, request: &Control) -> Result<serde_json::Value, String> {
-        control::ask(&self.path("control.sock"), request).expect("an answer")
+        control::ask(&self.path("control.sock"), request).map_err(|error| match error {
+            ServerError::Refused(reason) => reason,
+            other => panic!("{other:?}"),
+        })
     }
 }
 

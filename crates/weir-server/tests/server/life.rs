@@ -406,29 +406,29 @@ fn the_control_socket_answers_nonsense_with_a_sentence() {
         answers.read_line(&mut answer).expect("an answer");
         assert_eq!(answer.trim_end(), expect);
     };
-    check("hello\n", r#"{"error":"not a request: expected value at line 1 column 1"}"#);
+    check("hello\n", r#"{"refused":"not a request: expected value at line 1 column 1"}"#);
     check(
         "{\"command\":\"fly\"}\n",
-        "{\"error\":\"not a request: unknown variant `fly`, expected one of `status`, `resize`, `set-cache`, `crash`, `warm` at line 1 column 16\"}",
+        "{\"refused\":\"not a request: unknown variant `fly`, expected one of `status`, `resize`, `set-cache`, `crash`, `warm` at line 1 column 16\"}",
     );
     check(
         "{\"command\":\"resize\",\"volume\":\"w\",\"size\":\"1 GiB\"}\n",
-        r#"{"error":"there is no volume \"w\"; there is v"}"#,
+        r#"{"refused":"there is no volume \"w\"; there is v"}"#,
     );
     check(
         "{\"command\":\"set-cache\",\"volume\":\"v\",\"mode\":\"fast\"}\n",
-        r#"{"error":"volume \"v\": \"fast\" is not a cache mode; use none, read-only or read-write"}"#,
+        r#"{"refused":"volume \"v\": \"fast\" is not a cache mode; use none, read-only or read-write"}"#,
     );
     check(
         "{\"command\":\"set-cache\",\"volume\":\"v\",\"mode\":\"read-only\"}\n",
-        r#"{"error":"volume \"v\": no host cache is possible: host \"host\" has no cache (give it cache = { size = \"..\" }); set cache = \"none\""}"#,
+        r#"{"refused":"volume \"v\": no host cache is possible: host \"host\" has no cache (give it cache = { size = \"..\" }); set cache = \"none\""}"#,
     );
     for (offset, len) in [(0, u64::MAX), (u64::MAX, 1), (1 << 20, 1)] {
         check(
             &format!(
                 "{{\"command\":\"warm\",\"export\":\"v\",\"offset\":{offset},\"len\":{len}}}\n"
             ),
-            r#"{"error":"export \"v\" has 1 MiB; the range reaches beyond its end"}"#,
+            r#"{"refused":"export \"v\" has 1 MiB; the range reaches beyond its end"}"#,
         );
     }
     check(

@@ -59,7 +59,7 @@ pub(crate) fn host(command: &HostCommand) -> Result<u8, CliError> {
 }
 
 fn send(control: &ControlArgs, request: &Request) -> Result<Value, CliError> {
-    ask(&control.control, request)?.map_err(CliError::Refused)
+    Ok(ask(&control.control, request)?)
 }
 
 fn reading(control: &ControlArgs) -> Result<Status, CliError> {
