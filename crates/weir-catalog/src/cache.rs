@@ -31,13 +31,21 @@ pub enum CacheOp {
     Flush,
 }
 
-impl fmt::Display for CacheMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl CacheMode {
+    /// As an edition writes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
             Self::None => "none",
             Self::ReadOnly => "read-only",
             Self::ReadWrite => "read-write",
-        })
+        }
+    }
+}
+
+impl fmt::Display for CacheMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

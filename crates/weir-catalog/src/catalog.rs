@@ -1,13 +1,14 @@
 //! All editions together, and where a name occurs in them.
 
-use crate::edition::Edition;
+use crate::cache::HostCache;
+use crate::edition::{Edition, HOST_CACHE};
 use crate::error::{CatalogError, Kind, known};
 use crate::host::HostSize;
 use crate::latency::Latency;
 use crate::nearest::{nearest, plain};
 use crate::provenance::Provenance;
 use crate::provisioned::Provisioned;
-use crate::rules::Rule;
+use crate::rules::{BurstRule, Rule, Striping};
 use crate::tier::{Tier, TierSet};
 use std::sync::{Arc, LazyLock};
 
@@ -84,7 +85,8 @@ impl Catalog {
     }
 
     /// Everything of that name (a tier, a machine, a tier set or family, a latency
-    /// model, a rule) in all editions, in their order. A name with its set or
+    /// model or a family that it is for, `host-cache`, a kind of bursting, `striping`, a
+    /// rule) in all editions, in their order. A name with its set or
     /// series in front is found too.
     #[must_use]
     pub fn find(&self, name: &str) -> Vec<Found<'_>> {
@@ -131,6 +133,12 @@ pub enum Found<'a> {
     Host(&'a Edition, &'a HostSize),
     /// A latency model.
     Latency(&'a Edition, &'a Latency),
+    /// The host cache.
+    HostCache(&'a Edition, &'a HostCache),
+    /// A kind of bursting.
+    Bursting(&'a Edition, &'a BurstRule),
+    /// What is said of striping.
+    Striping(&'a Edition, &'a Striping),
     /// A rule.
     Rule(&'a Edition, &'a Rule),
 }
@@ -144,8 +152,12 @@ impl<'a> Found<'a> {
         let families = families.map(move |family| Self::Provisioned(edition, family));
         let hosts = edition.hosts().map(move |host| Self::Host(edition, host));
         let latencies = edition.latencies().iter().map(move |l| Self::Latency(edition, l));
+        let caches = edition.host_cache().map(move |cache| Self::HostCache(edition, cache));
+        let bursts = edition.bursting().iter().map(move |rule| Self::Bursting(edition, rule));
+        let striping = edition.striping().map(move |rule| Self::Striping(edition, rule));
         let rules = edition.rules().iter().map(move |rule| Self::Rule(edition, rule));
-        tiers.chain(sets).chain(families).chain(hosts).chain(latencies).chain(rules)
+        let things = tiers.chain(sets).chain(families).chain(hosts).chain(latencies).chain(caches);
+        things.chain(bursts).chain(striping).chain(rules)
     }
 
     /// The edition that it is in.
@@ -157,6 +169,9 @@ impl<'a> Found<'a> {
             | Self::Provisioned(edition, _)
             | Self::Host(edition, _)
             | Self::Latency(edition, _)
+            | Self::HostCache(edition, _)
+            | Self::Bursting(edition, _)
+            | Self::Striping(edition, _)
             | Self::Rule(edition, _) => edition,
         }
     }
@@ -170,7 +185,20 @@ impl<'a> Found<'a> {
             Self::Provisioned(_, family) => &family.family,
             Self::Host(_, host) => &host.name,
             Self::Latency(_, latency) => &latency.name,
+            Self::HostCache(..) => HOST_CACHE,
+            Self::Bursting(_, rule) => &rule.name,
+            Self::Striping(..) => "striping",
             Self::Rule(_, rule) => &rule.name,
+        }
+    }
+
+    /// Its name, with its set or series in front where it has one.
+    #[must_use]
+    pub fn qualified(&self) -> String {
+        match *self {
+            Self::Tier(_, tier) => tier.qualified(),
+            Self::Host(_, host) => host.qualified(),
+            _ => self.name().to_owned(),
         }
     }
 
@@ -183,19 +211,21 @@ impl<'a> Found<'a> {
             Self::Provisioned(_, family) => &family.provenance,
             Self::Host(_, host) => &host.provenance,
             Self::Latency(_, latency) => &latency.provenance,
+            Self::HostCache(_, cache) => &cache.provenance,
+            Self::Bursting(_, rule) => &rule.provenance,
+            Self::Striping(_, striping) => &striping.provenance,
             Self::Rule(_, rule) => &rule.provenance,
         }
     }
 
     fn answers_to(&self, wanted: &str) -> bool {
-        let under = |group: &str, name: &str| format!("{}/{}", plain(group), plain(name)) == wanted;
+        let parts = |name: &str| name.split('/').map(plain).collect::<Vec<_>>();
+        let of_family = |family: &str| plain(family) == wanted;
         plain(self.name()) == wanted
             || match self {
-                Self::Tier(_, tier) => under(&tier.set, &tier.name),
-                Self::Host(_, host) => wanted.split_once('/').is_some_and(|(series, size)| {
-                    plain(series) == plain(&host.series) && plain(size) == plain(&host.name)
-                }),
-                Self::TierSet(_, set) => plain(&set.family) == wanted,
+                Self::Tier(..) | Self::Host(..) => parts(&self.qualified()) == parts(wanted),
+                Self::TierSet(_, set) => of_family(&set.family),
+                Self::Latency(_, latency) => latency.families.iter().any(|f| of_family(f)),
                 _ => false,
             }
     }

@@ -146,18 +146,18 @@ impl Edition {
     /// [`CatalogError::Unknown`] with the nearest name.
     pub fn tier(&self, name: &str) -> Result<&Tier, CatalogError> {
         let wanted = plain(name);
-        let qualified = |tier: &Tier| format!("{}/{}", tier.set, tier.name);
         if name.contains('/') {
-            let found = self.tiers().find(|tier| plain(&qualified(tier)) == wanted);
+            let found = self.tiers().find(|tier| plain(&tier.qualified()) == wanted);
             return found.ok_or_else(|| {
-                let names: Vec<String> = self.tiers().map(qualified).collect();
+                let names: Vec<String> = self.tiers().map(Tier::qualified).collect();
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 self.unknown(Kind::Tier, name, nearest(name, names.iter().copied()), &names)
             });
         }
         let found = self.first_sets().flat_map(|set| &set.tiers).find(|t| plain(&t.name) == wanted);
         found.ok_or_else(|| {
-            let elsewhere = self.tiers().find(|tier| plain(&tier.name) == wanted).map(qualified);
+            let elsewhere =
+                self.tiers().find(|tier| plain(&tier.name) == wanted).map(Tier::qualified);
             let tiers = self.first_sets().flat_map(|set| &set.tiers);
             let names: Vec<&str> = tiers.map(|tier| &*tier.name).collect();
             let near = elsewhere.as_deref().or_else(|| nearest(name, names.iter().copied()));
@@ -216,13 +216,13 @@ impl Edition {
         self.series.iter().flat_map(|series| &series.hosts)
     }
 
-    /// The machine of that name, with or without `Standard_`. A size that is in
-    /// several series is taken from the first unless the series is in front:
-    /// `ebdsv5-scsi/E8bds_v5`.
+    /// The machine of that name, with or without `Standard_`. Of a size that is in
+    /// several series the series stands in front: `ebdsv5-scsi/E8bds_v5`.
     ///
     /// # Errors
     ///
-    /// [`CatalogError::Unknown`] with the nearest name.
+    /// [`CatalogError::Unknown`] with the nearest name, [`CatalogError::Ambiguous`] for
+    /// a size of several series without one.
     pub fn host(&self, name: &str) -> Result<&HostSize, CatalogError> {
         let (series, size) = match name.split_once('/') {
             Some((series, size)) => (Some(plain(series)), plain(size)),
@@ -230,10 +230,22 @@ impl Edition {
         };
         let in_series =
             |host: &&HostSize| series.as_ref().is_none_or(|s| plain(&host.series) == *s);
-        self.hosts().filter(in_series).find(|host| plain(&host.name) == size).ok_or_else(|| {
-            let names: Vec<&str> = self.hosts().filter(in_series).map(|host| &*host.name).collect();
-            self.unknown(Kind::Host, name, nearest(&size, names.iter().copied()), &names)
-        })
+        let found: Vec<&HostSize> =
+            self.hosts().filter(in_series).filter(|host| plain(&host.name) == size).collect();
+        match found.as_slice() {
+            [host] => Ok(host),
+            [] => {
+                let hosts = self.hosts().filter(in_series);
+                let names: Vec<&str> = hosts.map(|host| &*host.name).collect();
+                Err(self.unknown(Kind::Host, name, nearest(&size, names.iter().copied()), &names))
+            }
+            several => Err(CatalogError::Ambiguous {
+                kind: Kind::Host,
+                name: name.to_owned(),
+                edition: self.name.clone(),
+                choices: several.iter().map(|host| host.qualified()).collect(),
+            }),
+        }
     }
 
     /// The series that a machine is in.

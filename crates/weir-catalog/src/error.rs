@@ -22,6 +22,21 @@ pub enum CatalogError {
         /// The names that there are, or the first of them.
         known: String,
     },
+    /// A name that several things of one edition have.
+    #[error(
+        "{kind} {name:?} is in {edition} several times, with limits of their own; write one of {}",
+        .choices.join(", ")
+    )]
+    Ambiguous {
+        /// What was looked for.
+        kind: Kind,
+        /// The name that was given.
+        name: String,
+        /// The edition.
+        edition: String,
+        /// The names that say which is meant.
+        choices: Vec<String>,
+    },
     /// An edition of that name is already there.
     #[error("the catalog already has an edition {name:?}; give yours another name")]
     DuplicateEdition {
@@ -29,12 +44,12 @@ pub enum CatalogError {
         name: String,
     },
     /// An edition that is not TOML, or has a key or a value that is not known.
-    #[error("{origin}{}: {message}", Line(.line))]
+    #[error("{origin}{}: {message}", At(.at))]
     Syntax {
         /// Where the text came from, as the caller named it.
         origin: String,
-        /// The line, from 1.
-        line: Option<usize>,
+        /// Line and column, both from 1; columns count characters.
+        at: Option<(usize, usize)>,
         /// What is wrong there.
         message: String,
     },
@@ -200,11 +215,11 @@ impl fmt::Display for Hint<'_> {
     }
 }
 
-/// ` line N`.
-struct Line<'a>(&'a Option<usize>);
+/// `:LINE:COLUMN`.
+struct At<'a>(&'a Option<(usize, usize)>);
 
-impl fmt::Display for Line<'_> {
+impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |line| write!(f, " line {line}"))
+        self.0.map_or(Ok(()), |(line, column)| write!(f, ":{line}:{column}"))
     }
 }

@@ -1,12 +1,13 @@
 //! A row as a list of figures, each with its document: what `weir catalog show`
 //! prints.
 
+use crate::cache::HostCache;
 use crate::host::{HostSize, LocalDisk};
 use crate::latency::Latency;
 use crate::limits::{Burst, BurstKind, Limits};
 use crate::provenance::{Citation, Provenance};
 use crate::provisioned::Provisioned;
-use crate::rules::{Rule, RuleValue};
+use crate::rules::{BurstRule, Rule, RuleValue, Striping};
 use crate::tier::Tier;
 use std::fmt::{self, Display};
 
@@ -143,14 +144,60 @@ impl Latency {
     /// [`Latency::basis`] and [`Latency::reason`].
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
-        let names = ["p0", "p50", "p90", "p99", "p999", "p100"];
         let mut list = List::of(&self.provenance);
-        for (op, quantiles) in [("read", self.read), ("write", self.write)] {
-            for (name, (_, span)) in names.iter().zip(quantiles.points()) {
-                list.push(&format!("{op}.{name}"), Some(span));
-            }
+        for (op, q) in [("read", self.read), ("write", self.write)] {
+            list.push(&format!("{op}.p0"), Some(q.p0));
+            list.push(&format!("{op}.p50"), Some(q.p50));
+            list.push(&format!("{op}.p90"), q.p90);
+            list.push(&format!("{op}.p99"), q.p99);
+            list.push(&format!("{op}.p999"), q.p999);
+            list.push(&format!("{op}.p100"), Some(q.p100));
         }
         list.push("transfer", self.transfer);
+        list.figures
+    }
+}
+
+impl HostCache {
+    /// What disks can be cached, and with which mode. Which limits an I/O counts
+    /// against is in [`HostCache::rows`].
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure<'_>> {
+        let mut list = List::of(&self.provenance);
+        list.push("max_disk_exclusive", self.max_disk_exclusive);
+        list.add("os_disk_default", Value::Word(self.os_disk_default.name()));
+        list.add("data_disk_default", Value::Word(self.data_disk_default.name()));
+        for use_of in &self.recommended {
+            list.add(&format!("recommended.{}", use_of.r#for), Value::Word(use_of.mode.name()));
+        }
+        list.figures
+    }
+}
+
+impl BurstRule {
+    /// Its figures.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure<'_>> {
+        let mut list = List::of(&self.provenance);
+        list.push("duration", self.duration);
+        if let Some(full) = self.starts_full {
+            list.add("starts_full", Value::Word(if full { "yes" } else { "no" }));
+        }
+        list.figures
+    }
+}
+
+impl Striping {
+    /// Its figures: units by workload, columns by series of machines.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure<'_>> {
+        let mut list = List::of(&self.provenance);
+        for unit in &self.units {
+            list.push(&format!("unit.{}", unit.workload), Some(unit.unit));
+        }
+        for most in &self.max_columns {
+            list.push(&format!("max_columns.{}", most.series), Some(most.columns));
+        }
         list.figures
     }
 }

@@ -43,6 +43,12 @@ pub struct HostSize {
 }
 
 impl HostSize {
+    /// Its name with its series in front, which no other machine of its edition has.
+    #[must_use]
+    pub fn qualified(&self) -> String {
+        format!("{}/{}", self.series, self.name)
+    }
+
     /// The limit that disks of families with limits of their own (Premium SSD v2,
     /// Ultra) pass: `v2`, or `uncached` where none is published apart.
     #[must_use]

@@ -47,7 +47,7 @@ impl fmt::Display for Basis {
     }
 }
 
-/// A distribution by six of its quantiles; linear between them.
+/// A distribution by some of its quantiles; linear between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quantiles {
@@ -56,38 +56,38 @@ pub struct Quantiles {
     /// The median.
     pub p50: Span,
     /// 90 % are shorter.
-    pub p90: Span,
+    pub p90: Option<Span>,
     /// 99 % are shorter.
-    pub p99: Span,
+    pub p99: Option<Span>,
     /// 99.9 % are shorter.
-    pub p999: Span,
+    pub p999: Option<Span>,
     /// The longest.
     pub p100: Span,
 }
 
 impl Quantiles {
-    /// (share in millionths, time), ascending, from 0 to 1,000,000.
-    #[must_use]
-    pub const fn points(&self) -> [(u32, Span); 6] {
-        [
-            (0, self.p0),
-            (500_000, self.p50),
+    /// (share in millionths, time) of those that are given, ascending, from 0 to
+    /// 1,000,000.
+    pub fn points(&self) -> impl Iterator<Item = (u32, Span)> {
+        let all = [
+            (0, Some(self.p0)),
+            (500_000, Some(self.p50)),
             (900_000, self.p90),
             (990_000, self.p99),
             (999_000, self.p999),
-            (1_000_000, self.p100),
-        ]
+            (1_000_000, Some(self.p100)),
+        ];
+        all.into_iter().filter_map(|(share, span)| Some((share, span?)))
     }
 
     /// The mean of the distribution, rounded down to the nanosecond.
     #[must_use]
     pub fn mean(&self) -> Span {
-        let twice_in_millionths: u128 = self
-            .points()
-            .windows(2)
-            .map(|w| {
-                u128::from(w[1].0 - w[0].0)
-                    * (u128::from(w[0].1.nanos()) + u128::from(w[1].1.nanos()))
+        let between = self.points().zip(self.points().skip(1));
+        let twice_in_millionths: u128 = between
+            .map(|(low, high)| {
+                u128::from(high.0 - low.0)
+                    * (u128::from(low.1.nanos()) + u128::from(high.1.nanos()))
             })
             .sum();
         // A mean lies between p0 and p100, so it fits what they fit.

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 
 /// The candidate closest to `name`, if one is close enough to be a slip of the
-/// hand: a third of the letters at most.
+/// hand: a third of the letters at most. Where the first half is the same, the other
+/// may be another (`DS99`), and what was only begun (`azure`) may go on.
 ///
 /// Short names have many neighbours at one edit (`DS41`: `DS4`, `DS11`, `DS14`),
 /// so ties go to the same length, then to the same letters in another order,
@@ -13,11 +14,17 @@ pub(crate) fn nearest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let wanted = plain(name);
-    let allowed = (wanted.chars().count() / 3).max(1);
+    let letters = wanted.chars().count();
+    let close = |(rank, candidate): &(Rank, &str)| {
+        let same = rank.3.0;
+        rank.0 <= (letters / 3).max(1)
+            || (same >= 2 && same == letters)
+            || (same * 2 >= letters.max(4) && rank.0 * 2 <= candidate.chars().count())
+    };
     candidates
         .into_iter()
         .map(|candidate| (rank(&wanted, &plain(candidate)), candidate))
-        .filter(|(rank, _)| rank.0 <= allowed)
+        .filter(close)
         .min_by_key(|(rank, _)| *rank)
         .map(|(_, candidate)| candidate)
 }
@@ -28,7 +35,10 @@ pub(crate) fn plain(name: &str) -> String {
     lower.strip_prefix("standard_").map(str::to_owned).unwrap_or(lower)
 }
 
-fn rank(wanted: &str, candidate: &str) -> (usize, bool, bool, Reverse<usize>) {
+/// Edits, whether the length and the letters are others, and the common beginning.
+type Rank = (usize, bool, bool, Reverse<usize>);
+
+fn rank(wanted: &str, candidate: &str) -> Rank {
     let edits = strsim::osa_distance(wanted, candidate);
     let common = wanted.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
     (edits, wanted.len() != candidate.len(), letters(wanted) != letters(candidate), Reverse(common))
@@ -59,6 +69,11 @@ mod tests {
             &["azure-now", "azure-premium-2015"],
             Some("azure-premium-2015"),
         );
+        check("DS99", &["DS1", "DS11", "GS5", "Standard_D99"], Some("Standard_D99"));
+        check("DS99", &["DS1", "DS11", "GS5"], Some("DS11"));
+        check("azure", &["azure-premium-2015", "azure-now"], Some("azure-now"));
+        check("a", &["azure-now"], None);
+        check("P999", &["P10", "E10"], None);
         check("hamster", &["P10", "P20", "P30"], None);
         check("P31", &[], None);
     }

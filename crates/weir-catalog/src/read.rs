@@ -21,10 +21,16 @@ use weir_units::Bytes;
 pub(crate) fn edition(origin: &str, text: &str) -> Result<Edition, CatalogError> {
     let file: file::File = toml::from_str(text).map_err(|error| CatalogError::Syntax {
         origin: origin.to_owned(),
-        line: error.span().map(|span| text[..span.start].matches('\n').count() + 1),
+        at: error.span().map(|span| place(&text[..span.start])),
         message: error.message().to_owned(),
     })?;
     Reader { origin }.edition(file)
+}
+
+/// Line and column of what comes after `before`.
+fn place(before: &str) -> (usize, usize) {
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+    (before.matches('\n').count() + 1, column + 1)
 }
 
 struct Reader<'a> {
@@ -312,7 +318,7 @@ impl Reader<'_> {
     fn latency(&self, mut latency: file::Latency) -> Result<Latency, CatalogError> {
         let place = format!("latency {:?}", latency.name);
         let provenance = self.provenance(&place, latency.cited(), None)?;
-        let ascends = |q: &Quantiles| q.points().windows(2).all(|w| w[0].1 <= w[1].1);
+        let ascends = |q: &Quantiles| q.points().collect::<Vec<_>>().is_sorted_by_key(|p| p.1);
         for (what, quantiles) in [("read", latency.read), ("write", latency.write)] {
             if !ascends(&quantiles) {
                 let reason = format!("the quantiles of `{what}` do not ascend from p0 to p100");

@@ -31,6 +31,12 @@ pub struct Tier {
 }
 
 impl Tier {
+    /// Its name with its set in front, which no other tier of its edition has.
+    #[must_use]
+    pub fn qualified(&self) -> String {
+        format!("{}/{}", self.set, self.name)
+    }
+
     /// The base limits.
     #[must_use]
     pub fn limits(&self) -> Limits {

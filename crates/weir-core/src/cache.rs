@@ -4,15 +4,18 @@
 //! 4 KiB. A volume is a directory of chunks of 128 MiB, and only a chunk that is
 //! held in part needs a bitmap of its blocks; a warm cache is looked up in the
 //! directory alone. When the budget is full a clock hand passes over groups of
-//! 2 MiB and takes from those that were not used since it last came by. What is not
-//! on the disk yet stays: the caller says which blocks these are, and that there
-//! are never more of them than the budget holds.
+//! 2 MiB. It rests on one that was not used since it last came by and takes from
+//! that, lowest block first, until the group is empty or somebody uses it; so a pass
+//! over more than fits leaves its end. What is not on the disk yet stays: the caller
+//! says which blocks these are, and that there are never more of them than the
+//! budget holds.
 
+use crate::blocks::{PER_WORD, words};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// The cache's block.
-pub(crate) const BLOCK: u64 = 4096;
+/// The host cache's block: what it holds, it holds in whole ones.
+pub const BLOCK: u64 = 4096;
 /// Words of a chunk's bitmap.
 const WORDS: usize = 512;
 /// Blocks of one chunk (128 MiB).
@@ -20,6 +23,35 @@ const CHUNK: u32 = 32_768;
 /// Words of one group (2 MiB): what the clock hand decides over.
 const GROUP: usize = 8;
 const _: () = assert!(CHUNK as usize == 64 * WORDS, "a chunk's blocks fill its bitmap");
+
+/// A bit for each block of a chunk.
+type Bitmap = Box<[u64; WORDS]>;
+
+/// Bitmaps that their chunks need no more, so that chunks that come and go allocate
+/// nothing.
+#[derive(Default)]
+struct Spare(Vec<Bitmap>);
+
+impl Spare {
+    /// Kept at most (256 KiB).
+    const MOST: usize = 64;
+
+    fn take(&mut self, word: u64) -> Bitmap {
+        match self.0.pop() {
+            Some(mut bitmap) => {
+                bitmap.fill(word);
+                bitmap
+            }
+            None => Box::new([word; WORDS]),
+        }
+    }
+
+    fn put(&mut self, bitmap: Option<Bitmap>) {
+        if self.0.len() < Self::MOST {
+            self.0.extend(bitmap);
+        }
+    }
+}
 
 /// A chunk of a volume.
 #[derive(Default)]
@@ -29,7 +61,7 @@ struct Chunk {
     /// A bit for each group that was used since the hand came by.
     used: u64,
     /// A bit for each block; absent where none or all are held.
-    blocks: Option<Box<[u64; WORDS]>>,
+    blocks: Option<Bitmap>,
 }
 
 impl Chunk {
@@ -51,28 +83,32 @@ impl Chunk {
     }
 
     /// Takes in a run; returns how many blocks are new.
-    fn insert(&mut self, run: &Run) -> u32 {
+    fn insert(&mut self, run: &Run, spare: &mut Spare) -> u32 {
         self.mark_used(run.word);
         if self.is_full() {
             return 0;
         }
-        let blocks = self.blocks.get_or_insert_with(|| Box::new([0; WORDS]));
+        let blocks = self.blocks.get_or_insert_with(|| spare.take(0));
         let new = (run.mask & !blocks[run.word]).count_ones();
         blocks[run.word] |= run.mask;
         self.held += new;
         if self.held == CHUNK {
-            self.blocks = None;
+            spare.put(self.blocks.take());
         }
         new
     }
 
     /// Drops at most `most` blocks of a group, none of those that `pinned` gives for
     /// a word; returns how many.
-    fn evict(&mut self, group: usize, most: u64, pinned: impl Fn(usize) -> u64) -> u32 {
-        let full = self.is_full();
-        let blocks = self
-            .blocks
-            .get_or_insert_with(|| Box::new(if full { [u64::MAX; WORDS] } else { [0; WORDS] }));
+    fn evict(
+        &mut self,
+        group: usize,
+        most: u64,
+        pinned: impl Fn(usize) -> u64,
+        spare: &mut Spare,
+    ) -> u32 {
+        let all = if self.is_full() { u64::MAX } else { 0 };
+        let blocks = self.blocks.get_or_insert_with(|| spare.take(all));
         let mut dropped = 0;
         for at in group * GROUP..(group + 1) * GROUP {
             let mut free = blocks[at] & !pinned(at);
@@ -84,7 +120,7 @@ impl Chunk {
         }
         self.held -= dropped;
         if self.held == 0 || self.held == CHUNK {
-            self.blocks = None;
+            spare.put(self.blocks.take());
         }
         dropped
     }
@@ -105,6 +141,7 @@ pub(crate) struct BlobCache {
     resident: u64,
     volumes: Vec<Vec<Chunk>>,
     hand: Hand,
+    spare: Spare,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -132,17 +169,10 @@ struct Run {
 
 /// Cuts blocks `first..end` at word borders.
 fn runs(first: u64, end: u64) -> impl Iterator<Item = Run> {
-    let mut at = first;
-    core::iter::from_fn(move || {
-        if at >= end {
-            return None;
-        }
-        let bit = at % 64;
-        let count = (64 - bit).min(end - at);
-        let mask = (u64::MAX >> (64 - count)) << bit;
-        let (chunk, word) = (index(at / u64::from(CHUNK)), index(at % u64::from(CHUNK) / 64));
-        at += count;
-        Some(Run { chunk, word, mask })
+    let words_per_chunk = u64::from(CHUNK) / PER_WORD;
+    words(first..end).map(move |(at, mask)| {
+        let (chunk, word) = (index(at / words_per_chunk), index(at % words_per_chunk));
+        Run { chunk, word, mask }
     })
 }
 
@@ -158,7 +188,13 @@ impl BlobCache {
             resident: 0,
             volumes: (0..volumes).map(|_| Vec::new()).collect(),
             hand: Hand::default(),
+            spare: Spare::default(),
         }
+    }
+
+    /// Blocks held at most, of all volumes.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
     }
 
     /// Bytes held, of all volumes.
@@ -178,8 +214,9 @@ impl BlobCache {
         true
     }
 
-    /// Takes in the blocks that a read touched or a write covered. `pinned` gives
-    /// those of the 64 blocks from one of a volume on that must not be dropped.
+    /// Takes in the blocks that a read touched or a write covered; of more than fit,
+    /// the last. `pinned` gives those of the 64 blocks from one of a volume on that
+    /// must not be dropped.
     pub(crate) fn insert(
         &mut self,
         volume: usize,
@@ -190,16 +227,14 @@ impl BlobCache {
             Brought::Read { offset, len } => (offset / BLOCK, (offset + len).div_ceil(BLOCK)),
             Brought::Write { offset, len } => (offset.div_ceil(BLOCK), (offset + len) / BLOCK),
         };
-        if end.saturating_sub(first) > self.capacity {
-            // It would only push itself out again.
-            return;
-        }
+        // What is before it would only be pushed out again.
+        let first = first.max(end.saturating_sub(self.capacity));
         for run in runs(first, end) {
             let chunks = &mut self.volumes[volume];
             if chunks.len() <= run.chunk {
                 chunks.resize_with(run.chunk + 1, Chunk::default);
             }
-            self.resident += u64::from(chunks[run.chunk].insert(&run));
+            self.resident += u64::from(chunks[run.chunk].insert(&run, &mut self.spare));
             if self.resident > self.capacity {
                 self.make_room(&pinned);
             }
@@ -220,8 +255,9 @@ impl BlobCache {
         }
     }
 
-    /// Moves the hand by one group: if it was not used since the last visit its
-    /// blocks go, as many as must; else it loses its mark.
+    /// A step of the hand: of a group that was not used since the last visit as many
+    /// blocks go as must, and the hand rests there if that was enough. One that was
+    /// used loses its mark.
     fn evict_some(&mut self, pinned: impl Fn(usize, u64) -> u64) {
         let Hand { volume, chunk, group } = self.hand;
         let over = self.resident - self.capacity;
@@ -238,7 +274,10 @@ impl BlobCache {
         if held.used & bit == 0 {
             let first = chunk as u64 * u64::from(CHUNK);
             let pinned = |word: usize| pinned(volume, first + word as u64 * 64);
-            self.resident -= u64::from(held.evict(group, over, pinned));
+            self.resident -= u64::from(held.evict(group, over, pinned, &mut self.spare));
+            if self.resident <= self.capacity {
+                return;
+            }
         }
         held.used &= !bit;
         self.hand = match group + 1 < WORDS / GROUP {
@@ -310,6 +349,28 @@ mod tests {
         cache.write(0, chunk, BLOCK);
         assert_eq!(cache.resident_bytes(), chunk);
         assert!(cache.serves(0, chunk, BLOCK) && !cache.serves(0, 0, chunk));
+    }
+
+    #[test]
+    fn a_pass_over_more_than_fits_leaves_its_end() {
+        let (capacity, file) = (300 << 20, 1_000 << 20);
+        let mut passed = BlobCache::new(capacity, 2);
+        let mut at_once = BlobCache::new(capacity, 2);
+        for offset in (0..file).step_by(128 << 10) {
+            passed.read(1, offset, 128 << 10);
+        }
+        at_once.read(1, 0, file);
+        for offset in (0..file).step_by(4096) {
+            let end = offset >= file - capacity;
+            assert_eq!(passed.holds(1, offset, BLOCK), end, "a pass, at {offset}");
+            assert_eq!(at_once.holds(1, offset, BLOCK), end, "one read, at {offset}");
+        }
+        // The next pass finds nothing before it has pushed it out, as with any cache
+        // that keeps what came last.
+        for offset in (0..file).step_by(128 << 10) {
+            assert!(!passed.serves(1, offset, 128 << 10), "{offset}");
+            passed.read(1, offset, 128 << 10);
+        }
     }
 
     #[test]

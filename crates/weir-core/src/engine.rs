@@ -26,6 +26,7 @@
 
 use crate::cache::{BLOCK, BlobCache};
 use crate::gate::{Gate, GateCaps};
+use crate::meter::MAX_COST;
 use crate::spec::{CacheSpec, DeviceSpec, HostSpec, SpecError, VolumeSpec};
 use crate::timers::{Alarm, Timers};
 use crate::waits::Cap;
@@ -274,13 +275,15 @@ impl Engine {
     }
 }
 
-/// Counts and indices that are bounded well below 2^32 (requests by
-/// [`MAX_REQUEST`], volumes by [`HostSpec::check`], parts by memory).
+/// Counts and indices that are below 2^32 (requests by [`MAX_REQUEST`], volumes by
+/// [`HostSpec::check`], parts by memory).
 #[expect(clippy::cast_possible_truncation, reason = "bounded by the callers, see above")]
 fn narrow(n: u64) -> u32 {
     debug_assert!(u32::try_from(n).is_ok(), "{n} does not fit");
     n as u32
 }
+
+const _: () = assert!(MAX_REQUEST <= MAX_COST, "a meter takes every request at once");
 
 #[cfg(test)]
 mod tests;

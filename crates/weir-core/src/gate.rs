@@ -5,7 +5,9 @@
 //! through in order of arrival within a volume. Where several volumes share the
 //! gate, it serves them by start-time fair queueing on the cost that binds them
 //! (the longer of operations and bytes), so that a volume with large requests
-//! cannot starve one with small ones.
+//! cannot starve one with small ones. A request that others overtook has waited for
+//! whatever held those; so there a wait is charged to the meters that held the
+//! first in line while it lasted.
 //!
 //! The first in line is the *head*: the gate knows when it may go, and the engine
 //! sets one alarm for it. Its cost is charged when it goes, so a change of limits
@@ -19,8 +21,11 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use slab::Slab;
-use weir_units::Instant;
 use weir_units::time::NANOS_PER_SEC;
+use weir_units::{Instant, Span};
+
+/// Two sides, each with its burst.
+const MOST_METERS: usize = 4;
 
 /// What a meter counts of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,8 +130,12 @@ impl Gate {
 
     /// A part comes to the gate; its `at_gate` is now.
     pub(crate) fn arrive(&mut self, key: usize, parts: &mut Slab<Part>, now: Instant) -> Arrival {
-        if self.head.is_some() {
+        if let Some(head) = self.head {
             let cost = self.binding_cost(&parts[key]);
+            if let Queue::Fair(fair) = &mut self.queue {
+                fair.held.advance(&self.meters, &parts[head], now);
+                fair.held.join(key);
+            }
             self.queue.push(key, parts, cost);
             return Arrival::Queued;
         }
@@ -135,6 +144,10 @@ impl Gate {
             self.charge(&mut parts[key]);
             Arrival::Passed
         } else {
+            if let Queue::Fair(fair) = &mut self.queue {
+                fair.held.first_since = now;
+                fair.held.join(key);
+            }
             self.head = Some(key);
             Arrival::Head(due)
         }
@@ -144,7 +157,13 @@ impl Gate {
     pub(crate) fn release_head(&mut self, parts: &mut Slab<Part>) -> Option<usize> {
         let key = self.head.take()?;
         self.head_due = None;
-        self.charge(&mut parts[key]);
+        let part = &mut parts[key];
+        let due = self.due(part);
+        if let Queue::Fair(fair) = &mut self.queue {
+            fair.held.advance(&self.meters, part, due);
+            fair.held.charge(&self.meters, key, part);
+        }
+        self.charge(part);
         Some(key)
     }
 
@@ -165,13 +184,18 @@ impl Gate {
         now: Instant,
     ) -> Vec<usize> {
         let held_by = self.head.and_then(|key| self.held_by(&parts[key], now));
+        if let (Some(head), Queue::Fair(fair)) = (self.head, &mut self.queue) {
+            fair.held.advance(&self.meters, &parts[head], now);
+        }
         let first = self.head.take();
         let behind = core::iter::from_fn(|| self.queue.pop(parts));
         let waiting: Vec<usize> = first.into_iter().chain(behind).collect();
         for key in &waiting {
             let part = &mut parts[*key];
-            if let Some(cap) = held_by {
-                part.waits.charge(cap, now - part.at_gate);
+            match (&self.queue, held_by) {
+                (Queue::Fair(fair), _) => fair.held.charge(&self.meters, *key, part),
+                (Queue::Fifo(_), Some(cap)) => part.waits.charge(cap, now - part.at_gate),
+                (Queue::Fifo(_), None) => {}
             }
             part.at_gate = now;
         }
@@ -223,11 +247,13 @@ impl Gate {
         self.meters.iter().fold(part.at_gate, |at, m| m.meter.admits_at(at))
     }
 
+    /// Charges the meters, and where the line is one of arrival, the wait.
     fn charge(&mut self, part: &mut Part) {
+        let in_order = matches!(self.queue, Queue::Fifo(_));
         let mut at = part.at_gate;
         for m in &mut self.meters {
             let admitted = m.meter.admits_at(at);
-            if admitted > at {
+            if in_order && admitted > at {
                 part.waits.charge(m.cap, admitted - at);
             }
             let cost = m.cost(part);
@@ -306,7 +332,10 @@ impl Queue {
     fn clear(&mut self) {
         match self {
             Self::Fifo(line) => *line = Line::default(),
-            Self::Fair(fair) => *fair = FairQueue::new(fair.flows.len()),
+            Self::Fair(fair) => {
+                let held = core::mem::take(&mut fair.held);
+                *fair = FairQueue { held, ..FairQueue::new(fair.flows.len()) };
+            }
         }
     }
 }
@@ -355,6 +384,47 @@ struct FairQueue {
     virtual_time: u64,
     /// The latest finish of all.
     latest: u64,
+    held: Held,
+}
+
+/// For how long each meter of a gate has held the first in line, all together. What
+/// one request waited for is the difference between two readings.
+#[derive(Debug, Default)]
+struct Held {
+    by_meter: [u64; MOST_METERS],
+    /// Until when that is counted, while somebody is first.
+    first_since: Instant,
+    /// The reading when each part came, by its key.
+    at_arrival: Vec<[u64; MOST_METERS]>,
+}
+
+impl Held {
+    /// Counts until `now`; `first` is the first in line.
+    fn advance(&mut self, meters: &[Metered], first: &Part, now: Instant) {
+        let mut at = first.at_gate;
+        for (held, m) in self.by_meter.iter_mut().zip(meters) {
+            at = m.meter.admits_at(at);
+            let until = at.min(now);
+            *held = held.saturating_add((until - self.first_since).nanos());
+            self.first_since = self.first_since.max(until);
+        }
+    }
+
+    /// A part comes to the gate.
+    fn join(&mut self, key: usize) {
+        if self.at_arrival.len() <= key {
+            self.at_arrival.resize(key + 1, [0; MOST_METERS]);
+        }
+        self.at_arrival[key] = self.by_meter;
+    }
+
+    /// Charges a part that leaves the line.
+    fn charge(&self, meters: &[Metered], key: usize, part: &mut Part) {
+        let waited = self.by_meter.iter().zip(self.at_arrival[key]);
+        for (m, (held, at_arrival)) in meters.iter().zip(waited) {
+            part.waits.charge(m.cap, Span::from_nanos(held.saturating_sub(at_arrival)));
+        }
+    }
 }
 
 impl FairQueue {
@@ -364,6 +434,7 @@ impl FairQueue {
             waiting: BinaryHeap::new(),
             virtual_time: 0,
             latest: 0,
+            held: Held::default(),
         }
     }
 

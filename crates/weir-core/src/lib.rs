@@ -21,6 +21,7 @@
 //! | `gate` | meters in sequence and who waits before them |
 //! | `cache` | which blocks the host holds |
 //! | `writeback` | what a ReadWrite cache has promised and not yet written |
+//! | `blocks` | sets of blocks |
 //! | [`medium`] | how long the storage itself takes |
 //! | [`stripe`] | where a striped range lies |
 //! | [`trace`] | a fingerprint of a run |
@@ -31,6 +32,7 @@
 
 extern crate alloc;
 
+mod blocks;
 mod cache;
 pub mod engine;
 mod gate;
@@ -43,6 +45,7 @@ pub mod trace;
 pub mod waits;
 mod writeback;
 
+pub use cache::BLOCK as CACHE_BLOCK;
 pub use engine::{Completion, DeviceId, Engine, Event, Op, Refused, Request, Totals, VolumeId};
 pub use medium::{Latency, LatencyError};
 pub use spec::{

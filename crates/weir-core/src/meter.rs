@@ -32,6 +32,9 @@ const MAX_RATE: NonZeroU64 = NonZeroU64::MIN.saturating_add((1 << 62) - 1);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meter {
     rate: NonZeroU64,
+    /// What the bucket holds when it is full ...
+    credits: u64,
+    /// ... and the nanoseconds that it may run ahead by them, rounded down.
     tolerance: u64,
     /// Nanoseconds at which all that was admitted is paid for ...
     free: u64,
@@ -45,20 +48,27 @@ impl Meter {
     #[must_use]
     pub const fn new(rate: NonZeroU64) -> Self {
         let rate = if rate.get() > MAX_RATE.get() { MAX_RATE } else { rate };
-        Self { rate, tolerance: 0, free: 0, remainder: 0 }
+        Self { rate, credits: 0, tolerance: 0, free: 0, remainder: 0 }
     }
 
     /// A full bucket of `credits` that earns `rate` per second.
     ///
     /// Together with a meter of a higher rate before it, this is credit bursting:
     /// the bucket earns target minus use while use is below the target and spends
-    /// use minus target while it is above. `credits` beyond 2^64 nanoseconds of
+    /// use minus target while it is above. `credits` beyond 2^62 nanoseconds of
     /// the rate are cut there.
     #[must_use]
     pub fn with_credits(rate: NonZeroU64, credits: u64) -> Self {
-        let nanos = u128::from(credits) * u128::from(NANOS_PER_SEC) / u128::from(rate.get());
-        let tolerance = u64::try_from(nanos).unwrap_or(u64::MAX / 4).min(u64::MAX / 4);
-        Self { tolerance, ..Self::new(rate) }
+        const MOST: u64 = u64::MAX / 4;
+        let meter = Self::new(rate);
+        let (second, rate) = (u128::from(NANOS_PER_SEC), u128::from(meter.rate.get()));
+        match u64::try_from(u128::from(credits) * second / rate) {
+            Ok(tolerance) if tolerance <= MOST => Self { credits, tolerance, ..meter },
+            _ => {
+                let credits = u64::try_from(u128::from(MOST) * rate / second);
+                Self { credits: credits.unwrap_or(u64::MAX), tolerance: MOST, ..meter }
+            }
+        }
     }
 
     /// The rate, per second.
@@ -98,8 +108,9 @@ impl Meter {
     #[must_use]
     pub fn credits(&self, now: Instant) -> u64 {
         let used = self.free.saturating_sub(now.nanos()).min(self.tolerance);
-        let left = u128::from(self.tolerance - used) * u128::from(self.rate.get());
-        u64::try_from(left / u128::from(NANOS_PER_SEC)).unwrap_or(u64::MAX)
+        let spent = u128::from(used) * u128::from(self.rate.get());
+        let spent = u64::try_from(spent.div_ceil(u128::from(NANOS_PER_SEC)));
+        spent.map_or(0, |spent| self.credits.saturating_sub(spent))
     }
 
     /// Whole from `now` on: a cap that was not there before admits nothing in the past.
@@ -195,6 +206,23 @@ mod tests {
         // Half a minute of rest earns half a minute of the target.
         let earned = bucket.credits(now + Span::from_secs(30));
         assert!(earned.abs_diff(30 * 500) <= 1, "{earned}");
+    }
+
+    #[test]
+    fn an_untouched_bucket_is_full() {
+        // 2,160,000 operations of a P20 are no whole number of nanoseconds at its target.
+        for (rate_, credits) in [(2_300, 2_160_000), (150_000_000, 36_000_000_001), (3, 1), (7, 0)]
+        {
+            let mut bucket = Meter::with_credits(rate(rate_), credits);
+            assert_eq!(bucket.credits(Instant::ZERO), credits);
+            if credits > 0 {
+                bucket.charge(Instant::ZERO, 1);
+                assert_eq!(bucket.credits(Instant::ZERO), credits - 1);
+            }
+        }
+        // No more than the arithmetic holds: 2^62 nanoseconds of the rate.
+        let cut = Meter::with_credits(rate(1), u64::MAX);
+        assert_eq!(cut.credits(Instant::ZERO), (1 << 62) / NANOS_PER_SEC);
     }
 
     #[test]

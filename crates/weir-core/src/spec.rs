@@ -4,6 +4,7 @@
 //! up in the catalog and writes the limits down.
 
 use crate::medium::Latency;
+use crate::stripe;
 use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU64;
@@ -192,6 +193,16 @@ impl DeviceSpec {
         match self {
             Self::Volume(volume) => core::slice::from_ref(volume),
             Self::Stripe { columns, .. } => columns,
+        }
+    }
+
+    /// What `offset..offset + len` covers of a column: (first byte there, bytes).
+    pub(crate) fn column_range(&self, column: usize, offset: u64, len: u64) -> Option<(u64, u64)> {
+        match self {
+            Self::Volume(_) => (len > 0).then_some((offset, len)),
+            Self::Stripe { unit, columns } => {
+                stripe::column_range(unit.get(), columns.len(), column, offset, len)
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //! way when it came, not for what is written after it. One line is drawn at a
 //! time; flushes that come meanwhile share the next.
 
+use crate::blocks::{BlockSet, PER_WORD, words};
 use crate::cache::BLOCK;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -19,9 +20,9 @@ const DEPTH: usize = 16;
 /// The dirty blocks of one volume.
 #[derive(Debug, Default)]
 pub(crate) struct Dirty {
-    blocks: BTreeSet<u64>,
+    blocks: BlockSet,
     /// Blocks that the current flush still has to send.
-    promised: BTreeSet<u64>,
+    promised: BlockSet,
     epoch: u64,
     /// What has been sent and has not arrived, at most [`DEPTH`].
     on_the_way: Vec<WriteBack>,
@@ -50,7 +51,7 @@ impl WriteBack {
 impl Dirty {
     /// Blocks that wait to be sent.
     fn unsent(&self) -> u64 {
-        (self.blocks.len() + self.promised.len()) as u64
+        self.blocks.len() + self.promised.len()
     }
 
     fn is_clean(&self) -> bool {
@@ -61,11 +62,7 @@ impl Dirty {
     /// dirty. One that is on its way becomes dirty once more.
     pub(crate) fn mark(&mut self, offset: u64, len: u64) -> u64 {
         let before = self.unsent();
-        for block in touched(offset, len) {
-            if !self.promised.contains(&block) {
-                self.blocks.insert(block);
-            }
-        }
+        self.blocks.insert(touched(offset, len), &self.promised);
         self.unsent() - before
     }
 
@@ -73,36 +70,29 @@ impl Dirty {
     pub(crate) fn discard(&mut self, offset: u64, len: u64) -> u64 {
         let before = self.unsent();
         let (first, end) = (offset.div_ceil(BLOCK), (offset + len) / BLOCK);
-        if first < end {
-            for blocks in [&mut self.blocks, &mut self.promised] {
-                // Cut the range out; both ends stay.
-                let mut tail = blocks.split_off(&first);
-                blocks.append(&mut tail.split_off(&end));
-            }
-        }
+        self.blocks.remove(first..end);
+        self.promised.remove(first..end);
         before - self.unsent()
     }
 
     /// How many blocks [`mark`](Self::mark) would make dirty.
     pub(crate) fn new_blocks(&self, offset: u64, len: u64) -> u64 {
         let range = touched(offset, len);
-        let held =
-            self.blocks.range(range.clone()).count() + self.promised.range(range.clone()).count();
-        (range.end - range.start) - held as u64
+        let held = self.blocks.count(range.clone()) + self.promised.count(range.clone());
+        (range.end - range.start) - held
     }
 
-    /// Those of the 64 blocks from `first` on that are not on the disk yet, a bit each.
+    /// Those of the 64 blocks from `first` on, where a word begins, that are not on the
+    /// disk yet: a bit each.
     pub(crate) fn mask(&self, first: u64) -> u64 {
         if self.is_clean() {
             return 0;
         }
-        let range = first..first + 64;
-        let unsent = self.blocks.range(range.clone()).chain(self.promised.range(range.clone()));
-        let sent = self.on_the_way.iter().flat_map(|run| {
-            let blocks = run.blocks();
-            blocks.start.max(range.start)..blocks.end.min(range.end)
-        });
-        unsent.copied().chain(sent).fold(0, |mask, block| mask | 1 << (block - first))
+        debug_assert!(first.is_multiple_of(PER_WORD), "no word begins at block {first}");
+        let word = first / PER_WORD;
+        let sent = self.on_the_way.iter().flat_map(|run| words(run.blocks()));
+        let sent = sent.filter(|(at, _)| *at == word).fold(0, |all, (_, mask)| all | mask);
+        self.blocks.word(word) | self.promised.word(word) | sent
     }
 
     /// A flush came; `true` if there is nothing to wait for.
@@ -120,7 +110,8 @@ impl Dirty {
     }
 
     fn draw_line(&mut self) {
-        self.promised.append(&mut self.blocks);
+        debug_assert!(self.promised.is_empty(), "a line is drawn when the last is reached");
+        core::mem::swap(&mut self.promised, &mut self.blocks);
         self.epoch += 1;
     }
 
@@ -139,19 +130,13 @@ impl Dirty {
             (true, true) => (&mut self.blocks, self.epoch),
             (true, false) => return None,
         };
-        let Some(first) = from.first().copied() else {
+        let run = from.take_run(RUN_BLOCKS);
+        if self.blocks.is_empty() {
             // Nothing is left to write back early.
             self.draining = false;
-            return None;
-        };
-        let mut end = first;
-        while end < first + RUN_BLOCKS && from.remove(&end) {
-            end += 1;
         }
-        if self.blocks.is_empty() {
-            self.draining = false;
-        }
-        let run = WriteBack { offset: first * BLOCK, len: (end - first) * BLOCK, epoch };
+        let Range { start, end } = run?;
+        let run = WriteBack { offset: start * BLOCK, len: (end - start) * BLOCK, epoch };
         self.on_the_way.push(run);
         Some(run)
     }
@@ -175,7 +160,7 @@ impl Dirty {
 
     /// All that would be lost now, as (offset, length).
     pub(crate) fn ranges(&self) -> Vec<(u64, u64)> {
-        let mut all: BTreeSet<u64> = self.blocks.union(&self.promised).copied().collect();
+        let mut all: BTreeSet<u64> = self.blocks.iter().chain(self.promised.iter()).collect();
         all.extend(self.on_the_way.iter().flat_map(WriteBack::blocks));
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for block in all {

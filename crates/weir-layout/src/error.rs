@@ -3,7 +3,7 @@
 
 use std::fmt;
 use toml::de::{DeArray, DeTable};
-use weir_catalog::CatalogError;
+use weir_catalog::{Catalog, CatalogError, Edition};
 use weir_core::SpecError;
 
 /// Why a layout cannot be used.
@@ -91,8 +91,23 @@ pub enum Kind {
         /// Disks that it takes.
         max: u32,
     },
+    /// A machine that the catalog does not have, or has several times.
+    #[error("{0}; or leave size out and give limits = {{ .. }}")]
+    NoSuchMachine(Box<CatalogError>),
+    /// A name of an edition in a layout that has none.
+    #[error(
+        "{what}: {needs} needs an edition to be looked up in; add edition = \"..\" at the top, of {editions}, or give limits = {{ .. }}"
+    )]
+    NoEdition {
+        /// The host or volume.
+        what: String,
+        /// What is to be looked up.
+        needs: &'static str,
+        /// The editions that there are.
+        editions: String,
+    },
     /// A cache where none can be.
-    #[error("volume {volume:?}: no host cache is possible: {reason}; set cache = \"none\"")]
+    #[error("volume {volume:?}: no host cache is possible: {reason}; set its cache to none")]
     NotCacheable {
         /// The volume.
         volume: String,
@@ -134,6 +149,12 @@ impl From<Kind> for Fault {
 }
 
 impl Kind {
+    /// `needs` of `what` has no edition to be looked up in. Which there are is filled in
+    /// where the catalog is known.
+    pub(crate) fn no_edition(what: String, needs: &'static str) -> Self {
+        Self::NoEdition { what, needs, editions: String::new() }
+    }
+
     /// This, in `key`.
     pub(crate) fn at(self, key: impl Into<String>) -> Fault {
         Fault { key: key.into(), kind: self }
@@ -148,16 +169,21 @@ impl Fault {
     }
 }
 
-/// The text of a layout, to find the place of what is wrong.
+/// The text of a layout, to find the place of what is wrong, and what it is read with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) name: &'a str,
     pub(crate) text: &'a str,
+    pub(crate) catalog: &'a Catalog,
 }
 
 impl Source<'_> {
     /// The error for a fault at the top of the file.
-    pub(crate) fn at(&self, fault: Fault) -> LayoutError {
+    pub(crate) fn at(&self, mut fault: Fault) -> LayoutError {
+        if let Kind::NoEdition { editions, .. } = &mut fault.kind {
+            let known: Vec<&str> = self.catalog.editions().map(Edition::name).collect();
+            *editions = known.join(", ");
+        }
         let offset = self.find(&fault.key);
         self.at_offset(offset, fault.kind)
     }
@@ -223,11 +249,10 @@ fn nearest_key(message: &str) -> Option<String> {
     nearest(unknown, quoted)
 }
 
-/// The candidate within a third of the letters of `name`.
-pub(crate) fn nearest<'a>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
+/// The candidate within a third of the letters of `name`, to ask who gave a name that
+/// is not there whether they meant that one.
+#[must_use]
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let allowed = (name.chars().count() / 3).max(1);
     candidates
         .into_iter()

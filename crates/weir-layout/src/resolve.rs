@@ -58,7 +58,7 @@ impl Layout {
     ///
     /// [`LayoutError`], with file, line and column.
     pub fn parse(file: &str, text: &str, catalog: &Catalog) -> Result<Self, LayoutError> {
-        let source = Source { name: file, text };
+        let source = Source { name: file, text, catalog };
         let keys: LayoutFile = toml::from_str(text).map_err(|e| source.syntax(&e))?;
         let edition = match &keys.edition {
             None => None,
@@ -220,10 +220,11 @@ impl<'a> Builder<'a> {
         let size = match (&keys.size, self.edition) {
             (None, _) => None,
             (Some(size), Some(edition)) => {
-                Some(edition.host(size).map_err(|error| Kind::from(error).at("size"))?)
+                let missing = |error| Kind::NoSuchMachine(Box::new(error)).at("size");
+                Some(edition.host(size).map_err(missing)?)
             }
             (Some(_), None) => {
-                return wrong("size", "a size needs an edition to be looked up in");
+                return Err(Kind::no_edition(format!("host {name:?}"), "a size").at("size"));
             }
         };
         if keys.unlimited && (size.is_some() || keys.limits.is_some()) {

@@ -71,6 +71,24 @@ fn a_named_tier_moves_to_the_tier_that_holds_the_new_size() {
     assert_eq!(smaller.tier.as_deref(), Some("P20"));
 }
 
+/// The words are right for who writes a layout and for who resizes a volume.
+#[test]
+fn a_cached_volume_that_grows_too_large_is_told_to_have_no_cache() {
+    let layout = layout(
+        "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"data\"\n\
+         size = \"540 GiB\"\ncache = \"read-only\"",
+    );
+    let catalog = Catalog::builtin();
+    let edition = catalog.edition("azure-now").ok();
+    let larger = layout.hosts[0].resized(VolumeId(0), Bytes::gib(8 << 10), edition);
+    assert_eq!(
+        larger.map(|_| ()).map_err(|kind| kind.to_string()),
+        Err("volume \"data\": no host cache is possible: disks of 4 TiB and more are not cached, \
+             this one has 8 TiB; set its cache to none"
+            .to_owned())
+    );
+}
+
 #[test]
 fn bursting_comes_from_the_tier() {
     let text = "edition = \"azure-now\"\n[[volume]]\nname = \"a\"\ntier = \"P10\"\n\
@@ -105,7 +123,7 @@ fn what_is_wrong_is_said_with_its_place() {
     );
     check(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS41\"",
-        "layout.toml:3:1: unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?; there are: DS1, DS2, DS3, DS4, DS11, DS12, DS13, DS14 and 49 more, which weir catalog hosts azure-premium-2015 lists",
+        "layout.toml:3:1: unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?; there are: DS1, DS2, DS3, DS4, DS11, DS12, DS13, DS14 and 49 more, which weir catalog hosts azure-premium-2015 lists; or leave size out and give limits = { .. }",
     );
     check(
         "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\ntier = \"P31\"",
@@ -165,15 +183,15 @@ fn keys_that_contradict_each_other_are_refused() {
     );
     check(
         "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\ntier = \"P50\"\ncache = \"read-only\"",
-        "layout.toml:7:1: volume \"a\": no host cache is possible: disks of 4 TiB and more are not cached, this one has 4 TiB; set cache = \"none\"",
+        "layout.toml:7:1: volume \"a\": no host cache is possible: disks of 4 TiB and more are not cached, this one has 4 TiB; set its cache to none",
     );
     check(
         "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\nfamily = \"premium-ssd-v2\"\nsize = \"64 GiB\"\ncache = \"read-only\"",
-        "layout.toml:8:1: volume \"a\": no host cache is possible: premium-ssd-v2 disks are not cached; set cache = \"none\"",
+        "layout.toml:8:1: volume \"a\": no host cache is possible: premium-ssd-v2 disks are not cached; set its cache to none",
     );
     check(
         "edition = \"azure-now\"\n[host]\nsize = \"E8ds_v5\"\n[[volume]]\nname = \"a\"\ntier = \"P30\"\ncache = \"read-only\"",
-        "layout.toml:7:1: volume \"a\": no host cache is possible: no cache size is published for Standard_E8ds_v5 (give the host cache = { size = \"..\" } to assume one); set cache = \"none\"",
+        "layout.toml:7:1: volume \"a\": no host cache is possible: no cache size is published for Standard_E8ds_v5 (give the host cache = { size = \"..\" } to assume one); set its cache to none",
     );
     check(
         "[host]\nname = \"x\"",
@@ -184,6 +202,60 @@ fn keys_that_contradict_each_other_are_refused() {
         "layout.toml: the layout: there is no [[volume]] and no [[stripe]]",
     );
     check("[[volume]\nname = 1", "layout.toml:1:10: unclosed array table, expected `]`");
+}
+
+#[test]
+fn a_rate_that_nothing_has_is_refused() {
+    check(
+        "[[volume]]\nname = \"v\"\nlimits = { iops = 1, burst = { iops = 18446744073709551615, duration = \"1h\" } }",
+        "layout.toml:3:32: volume \"v\": 18446744073709551615 IOPS is more than a limit can be, \
+         1000000000 IOPS; leave out what is not limited",
+    );
+    check(
+        "[host]\nlimits = { cached = { throughput = \"1025 GiB/s\" } }",
+        "layout.toml:2:23: host \"host\": 1025 GiB/s is more than a limit can be, 1024 GiB/s; leave \
+         out what is not limited",
+    );
+    layout("[[volume]]\nname = \"v\"\nlimits = { iops = 1000000000, throughput = \"1024 GiB/s\" }");
+}
+
+#[test]
+fn what_needs_an_edition_lists_them() {
+    let known = "add edition = \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, or \
+                 give limits = { .. }";
+    let volume = |keys: &str, needs: &str| {
+        check(
+            &format!("[[volume]]\nname = \"v\"\n{keys}"),
+            &format!(
+                "layout.toml:3:1: volume \"v\": {needs} needs an edition to be looked up in; {known}"
+            ),
+        );
+    };
+    volume("tier = \"P30\"", "a tier");
+    volume("size = \"1 TiB\"", "a size without limits");
+    check(
+        "[host]\nsize = \"DS14\"",
+        &format!(
+            "layout.toml:2:1: host \"host\": a size needs an edition to be looked up in; {known}"
+        ),
+    );
+}
+
+#[test]
+fn a_machine_of_two_series_is_chosen_by_its_series() {
+    let text = |size: &str| {
+        format!(
+            "edition = \"azure-now\"\n[host]\nsize = \"{size}\"\n[[volume]]\nname = \"v\"\ntier = \"P30\""
+        )
+    };
+    check(
+        &text("E16bds_v5"),
+        "layout.toml:3:1: host size \"E16bds_v5\" is in azure-now several times, with limits of \
+         their own; write one of ebdsv5-nvme/Standard_E16bds_v5, ebdsv5-scsi/Standard_E16bds_v5, \
+         ebdsv5-2021/Standard_E16bds_v5; or leave size out and give limits = { .. }",
+    );
+    let chosen = layout(&text("ebdsv5-scsi/E16bds_v5"));
+    assert_eq!(chosen.hosts[0].spec.uncached.iops.map(|l| l.rate.get()), Some(48_400));
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use crate::error::{Fault, Kind};
 use crate::file::{CacheKey, LatencyKeys, LimitKeys, PlaceKey, VolumeKeys};
+use std::fmt::Display;
 use std::num::NonZeroU64;
 use weir_catalog::{Burst, BurstKind, CatalogError, Edition, HostCache, HostSize, Limits, Tier};
 use weir_core::{CacheMode, DiskLimits, GateLimits, Latency, Limit, Medium, Place, VolumeSpec};
-use weir_units::{Bytes, Span};
+use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// A volume of a layout, resolved.
 #[derive(Debug, Clone)]
@@ -55,11 +56,7 @@ pub(crate) fn resolve(
     edition: Option<&Edition>,
 ) -> Result<Volume, Fault> {
     let wrong = |(key, reason): Wrong| contradiction(name, reason).at(key);
-    let no_edition = |key| {
-        let reason = "a tier or a bare size needs an edition; add edition = \
-                      \"azure-premium-2015\" or give limits = { .. }";
-        wrong((key, reason.to_owned()))
-    };
+    let no_edition = |key, needs| Kind::no_edition(format!("volume {name:?}"), needs).at(key);
     let resolved = match basis(keys).map_err(wrong)? {
         Basis::Unlimited => own(keys, DiskLimits::default()),
         Basis::Own(limits) => {
@@ -68,12 +65,12 @@ pub(crate) fn resolve(
             own(keys, DiskLimits { gate, io_unit })
         }
         Basis::Tier(tier) => {
-            let edition = edition.ok_or_else(|| no_edition("tier"))?;
+            let edition = edition.ok_or_else(|| no_edition("tier", "a tier"))?;
             let tier = in_set(edition, keys.family.as_deref(), tier)?;
             of_tier(keys, edition, tier).map_err(|problem| problem.into_fault(name))?
         }
         Basis::Size => {
-            let edition = edition.ok_or_else(|| no_edition("size"))?;
+            let edition = edition.ok_or_else(|| no_edition("size", "a size without limits"))?;
             of_size(keys, edition).map_err(|problem| problem.into_fault(name))?
         }
     };
@@ -355,11 +352,20 @@ pub(crate) fn gate_of(limits: Limits) -> GateLimits {
     GateLimits { iops: Some(limits.iops.into()), bytes: Some(limits.throughput.into()) }
 }
 
+/// The highest limits: one operation in a nanosecond, the shortest time that there is,
+/// and as many KiB in a second.
+const MAX_IOPS: Option<Iops> = Iops::new(1_000_000_000);
+const MAX_THROUGHPUT: Option<BytesPerSec> = BytesPerSec::new(1 << 40);
+
 /// Limits that were written out.
 pub(crate) fn gate_limits(keys: &LimitKeys) -> Result<GateLimits, Wrong> {
+    check_rate("iops", keys.iops, MAX_IOPS)?;
+    check_rate("throughput", keys.throughput, MAX_THROUGHPUT)?;
     let mut gate =
         GateLimits { iops: keys.iops.map(Limit::from), bytes: keys.throughput.map(Limit::from) };
     if let Some(burst) = &keys.burst {
+        check_rate("burst.iops", burst.iops, MAX_IOPS)?;
+        check_rate("burst.throughput", burst.throughput, MAX_THROUGHPUT)?;
         let side = |limit: Option<Limit>, peak: Option<NonZeroU64>, key: &'static str| {
             let what = key.trim_start_matches("burst.");
             match (limit, peak) {
@@ -371,11 +377,25 @@ pub(crate) fn gate_limits(keys: &LimitKeys) -> Result<GateLimits, Wrong> {
                 (limit, None) => Ok(limit),
             }
         };
-        gate.iops = side(gate.iops, burst.iops.map(weir_units::Iops::per_sec), "burst.iops")?;
-        let peak = burst.throughput.map(weir_units::BytesPerSec::per_sec);
+        gate.iops = side(gate.iops, burst.iops.map(Iops::per_sec), "burst.iops")?;
+        let peak = burst.throughput.map(BytesPerSec::per_sec);
         gate.bytes = side(gate.bytes, peak, "burst.throughput")?;
     }
     Ok(gate)
+}
+
+fn check_rate<T: Ord + Display>(
+    key: &'static str,
+    rate: Option<T>,
+    max: Option<T>,
+) -> Result<(), Wrong> {
+    match (rate, max) {
+        (Some(rate), Some(max)) if rate > max => Err((
+            key,
+            format!("{rate} is more than a limit can be, {max}; leave out what is not limited"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn medium(
@@ -405,10 +425,10 @@ fn medium(
 /// A latency of the catalog as the engine takes it.
 pub(crate) fn catalog_latency(
     quantiles: &weir_catalog::Quantiles,
-    transfer: Option<weir_units::BytesPerSec>,
+    transfer: Option<BytesPerSec>,
 ) -> Result<Latency, String> {
-    let latency =
-        Latency::from_quantiles(&quantiles.points()).map_err(|error| error.to_string())?;
+    let points: Vec<(u32, Span)> = quantiles.points().collect();
+    let latency = Latency::from_quantiles(&points).map_err(|error| error.to_string())?;
     Ok(match transfer {
         Some(rate) => latency.with_transfer(rate),
         None => latency,

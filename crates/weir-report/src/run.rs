@@ -1,10 +1,26 @@
 //! A workload that ran, in virtual or wall time.
 
-use crate::cells;
-use crate::number::{float, mib, percent, rate, time};
-use crate::table::{Cell, Report, Table};
+mod tables;
+
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// The caps by the names that reports give them, in the order of a request's path.
+pub const CAPS: [&str; 13] = [
+    "disk_iops",
+    "disk_bytes",
+    "disk_burst_iops",
+    "disk_burst_bytes",
+    "host_uncached_iops",
+    "host_uncached_bytes",
+    "host_uncached_burst_iops",
+    "host_uncached_burst_bytes",
+    "host_cached_iops",
+    "host_cached_bytes",
+    "host_cached_burst_iops",
+    "host_cached_burst_bytes",
+    "cache_writeback",
+];
 
 /// Which clock drove a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -231,201 +247,5 @@ impl RunReport {
     #[must_use]
     pub fn iops(&self) -> f64 {
         self.jobs.iter().map(JobReport::iops).sum()
-    }
-}
-
-/// The caps that held most, with their share of all waiting and service time.
-fn held_by(waits: &BTreeMap<String, u64>, medium_ns: u64) -> String {
-    let total: u64 = waits.values().sum::<u64>() + medium_ns;
-    let mut parts: Vec<(&str, u64)> = waits.iter().map(|(c, ns)| (c.as_str(), *ns)).collect();
-    parts.push(("medium", medium_ns));
-    parts.retain(|(_, ns)| *ns > 0 && ns.saturating_mul(200) >= total);
-    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-    let shown = parts.iter().map(|(c, ns)| format!("{c} {}", percent(float(*ns) / float(total))));
-    let shown = shown.collect::<Vec<_>>().join(", ");
-    if shown.is_empty() { "-".to_owned() } else { shown }
-}
-
-impl VolumeReport {
-    /// The caps that held its requests, and behind `cache_writeback` those that held
-    /// the write-backs.
-    fn held_by(&self) -> String {
-        let own = held_by(&self.waits_ns, self.medium_ns);
-        if !self.waits_ns.contains_key("cache_writeback") {
-            return own;
-        }
-        let behind = held_by(&self.writeback_waits_ns, self.writeback_medium_ns);
-        format!("{own}; write-backs: {behind}")
-    }
-}
-
-impl RunReport {
-    fn jobs_table(&self) -> Table {
-        let heads = [
-            "job",
-            "op",
-            ">IOPS|iops",
-            ">MiB/s|bytes_per_s",
-            ">mean|mean_ns",
-            ">p50|p50_ns",
-            ">p99|p99_ns",
-            ">p99.9|p99_9_ns",
-            ">max|max_ns",
-            ">queue depth|queue_depth",
-        ];
-        let mut table = Table::new("", &heads).named("jobs");
-        for job in &self.jobs {
-            for (name, op) in [("read", &job.read), ("write", &job.write), ("trim", &job.trim)] {
-                if op.ios == 0 {
-                    continue;
-                }
-                let l = &op.latency;
-                table.row(cells![
-                    job.name.clone(),
-                    name.to_owned(),
-                    rate(op.iops),
-                    mib(op.bytes_per_s),
-                    time(l.mean),
-                    time(float(l.p50)),
-                    time(float(l.p99)),
-                    time(float(l.p99_9)),
-                    time(float(l.max)),
-                    rate(job.queue_depth),
-                ]);
-            }
-        }
-        let clock = match self.clock {
-            ClockName::Virtual => "virtual",
-            ClockName::Wall => "wall",
-        };
-        let hash = self.trace_hash.as_ref().map(|h| format!(", trace {h}")).unwrap_or_default();
-        let seconds = rate(self.elapsed_s);
-        table.notes.push(format!("{seconds} s of {clock} time, seed {}{hash}", self.seed));
-        table.notes.extend(self.notes.iter().cloned());
-        table
-    }
-
-    fn places_table(&self) -> Table {
-        let heads = [
-            "volume or host|place",
-            ">IOPS|iops",
-            ">counted|counted_iops",
-            ">MiB/s|bytes_per_s",
-            ">hits|hit_share",
-            ">queue depth|queue_depth",
-            "where the time went|where_the_time_went",
-        ];
-        let mut table = Table::new("", &heads).named("places");
-        for v in &self.volumes {
-            table.row(cells![
-                v.name.clone(),
-                rate(v.iops),
-                rate(v.counted_iops),
-                mib(v.bytes_per_s),
-                percent(v.hit_share),
-                rate(v.queue_depth),
-                v.held_by(),
-            ]);
-        }
-        for h in &self.hosts {
-            table.row(cells![
-                format!("host {}", h.size.as_deref().unwrap_or(&h.name)),
-                rate(h.iops),
-                Cell::none(),
-                mib(h.bytes_per_s),
-                Cell::none(),
-                rate(h.queue_depth),
-                held_by(&h.waits_ns, h.medium_ns),
-            ]);
-        }
-        table
-    }
-
-    /// Time waited per cap and job: one row per pair that is not zero.
-    fn waits_table(&self) -> Table {
-        let mut table = Table::new(
-            "",
-            &["job", "cap", ">time waited|waited_ns", ">per request|per_request_ns", ">share"],
-        )
-        .named("waits");
-        for job in &self.jobs {
-            let requests = job.read.ios + job.write.ios + job.trim.ios;
-            let total: u64 = job.waits_ns.values().sum::<u64>() + job.medium_ns;
-            let medium = ("medium".to_owned(), job.medium_ns);
-            for (cap, ns) in job.waits_ns.clone().into_iter().chain([medium]) {
-                if ns == 0 || requests == 0 {
-                    continue;
-                }
-                table.row(cells![
-                    job.name.clone(),
-                    cap,
-                    time(float(ns)),
-                    time(float(ns) / float(requests)),
-                    percent(float(ns) / float(total)),
-                ]);
-            }
-        }
-        table
-    }
-
-    fn series_table(&self) -> Table {
-        let heads = [
-            ">from s|start_s",
-            ">read IOPS|read_iops",
-            ">read MiB/s|read_bytes_per_s",
-            ">write IOPS|write_iops",
-            ">write MiB/s|write_bytes_per_s",
-            ">hits|hit_share",
-        ];
-        let mut table = Table::new("", &heads).named("series");
-        for p in &self.series {
-            table.row(cells![
-                Cell::number(format!("{:.1}", p.start_s), p.start_s),
-                rate(p.read_iops),
-                mib(p.read_bytes_per_s),
-                rate(p.write_iops),
-                mib(p.write_bytes_per_s),
-                p.hit_share.map_or_else(Cell::none, percent),
-            ]);
-        }
-        table
-    }
-}
-
-impl Report for RunReport {
-    fn tables(&self) -> Vec<Table> {
-        let mut tables = vec![self.jobs_table(), self.places_table()];
-        if self.jobs.iter().any(|job| !job.waits_ns.is_empty()) {
-            tables.push(self.waits_table());
-        }
-        if !self.series.is_empty() {
-            tables.push(self.series_table());
-        }
-        tables
-    }
-}
-
-impl Report for SimReport {
-    fn tables(&self) -> Vec<Table> {
-        let heads = [
-            "written back to|volume",
-            "host",
-            ">IOPS|iops",
-            ">MiB/s|bytes_per_s",
-            "where the time went|where_the_time_went",
-        ];
-        let mut table = Table::new("", &heads).named("writebacks");
-        for w in &self.writebacks {
-            table.row(cells![
-                w.volume.clone(),
-                w.host.clone(),
-                rate(w.iops),
-                mib(w.bytes_per_s),
-                held_by(&w.waits_ns, w.medium_ns),
-            ]);
-        }
-        let mut tables = self.run.tables();
-        tables.push(table);
-        tables
     }
 }

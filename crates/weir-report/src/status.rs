@@ -1,7 +1,7 @@
 //! What a running server says of itself.
 
 use crate::cells;
-use crate::number::{float, gib, grouped, mib, rate, time};
+use crate::number::{float, gib, grouped, mib, percent, rate, time};
 use crate::table::{Cell, Report, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -102,6 +102,9 @@ pub struct VolumeStatus {
     pub reads: u64,
     /// Writes completed.
     pub writes: u64,
+    /// Discards completed: trims, and zeros that may become a hole.
+    #[serde(default)]
+    pub discards: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
@@ -110,10 +113,37 @@ pub struct VolumeStatus {
     pub hits: u64,
     /// Operations as the disk counted them.
     pub counted: u64,
+    /// Transactions above the target, which on-demand bursting is billed for.
+    #[serde(default)]
+    pub burst_transactions: u64,
     /// Time that the medium took.
     pub medium_ns: u64,
     /// Time waited, by cap.
     pub waits_ns: BTreeMap<String, u64>,
+    /// Write-backs of the host cache that have reached the disk.
+    #[serde(default)]
+    pub writebacks: u64,
+    /// Their bytes.
+    #[serde(default)]
+    pub written_back_bytes: u64,
+    /// Time that the medium took of them.
+    #[serde(default)]
+    pub writeback_medium_ns: u64,
+    /// Time that they waited, by cap: what is behind `cache_writeback`.
+    #[serde(default)]
+    pub writeback_waits_ns: BTreeMap<String, u64>,
+}
+
+impl VolumeStatus {
+    /// Operations completed.
+    fn operations(&self) -> u64 {
+        self.reads + self.writes + self.discards
+    }
+
+    /// Bytes read and written.
+    fn bytes(&self) -> u64 {
+        self.read_bytes + self.write_bytes
+    }
 }
 
 /// A reading, with the rates since an earlier one.
@@ -131,12 +161,19 @@ pub struct StatusReport {
 /// What a volume did per second.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Rates {
-    /// Reads and writes.
+    /// Reads, writes and discards.
     pub iops: f64,
     /// Bytes.
     pub bytes_per_s: f64,
-    /// The cap that held it most, if any did.
+    /// The cap that held its requests most, or `medium` where the medium took more of
+    /// their time than all caps together; of none if nothing was done.
     pub held_by: Option<String>,
+    /// Its share of that time.
+    pub held_share: Option<f64>,
+    /// The same of its write-backs: what is behind `cache_writeback`.
+    pub writebacks_held_by: Option<String>,
+    /// Its share of their time.
+    pub writebacks_held_share: Option<f64>,
 }
 
 impl StatusReport {
@@ -153,22 +190,56 @@ impl StatusReport {
                     true => float(new.saturating_sub(old)) / interval_s,
                     false => 0.0,
                 };
-                let waited = |cap: &String, ns: &u64| {
-                    ns.saturating_sub(old.waits_ns.get(cap).copied().unwrap_or(0))
-                };
-                let most = volume.waits_ns.iter().max_by_key(|(cap, ns)| waited(cap, ns));
+                let held = holder(
+                    (&volume.waits_ns, &old.waits_ns),
+                    volume.medium_ns.saturating_sub(old.medium_ns),
+                );
+                let behind = holder(
+                    (&volume.writeback_waits_ns, &old.writeback_waits_ns),
+                    volume.writeback_medium_ns.saturating_sub(old.writeback_medium_ns),
+                );
                 let rates = Rates {
-                    iops: per_s(volume.reads + volume.writes, old.reads + old.writes),
-                    bytes_per_s: per_s(
-                        volume.read_bytes + volume.write_bytes,
-                        old.read_bytes + old.write_bytes,
-                    ),
-                    held_by: most.filter(|(c, ns)| waited(c, ns) > 0).map(|(c, _)| c.clone()),
+                    iops: per_s(volume.operations(), old.operations()),
+                    bytes_per_s: per_s(volume.bytes(), old.bytes()),
+                    held_share: held.as_ref().map(|(_, share)| *share),
+                    held_by: held.map(|(name, _)| name),
+                    writebacks_held_share: behind.as_ref().map(|(_, share)| *share),
+                    writebacks_held_by: behind.map(|(name, _)| name),
                 };
                 (name.to_owned(), rates)
             })
             .collect();
         Self { now, interval_s, rates }
+    }
+}
+
+/// What held requests most since an earlier reading of the waits, while the medium took
+/// `medium_ns` of their time, and its share of all: the medium if it took more than all
+/// caps together, else the cap that held longest. Nothing if no time was counted.
+fn holder(
+    (now, old): (&BTreeMap<String, u64>, &BTreeMap<String, u64>),
+    medium_ns: u64,
+) -> Option<(String, f64)> {
+    let since = |(cap, ns): (&String, &u64)| ns.saturating_sub(*old.get(cap).unwrap_or(&0));
+    let waited: u64 = now.iter().map(since).sum();
+    let longest = now.iter().map(|entry| (entry.0.as_str(), since(entry))).max_by_key(|cap| cap.1);
+    let (name, ns) = longest.filter(|_| medium_ns <= waited).unwrap_or(("medium", medium_ns));
+    (ns > 0).then(|| (name.to_owned(), float(ns) / float(waited + medium_ns)))
+}
+
+impl Rates {
+    /// As `weir sim` says where the time went, of the largest part alone.
+    fn held(&self) -> String {
+        let one = |name: &Option<String>, share: Option<f64>| {
+            let (name, share) = (name.as_ref()?, percent(share?));
+            Some(format!("{name} {share}"))
+        };
+        let held = one(&self.held_by, self.held_share).unwrap_or_else(none);
+        let behind = one(&self.writebacks_held_by, self.writebacks_held_share);
+        match behind.filter(|_| self.held_by.as_deref() == Some("cache_writeback")) {
+            Some(behind) => format!("{held}; write-backs: {behind}"),
+            None => held,
+        }
     }
 }
 
@@ -242,12 +313,19 @@ impl StatusReport {
             ">limit MiB/s|limit_bytes_per_s",
             ">IOPS|iops",
             ">MiB/s|bytes_per_s",
-            "held by|held_by",
+            "held by|",
+            "|held_by",
+            "|held_share",
+            "|writebacks_held_by",
+            "|writebacks_held_share",
         ];
         let mut table = Table::new("", &heads).named("volumes");
         for host in &self.now.hosts {
             for v in &host.volumes {
                 let rates = self.rates.get(&v.name).cloned().unwrap_or_default();
+                let name =
+                    |name: &Option<String>| name.as_deref().map_or_else(Cell::none, Cell::from);
+                let share = |share: Option<f64>| share.map_or_else(Cell::none, percent);
                 table.row(cells![
                     v.name.clone(),
                     host.size.clone().unwrap_or_else(|| host.name.clone()),
@@ -259,7 +337,11 @@ impl StatusReport {
                     some_mib(v.limit_bytes_per_s),
                     rate(rates.iops),
                     mib(rates.bytes_per_s),
-                    rates.held_by.unwrap_or_else(none),
+                    rates.held(),
+                    name(&rates.held_by),
+                    share(rates.held_share),
+                    name(&rates.writebacks_held_by),
+                    share(rates.writebacks_held_share),
                 ]);
             }
         }
@@ -369,14 +451,105 @@ mod tests {
                       log         30,000          954    5,400,000         80.0\n";
         assert!(text.contains(expect), "{text}");
         let csv = report.render(Format::Csv);
-        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,held_by,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,owed_bytes,export,"), "{csv}");
-        let row = "\nvolumes,data,host,P30,1099511627776,0,none,5000,200000000,100,409600,,,,";
+        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,held_by,held_share,writebacks_held_by,writebacks_held_share,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,owed_bytes,export,"), "{csv}");
+        let row = "\nvolumes,data,host,P30,1099511627776,0,none,5000,200000000,100,409600,,,,,,,";
         assert!(csv.contains(row), "{csv}");
-        assert!(csv.contains("\nbursts,log,,,,,,,,,,,30000,1000000000,5400000,83886080,"), "{csv}");
+        assert!(
+            csv.contains("\nbursts,log,,,,,,,,,,,,,,30000,1000000000,5400000,83886080,"),
+            "{csv}"
+        );
         let list = reading(0, 0).volume_list();
         let json = serde_json::to_value(crate::table::Listing(vec![list])).expect("JSON");
         assert_eq!(json[0]["credits_operations"], serde_json::Value::Null);
         assert_eq!(json[1]["credits_operations"], 5_400_000);
         assert_eq!(json[1]["credits_bytes"], 80 << 20);
+    }
+
+    #[test]
+    fn a_volume_that_is_trimmed_is_busy() {
+        let mut now = reading(2_000_000_000, 100);
+        now.hosts[0].volumes[0].discards = 4_000;
+        let report = StatusReport::between(&reading(1_000_000_000, 0), now);
+        assert!((report.rates["data"].iops - 4_100.0).abs() < 1e-9, "{:?}", report.rates);
+        assert!((report.rates["data"].bytes_per_s - 409_600.0).abs() < 1e-9, "{:?}", report.rates);
+    }
+
+    /// Between two readings a volume has waited and its medium has taken so long: what
+    /// people read of it, and its columns in CSV.
+    #[track_caller]
+    fn check_held(waits: &[(&str, u64)], medium_ns: u64, text: &str, csv: &str) {
+        let at = |uptime_ns, waited: &[(&str, u64)], medium_ns| {
+            let mut reading = reading(uptime_ns, 0);
+            let volume = &mut reading.hosts[0].volumes[0];
+            volume.waits_ns = waited.iter().map(|(cap, ns)| ((*cap).to_owned(), *ns)).collect();
+            volume.medium_ns = medium_ns;
+            reading
+        };
+        let old = [("disk_bytes", 5_000), ("disk_iops", 7_000)];
+        let new = old.map(|(cap, ns)| {
+            let more = waits.iter().find(|(of, _)| *of == cap).map_or(0, |(_, ns)| *ns);
+            (cap, ns + more)
+        });
+        let before = at(1_000_000_000, &old, 900);
+        let now = at(2_000_000_000, &new, 900 + medium_ns);
+        let report = StatusReport::between(&before, now);
+        let shown = report.render(Format::Text);
+        let line = shown.lines().nth(1).unwrap_or_default();
+        assert!(line.ends_with(text), "{shown}");
+        let shown = report.render(Format::Csv);
+        let line = shown.lines().nth(1).unwrap_or_default();
+        assert!(line.contains(&format!(",0,0,{csv},,")), "{shown}");
+    }
+
+    /// A cap that took a hundredth of the time holds nothing.
+    #[test]
+    fn what_held_a_volume_is_said_with_its_share() {
+        check_held(&[("disk_bytes", 20)], 980, "  medium 98.0 %", "medium,0.98");
+        check_held(
+            &[("disk_iops", 700), ("disk_bytes", 50)],
+            250,
+            "  disk_iops 70.0 %",
+            "disk_iops,0.7",
+        );
+        check_held(&[("disk_iops", 300), ("disk_bytes", 300)], 400, " %", "disk_iops,0.3");
+        check_held(&[], 0, "  -", ",");
+        let report = StatusReport::between(&reading(0, 0), reading(1, 0));
+        let json: serde_json::Value =
+            serde_json::from_str(&report.render(Format::Json)).expect("JSON");
+        assert_eq!(json["rates"]["data"]["held_share"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn behind_write_backs_is_what_holds_them() {
+        let mut now = reading(1_000_000_000, 0);
+        let waits = |cap: &str, ns| BTreeMap::from([(cap.to_owned(), ns)]);
+        let volume = &mut now.hosts[0].volumes[0];
+        volume.waits_ns = waits("cache_writeback", 900);
+        volume.medium_ns = 100;
+        volume.writeback_waits_ns = waits("disk_iops", 750);
+        volume.writeback_medium_ns = 250;
+        let mut later = now.clone();
+        later.uptime_ns *= 2;
+        let text = |old: &Status, now| StatusReport::between(old, now).render(Format::Text);
+        let busy = text(&reading(0, 0), now.clone());
+        let expect = "  cache_writeback 90.0 %; write-backs: disk_iops 75.0 %\n";
+        assert!(busy.contains(expect), "{busy}");
+        later.hosts[0].volumes[0].waits_ns = waits("cache_writeback", 901);
+        let moved_on = text(&now, later);
+        assert!(moved_on.contains("  cache_writeback 100.0 %\n"), "{moved_on}");
+    }
+
+    #[test]
+    fn an_answer_of_an_older_server_is_read() {
+        let mut old = serde_json::to_value(reading(1, 2)).expect("JSON");
+        let volume = old["hosts"][0]["volumes"][0].as_object_mut().expect("a volume");
+        let new = |name: &String| {
+            name.starts_with("writ") && name.contains("back")
+                || ["discards", "burst_transactions"].contains(&name.as_str())
+        };
+        let before = volume.len();
+        volume.retain(|name, _| !new(name));
+        assert_eq!(before - volume.len(), 6);
+        assert_eq!(serde_json::from_value::<Status>(old).expect("a status"), reading(1, 2));
     }
 }

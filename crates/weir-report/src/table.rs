@@ -206,10 +206,11 @@ impl Table {
 }
 
 /// Tables as one: of several, each row says first which it is of, and has cells for
-/// the columns of all.
+/// the columns of all. Tables for people alone are left out.
 fn csv(tables: &[Table]) -> String {
+    let tables: Vec<&Table> = tables.iter().filter(|table| !table.plain().is_empty()).collect();
     let mut heads: Vec<&str> = Vec::new();
-    for (head, _) in tables.iter().flat_map(Table::plain) {
+    for (head, _) in tables.iter().flat_map(|table| table.plain()) {
         if !heads.contains(&head) {
             heads.push(head);
         }
@@ -223,7 +224,7 @@ fn csv(tables: &[Table]) -> String {
         debug_assert!(written.is_ok());
     };
     write("table", heads.iter().map(|head| (*head).to_owned()).collect());
-    for table in tables {
+    for table in &tables {
         let own = table.plain();
         let places: Vec<Option<usize>> = heads
             .iter()
@@ -247,6 +248,11 @@ pub trait Report: Serialize {
     fn render(&self, format: Format) -> String {
         let tables = self.tables();
         let spoken = || tables.iter().filter(|table| tables.len() == 1 || table.speaks());
+        // What has no rows and something to say of it says only that.
+        let body = |table: &Table, preset| match table.rows.is_empty() && !table.notes.is_empty() {
+            true => String::new(),
+            false => table.text(preset),
+        };
         match format {
             Format::Json => {
                 // The report types hold strings, numbers, lists and maps with string
@@ -257,7 +263,7 @@ pub trait Report: Serialize {
             Format::Csv => csv(&tables),
             Format::Text => {
                 let preset = comfy_table::presets::NOTHING;
-                let one = |table: &Table| layout(&table.title, &table.text(preset), &table.notes);
+                let one = |table: &Table| layout(&table.title, &body(table, preset), &table.notes);
                 spoken().map(one).collect::<Vec<_>>().join("\n")
             }
             Format::Markdown => {
@@ -269,7 +275,7 @@ pub trait Report: Serialize {
                     };
                     let notes: Vec<String> =
                         table.notes.iter().map(|note| format!("\n{note}")).collect();
-                    layout(&title, &table.text(preset), &notes)
+                    layout(&title, &body(table, preset), &notes)
                 };
                 spoken().map(one).collect::<Vec<_>>().join("\n")
             }
@@ -286,7 +292,9 @@ fn layout(title: &str, body: &str, notes: &[String]) -> String {
     if !title.is_empty() {
         line(title);
     }
-    line(body);
+    if !body.is_empty() {
+        line(body);
+    }
     notes.iter().for_each(|note| line(note));
     out
 }
@@ -392,6 +400,22 @@ mod tests {
                 ],
             })
         );
+    }
+
+    #[test]
+    fn a_table_is_for_people_for_machines_or_says_why_it_is_empty() {
+        let mut people = Table::new("", &["where the time went|"]);
+        people.row(cells!["disk_iops 90.6 %"]);
+        let mut machines = Table::new("", &["|wait_disk_iops_ns"]).named("waits");
+        machines.row(cells![crate::number::grouped(12_345)]);
+        let both = Listing(vec![people, machines]);
+        assert_eq!(both.render(Format::Csv), "wait_disk_iops_ns\n12345\n");
+        assert_eq!(both.render(Format::Text), " where the time went\n disk_iops 90.6 %\n");
+        let mut empty = Table::new("", &["machine"]);
+        empty.notes.push("there are none".to_owned());
+        let empty = Listing(vec![empty]);
+        assert_eq!(empty.render(Format::Text), "there are none\n");
+        assert_eq!(empty.render(Format::Csv), "machine\n");
     }
 
     #[test]

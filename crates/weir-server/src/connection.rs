@@ -19,9 +19,9 @@ const PATIENCE: u32 = 64;
 const ROUND: usize = 512 << 10;
 /// Requests of one client under way; more stay in its socket.
 const MAX_IN_FLIGHT: usize = 4096;
-/// Reply bytes that a client may leave unread, and bytes that may wait for a medium
-/// on its behalf, before nothing more is taken from it and made ready for it.
-const MAX_UNSENT: usize = 64 << 20;
+/// Bytes of a client's reads that may be in memory, unread by it or on workers, before
+/// nothing more is made ready for it; and of its writes, before no more are taken.
+const MAX_HELD: usize = 64 << 20;
 
 /// A client's socket.
 #[derive(Debug)]
@@ -79,8 +79,9 @@ pub(crate) struct Connection {
     pub(crate) out: Vec<u8>,
     sent: usize,
     in_flight: usize,
-    /// Bytes in memory for it by what workers do.
-    on_workers: usize,
+    /// Bytes in memory for it: see [`ReplyTo`].
+    reading: usize,
+    writing: usize,
     /// It has taken some of its replies since someone last looked.
     pub(crate) listens: bool,
     /// It said goodbye, or the server stops: nothing more is taken from it.
@@ -114,7 +115,8 @@ impl Connection {
             out: Vec::new(),
             sent: 0,
             in_flight: 0,
-            on_workers: 0,
+            reading: 0,
+            writing: 0,
             listens: false,
             closing: false,
             interest: Interest::READ,
@@ -128,14 +130,15 @@ impl Connection {
             structured: self.session.structured,
             meta_context: self.session.meta_context,
             in_flight: &mut self.in_flight,
-            on_workers: &mut self.on_workers,
+            reading: &mut self.reading,
+            writing: &mut self.writing,
             full,
         }
     }
 
     /// Whether no more data should be made ready for it.
     pub(crate) fn is_full(&self) -> bool {
-        self.unsent() + self.on_workers >= MAX_UNSENT
+        self.unsent() + self.reading >= MAX_HELD
     }
 
     /// Whether there is input that has not been taken.
@@ -155,9 +158,7 @@ impl Connection {
 
     /// What to wait for now.
     pub(crate) fn wants(&self) -> Interest {
-        let room = self.in_flight < MAX_IN_FLIGHT
-            && self.unsent() < MAX_UNSENT
-            && self.on_workers < MAX_UNSENT;
+        let room = self.in_flight < MAX_IN_FLIGHT && !self.is_full() && self.writing < MAX_HELD;
         Interest { read: room && !self.closing, write: self.unsent() > 0 }
     }
 
@@ -234,7 +235,7 @@ impl Connection {
                     match host.submit(now, self.id, self.device, &request, payload) {
                         Ok(held) => {
                             self.in_flight += 1;
-                            self.on_workers += held;
+                            self.writing += held;
                         }
                         Err(errno) => {
                             let structured = self.session.structured;

@@ -3,6 +3,7 @@
 use crate::error::ServerError;
 use crate::listener::pause;
 use crate::local_socket::{LocalSocket, private_folder, trusted_folder};
+use crate::places::Places;
 use crate::server::Shared;
 use rustix::net::{Shutdown, shutdown};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_core::CacheMode;
 use weir_layout::file::CacheKey;
@@ -163,7 +164,7 @@ impl ControlSocket {
 
     /// Answers until [`close`](Self::close).
     pub(crate) fn run(&self, shared: &Arc<Shared>, stop: &AtomicBool) {
-        let conversations = Arc::new(AtomicUsize::new(0));
+        let conversations = Places::new(MAX_CONVERSATIONS);
         loop {
             let accepted = self.socket.listener.accept();
             if stop.load(Ordering::Acquire) {
@@ -173,21 +174,16 @@ impl ControlSocket {
                 pause();
                 continue;
             };
-            if conversations.load(Ordering::Acquire) >= MAX_CONVERSATIONS {
+            let Some(place) = conversations.take() else {
                 let _ = say(&stream, &Answer::Failed(BUSY.to_owned()));
                 continue;
-            }
-            conversations.fetch_add(1, Ordering::AcqRel);
-            let (shared, ended) = (Arc::clone(shared), Arc::clone(&conversations));
-            let answering =
-                std::thread::Builder::new().name("weir-control".to_owned()).spawn(move || {
-                    drop(converse(&stream, &shared));
-                    ended.fetch_sub(1, Ordering::AcqRel);
-                });
+            };
+            let shared = Arc::clone(shared);
             // Without a thread the client sees its connection close.
-            if answering.is_err() {
-                conversations.fetch_sub(1, Ordering::AcqRel);
-            }
+            let _ = std::thread::Builder::new().name("weir-control".to_owned()).spawn(move || {
+                let _place = place;
+                drop(converse(&stream, &shared));
+            });
         }
     }
 

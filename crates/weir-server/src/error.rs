@@ -77,6 +77,14 @@ pub enum ServerError {
         /// Its size.
         size: Bytes,
     },
+    /// An export of which nothing can be in a host cache.
+    #[error(
+        "export {export:?}: its volumes have no host cache, so there is nothing to warm; set cache = \"read-only\" or \"read-write\" for one of them"
+    )]
+    Uncached {
+        /// The export.
+        export: String,
+    },
     /// No volume of this layout can be served.
     #[error("no volume can be served{}", reasons(.refused))]
     NothingToServe {
@@ -117,6 +125,7 @@ impl ServerError {
             | Self::Volume { .. }
             | Self::NotThere { .. }
             | Self::BeyondEnd { .. }
+            | Self::Uncached { .. }
             | Self::Refused(_) => true,
             Self::NothingToServe { refused } => refused.iter().all(|refused| refused.input),
             Self::Store(error) => {

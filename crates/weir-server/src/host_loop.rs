@@ -59,9 +59,11 @@ pub struct ReplyTo<'a> {
     pub meta_context: Option<u32>,
     /// Requests taken from this client and not yet answered.
     pub in_flight: &'a mut usize,
-    /// Bytes held in memory for this client by what workers do: reads that are not
-    /// answered, and writes that the store does not have.
-    pub on_workers: &'a mut usize,
+    /// Bytes held in memory for its reads that workers have.
+    pub reading: &'a mut usize,
+    /// Bytes held in memory for its writes: the store does not have them, or a
+    /// cache keeps them and they are not answered.
+    pub writing: &'a mut usize,
     /// The client leaves so many replies unread that no data should be added
     /// until [`HostLoop::resume`].
     pub full: bool,
@@ -100,6 +102,8 @@ struct Pending {
     on_worker: bool,
     /// Jobs of lanes that must be done before it is answered.
     jobs: u32,
+    /// Bytes that caches keep for it.
+    in_caches: usize,
     /// Why its bytes could not be kept.
     error: Option<Arc<StoreError>>,
 }
@@ -183,7 +187,7 @@ impl HostLoop {
 
     /// Takes a request that came at `now`. Its reply comes out of
     /// [`advance`](Self::advance), except what is answered here. Returns how many
-    /// bytes are held for it, see [`ReplyTo::on_workers`].
+    /// bytes are held for it, see [`ReplyTo::writing`].
     ///
     /// # Errors
     ///
@@ -235,7 +239,7 @@ impl HostLoop {
                 device,
                 op,
                 offset: request.offset,
-                len: u64::from(request.length).min(weir_core::engine::MAX_REQUEST),
+                len: u64::from(request.length),
                 tag: key as u64,
             };
             self.engine.handle_request(now, &engine_request).map_err(|_| Errno::Inval)?;
@@ -251,6 +255,7 @@ impl HostLoop {
             let_go: false,
             on_worker: false,
             jobs: 0,
+            in_caches: 0,
             error: None,
         });
         self.stirred = true;
@@ -263,7 +268,7 @@ impl HostLoop {
     }
 
     /// Keeps the bytes of a request that changes them; returns how many are held
-    /// in memory until a worker has stored them.
+    /// in memory for it.
     fn store(&mut self, key: usize, op: Option<Op>, payload: &[u8]) -> usize {
         let Pending { device, request, .. } = self.pending[key];
         let map = &self.devices[device].map;
@@ -285,12 +290,13 @@ impl HostLoop {
         };
         let pending = &mut self.pending[key];
         pending.jobs = load.jobs;
+        pending.in_caches = load.in_caches;
         pending.error = stored.err().map(Arc::new);
         if load.jobs > 0 {
             let map = &self.devices[device].map;
             map.volumes.iter().for_each(|v| list(&mut self.lanes, &mut self.volumes, *v));
         }
-        load.bytes
+        load.in_lanes + load.in_caches
     }
 
     /// Does what is due at `now` and appends the replies.
@@ -307,7 +313,7 @@ impl HostLoop {
             }
         }
         if !self.asked.is_empty() {
-            self.answer_asked(replies);
+            self.answer_asked(now, replies);
         }
     }
 
@@ -332,6 +338,11 @@ impl HostLoop {
     /// Goes on with a request that the engine has let go and whose jobs are done.
     fn go_on(&mut self, now: Instant, key: usize, replies: &mut impl Replies) {
         let pending = &mut self.pending[key];
+        if pending.in_caches > 0
+            && let Some(to) = replies.reply_to(pending.client)
+        {
+            *to.writing -= pending.in_caches;
+        }
         if let Some(error) = pending.error.take() {
             self.answer(now, key, Some(&error), replies);
             return;
@@ -369,7 +380,7 @@ impl HostLoop {
             }
             Ok(false) => {
                 to.out.truncate(start);
-                *to.on_workers += length as usize;
+                *to.reading += length as usize;
                 let dirty = map.dirty_in(&self.volumes, offset, u64::from(length));
                 let (stores, map) = (Arc::clone(&self.stores), map.clone());
                 let read = ReadJob { key, stores, map, offset, len: length as usize, dirty };
@@ -398,12 +409,16 @@ impl HostLoop {
     pub(crate) fn finished(&mut self, now: Instant, done: Finished, replies: &mut impl Replies) {
         match done {
             Finished::Lane { volume, results, last } => {
+                let takes = results.iter().any(Result::is_ok);
                 for result in results {
                     let after = self.volumes[volume].finished(result);
                     self.after(now, volume, after, replies);
                 }
                 if last {
                     self.volumes[volume].batch_done();
+                }
+                if takes {
+                    self.volumes[volume].settle_some();
                 }
                 self.look_at(volume);
                 self.go_on_storing(now, replies);
@@ -412,14 +427,14 @@ impl HostLoop {
             Finished::Read { key, result } => {
                 let Pending { client, request, .. } = self.pending[key];
                 if let Some(to) = replies.reply_to(client) {
-                    *to.on_workers -= request.length as usize;
+                    *to.reading -= request.length as usize;
                 }
                 match result {
                     Ok(data) => self.answer_read(now, key, &data, replies),
                     Err(error) => self.answer(now, key, Some(&error), replies),
                 }
             }
-            Finished::Extents { key, result } => self.answer_extents(key, result, replies),
+            Finished::Extents { key, result } => self.answer_extents(now, key, result, replies),
         }
     }
 
@@ -435,7 +450,7 @@ impl HostLoop {
                 if held > 0
                     && let Some(to) = replies.reply_to(pending.client)
                 {
-                    *to.on_workers -= held;
+                    *to.writing -= held;
                 }
                 if goes_on {
                     self.go_on(now, key, replies);

@@ -22,6 +22,7 @@
 //! | `connection` | the buffers of one client |
 //! | `listener` | accepting and the handshake |
 //! | `local_socket` | a Unix socket to listen on |
+//! | `places` | so many at once and no more |
 //! | [`control`] | the control socket, both ends |
 //! | [`notice`] | what a running server says unasked |
 //! | `worker` | what may wait, and the threads that do |
@@ -36,6 +37,7 @@ pub mod host_loop;
 mod listener;
 mod local_socket;
 pub mod notice;
+mod places;
 mod reactor;
 pub mod server;
 mod starting;

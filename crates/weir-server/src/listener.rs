@@ -6,6 +6,7 @@
 use crate::connection::{Established, Stream};
 use crate::error::ServerError;
 use crate::local_socket::LocalSocket;
+use crate::places::Places;
 use crate::reactor::{Mailbox, Message};
 use rustix::net::sockopt::set_socket_keepalive;
 use rustix::net::{Shutdown, shutdown};
@@ -15,7 +16,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_core::DeviceId;
 use weir_proto::server::{Exports, Handshake, Step};
@@ -186,7 +187,7 @@ impl Listener {
 
     /// Accepts until [`close`](Self::close).
     pub(crate) fn run(&self, directory: &Arc<Directory>, stop: &AtomicBool) {
-        let busy = Arc::new(AtomicUsize::new(0));
+        let handshakes = Places::new(MAX_HANDSHAKES);
         loop {
             let accepted = self.accept();
             if stop.load(Ordering::Acquire) {
@@ -196,22 +197,17 @@ impl Listener {
                 pause();
                 continue;
             };
-            if busy.fetch_add(1, Ordering::AcqRel) >= MAX_HANDSHAKES {
-                busy.fetch_sub(1, Ordering::AcqRel);
-                continue;
-            }
-            let (directory, done) = (Arc::clone(directory), Arc::clone(&busy));
-            let spawned = std::thread::Builder::new()
+            let Some(place) = handshakes.take() else { continue };
+            let directory = Arc::clone(directory);
+            // Without a thread the client sees its connection close.
+            let _ = std::thread::Builder::new()
                 .name("weir-handshake".to_owned())
                 .stack_size(256 << 10)
                 .spawn(move || {
+                    let _place = place;
                     // A client that fails its handshake is its own problem.
                     let _ = shake_hands(stream, &directory);
-                    done.fetch_sub(1, Ordering::AcqRel);
                 });
-            if spawned.is_err() {
-                busy.fetch_sub(1, Ordering::AcqRel);
-            }
         }
     }
 

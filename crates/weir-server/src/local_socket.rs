@@ -1,10 +1,17 @@
 //! A Unix socket to listen on: taken over from a dead server, never from a living
 //! one, and removed with its listener, if it is still the same.
+//!
+//! Looking whether a server lives and putting another socket into its place are two
+//! steps, and so are looking whose socket it is and removing it. A lock, a file beside
+//! the socket that is there no longer than that, makes one of each two.
 
 use crate::error::ServerError;
-use std::fs::{DirBuilder, Metadata, Permissions, remove_file, symlink_metadata};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{
+    DirBuilder, File, Metadata, OpenOptions, Permissions, remove_file, symlink_metadata,
+};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +34,7 @@ impl LocalSocket {
     /// [`ServerError::Listen`] with what the system says, naming `address`.
     pub(crate) fn bind(path: &Path, address: &str) -> Result<Self, ServerError> {
         let failed = |source| ServerError::Listen { address: address.to_owned(), source };
+        let _lock = PathLock::take(path).map_err(failed)?;
         if let Ok(meta) = symlink_metadata(path) {
             if !meta.file_type().is_socket() {
                 let reason = "there is something else at this path; give another";
@@ -54,10 +62,42 @@ impl LocalSocket {
 
 impl Drop for LocalSocket {
     fn drop(&mut self) {
+        // What is left behind is taken over by the next.
+        let Ok(_lock) = PathLock::take(&self.path) else { return };
         let now = symlink_metadata(&self.path).ok().as_ref().map(identity);
         if now.is_some() && now == self.identity {
             let _ = remove_file(&self.path);
         }
+    }
+}
+
+/// The right to put a socket at a path or to remove it.
+struct PathLock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl PathLock {
+    /// Waits until nobody else has it.
+    fn take(socket: &Path) -> io::Result<Self> {
+        let mut path = socket.to_owned();
+        path.as_mut_os_string().push(".lock");
+        loop {
+            let mut options = OpenOptions::new();
+            let file = options.write(true).create(true).truncate(false).mode(0o600).open(&path)?;
+            flock(&file, FlockOperation::LockExclusive)?;
+            // Whoever had it before has removed it, and another may have made a new one.
+            let there = symlink_metadata(&path).ok().as_ref().map(identity);
+            if there == Some(identity(&file.metadata()?)) {
+                return Ok(Self { path, _file: file });
+            }
+        }
+    }
+}
+
+impl Drop for PathLock {
+    fn drop(&mut self) {
+        let _ = remove_file(&self.path);
     }
 }
 
@@ -103,6 +143,7 @@ pub(crate) fn trusted_folder(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Barrier;
 
     #[test]
     fn a_socket_that_another_server_took_over_stays() {
@@ -115,6 +156,34 @@ mod tests {
         assert!(UnixStream::connect(&path).is_ok());
         drop(second);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn one_of_many_takes_a_dead_servers_socket_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sock");
+        for _ in 0..50 {
+            drop(UnixListener::bind(&path).unwrap());
+            let (begin, all) = (Barrier::new(4), Barrier::new(4));
+            let bind = || {
+                begin.wait();
+                let bound = LocalSocket::bind(&path, "a");
+                all.wait();
+                match &bound {
+                    Ok(_) => assert!(UnixStream::connect(&path).is_ok()),
+                    Err(error) => assert!(matches!(error, ServerError::SocketInUse { .. })),
+                }
+                // One that loses does not remove the winner's.
+                usize::from(bound.is_ok())
+            };
+            let won: usize = std::thread::scope(|scope| {
+                let binding: Vec<_> = (0..4).map(|_| scope.spawn(bind)).collect();
+                binding.into_iter().map(|one| one.join().unwrap()).sum()
+            });
+            assert_eq!(won, 1);
+            let left: Vec<_> = folder.path().read_dir().unwrap().collect();
+            assert!(left.is_empty(), "{left:?}");
+        }
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub enum Notice {
         volume: String,
         /// What the store said.
         reason: String,
+        /// It has no room; else something is wrong with it.
+        full: bool,
     },
     /// That is over: the store has it, or a crash of the host has lost it.
     Settled {
@@ -36,11 +38,14 @@ impl fmt::Display for Notice {
             Self::HostEnded { host, reason } => {
                 write!(f, "host {host:?} has ended: {reason}; its exports are gone")
             }
-            Self::NotStored { volume, reason } => write!(
-                f,
-                "volume {volume:?}: {reason}; what its cache has acknowledged is kept in memory, and \
-                 flushes fail, until there is room"
-            ),
+            Self::NotStored { volume, reason, full } => {
+                let end = if *full { "there is room" } else { "that is mended" };
+                write!(
+                    f,
+                    "volume {volume:?}: {reason}; what its cache has acknowledged is kept in memory, \
+                     and flushes fail, until {end}"
+                )
+            }
             Self::Settled { volume } => {
                 write!(f, "volume {volume:?}: nothing is kept in memory for its store any more")
             }
@@ -68,5 +73,28 @@ impl Listening {
 impl fmt::Debug for Listening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Listening").field(&self.0.is_some()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_full_store_waits_for_room() {
+        let check = |full, expect: &str| {
+            let (volume, reason) = ("v".to_owned(), "cannot write v/00000".to_owned());
+            assert_eq!(Notice::NotStored { volume, reason, full }.to_string(), expect);
+        };
+        check(
+            true,
+            "volume \"v\": cannot write v/00000; what its cache has acknowledged is kept in memory, \
+             and flushes fail, until there is room",
+        );
+        check(
+            false,
+            "volume \"v\": cannot write v/00000; what its cache has acknowledged is kept in memory, \
+             and flushes fail, until that is mended",
+        );
     }
 }

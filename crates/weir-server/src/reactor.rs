@@ -284,8 +284,8 @@ impl Reactor {
         for owing in self.host.take_owing() {
             let name = |volume: VolumeId| self.volumes[volume.0].clone();
             self.notices.tell(match owing {
-                Owing::Begins { volume, reason } => {
-                    Notice::NotStored { volume: name(volume), reason }
+                Owing::Begins { volume, reason, full } => {
+                    Notice::NotStored { volume: name(volume), reason, full }
                 }
                 Owing::Ends { volume } => Notice::Settled { volume: name(volume) },
             });

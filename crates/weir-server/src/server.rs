@@ -17,8 +17,9 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use weir_catalog::Edition;
-use weir_core::{Cap, VolumeId};
-use weir_layout::{Export, Host, Layout};
+use weir_core::{CacheMode, Cap, DeviceId, VolumeId, Waits};
+use weir_layout::error::Kind as LayoutKind;
+use weir_layout::{Export, Host, Layout, Volume};
 use weir_proto::uri::{Server as UriServer, Uri};
 use weir_report::status::{ExportStatus, HostStatus, Refused, Status, VolumeStatus};
 use weir_store::{DataDir, Volume as StoredVolume};
@@ -68,6 +69,37 @@ pub(crate) struct HostState {
     pub(crate) mailbox: Mailbox,
     /// The volumes of the data directory; none for those in memory or refused.
     pub(crate) stored: Vec<Option<Arc<StoredVolume>>>,
+    /// Volumes of which somebody changes something now, and what.
+    pub(crate) changing: BTreeMap<usize, &'static str>,
+}
+
+/// A change of a volume, which nobody else changes until this is dropped. The hosts
+/// are not locked meanwhile: a medium may be slow, and others want to know how it is.
+#[derive(Debug)]
+struct Change<'a> {
+    shared: &'a Shared,
+    host: usize,
+    id: VolumeId,
+    /// What the volume is to be.
+    to: Volume,
+    mailbox: Mailbox,
+    stored: Option<Arc<StoredVolume>>,
+}
+
+impl Change<'_> {
+    /// It is done.
+    fn keep(self) {
+        let mut hosts = self.shared.hosts();
+        let host = &mut hosts[self.host].layout;
+        host.spec.volumes[self.id.0] = self.to.spec.clone();
+        host.volumes[self.id.0] = self.to.clone();
+    }
+}
+
+impl Drop for Change<'_> {
+    fn drop(&mut self) {
+        self.shared.hosts()[self.host].changing.remove(&self.id.0);
+    }
 }
 
 impl Server {
@@ -217,9 +249,7 @@ impl Server {
             socket.close();
             drop(thread.join());
         }
-        for host in self.shared.hosts().iter() {
-            host.mailbox.send(Message::Stop);
-        }
+        self.shared.hosts().iter().for_each(|host| host.mailbox.send(Message::Stop));
         let mut result = Ok(());
         for thread in self.reactors.drain(..) {
             let ended = thread.join().unwrap_or_else(|_| Err(gone()));
@@ -285,18 +315,15 @@ impl Shared {
         }
     }
 
-    fn find<'a>(
-        &self,
-        hosts: &'a mut [HostState],
-        name: &str,
-    ) -> Result<(&'a mut HostState, VolumeId), ServerError> {
+    /// Where the volume is: its host's place, and its own.
+    fn find(&self, hosts: &[HostState], name: &str) -> Result<(usize, VolumeId), ServerError> {
         if let Some(refused) = self.refused.iter().find(|refused| refused.name == name) {
             return Err(refuse(name, format!("it is not served: {}", refused.reason)));
         }
         let position = |host: &HostState| host.layout.volumes.iter().position(|v| v.name == name);
         let found = hosts.iter().enumerate().find_map(|(at, host)| Some((at, position(host)?)));
         match found {
-            Some((at, id)) => Ok((&mut hosts[at], VolumeId(id))),
+            Some((at, id)) => Ok((at, VolumeId(id))),
             None => {
                 let known = hosts.iter().flat_map(|host| &host.layout.volumes);
                 Err(ServerError::not_there("volume", name, known.map(|v| v.name.as_str())))
@@ -304,83 +331,115 @@ impl Shared {
         }
     }
 
-    fn resize(&self, name: &str, size: Bytes) -> Result<Value, ServerError> {
+    /// Begins to change a volume to what `to` makes of it.
+    fn change(
+        &self,
+        name: &str,
+        what: &'static str,
+        to: impl FnOnce(&Host, VolumeId) -> Result<Volume, LayoutKind>,
+    ) -> Result<Change<'_>, ServerError> {
         let mut hosts = self.hosts();
-        let (host, id) = self.find(&mut hosts, name)?;
-        let changed =
-            host.layout.resized(id, size, self.edition.as_ref()).map_err(ServerError::Layout)?;
-        let (spec, own) = (changed.spec.clone(), name.to_owned());
+        let (at, id) = self.find(&hosts, name)?;
+        let host = &mut hosts[at];
+        if let Some(what) = host.changing.get(&id.0) {
+            return Err(refuse(name, format!("{what} right now; ask again when that is done")));
+        }
+        let to = to(&host.layout, id).map_err(ServerError::Layout)?;
+        host.changing.insert(id.0, what);
+        let (mailbox, stored) = (host.mailbox.clone(), host.stored[id.0].clone());
+        Ok(Change { shared: self, host: at, id, to, mailbox, stored })
+    }
+
+    fn resize(&self, name: &str, size: Bytes) -> Result<Value, ServerError> {
+        let edition = self.edition.as_ref();
+        let change =
+            self.change(name, "it is being resized", |host, id| host.resized(id, size, edition))?;
+        let (id, spec, own) = (change.id, change.to.spec.clone(), name.to_owned());
         let (sender, receiver) = channel();
-        host.mailbox.send(Message::Call(Box::new(move |host, now| {
+        change.mailbox.send(Message::Call(Box::new(move |host, now| {
             host.resize(now, id, &own, &spec, move |result| drop(sender.send(result)));
         })));
         receiver.recv().map_err(|_| gone())??;
-        let tier = changed.tier.clone();
-        host.layout.spec.volumes[id.0] = changed.spec.clone();
-        host.layout.volumes[id.0] = changed;
+        let tier = change.to.tier.clone();
+        change.keep();
         Ok(json!({ "volume": name, "size": size, "tier": tier }))
     }
 
     fn set_cache(&self, name: &str, mode: &str) -> Result<Value, ServerError> {
-        let mut hosts = self.hosts();
-        let (host, id) = self.find(&mut hosts, name)?;
         let key = cache_key(mode).map_err(|reason| refuse(name, reason))?;
-        let changed =
-            host.layout.recached(id, key, self.edition.as_ref()).map_err(ServerError::Layout)?;
-        if let Some(volume) = &host.stored[id.0] {
+        let edition = self.edition.as_ref();
+        let change = self.change(name, "its cache mode is being changed", |host, id| {
+            host.recached(id, key, edition)
+        })?;
+        if let Some(volume) = &change.stored {
             volume.set_attribute(CACHE, Some(mode))?;
         }
-        let cache = changed.spec.cache;
-        ask(&host.mailbox, move |host, now| host.set_cache(now, id, cache))?;
-        host.layout.spec.volumes[id.0] = changed.spec.clone();
-        host.layout.volumes[id.0] = changed;
+        let (id, cache) = (change.id, change.to.spec.cache);
+        ask(&change.mailbox, move |host, now| host.set_cache(now, id, cache))?;
+        change.keep();
         Ok(json!({ "volume": name, "cache": mode }))
     }
 
     fn crash(&self, name: &str) -> Result<Value, ServerError> {
-        let hosts = self.hosts();
-        let host = hosts.iter().find(|host| host.layout.name == name).ok_or_else(|| {
-            ServerError::not_there("host", name, hosts.iter().map(|h| h.layout.name.as_str()))
-        })?;
+        let mailbox = {
+            let hosts = self.hosts();
+            let names = || hosts.iter().map(|host| host.layout.name.as_str());
+            let found = hosts.iter().find(|host| host.layout.name == name);
+            let host = found.ok_or_else(|| ServerError::not_there("host", name, names()))?;
+            host.mailbox.clone()
+        };
         let (sender, receiver) = channel();
-        host.mailbox.send(Message::Crash(sender));
+        mailbox.send(Message::Crash(sender));
         let lost = receiver.recv().map_err(|_| gone())?;
         Ok(json!({ "host": name, "lost_bytes": lost.get() }))
     }
 
     fn warm(&self, name: &str, offset: u64, len: u64) -> Result<Value, ServerError> {
+        let (mailbox, device) = self.cached_export(name)?;
+        let export = name.to_owned();
+        let warmed = ask(&mailbox, move |host, _| {
+            let size = host.size(device);
+            if offset.checked_add(len).is_none_or(|end| end > size.get()) {
+                return Err(ServerError::BeyondEnd { export, size });
+            }
+            Ok(host.warm(device, offset, len))
+        })??;
+        Ok(json!({ "export": name, "warmed_bytes": warmed.get() }))
+    }
+
+    /// An export with a volume that caches.
+    fn cached_export(&self, name: &str) -> Result<(Mailbox, DeviceId), ServerError> {
         let hosts = self.hosts();
         let exports = || hosts.iter().flat_map(|h| h.layout.exports.iter().map(move |e| (h, e)));
         let (host, export) =
             exports().find(|(_, export)| export.name == name).ok_or_else(|| {
                 ServerError::not_there("export", name, exports().map(|(_, e)| e.name.as_str()))
             })?;
-        let (device, export) = (export.device, name.to_owned());
-        ask(&host.mailbox, move |host, _| {
-            let size = host.size(device);
-            if offset.checked_add(len).is_none_or(|end| end > size.get()) {
-                return Err(ServerError::BeyondEnd { export, size });
-            }
-            host.warm(device, offset, len);
-            Ok(())
-        })??;
-        Ok(json!({ "export": name }))
+        let caches = |id: &VolumeId| host.layout.volumes[id.0].spec.cache != CacheMode::None;
+        if !export.volumes.iter().any(caches) {
+            return Err(ServerError::Uncached { export: name.to_owned() });
+        }
+        Ok((host.mailbox.clone(), export.device))
     }
 
     pub(crate) fn status(&self) -> Status {
-        let hosts = self.hosts();
+        let hosts: Vec<(Host, Mailbox)> = {
+            let hosts = self.hosts();
+            hosts.iter().map(|host| (host.layout.clone(), host.mailbox.clone())).collect()
+        };
+        let hosts = hosts.into_iter();
         Status {
             uptime_ns: self.clock.now().nanos(),
             pid: std::process::id(),
             edition: self.edition.as_ref().map(|e| e.name().to_owned()),
-            hosts: hosts.iter().filter_map(|host| self.host_status(host)).collect(),
+            hosts: hosts.filter_map(|(host, mailbox)| self.host_status(host, &mailbox)).collect(),
             refused: self.refused.clone(),
         }
     }
 
-    fn host_status(&self, host: &HostState) -> Option<HostStatus> {
-        let (layout, uris) = (host.layout.clone(), self.uris.clone());
-        host.mailbox.ask(move |running, _| HostStatus {
+    fn host_status(&self, layout: Host, mailbox: &Mailbox) -> Option<HostStatus> {
+        let uris = self.uris.clone();
+        mailbox.ask(move |running, _| HostStatus {
             name: layout.name.clone(),
             size: layout.size.clone(),
             cache_resident_bytes: running.engine().cache_resident().get(),
@@ -414,6 +473,11 @@ fn export_status(
     }
 }
 
+/// Waits by the names of their caps.
+fn named(waits: &Waits) -> BTreeMap<String, u64> {
+    waits.iter().map(|(cap, span)| (cap.name().to_owned(), span.nanos())).collect()
+}
+
 fn volume_status(running: &HostLoop, layout: &Host, id: VolumeId) -> VolumeStatus {
     let volume = &layout.volumes[id.0];
     let totals = running.engine().totals(id).copied().unwrap_or_default();
@@ -433,12 +497,18 @@ fn volume_status(running: &HostLoop, layout: &Host, id: VolumeId) -> VolumeStatu
         credits_bytes: running.engine().credits(id, Cap::DiskBytes),
         reads: totals.reads,
         writes: totals.writes,
+        discards: totals.discards,
         read_bytes: totals.read_bytes,
         write_bytes: totals.write_bytes,
         hits: totals.hits,
         counted: totals.counted,
+        burst_transactions: totals.burst_transactions,
         medium_ns: totals.medium.nanos(),
-        waits_ns: totals.waits.iter().map(|(c, s)| (c.name().to_owned(), s.nanos())).collect(),
+        waits_ns: named(&totals.waits),
+        writebacks: totals.writebacks,
+        written_back_bytes: totals.written_back,
+        writeback_medium_ns: totals.writeback_medium.nanos(),
+        writeback_waits_ns: named(&totals.writeback_waits),
     }
 }
 

@@ -95,7 +95,8 @@ impl<'a> Starting<'a> {
                 host: mailbox.clone(),
             });
         }
-        Ok((HostState { layout: host, mailbox, stored }, reactor))
+        let changing = BTreeMap::new();
+        Ok((HostState { layout: host, mailbox, stored, changing }, reactor))
     }
 
     fn volume(

@@ -27,7 +27,9 @@
 //! - A flush syncs when the lane has passed the last job that carried a dirty
 //!   block, and only if none of them failed or what failed was done since.
 //! - What the engine holds for written and the store does not have is bounded: more
-//!   than that, and a cached write is answered only when the store has caught up.
+//!   than that, and a cached write is answered only when the store has caught up. A
+//!   cache that owes something that its store refused takes no more: what comes is
+//!   written through, and its client hears what the store says.
 //! - A volume in memory does all of it here and now and its lane is empty, except
 //!   for zeros over a range so long that the others would have to wait for it;
 //!   what comes to the volume until that is done goes into the lane as well.
@@ -42,13 +44,13 @@ pub(crate) use map::DeviceMap;
 use lane::{Lane, Note, Ticket, inside};
 use overlay::{Change, Cut, Overlay, touched};
 use std::sync::Arc;
+use weir_core::CACHE_BLOCK as BLOCK;
 use weir_store::{Store, StoreError};
 use weir_units::Bytes;
 
-/// The host cache's block.
-const BLOCK: u64 = 4096;
-/// The bytes of one.
+/// The bytes of a block of the host cache.
 pub(crate) type Block = [u8; 4096];
+const _: () = assert!(size_of::<Block>() as u64 == BLOCK, "it is a block of the engine's cache");
 
 /// Zeros over more than this are not made on the host's thread, whatever the
 /// store: for a store in memory it is about a millisecond.
@@ -58,6 +60,10 @@ const ZEROS_AT_ONCE: u64 = 4 << 20;
 /// limits of the volume. A cached write that comes to more of them is answered when
 /// they are there: the cache has no more room than that.
 const MAX_BEHIND: usize = (64 << 20) / size_of::<Block>();
+
+/// Blocks of what is owed that are tried at a time once the store takes something
+/// again: a store that is still full is found out by the first of them.
+const TRY_AGAIN: usize = 256;
 
 /// A volume's store.
 #[derive(Debug, Clone)]
@@ -75,13 +81,15 @@ pub(crate) enum Keep {
     InCache,
 }
 
-/// What lanes got of a request.
+/// What lanes and caches got of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Load {
     /// Jobs that must be done before it is answered.
     pub(crate) jobs: u32,
-    /// Bytes that are held for it in memory until then.
-    pub(crate) bytes: usize,
+    /// Bytes that are held for it in memory, each until its job is done.
+    pub(crate) in_lanes: usize,
+    /// Bytes that caches keep for it, and that are its own until it is answered.
+    pub(crate) in_caches: usize,
 }
 
 /// What is done when a job is.
@@ -246,7 +254,7 @@ impl VolumeBytes {
             Change::Zeros => 0,
         };
         load.jobs += 1;
-        load.bytes += held;
+        load.in_lanes += held;
         if self.overlay.follow(offset, len, change, self.lane.next()) {
             self.last_carrier = self.lane.next();
         }
@@ -255,7 +263,8 @@ impl VolumeBytes {
         self.lane.push(work, Note { span: offset..offset + len, leaves_data, about });
     }
 
-    /// Keeps a write in the cache. If it fails, nothing of it is kept.
+    /// Keeps a write in the cache, if that owes nothing. If it fails, nothing of it
+    /// is kept.
     fn keep(
         &mut self,
         key: usize,
@@ -263,6 +272,9 @@ impl VolumeBytes {
         data: &[u8],
         load: &mut Load,
     ) -> Result<(), StoreError> {
+        if self.refused.is_some() {
+            return self.write_through(key, offset, data, load);
+        }
         let len = data.len() as u64;
         let (first, last) = (offset / BLOCK, (offset + len - 1) / BLOCK);
         let ends = if first == last { &[first][..] } else { &[first, last] };
@@ -283,12 +295,15 @@ impl VolumeBytes {
                 load.jobs += 1;
             }
         }
-        self.overlay.keep(offset, data);
+        // The read of the rest is still in the lane, so somebody comes for this too.
+        for block in self.overlay.keep(offset, data) {
+            self.write_back(block * BLOCK, BLOCK);
+        }
+        load.in_caches += data.len();
         if self.behind > MAX_BEHIND {
-            let about = About::Request { key, held: data.len() };
+            let about = About::Request { key, held: 0 };
             self.lane.push(Work::Nothing, Note { span: 0..0, leaves_data: false, about });
             load.jobs += 1;
-            load.bytes += data.len();
         }
         Ok(())
     }
@@ -324,10 +339,20 @@ impl VolumeBytes {
         self.write_back(0, u64::MAX / 2);
     }
 
-    /// Tries again to write what is owed.
+    /// Tries again to write all that is owed.
     pub(crate) fn settle(&mut self) {
+        self.pay(usize::MAX);
+    }
+
+    /// The store took something: it may take some of what is owed as well. If it
+    /// does, this comes up again.
+    pub(crate) fn settle_some(&mut self) {
+        self.pay(TRY_AGAIN);
+    }
+
+    fn pay(&mut self, most: usize) {
         if self.overlay.owed() > 0 {
-            let blocks = self.overlay.let_owed_go(self.lane.next());
+            let blocks = self.overlay.let_owed_go(most, self.lane.next());
             self.carry(blocks);
         }
     }
@@ -456,7 +481,7 @@ impl VolumeBytes {
     pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
         if self.overlay.owed() > 0 {
             let job = self.lane.pass();
-            let owed: lane::Blocks = self.overlay.let_owed_go(job).into();
+            let owed: lane::Blocks = self.overlay.let_owed_go(usize::MAX, job).into();
             let stored = Work::WriteBack(Arc::clone(&owed)).run(&*self.data.store);
             self.written_back(&owed, job, stored.is_ok());
             stored?;

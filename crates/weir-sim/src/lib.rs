@@ -7,11 +7,13 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use weir_core::{
     Completion, DeviceId, Engine, Event, Op as EngineOp, Refused, Request, Totals, TraceHash,
     VolumeId, Waits,
 };
+use weir_layout::error::nearest;
 use weir_layout::{Host, Layout};
 use weir_report::number::float;
 use weir_report::run::{ClockName, HostReport, JobReport, RunReport, VolumeReport};
@@ -26,7 +28,7 @@ const MAX_AT_ONE_INSTANT: u64 = 10_000_000;
 pub struct Options {
     /// Seed of the workload; the latencies have the layout's.
     pub seed: u64,
-    /// Exports whose files are in the host cache from the start.
+    /// Exports of which the host cache has from the start what the jobs may touch.
     pub warm: Vec<String>,
     /// Report over stretches of this length.
     pub every: Option<Span>,
@@ -51,22 +53,32 @@ pub enum SimError {
     },
     /// Nothing takes any time.
     #[error(
-        "{export:?} has no limits and no latency, so nothing on it takes time; give it limits or a latency"
+        "no limit and no latency holds what the jobs do on {export:?}, so it takes no time; give it, or the host cache that serves it, limits or a latency"
     )]
     NoTime {
         /// The export.
         export: String,
     },
     /// An export or host that is not in the layout.
-    #[error("there is no {what} {name:?} in the layout; there are: {known}")]
+    #[error("there is no {what} {name:?} in the layout{}; there are: {known}", Near(.near))]
     Missing {
         /// Export or host.
         what: &'static str,
         /// The name.
         name: String,
+        /// The closest name that there is.
+        near: Option<String>,
         /// What there is.
         known: String,
     },
+}
+
+struct Near<'a>(&'a Option<String>);
+
+impl fmt::Display for Near<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |near| write!(f, "; did you mean {near:?}?"))
+    }
 }
 
 /// The exports of a layout as jobs see them, numbered across hosts.
@@ -112,15 +124,14 @@ impl<'a> Simulation<'a> {
         options: &Options,
     ) -> Result<Self, SimError> {
         let specs: Vec<JobSpec> = placed.iter().map(|p| p.spec.clone()).collect();
-        let regions: Vec<_> = placed.iter().flat_map(|p| p.regions.clone()).collect();
+        let ranges: Vec<_> = placed.iter().flat_map(ranges).collect();
         let workload = Workload::new(placed, options.seed)?;
         let mut run = Run::new(layout, workload, specs, options)?;
         for name in &options.warm {
             let at = run.device(name)?;
             let (host, device) = run.devices[at];
-            let own = regions.iter().filter(|r| r.device as usize == at);
-            for region in own {
-                run.engines[host].warm(device, region.base.get(), region.len.get());
+            for (_, start, len) in ranges.iter().filter(|(of, ..)| *of as usize == at) {
+                run.engines[host].warm(device, *start, *len);
             }
         }
         Ok(Self { layout, seed: options.seed, run })
@@ -156,6 +167,15 @@ impl<'a> Simulation<'a> {
     }
 }
 
+/// What a process may touch: device, first byte and bytes there, of each of its files.
+fn ranges(placed: &Placed) -> impl Iterator<Item = (u32, u64, u64)> {
+    let count = placed.regions.len() as u64;
+    placed.regions.iter().zip(0..).map(move |(region, index)| {
+        let (offset, len) = placed.spec.range(placed.clone, (index, count), region.len.get());
+        (region.device, region.base.get().saturating_add(offset), len)
+    })
+}
+
 /// What the requests of one process went through.
 #[derive(Debug, Clone, Copy, Default)]
 struct Path {
@@ -185,6 +205,8 @@ struct Run {
     completed: u64,
     /// Completions since time has passed last.
     at_this_instant: u64,
+    /// Host and device of the last completion.
+    latest: (usize, DeviceId),
 }
 
 impl Run {
@@ -231,6 +253,7 @@ impl Run {
             last: Instant::ZERO,
             completed: 0,
             at_this_instant: 0,
+            latest: (0, DeviceId(0)),
         })
     }
 
@@ -251,7 +274,8 @@ impl Run {
                 self.completed += completed;
                 self.at_this_instant += completed;
                 if self.at_this_instant > MAX_AT_ONE_INSTANT {
-                    let export = self.names.first().cloned().unwrap_or_default();
+                    let at = self.devices.iter().position(|device| *device == self.latest);
+                    let export = at.map(|at| self.names[at].clone()).unwrap_or_default();
                     return Err(SimError::NoTime { export });
                 }
                 continue;
@@ -322,6 +346,7 @@ impl Run {
             while let Some(event) = self.engines[host].poll_event() {
                 if let Event::Completed(completion) = event {
                     completed += 1;
+                    self.latest = (host, completion.device);
                     self.complete(&completion);
                 }
             }
@@ -381,8 +406,21 @@ impl Run {
             volumes: hosts.clone().flat_map(|(h, e)| volume_reports(h, e, seconds)).collect(),
             hosts: hosts.map(|(host, engine)| host_report(host, engine, seconds)).collect(),
             series: self.series.as_ref().map(|s| s.points(self.last)).unwrap_or_default(),
-            notes: layout.hosts.iter().flat_map(|host| host.notes.clone()).collect(),
+            notes: self.notes(layout),
         }
+    }
+
+    /// What a reader should know of the figures.
+    fn notes(&self, layout: &Layout) -> Vec<String> {
+        let waves: BTreeSet<u32> = self.specs.iter().map(|spec| spec.wave).collect();
+        let averaged = (waves.len() > 1).then(|| {
+            format!(
+                "the jobs ran in {} parts, one after the other; volumes and hosts have their \
+                 averages over all of them",
+                waves.len()
+            )
+        });
+        layout.hosts.iter().flat_map(|host| host.notes.clone()).chain(averaged).collect()
     }
 
     fn add_paths(&self, job: &mut JobReport, members: &[u32]) {
@@ -401,8 +439,9 @@ impl Run {
 }
 
 fn missing<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> SimError {
-    let known = known.collect::<Vec<_>>().join(", ");
-    SimError::Missing { what, name: name.to_owned(), known }
+    let known: Vec<&str> = known.collect();
+    let near = nearest(name, known.iter().copied());
+    SimError::Missing { what, name: name.to_owned(), near, known: known.join(", ") }
 }
 
 /// The tag of a request is its process, which is a `u32`.

@@ -92,14 +92,24 @@ fn a_warm_cache_serves_reads_at_the_cached_limit() {
     assert!(cold.iops() < 6_000.0, "a cold cache gives the disk's limit: {}", cold.iops());
 }
 
+fn no_time(export: &str) -> String {
+    format!(
+        "no limit and no latency holds what the jobs do on {export:?}, so it takes no time; give it, \
+         or the host cache that serves it, limits or a latency"
+    )
+}
+
 #[test]
 fn what_takes_no_time_cannot_be_predicted() {
     let layout = "[[volume]]\nname = \"v\"\nunlimited = true\n";
     let job = "[a]\nfilename=/dev/v\nrw=randread\nbs=4k\nruntime=1\ntime_based\n";
-    assert_eq!(
-        run(layout, job, &Options::default()).map(|_| ()),
-        Err("\"v\" has no limits and no latency, so nothing on it takes time; give it limits or a latency".to_owned())
-    );
+    assert_eq!(run(layout, job, &Options::default()).map(|_| ()), Err(no_time("v")));
+    // Of several exports the one that is meant; and a cache may be what takes no time.
+    let layout = "[host]\nunlimited = true\ncache = { size = \"1 GiB\" }\n[[volume]]\nname = \"u\"\n\
+        unlimited = true\n[[volume]]\nname = \"v\"\nlimits = { iops = 100 }\ncache = \"read-only\"\n\
+        size = \"1 MiB\"\n";
+    let warm = Options { warm: vec!["v".to_owned()], ..Options::default() };
+    assert_eq!(run(layout, job, &warm).map(|_| ()), Err(no_time("v")));
 }
 
 #[test]
@@ -117,7 +127,16 @@ fn a_crash_empties_the_cache_and_the_jobs_go_on() {
     let report = run(layout, job, &options).expect("a run");
     assert!(report.series[1].hit_share > Some(0.99) && report.series[2].hit_share < Some(0.9));
     let unknown = Options { crash: Some(("x".to_owned(), Span::ZERO)), ..Options::default() };
-    assert!(run(layout, job, &unknown).is_err_and(|e| e.contains("there are: host")));
+    assert_eq!(
+        run(layout, job, &unknown).map(|_| ()),
+        Err("there is no host \"x\" in the layout; there are: host".to_owned())
+    );
+    let near = Options { crash: Some(("hots".to_owned(), Span::ZERO)), ..Options::default() };
+    assert_eq!(
+        run(layout, job, &near).map(|_| ()),
+        Err("there is no host \"hots\" in the layout; did you mean \"host\"?; there are: host"
+            .to_owned())
+    );
 }
 
 #[test]
@@ -144,4 +163,37 @@ fn what_is_behind_a_full_cache_is_named() {
     assert_eq!(behind.map(|(cap, _)| cap.as_str()), Some("disk_iops"));
     assert!((volume.writeback_iops / 500.0 - 1.0).abs() < 0.05, "{}", volume.writeback_iops);
     assert!((volume.counted_iops - volume.writeback_iops).abs() < 1.0, "{}", volume.counted_iops);
+}
+
+/// A warm-up brings what the jobs may touch and nothing else, so it fits a small cache.
+#[test]
+fn what_is_warm_is_what_the_jobs_may_touch() {
+    let layout = "[host]\nunlimited = true\ncache = { size = \"8 MiB\", latency = \"100us\" }\n\
+        [[volume]]\nname = \"c\"\nlimits = { iops = 100 }\nsize = \"1 GiB\"\ncache = \"read-only\"\n";
+    let job =
+        "[a]\nfilename=/dev/c\nrw=randread\nbs=4k\noffset=512m\nsize=4m\nruntime=1\ntime_based\n";
+    let options = Options { warm: vec!["c".to_owned()], ..Options::default() };
+    let report = run(layout, job, &options).expect("a run");
+    assert_eq!(report.jobs[0].hit_share, Some(1.0));
+    assert_eq!(report.hosts[0].cache_resident_bytes, 4 << 20);
+}
+
+#[test]
+fn figures_over_several_waves_are_said_to_be_averages() {
+    let layout = "[[volume]]\nname = \"v\"\nlimits = { iops = 100 }\n";
+    let one = "[global]\nfilename=/dev/v\nrw=read\nbs=4k\nruntime=1\ntime_based\n[a]\n[b]\n";
+    assert_eq!(run(layout, one, &Options::default()).expect("a run").notes, [""; 0]);
+    let two = one.replace("[b]\n", "[b]\nstonewall\n");
+    assert_eq!(
+        run(layout, &two, &Options::default()).expect("a run").notes,
+        [
+            "the jobs ran in 2 parts, one after the other; volumes and hosts have their averages over \
+          all of them"
+        ]
+    );
+}
+
+#[test]
+fn reports_name_every_cap_in_the_order_of_a_requests_path() {
+    assert_eq!(weir_report::run::CAPS, weir_core::Cap::ALL.map(weir_core::Cap::name));
 }

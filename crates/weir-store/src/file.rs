@@ -10,16 +10,17 @@
 //! (see [`crate::volume`]). Bytes that a file has behind that end are never
 //! seen and are cut off, durably, before the volume grows over them.
 
-use crate::pieces::{index, len_of, pieces};
-use crate::segment::{DirtyFile, Making, Segment};
+use crate::pieces::{Piece, index, len_of, pieces};
+use crate::segment::{Making, Segment};
 use crate::store::{Extent, ExtentList, Store, check_range};
 use crate::sync::{exclusive, locked, shared};
 use crate::{Result, StoreError, disk};
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use weir_units::Bytes;
 
 /// How much of a volume one file holds unless its maker said otherwise.
@@ -32,13 +33,19 @@ pub const MAX_SIZE: Bytes = Bytes::gib(1024 * 1024);
 #[derive(Debug)]
 pub struct FileStore {
     dir: PathBuf,
+    /// The folder, once its names were made durable.
+    folder: OnceLock<File>,
     segment_len: u64,
-    /// Shared by every operation, exclusive to a resize.
-    layout: RwLock<Layout>,
+    /// Replaced by a resize. Locked to look or to replace and never over I/O: who
+    /// must not wait for a medium looks here too.
+    layout: RwLock<Arc<Layout>>,
+    /// Shared by what changes bytes, exclusive to a resize while it moves the end:
+    /// nothing lands behind it.
+    changing: RwLock<()>,
     /// Whether files appeared or went since their names were last made durable.
     names_changed: AtomicBool,
-    /// Held over a sync and over cutting, so that whoever finds nothing left to do
-    /// knows that it is done, not just begun.
+    /// Held over a sync, so that whoever finds nothing left to do knows that it is
+    /// done, not just begun.
     sync: Mutex<Synced>,
     /// Held over a resize, so that two do not interleave.
     resizing: Mutex<()>,
@@ -47,16 +54,29 @@ pub struct FileStore {
 /// What syncs came to.
 #[derive(Debug, Default)]
 struct Synced {
-    /// How an earlier one failed.
+    /// How the system failed to write what it had accepted.
     failed: Option<io::ErrorKind>,
     /// Segments whose files are there, in full length, whatever happens.
     segments: BTreeSet<u64>,
 }
 
+impl Synced {
+    /// Remembers a failure, and only one of the waiting itself: where a descriptor
+    /// cannot be had, for example, nothing is lost.
+    fn waited(&mut self, path: &Path, done: io::Result<()>) -> Result<()> {
+        done.map_err(|e| {
+            self.failed = Some(e.kind());
+            StoreError::io("sync", path, e)
+        })
+    }
+}
+
+/// How long the volume is, and its segments; behind the end there may be some that
+/// are still to be removed.
 #[derive(Debug)]
 struct Layout {
     size: u64,
-    segments: Vec<Segment>,
+    segments: Vec<Arc<Segment>>,
 }
 
 impl FileStore {
@@ -85,16 +105,20 @@ impl FileStore {
             }
             present.insert(number);
         }
-        // Files behind the end are listed too, to be found by `cut_tail`.
+        // Files behind the end are listed too, to be found by `cut`.
         let known = present.last().map_or(0, |last| last + 1);
         let count = count_segments(size, segment.get())?.max(known);
-        let segments =
-            (0..count).map(|n| Segment::new(dir.join(segment_name(n)), present.contains(&n)));
+        let segments = (0..count)
+            .map(|n| Arc::new(Segment::new(dir.join(segment_name(n)), present.contains(&n))));
+        let layout = Layout { size: size.get(), segments: segments.collect() };
         Ok(Self {
-            layout: RwLock::new(Layout { size: size.get(), segments: segments.collect() }),
             dir,
+            folder: OnceLock::new(),
             segment_len: segment.get(),
-            names_changed: AtomicBool::new(!present.is_empty()),
+            layout: RwLock::new(Arc::new(layout)),
+            changing: RwLock::default(),
+            // By a process that was killed before its sync.
+            names_changed: AtomicBool::new(true),
             sync: Mutex::default(),
             resizing: Mutex::default(),
         })
@@ -111,52 +135,70 @@ impl FileStore {
         count_segments(size, self.segment_len).map(|_| ())
     }
 
-    /// Durably forgets what the files hold behind the volume's end: the rest of
-    /// a shrinking that did not finish.
-    pub(crate) fn cut_tail(&self) -> Result<()> {
-        let _alone = locked(&self.resizing);
-        self.cut()
+    fn layout(&self) -> Arc<Layout> {
+        Arc::clone(&shared(&self.layout))
     }
 
-    fn cut(&self) -> Result<()> {
-        let (count, in_last, mut behind) = {
-            let mut layout = exclusive(&self.layout);
-            let count = index(layout.size.div_ceil(self.segment_len));
-            let kept = count.min(layout.segments.len());
-            (count, layout.size % self.segment_len, layout.segments.split_off(kept))
-        };
-        let mut synced = locked(&self.sync);
-        synced.segments.retain(|segment| index(*segment) < count);
-        // Nobody gets at them any more, so nobody has to wait while they go.
-        while let Some(last) = behind.last() {
-            match last.remove() {
-                Ok(true) => self.names_changed.store(true, Ordering::Release),
-                Ok(false) => {}
-                Err(error) => {
-                    exclusive(&self.layout).segments.append(&mut behind);
-                    return Err(error);
+    /// Forgets what the files hold behind the volume's end: the rest of a shrinking.
+    /// Durable after the next sync.
+    pub(crate) fn cut(&self) -> Result<()> {
+        let layout = self.layout();
+        let kept = index(layout.size.div_ceil(self.segment_len));
+        if layout.segments.len() > kept {
+            for segment in &layout.segments[kept..] {
+                if segment.remove()? {
+                    self.names_changed.store(true, Ordering::Release);
                 }
             }
-            behind.pop();
+            let segments = layout.segments[..kept].to_vec();
+            *exclusive(&self.layout) = Arc::new(Layout { size: layout.size, segments });
         }
-        if let Some(last) = shared(&self.layout).segments.get(count.wrapping_sub(1))
-            && in_last > 0
-        {
-            last.cut(in_last)?;
+        match layout.size % self.segment_len {
+            0 => Ok(()),
+            in_last => layout.segments[kept - 1].cut(in_last),
         }
-        self.sync_names()
     }
 
-    /// Makes every file durably as long as its share of a volume of `size`, which
-    /// is not less than now. Those that the volume does not remember may be shorter
-    /// if they were made just before a crash, or by an earlier release.
+    /// Makes every file as long as its share of a volume of `size`, which is not less
+    /// than now. Those that the volume does not remember may be shorter if they were
+    /// made just before a crash, or by an earlier release.
     pub(crate) fn lengthen(&self, size: Bytes) -> Result<()> {
-        self.lengthen_all(&shared(&self.layout), size)
+        self.lengthen_all(size, &mut locked(&self.sync))
     }
 
-    fn lengthen_all(&self, layout: &Layout, size: Bytes) -> Result<()> {
-        let shares = (0..).map(|number| share(size.get(), self.segment_len, number));
-        layout.segments.iter().zip(shares).try_for_each(|(segment, share)| segment.lengthen(share))
+    fn lengthen_all(&self, size: Bytes, synced: &mut Synced) -> Result<()> {
+        for (number, segment) in (0..).zip(&self.layout().segments) {
+            if segment.lengthen(share(size.get(), self.segment_len, number))? {
+                // In full length only after the next sync.
+                synced.segments.remove(&number);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the files, durably, those of a volume of `size`, which is more than now.
+    /// The size is not changed; two resizes must not interleave.
+    pub(crate) fn prepare(&self, size: Bytes) -> Result<()> {
+        self.cut()?;
+        self.lengthen(size)?;
+        self.sync()
+    }
+
+    /// Moves the end: one that is farther needs [`prepare`](Self::prepare) before, one
+    /// that is nearer [`cut`](Self::cut) afterwards.
+    pub(crate) fn adopt(&self, size: Bytes) -> Result<()> {
+        let count = count_segments(size, self.segment_len)?;
+        let mut synced = locked(&self.sync);
+        let _alone = exclusive(&self.changing);
+        // One that appeared since they were prepared has its share of the old size.
+        self.lengthen_all(size, &mut synced)?;
+        synced.segments.retain(|number| *number < count);
+        let mut segments = self.layout().segments.clone();
+        let known = segments.len() as u64;
+        let more = (known..count).map(|n| Segment::new(self.dir.join(segment_name(n)), false));
+        segments.extend(more.map(Arc::new));
+        *exclusive(&self.layout) = Arc::new(Layout { size: size.get(), segments });
+        Ok(())
     }
 
     /// The segments whose files are there, in full length, whatever happens.
@@ -164,30 +206,69 @@ impl FileStore {
         locked(&self.sync).segments.clone()
     }
 
+    /// The segments that have files, without those that are still to be removed.
     fn present(&self) -> BTreeSet<u64> {
-        let layout = shared(&self.layout);
-        (0..).zip(&layout.segments).filter(|(_, s)| s.is_present()).map(|(n, _)| n).collect()
+        let layout = self.layout();
+        let holds = |number| share(layout.size, self.segment_len, number) > 0;
+        let present = (0..).zip(&layout.segments).filter(|(n, s)| holds(*n) && s.is_present());
+        present.map(|(number, _)| number).collect()
     }
 
-    /// What a segment needs to know to make its file.
-    fn making(&self, layout: &Layout, number: u64) -> Making<'_> {
-        let len = share(layout.size, self.segment_len, number);
-        Making { len, names_changed: &self.names_changed }
+    /// Looks at a range. A medium that stalls holds up nobody else meanwhile, not even
+    /// a resize; what one took away under the look is refused as if it had come first.
+    fn look<T>(
+        &self,
+        offset: u64,
+        len: u64,
+        look: impl FnOnce(&[Arc<Segment>]) -> Result<T>,
+    ) -> Result<T> {
+        let layout = self.layout();
+        check_range(offset, len, layout.size)?;
+        let seen = look(&layout.segments);
+        check_range(offset, len, self.size().get())?;
+        seen
     }
 
-    /// The lock of the layout is not held over the waiting: a resize that waits
-    /// for it would hold up every other request.
-    fn sync_files(&self) -> Result<()> {
-        let dirty: Result<Vec<_>> =
-            shared(&self.layout).segments.iter().map(Segment::take_dirty).collect();
-        dirty?.iter().flatten().try_for_each(DirtyFile::sync)
+    /// Changes the pieces of a range, with no resize in between.
+    fn change(
+        &self,
+        offset: u64,
+        len: u64,
+        change: impl Fn(&Segment, &Making, Piece) -> Result<()>,
+    ) -> Result<()> {
+        let _no_resize = shared(&self.changing);
+        let layout = self.layout();
+        check_range(offset, len, layout.size)?;
+        pieces(offset, len, self.segment_len).try_for_each(|piece| {
+            let len = share(layout.size, self.segment_len, piece.unit);
+            let making = Making { len, names_changed: &self.names_changed };
+            change(&layout.segments[index(piece.unit)], &making, piece)
+        })
     }
 
-    fn sync_names(&self) -> Result<()> {
-        if !self.names_changed.swap(false, Ordering::AcqRel) {
+    fn sync_files(&self, synced: &mut Synced) -> Result<()> {
+        for segment in &self.layout().segments {
+            if let Some(file) = segment.take_dirty()? {
+                synced.waited(segment.path(), file.sync_data())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sync_names(&self, synced: &mut Synced) -> Result<()> {
+        if !self.names_changed.load(Ordering::Acquire) {
             return Ok(());
         }
-        disk::sync_dir(&self.dir).inspect_err(|_| self.names_changed.store(true, Ordering::Release))
+        let folder = match self.folder.get() {
+            Some(folder) => folder,
+            None => {
+                let opened = File::open(&self.dir);
+                let opened = opened.map_err(|e| StoreError::io("open", &self.dir, e))?;
+                self.folder.get_or_init(|| opened)
+            }
+        };
+        self.names_changed.store(false, Ordering::Release);
+        synced.waited(&self.dir, folder.sync_all())
     }
 }
 
@@ -220,63 +301,48 @@ impl Store for FileStore {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let layout = shared(&self.layout);
-        check_range(offset, len_of(buf), layout.size)?;
-        for piece in pieces(offset, len_of(buf), self.segment_len) {
-            layout.segments[index(piece.unit)].read(piece.start, &mut buf[piece.in_request()])?;
-        }
-        Ok(())
+        self.look(offset, len_of(buf), |segments| {
+            pieces(offset, len_of(buf), self.segment_len).try_for_each(|piece| {
+                segments[index(piece.unit)].read(piece.start, &mut buf[piece.in_request()])
+            })
+        })
     }
 
     fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool> {
-        let layout = shared(&self.layout);
-        check_range(offset, len_of(buf), layout.size)?;
-        for piece in pieces(offset, len_of(buf), self.segment_len) {
-            let out = &mut buf[piece.in_request()];
-            if !layout.segments[index(piece.unit)].try_read(piece.start, out)? {
-                return Ok(false);
+        self.look(offset, len_of(buf), |segments| {
+            for piece in pieces(offset, len_of(buf), self.segment_len) {
+                let out = &mut buf[piece.in_request()];
+                if !segments[index(piece.unit)].try_read(piece.start, out)? {
+                    return Ok(false);
+                }
             }
-        }
-        Ok(true)
+            Ok(true)
+        })
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
-        let layout = shared(&self.layout);
-        check_range(offset, len_of(data), layout.size)?;
-        for piece in pieces(offset, len_of(data), self.segment_len) {
-            let segment = &layout.segments[index(piece.unit)];
-            let making = self.making(&layout, piece.unit);
-            segment.write(piece.start, &data[piece.in_request()], &making)?;
-        }
-        Ok(())
+        self.change(offset, len_of(data), |segment, making, piece| {
+            segment.write(piece.start, &data[piece.in_request()], making)
+        })
     }
 
     fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()> {
         if may_trim {
             return self.trim(offset, len);
         }
-        let layout = shared(&self.layout);
-        check_range(offset, len, layout.size)?;
-        for piece in pieces(offset, len, self.segment_len) {
-            let segment = &layout.segments[index(piece.unit)];
-            segment.zero(piece.start, piece.len, &self.making(&layout, piece.unit))?;
-        }
-        Ok(())
+        self.change(offset, len, |segment, making, piece| {
+            segment.zero(piece.start, piece.len, making)
+        })
     }
 
     fn trim(&self, offset: u64, len: u64) -> Result<()> {
-        let layout = shared(&self.layout);
-        check_range(offset, len, layout.size)?;
-        for piece in pieces(offset, len, self.segment_len) {
-            layout.segments[index(piece.unit)].punch(piece.start, piece.len)?;
-        }
-        Ok(())
+        self.change(offset, len, |segment, _, piece| segment.punch(piece.start, piece.len))
     }
 
     /// Waits for every file changed since the last sync, and for the names of
     /// new files. A system that fails to write what it had accepted reports it
-    /// once and forgets the bytes, so after one failure every sync fails until
-    /// the store is opened again.
+    /// once and forgets the bytes, so after one such failure every sync fails
+    /// until the store is opened again. Other failures are of the moment.
     fn sync(&self) -> Result<()> {
         let mut state = locked(&self.sync);
         if let Some(kind) = state.failed {
@@ -288,53 +354,39 @@ impl Store for FileStore {
         }
         // Before the files are synced: one that appears meanwhile is for the next.
         let present = self.present();
-        let synced = self.sync_files().and_then(|()| self.sync_names());
-        if let Err(StoreError::Io { source, .. } | StoreError::NoSpace { source, .. }) = &synced {
-            state.failed = Some(source.kind());
-        } else {
-            state.segments = present;
-        }
-        synced
+        self.sync_files(&mut state)?;
+        self.sync_names(&mut state)?;
+        state.segments = present;
+        Ok(())
     }
 
     /// Whoever remembers the size elsewhere has to change it there too;
     /// a [`crate::Volume`] does both in the right order.
     fn resize(&self, new: Bytes) -> Result<()> {
-        let count = count_segments(new, self.segment_len)?;
+        self.check_size(new)?;
         let _alone = locked(&self.resizing);
         if new > self.size() {
-            self.cut()?;
-            self.lengthen(new)?;
-            let mut layout = exclusive(&self.layout);
-            // One that appeared since has its share of the old size.
-            self.lengthen_all(&layout, new)?;
-            let known = layout.segments.len() as u64;
-            let more = (known..count).map(|n| Segment::new(self.dir.join(segment_name(n)), false));
-            layout.segments.extend(more);
-            layout.size = new.get();
-            Ok(())
-        } else {
-            exclusive(&self.layout).size = new.get();
-            self.cut()
+            self.prepare(new)?;
         }
+        self.adopt(new)?;
+        self.cut()
     }
 
     fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {
-        let layout = shared(&self.layout);
-        check_range(offset, len, layout.size)?;
-        let mut list = ExtentList::new(max);
-        for piece in pieces(offset, len, self.segment_len) {
-            if list.is_full() {
-                break;
+        self.look(offset, len, |segments| {
+            let mut list = ExtentList::new(max);
+            for piece in pieces(offset, len, self.segment_len) {
+                if list.is_full() {
+                    break;
+                }
+                segments[index(piece.unit)].extents(piece.start, piece.len, &mut list)?;
             }
-            layout.segments[index(piece.unit)].extents(piece.start, piece.len, &mut list)?;
-        }
-        Ok(list.into_vec())
+            Ok(list.into_vec())
+        })
     }
 
     fn allocated(&self) -> Result<Bytes> {
-        let layout = shared(&self.layout);
-        layout.segments.iter().try_fold(Bytes::ZERO, |sum, segment| {
+        self.layout().segments.iter().try_fold(Bytes::ZERO, |sum, segment| {
             Ok(Bytes::new(sum.get() + segment.allocated()?.get()))
         })
     }

@@ -1,5 +1,7 @@
 use super::*;
 use crate::ErrorKind;
+use crate::segment::stall::Stalled;
+use crate::segment::{FULL, UNSYNCABLE, kept_in};
 use crate::store::ExtentKind::{Data, Hole};
 use std::fs;
 use std::fs::OpenOptions;
@@ -12,6 +14,24 @@ fn small(dir: &Path, size: u64) -> FileStore {
 
 fn files(dir: &Path) -> Vec<String> {
     disk::names_in(dir).unwrap().unwrap()
+}
+
+/// The files and the names that a sync would have to wait for.
+fn owed(store: &FileStore) -> (usize, bool) {
+    let layout = store.layout();
+    let dirty = layout.segments.iter().filter_map(|s| s.take_dirty().unwrap()).count();
+    (dirty, store.names_changed.load(Ordering::Acquire))
+}
+
+/// Keeps a segment in a file that can do less.
+fn keep_in(store: &FileStore, number: usize, other: &str) {
+    let segment = kept_in(store.dir.join(segment_name(number as u64)), other);
+    let mut layout = exclusive(&store.layout);
+    Arc::get_mut(&mut layout).unwrap().segments[number] = Arc::new(segment);
+}
+
+fn lost(dir: &Path) -> String {
+    format!("an earlier sync of {} failed, bytes written before it may be lost", dir.display())
 }
 
 fn read(store: &impl Store, offset: u64, len: usize) -> Vec<u8> {
@@ -120,11 +140,6 @@ fn what_a_crash_left_behind_the_end_is_not_seen_when_the_volume_grows() {
 fn a_sync_takes_what_was_changed_and_new_names_once() {
     let dir = tempfile::tempdir().unwrap();
     let store = small(dir.path(), 1 << 18);
-    let owed = |store: &FileStore| {
-        let layout = shared(&store.layout);
-        let dirty = layout.segments.iter().filter_map(|s| s.take_dirty().unwrap()).count();
-        (dirty, store.names_changed.load(Ordering::Acquire))
-    };
     store.write_at(0, &[1; 1 << 17]).unwrap();
     assert_eq!(owed(&store), (2, true));
     store.write_at(0, &[1]).unwrap();
@@ -143,9 +158,58 @@ fn the_first_sync_covers_what_an_earlier_process_wrote() {
     let dir = tempfile::tempdir().unwrap();
     small(dir.path(), 1 << 18).write_at(0, &[1; 1 << 17]).unwrap();
     let store = small(dir.path(), 1 << 18);
-    let owed =
-        shared(&store.layout).segments.iter().filter_map(|s| s.take_dirty().unwrap()).count();
-    assert_eq!((owed, store.names_changed.load(Ordering::Acquire)), (2, true));
+    assert_eq!(owed(&store), (2, true));
+    // A growing stands on what was written and on what was removed before it.
+    let store = small(dir.path(), 100_000);
+    store.resize(Bytes::new(1 << 18)).unwrap();
+    assert_eq!(owed(&store), (0, false));
+    fs::remove_file(dir.path().join("00000")).unwrap();
+    fs::remove_file(dir.path().join("00001")).unwrap();
+    let store = small(dir.path(), 0);
+    assert_eq!(owed(&store), (0, true));
+    store.resize(Bytes::new(1 << 18)).unwrap();
+    assert_eq!(owed(&store), (0, false));
+}
+
+#[test]
+fn a_sync_that_could_not_begin_has_lost_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, away) = (dir.path().join("data"), dir.path().join("away"));
+    fs::create_dir(&data).unwrap();
+    small(&data, 1 << 18).write_at(0, &[1; 1 << 17]).unwrap();
+    let store = small(&data, 1 << 18);
+    store.write_at(0, &[2]).unwrap();
+    // A file that cannot be opened for now, and after it the folder.
+    fs::rename(data.join("00001"), &away).unwrap();
+    let error = store.sync().unwrap_err();
+    assert_eq!(error.to_string(), format!("cannot open {}/00001", data.display()));
+    fs::rename(&away, data.join("00001")).unwrap();
+    let _ = read(&store, 1 << 16, 1);
+    fs::rename(&data, &away).unwrap();
+    let error = store.sync().unwrap_err();
+    assert_eq!(error.to_string(), format!("cannot open {}", data.display()));
+    assert_eq!(owed(&store), (0, true));
+    fs::rename(&away, &data).unwrap();
+    store.sync().unwrap();
+    assert_eq!(owed(&store), (0, false));
+    // The folder stays open.
+    fs::rename(&data, &away).unwrap();
+    store.names_changed.store(true, Ordering::Release);
+    store.sync().unwrap();
+}
+
+#[test]
+fn what_was_not_synced_with_another_file_is_still_owed() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 1 << 18);
+    store.write_at(0, &[1; 3 << 16]).unwrap();
+    store.sync().unwrap();
+    drop(store);
+    let store = small(dir.path(), 1 << 18);
+    fs::rename(dir.path().join("00001"), dir.path().join("away")).unwrap();
+    store.sync().unwrap_err();
+    fs::rename(dir.path().join("away"), dir.path().join("00001")).unwrap();
+    assert_eq!(owed(&store), (2, true), "all but the first");
 }
 
 #[test]
@@ -153,8 +217,7 @@ fn a_full_medium_fails_the_write_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let store = small(dir.path(), 1 << 18);
     store.write_at(0, &[1; 1 << 16]).unwrap();
-    let full = crate::segment::always_full(dir.path().join("00001"));
-    exclusive(&store.layout).segments[1] = full;
+    keep_in(&store, 1, FULL);
     let error = store.write_at(0, &[2; 1 << 17]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoSpace);
     assert_eq!(error.hint(), Some("free space on the file system"));
@@ -168,20 +231,152 @@ fn after_a_failed_sync_no_later_one_succeeds() {
     let store = small(dir.path(), 1 << 18);
     store.sync().unwrap();
     // A device takes writes or not, but is never synced.
-    let device = crate::segment::always_full(dir.path().join("00001"));
-    exclusive(&store.layout).segments[1] = device;
+    keep_in(&store, 1, FULL);
     store.write_at(1 << 16, &[1]).unwrap_err();
     let first = store.sync().unwrap_err();
     assert_eq!(first.to_string(), format!("cannot sync {}/00001", dir.path().display()));
     let second = store.sync().unwrap_err();
     assert_eq!(second.kind(), ErrorKind::Io);
-    assert_eq!(
-        second.to_string(),
-        format!(
-            "an earlier sync of {} failed, bytes written before it may be lost",
-            dir.path().display()
-        )
-    );
+    assert_eq!(second.to_string(), lost(dir.path()));
+}
+
+#[test]
+fn a_file_that_was_not_synced_in_its_new_length_does_not_carry_a_new_size() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 100_000);
+    store.sync().unwrap();
+    keep_in(&store, 1, UNSYNCABLE);
+    let grown = || store.prepare(Bytes::new(1 << 18)).unwrap_err().to_string();
+    assert_eq!(grown(), format!("cannot sync {}/00001", dir.path().display()));
+    assert_eq!(grown(), lost(dir.path()));
+    assert_eq!(store.resize(Bytes::new(1 << 18)).unwrap_err().to_string(), lost(dir.path()));
+    assert_eq!(store.size(), Bytes::new(100_000));
+}
+
+#[test]
+fn a_segment_that_grew_after_its_sync_is_not_there_in_full_length() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 100_000);
+    store.prepare(Bytes::new(1 << 18)).unwrap();
+    // It appears in its share of the old size, and is synced.
+    store.write_at(0, &[1; 100_000]).unwrap();
+    store.sync().unwrap();
+    assert_eq!(store.durable_segments(), [0, 1].into());
+    store.adopt(Bytes::new(1 << 18)).unwrap();
+    assert_eq!(fs::metadata(dir.path().join("00001")).unwrap().len(), 1 << 16);
+    assert_eq!(store.durable_segments(), [0].into());
+    store.sync().unwrap();
+    assert_eq!(store.durable_segments(), [0, 1].into());
+}
+
+#[test]
+fn a_file_that_cannot_be_removed_now_is_removed_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 1 << 18);
+    store.write_at(0, &[1; 1 << 18]).unwrap();
+    let (file, away) = (dir.path().join("00002"), dir.path().join("away"));
+    fs::rename(&file, &away).unwrap();
+    fs::create_dir(&file).unwrap();
+    let error = store.resize(Bytes::new(1 << 16)).unwrap_err();
+    assert_eq!(error.to_string(), format!("cannot remove {}", file.display()));
+    assert_eq!(store.size(), Bytes::new(1 << 16));
+    store.sync().unwrap();
+    assert_eq!(store.durable_segments(), [0].into(), "the others are to go");
+    assert_eq!(store.resize(Bytes::new(1 << 18)).unwrap_err().kind(), ErrorKind::Io);
+    fs::remove_dir(&file).unwrap();
+    fs::rename(&away, &file).unwrap();
+    store.resize(Bytes::new(1 << 18)).unwrap();
+    assert_eq!(files(dir.path()), ["00000"]);
+    assert!(read(&store, 1 << 16, 3 << 16).iter().all(|b| *b == 0));
+}
+
+/// Stalls `operation` at the second segment, and runs `meanwhile` while it does.
+fn while_stalled<T: Send>(
+    store: &FileStore,
+    operation: impl FnOnce() -> Result<T> + Send,
+    meanwhile: impl FnOnce(),
+) -> Result<T> {
+    let stalled: Arc<Stalled> = store.layout().segments[1].stall.next();
+    thread::scope(|scope| {
+        let operation = scope.spawn(operation);
+        stalled.begun.wait();
+        let stall = Ended(&stalled);
+        // Else a resize would wait for the operation, and that for the test.
+        assert!(store.layout.try_write().is_ok(), "the host's thread waits here");
+        meanwhile();
+        drop(stall);
+        operation.join().unwrap()
+    })
+}
+
+/// Ends a stall, also that of a test that failed.
+struct Ended<'a>(&'a Stalled);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.ended.wait();
+    }
+}
+
+#[test]
+fn no_resize_and_no_host_waits_for_a_read_that_stalls() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = Bytes::new(1 << 18);
+    let stall = |warm: bool, operation: fn(&FileStore) -> Result<()>, sizes: &[u64]| {
+        small(dir.path(), all.get()).write_at(0, &[1; 1 << 18]).unwrap();
+        let store = small(dir.path(), all.get());
+        if warm {
+            let _ = read(&store, 0, 1 << 18);
+        }
+        let resize = || {
+            for size in sizes {
+                store.resize(Bytes::new(*size)).unwrap();
+                assert_eq!(store.size(), Bytes::new(*size));
+                store.try_read_at(0, &mut [0]).unwrap();
+                store.allocated().unwrap();
+            }
+        };
+        while_stalled(&store, || operation(&store), resize).map_err(|e| e.to_string())
+    };
+    let read: fn(&FileStore) -> Result<()> = |store| {
+        let mut buf = vec![0xee; 1 << 17];
+        store.read_at(0, &mut buf)?;
+        assert!(buf.iter().all(|b| *b < 2), "old bytes, or what the volume has after the resize");
+        Ok(())
+    };
+    let extents: fn(&FileStore) -> Result<()> = |store| store.extents(0, 1 << 17, 9).map(|_| ());
+    let gone = "131072 bytes at offset 0 reach past the end of the volume (100 bytes)";
+    for operation in [read, extents] {
+        // Whether the file is open when it is removed, or is still to be.
+        for warm in [true, false] {
+            assert_eq!(stall(warm, operation, &[all.get() + 100]), Ok(()));
+            assert_eq!(stall(warm, operation, &[100]), Err(gone.to_owned()));
+            assert_eq!(stall(warm, operation, &[100, all.get()]), Ok(()));
+        }
+    }
+    assert_eq!(stall(false, |store| store.sync(), &[]), Ok(()));
+}
+
+#[test]
+fn no_host_waits_for_a_change_that_stalls() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 1 << 18);
+    store.write_at(0, &[1; 1 << 18]).unwrap();
+    let changes: [fn(&FileStore) -> Result<()>; 3] = [
+        |store| store.write_at(0, &[2; 1 << 17]),
+        |store| store.trim(0, 1 << 17),
+        |store| store.write_zeroes(0, 1 << 17, false),
+    ];
+    for change in changes {
+        let host = || {
+            assert_eq!(store.size(), Bytes::new(1 << 18));
+            store.try_read_at(1 << 17, &mut [0]).unwrap();
+            store.allocated().unwrap();
+            // A resize does: nothing is to land behind its end.
+            assert!(store.changing.try_write().is_err());
+        };
+        while_stalled(&store, || change(&store), host).unwrap();
+    }
 }
 
 /// A writer that goes on until it is refused, in the midst of a write or between

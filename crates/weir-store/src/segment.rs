@@ -9,12 +9,12 @@ use crate::store::{ExtentKind, ExtentList};
 use crate::{Result, StoreError};
 use rustix::fs::{FallocateFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use weir_units::Bytes;
 
 /// Where zeros come from on a file system that cannot make them.
@@ -23,17 +23,23 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// What [`MetadataExt::blocks`] counts in.
 const STAT_BLOCK: u64 = 512;
 
+/// What `statfs` calls a file system in memory (`TMPFS_MAGIC` of `linux/magic.h`).
+const TMPFS: i64 = 0x0102_1994;
+
 #[derive(Debug)]
 pub(crate) struct Segment {
     path: PathBuf,
     /// Whether the file exists.
     present: AtomicBool,
-    file: OnceLock<Arc<File>>,
+    file: OnceLock<File>,
+    /// Whether the open file has no medium to wait for. Such a file system need
+    /// not know how to read without waiting.
+    in_memory: AtomicBool,
     /// Whether something was changed since the last sync. A file that is found
     /// may have been changed by a process that was killed before its sync.
     dirty: AtomicBool,
-    /// Set once the file system refused to read without waiting.
-    always_waits: AtomicBool,
+    #[cfg(test)]
+    pub(crate) stall: stall::Stall,
 }
 
 /// What is needed to make a segment's file.
@@ -51,9 +57,15 @@ impl Segment {
             path,
             present: AtomicBool::new(present),
             file: OnceLock::new(),
+            in_memory: AtomicBool::new(false),
             dirty: AtomicBool::new(present),
-            always_waits: AtomicBool::new(false),
+            #[cfg(test)]
+            stall: stall::Stall::default(),
         }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     fn failed(&self, verb: &str, source: impl Into<io::Error>) -> StoreError {
@@ -61,19 +73,43 @@ impl Segment {
     }
 
     /// The file, if it exists.
-    fn existing(&self) -> Result<Option<&Arc<File>>> {
-        if let Some(file) = self.file.get() {
-            return Ok(Some(file));
-        }
-        if !self.present.load(Ordering::Acquire) {
-            return Ok(None);
+    fn existing(&self) -> Result<Option<&File>> {
+        let (open, present) = (self.file.get(), self.is_present());
+        #[cfg(test)]
+        self.stall.meet();
+        if open.is_some() || !present {
+            return Ok(open);
         }
         let opened = OpenOptions::new().read(true).write(true).open(&self.path);
-        let file = opened.map_err(|e| self.failed("open", e))?;
-        Ok(Some(self.file.get_or_init(|| Arc::new(file))))
+        Ok(self.unless_removed("open", opened)?.map(|file| self.keep_open(file)))
     }
 
-    fn existing_or_new(&self, making: &Making) -> Result<&Arc<File>> {
+    /// What was found at the path. A shrinking may have removed the file just now.
+    fn unless_removed<T>(&self, verb: &str, found: io::Result<T>) -> Result<Option<T>> {
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !self.is_present() => Ok(None),
+            Err(e) => Err(self.failed(verb, e)),
+        }
+    }
+
+    fn keep_open(&self, file: File) -> &File {
+        let in_memory = rustix::fs::fstatfs(&file).is_ok_and(|s| s.f_type == TMPFS);
+        self.in_memory.store(in_memory, Ordering::Relaxed);
+        self.file.get_or_init(|| file)
+    }
+
+    /// By its path where it is not open: nothing is opened just for this.
+    fn metadata(&self) -> Result<Option<Metadata>> {
+        let found = match self.file.get() {
+            Some(file) => file.metadata(),
+            None if self.is_present() => std::fs::metadata(&self.path),
+            None => return Ok(None),
+        };
+        self.unless_removed("look at", found)
+    }
+
+    fn existing_or_new(&self, making: &Making) -> Result<&File> {
         if let Some(file) = self.existing()? {
             return Ok(file);
         }
@@ -85,26 +121,36 @@ impl Segment {
         self.mark_dirty();
         making.names_changed.store(true, Ordering::Release);
         self.present.store(true, Ordering::Release);
-        Ok(self.file.get_or_init(|| Arc::new(file)))
+        Ok(self.keep_open(file))
     }
 
     pub(crate) fn is_present(&self) -> bool {
         self.present.load(Ordering::Acquire)
     }
 
-    /// Makes the file, if there is one, durably `len` bytes long unless it is longer.
-    pub(crate) fn lengthen(&self, len: u64) -> Result<()> {
-        if !self.is_present() {
-            return Ok(());
+    /// Makes the file, if there is one, `len` bytes long unless it is longer; returns
+    /// whether it was shorter. Durable after the next sync.
+    pub(crate) fn lengthen(&self, len: u64) -> Result<bool> {
+        let shorter = self.metadata()?.is_some_and(|found| found.len() < len);
+        if shorter {
+            self.set_len("lengthen", len)?;
         }
-        // By its path: a file that is long enough is not opened for this.
-        let found = std::fs::metadata(&self.path).map_err(|e| self.failed("look at", e))?;
-        if found.len() >= len {
-            return Ok(());
+        Ok(shorter)
+    }
+
+    /// Forgets what is behind `len`. Durable after the next sync.
+    pub(crate) fn cut(&self, len: u64) -> Result<()> {
+        match self.metadata()? {
+            Some(found) if found.len() > len => self.set_len("shorten", len),
+            _ => Ok(()),
         }
+    }
+
+    fn set_len(&self, verb: &str, len: u64) -> Result<()> {
         let Some(file) = self.existing()? else { return Ok(()) };
-        let lengthened = file.set_len(len).and_then(|()| file.sync_all());
-        lengthened.map_err(|e| self.failed("lengthen", e))
+        let done = file.set_len(len);
+        self.mark_dirty();
+        done.map_err(|e| self.failed(verb, e))
     }
 
     pub(crate) fn read(&self, mut at: u64, mut buf: &mut [u8]) -> Result<()> {
@@ -127,32 +173,34 @@ impl Segment {
         Ok(())
     }
 
-    /// Reads what is in memory; `false` where the medium would be waited for.
+    /// Reads what is in memory; `false` where the medium would be waited for, as it
+    /// is for the first read, which opens the file.
     pub(crate) fn try_read(&self, mut at: u64, mut buf: &mut [u8]) -> Result<bool> {
-        let Some(file) = self.existing()? else {
+        let Some(file) = self.file.get() else {
             buf.fill(0);
-            return Ok(true);
+            return Ok(!self.is_present());
         };
-        while !buf.is_empty() && !self.always_waits.load(Ordering::Relaxed) {
+        if self.in_memory.load(Ordering::Relaxed) {
+            self.read(at, buf)?;
+            return Ok(true);
+        }
+        while !buf.is_empty() {
             let mut parts = [io::IoSliceMut::new(buf)];
             match rustix::io::preadv2(file, &mut parts, at, ReadWriteFlags::NOWAIT) {
                 Ok(0) => {
                     buf.fill(0);
-                    return Ok(true);
+                    break;
                 }
                 Ok(n) => {
                     at += n as u64;
                     buf = &mut buf[n..];
                 }
-                Err(Errno::AGAIN) => return Ok(false),
                 Err(Errno::INTR) => {}
-                Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-                    self.always_waits.store(true, Ordering::Relaxed);
-                }
+                // Not there, or a file system that cannot tell.
+                Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(false),
                 Err(e) => return Err(self.failed("read", e)),
             }
         }
-        self.read(at, buf)?;
         Ok(true)
     }
 
@@ -237,30 +285,21 @@ impl Segment {
     }
 
     pub(crate) fn allocated(&self) -> Result<Bytes> {
-        let Some(file) = self.existing()? else { return Ok(Bytes::ZERO) };
-        let metadata = file.metadata().map_err(|e| self.failed("look at", e))?;
-        Ok(Bytes::new(metadata.blocks() * STAT_BLOCK))
+        let blocks = self.metadata()?.map_or(0, |found| found.blocks());
+        Ok(Bytes::new(blocks * STAT_BLOCK))
     }
 
-    /// Durably forgets what is behind `len`.
-    pub(crate) fn cut(&self, len: u64) -> Result<()> {
-        let Some(file) = self.existing()? else { return Ok(()) };
-        let cut = file.metadata().and_then(|m| {
-            if m.len() <= len {
-                return Ok(());
-            }
-            file.set_len(len)?;
-            file.sync_all()
-        });
-        cut.map_err(|e| self.failed("shorten", e))
-    }
-
-    /// Removes the file; returns whether there was one.
+    /// Removes the file; returns whether there was one. Who has it open still reads
+    /// what it held.
     pub(crate) fn remove(&self) -> Result<bool> {
-        if !self.present.load(Ordering::Acquire) {
+        // Before it goes: who finds no file sees why (`unless_removed`).
+        if !self.present.swap(false, Ordering::AcqRel) {
             return Ok(false);
         }
-        std::fs::remove_file(&self.path).map_err(|e| self.failed("remove", e))?;
+        std::fs::remove_file(&self.path).map_err(|e| {
+            self.present.store(true, Ordering::Release);
+            self.failed("remove", e)
+        })?;
         Ok(true)
     }
 
@@ -270,27 +309,14 @@ impl Segment {
         self.dirty.store(true, Ordering::Release);
     }
 
-    /// What a sync has to wait for.
-    pub(crate) fn take_dirty(&self) -> Result<Option<DirtyFile>> {
+    /// What a sync has to wait for. The mark is taken last: a file that cannot be
+    /// opened keeps it.
+    pub(crate) fn take_dirty(&self) -> Result<Option<&File>> {
         if !self.dirty.load(Ordering::Acquire) {
             return Ok(None);
         }
         let Some(file) = self.existing()? else { return Ok(None) };
-        let dirty = self.dirty.swap(false, Ordering::AcqRel);
-        Ok(dirty.then(|| DirtyFile { file: Arc::clone(file), path: self.path.clone() }))
-    }
-}
-
-/// A file with changes that may not be durable.
-#[derive(Debug)]
-pub(crate) struct DirtyFile {
-    file: Arc<File>,
-    path: PathBuf,
-}
-
-impl DirtyFile {
-    pub(crate) fn sync(&self) -> Result<()> {
-        self.file.sync_data().map_err(|e| StoreError::io("sync", &self.path, e))
+        Ok(self.dirty.swap(false, Ordering::AcqRel).then_some(file))
     }
 }
 
@@ -301,13 +327,57 @@ fn write_zeros(file: &File, at: u64, len: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A segment whose file is a device that is always full and cannot be synced.
+/// A segment whose file is another that can do less.
 #[cfg(test)]
-pub(crate) fn always_full(path: PathBuf) -> Segment {
+pub(crate) fn kept_in(path: PathBuf, other: &str) -> Segment {
     let segment = Segment::new(path, false);
-    let device = OpenOptions::new().read(true).write(true).open("/dev/full").unwrap();
-    segment.file.set(Arc::new(device)).unwrap();
+    let file = OpenOptions::new().read(true).write(true).open(other).unwrap();
+    segment.keep_open(file);
     segment
+}
+
+/// Always full, and cannot be synced.
+#[cfg(test)]
+pub(crate) const FULL: &str = "/dev/full";
+
+/// Has always length zero, takes every length, and cannot be synced or read without
+/// waiting.
+#[cfg(test)]
+pub(crate) const UNSYNCABLE: &str = "/proc/self/comm";
+
+/// A medium that stalls when a test says so.
+#[cfg(test)]
+pub(crate) mod stall {
+    use crate::sync::locked;
+    use std::sync::{Arc, Barrier, Mutex};
+
+    #[derive(Debug, Default)]
+    pub(crate) struct Stall(Mutex<Option<Arc<Stalled>>>);
+
+    /// One operation that stalls.
+    #[derive(Debug)]
+    pub(crate) struct Stalled {
+        /// Met when it does.
+        pub(crate) begun: Barrier,
+        /// To be met for it to go on.
+        pub(crate) ended: Barrier,
+    }
+
+    impl Stall {
+        /// Stalls the next operation that goes to the file.
+        pub(crate) fn next(&self) -> Arc<Stalled> {
+            let stalled = Stalled { begun: Barrier::new(2), ended: Barrier::new(2) };
+            Arc::clone(locked(&self.0).insert(Arc::new(stalled)))
+        }
+
+        pub(crate) fn meet(&self) {
+            let stalled = locked(&self.0).take();
+            if let Some(stalled) = stalled {
+                stalled.begun.wait();
+                stalled.ended.wait();
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -316,13 +386,44 @@ mod tests {
 
     #[test]
     fn a_full_medium_is_its_own_kind_and_what_was_begun_stays_to_be_synced() {
-        let segment = always_full(PathBuf::from("data/00000"));
+        let segment = kept_in(PathBuf::from("data/00000"), FULL);
         let making = Making { len: 1, names_changed: &AtomicBool::new(false) };
         let error = segment.write(0, &[1], &making).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::NoSpace);
         assert_eq!(error.to_string(), "no space left: cannot write data/00000");
         assert!(segment.take_dirty().unwrap().is_some());
         assert!(segment.take_dirty().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_a_file_system_cannot_read_without_waiting_is_left_to_who_may_wait() {
+        let segment = kept_in(PathBuf::from("data/00000"), UNSYNCABLE);
+        let mut name = [0];
+        assert!(!segment.try_read(0, &mut name).unwrap());
+        segment.read(0, &mut name).unwrap();
+        assert_ne!(name, [0]);
+    }
+
+    #[test]
+    fn a_file_in_memory_is_never_waited_for() {
+        let segment = Segment::new(PathBuf::from("data/00000"), false);
+        let flags = rustix::fs::MemfdFlags::empty();
+        let file = File::from(rustix::fs::memfd_create("segment", flags).unwrap());
+        file.write_all_at(&[7], 0).unwrap();
+        segment.keep_open(file);
+        let mut found = [0xee; 2];
+        assert!(segment.try_read(0, &mut found).unwrap());
+        assert_eq!(found, [7, 0]);
+    }
+
+    #[test]
+    fn a_file_is_opened_by_who_may_wait() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("00000");
+        std::fs::write(&path, [7]).unwrap();
+        let segment = Segment::new(path, true);
+        assert!(!segment.try_read(0, &mut [0]).unwrap());
+        assert!(segment.file.get().is_none());
     }
 
     #[test]

@@ -18,8 +18,8 @@ pub trait Store: Send + Sync + Debug {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
     /// Like [`Store::read_at`], but returns `false` where the medium would have
-    /// to be waited for; `buf` then holds nothing of use. A medium that cannot
-    /// tell reads with waiting and returns `true`.
+    /// to be waited for or nobody can tell; `buf` then holds nothing of use. As it
+    /// stands here, it is for media that are never waited for.
     fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool> {
         self.read_at(offset, buf)?;
         Ok(true)

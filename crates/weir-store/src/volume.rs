@@ -13,7 +13,8 @@
 //! |---|---|
 //! | cut off what the files have behind the old end | `meta.json` says the new size |
 //! | make the last file as long as its new share | requests behind the new end are refused |
-//! | `meta.json` says the new size | cut off what the files have behind it |
+//! | sync: both are durable | cut off what the files have behind it |
+//! | `meta.json` says the new size | |
 //! | requests up to the new end are let in | |
 //!
 //! It also lists the segments. One that is listed and not there, or shorter than its
@@ -63,7 +64,7 @@ impl Volume {
     pub(crate) fn open(dir: PathBuf, name: &str, lock: Arc<DirLock>) -> Result<Option<Self>> {
         let Some(meta) = inspect(&dir)? else { return Ok(None) };
         let store = FileStore::open_segmented(dir.join(DATA), meta.size, meta.segment)?;
-        store.cut_tail()?;
+        store.cut()?;
         store.lengthen(meta.size)?;
         Ok(Some(Self { name: name.to_owned(), dir, store, meta: Mutex::new(meta), _lock: lock }))
     }
@@ -110,13 +111,13 @@ impl Volume {
         // Held over all of it, so that two resizes do not interleave.
         let mut meta = locked(&self.meta);
         if new > meta.size {
-            self.store.cut_tail()?;
-            self.store.lengthen(new)?;
+            self.store.prepare(new)?;
         }
         let mut changed = Meta { size: new, ..meta.clone() };
         changed.segments.retain(|number| share(new.get(), meta.segment.get(), *number) > 0);
         self.replace_meta(&mut meta, changed)?;
-        self.store.resize(new)
+        self.store.adopt(new)?;
+        self.store.cut()
     }
 
     /// Remembers, durably, that the layout has asked for `size`.
@@ -171,7 +172,10 @@ pub(crate) fn inspect(dir: &Path) -> Result<Option<Meta>> {
     let data = dir.join(DATA);
     let segments = disk::names_in(&data)?;
     match (meta, segments) {
-        (Some(meta), Some(_)) => {
+        (Some(mut meta), Some(_)) => {
+            // One behind the end holds nothing that could be missed.
+            let (size, segment) = (meta.size.get(), meta.segment.get());
+            meta.segments.retain(|number| share(size, segment, *number) > 0);
             check_segments(&meta, &data)?;
             Ok(Some(meta))
         }

@@ -397,3 +397,41 @@ fn a_resize_keeps_the_segments_as_long_as_their_shares() {
     drop(db);
     assert_eq!(volume(&dir, "db").unwrap().size(), Bytes::mib(8));
 }
+
+#[test]
+fn a_segment_that_could_not_be_removed_is_not_missed_once_it_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = open(&dir);
+    let db = data.volume("db", new(Bytes::gib(3072))).unwrap();
+    for at in [0, 2 << 40] {
+        db.write_at(at, &[7]).unwrap();
+    }
+    let (last, away) = (volume_path(&dir, "db").join("data/00002"), dir.path().join("away"));
+    fs::rename(&last, &away).unwrap();
+    fs::create_dir(&last).unwrap();
+    let error = db.set_size(Bytes::gib(1024)).unwrap_err();
+    assert_eq!(told(dir.path(), &error).1, "cannot remove DIR/volumes/db/data/00002");
+    assert_eq!((db.size(), db.meta().size), (Bytes::gib(1024), Bytes::gib(1024)));
+    db.sync().unwrap();
+    assert_eq!(db.meta().segments, [0].into());
+    drop((db, data));
+    fs::remove_dir(&last).unwrap();
+    fs::rename(&away, &last).unwrap();
+    for _ in 0..2 {
+        assert_eq!(volume(&dir, "db").unwrap().size(), Bytes::gib(1024));
+        assert!(!last.exists());
+    }
+}
+
+#[test]
+fn a_segment_listed_behind_the_end_is_not_missed_nor_listed_when_the_volume_grows() {
+    let dir = tempfile::tempdir().unwrap();
+    volume(&dir, "db").unwrap();
+    // The checksum is from another implementation of CRC-32.
+    let text = "{\"format\":\"weir volume 2\",\"crc32\":\"7e0bab54\",\"volume\":{\"size\":\"8 MiB\",\
+                \"declared_size\":\"8 MiB\",\"segment\":\"1 TiB\",\"segments\":[2],\
+                \"attributes\":{}}}";
+    fs::write(volume_path(&dir, "db").join("meta.json"), text).unwrap();
+    volume(&dir, "db").unwrap().set_size(Bytes::gib(3072)).unwrap();
+    assert!(volume(&dir, "db").unwrap().meta().segments.is_empty());
+}

@@ -26,5 +26,5 @@ pub mod time;
 
 pub use parse::ParseError;
 pub use rate::{BytesPerSec, Iops};
-pub use size::Bytes;
+pub use size::{Bytes, Exact};
 pub use time::{Instant, Span};

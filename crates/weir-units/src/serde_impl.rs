@@ -1,6 +1,5 @@
 //! Quantities in files are strings with a unit; `Iops` may be a plain integer.
 
-use crate::size::Exact;
 use crate::{Bytes, BytesPerSec, Iops, Span};
 use core::fmt;
 use core::str::FromStr;
@@ -45,7 +44,7 @@ macro_rules! quantity {
     };
 }
 
-quantity!(Bytes, "a size with a unit, like \"64 KiB\"", Exact);
+quantity!(Bytes, "a size with a unit, like \"64 KiB\"", Bytes::exact);
 quantity!(BytesPerSec, "a rate with a unit, like \"200 MiB/s\"", core::convert::identity);
 quantity!(Iops, "operations per second, like 5000", core::convert::identity);
 quantity!(Span, "a time with a unit, like \"10ms\"", core::convert::identity);

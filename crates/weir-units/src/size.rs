@@ -27,7 +27,8 @@ const PRINTED: &[Unit] =
 
 /// A size in bytes. Read from `64 KiB`, `64KiB`, `64K` (all 65,536) or `64 KB`
 /// (64,000). Printed for people with the largest binary unit that is exact, or to
-/// five decimals where that would be a long number; serialized always exactly.
+/// five decimals where that would be a long number; serialized always exactly, and
+/// printed so by [`exact`](Self::exact).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(u64);
 
@@ -64,6 +65,12 @@ impl Bytes {
     pub const fn get(self) -> u64 {
         self.0
     }
+
+    /// The same, printed to the byte however long that is: `2097216 MiB`.
+    #[must_use]
+    pub const fn exact(self) -> Exact {
+        Exact(self)
+    }
 }
 
 impl FromStr for Bytes {
@@ -80,11 +87,11 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// The size as [`Bytes`] reads it back, to the byte.
-#[cfg(any(test, feature = "serde"))]
-pub(crate) struct Exact(pub(crate) Bytes);
+/// A size that prints as [`Bytes`] reads it back, to the byte: for whatever is
+/// written to a file or is to be typed. See [`Bytes::exact`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exact(Bytes);
 
-#[cfg(any(test, feature = "serde"))]
 impl fmt::Display for Exact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         parse::write_exact(f, self.0.0, PRINTED)
@@ -150,9 +157,9 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_serialized_reads_back_the_same(n: u64) {
+        fn what_is_printed_to_the_byte_reads_back_the_same(n: u64) {
             let size = Bytes::new(n);
-            proptest::prop_assert_eq!(Exact(size).to_string().parse::<Bytes>(), Ok(size));
+            proptest::prop_assert_eq!(size.exact().to_string().parse::<Bytes>(), Ok(size));
         }
     }
 }

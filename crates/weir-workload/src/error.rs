@@ -3,6 +3,7 @@
 use crate::job::{MAX_BLOCK, MAX_CLONES, MAX_DEPTH};
 use std::sync::Arc;
 use thiserror::Error;
+use weir_units::Bytes;
 
 /// Where in a job file something stands. Printed as `fiowrite.ini:7`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -118,8 +119,10 @@ pub enum FioError {
         file: Arc<str>,
     },
     /// A job that cannot run where it was put.
-    #[error("job {job:?}: {kind}")]
+    #[error("{at}: job {job:?}: {kind}")]
     Placement {
+        /// Where its section starts.
+        at: Place,
         /// The job.
         job: String,
         /// Why not.
@@ -251,22 +254,25 @@ pub enum PlacementError {
     #[error("needs at least one region to work on")]
     NoRegion,
     /// The region ends before the job's range does.
-    #[error("offset {offset} and size {size} reach past the end of its region of {len} bytes")]
+    #[error(
+        "offset {} and size {} reach past the end of its file or volume of {}; lower one of them",
+        .offset.exact(), .size.exact(), .len.exact()
+    )]
     PastTheEnd {
-        /// Where the job's range starts in the region, in bytes.
-        offset: u64,
-        /// The length of the job's range, in bytes.
-        size: u64,
-        /// The length of the region, in bytes.
-        len: u64,
+        /// Where the job's range starts in the region.
+        offset: Bytes,
+        /// The length of the job's range.
+        size: Bytes,
+        /// The length of the region.
+        len: Bytes,
     },
     /// Not one block fits.
-    #[error("not one block of {block} bytes fits into its range of {span} bytes")]
+    #[error("not one block of {} fits into its range of {}", .block.exact(), .span.exact())]
     TooSmall {
         /// The smallest block.
-        block: u64,
+        block: Bytes,
         /// The range it must fit into.
-        span: u64,
+        span: Bytes,
     },
     /// More processes than a run can hold.
     #[error("more than {limit} processes in one run")]

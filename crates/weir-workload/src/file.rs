@@ -8,6 +8,7 @@ use crate::plan::Plan;
 use crate::rng::Rng;
 use crate::sampler::Sampler;
 use crate::workload::Region;
+use weir_units::Bytes;
 
 /// One file of one process. All positions count from the start of its range.
 #[derive(Debug)]
@@ -42,12 +43,14 @@ impl File {
         let len = region.len.get();
         let (offset, span) = spec.range(clone, (index, count), len);
         if offset.checked_add(span).is_none_or(|end| end > len) {
-            return Err(PlacementError::PastTheEnd { offset, size: span, len });
+            let [offset, size, len] = [offset, span, len].map(Bytes::new);
+            return Err(PlacementError::PastTheEnd { offset, size, len });
         }
         let used = spec.mix.uses();
         for (op, _) in used.iter().enumerate().filter(|(_, used)| **used) {
             let block = plan.sizes[op].min().into();
             if span < block {
+                let [block, span] = [block, span].map(Bytes::new);
                 return Err(PlacementError::TooSmall { block, span });
             }
         }
@@ -138,7 +141,8 @@ fn check_zones(spec: &JobSpec, span: u64) -> Result<(), PlacementError> {
     for zones in zones.as_array() {
         let size = zones.iter().fold(0_u64, |sum, zone| sum.saturating_add(zone.size.of(span)));
         if size > span {
-            return Err(PlacementError::PastTheEnd { offset: 0, size, len: span });
+            let [size, len] = [size, span].map(Bytes::new);
+            return Err(PlacementError::PastTheEnd { offset: Bytes::ZERO, size, len });
         }
     }
     Ok(())

@@ -7,6 +7,7 @@
 //! (`/dev/nocache`) is the whole device. A job that names nothing gets a file on
 //! the only device. A map can say otherwise.
 
+use crate::error::Place;
 use crate::job::{Extent, JobFile, JobSpec, Target};
 use crate::workload::{Placed, Region};
 use std::collections::BTreeMap;
@@ -29,8 +30,10 @@ pub struct Device {
 #[non_exhaustive]
 pub enum PlaceError {
     /// A folder or file that is no device.
-    #[error("job {job:?}: no volume or stripe is called like {path:?}{}; there are: {known}; or map it with --map {path}=NAME", Near(.near))]
+    #[error("{at}: job {job:?}: no volume or stripe is called like {path:?}{}; there are: {known}; or map it with --map {path}=NAME", Near(.near))]
     NoDevice {
+        /// Where its section starts.
+        at: Box<Place>,
         /// The job.
         job: String,
         /// The folder or file.
@@ -42,17 +45,21 @@ pub enum PlaceError {
     },
     /// A job that names nothing, with several devices to choose from.
     #[error(
-        "job {job:?}: it names no directory and no filename, and there are several devices: {known}"
+        "{at}: job {job:?}: it names no directory and no filename, and there are several devices: {known}"
     )]
     Unnamed {
+        /// Where its section starts.
+        at: Box<Place>,
         /// The job.
         job: String,
         /// The names that there are.
         known: String,
     },
     /// A file of unknown size.
-    #[error("job {job:?}: give a size; a file in {device:?} needs one")]
+    #[error("{at}: job {job:?}: give a size; a file in {device:?} needs one")]
     NoSize {
+        /// Where its section starts.
+        at: Box<Place>,
         /// The job.
         job: String,
         /// The device.
@@ -60,10 +67,12 @@ pub enum PlaceError {
     },
     /// More files than the device has room for.
     #[error(
-        "job {job:?}: {device:?} has {size} and the files of the jobs need {needed}; lower size or numjobs"
+        "{at}: job {job:?}: {device:?} has {size} and the files of the jobs need {needed}; lower size or numjobs"
     )]
     Full {
-        /// The job that did not fit.
+        /// Where the section of the job starts that did not fit.
+        at: Box<Place>,
+        /// The job.
         job: String,
         /// The device.
         device: String,
@@ -104,6 +113,11 @@ pub fn place(
     Ok(placed)
 }
 
+/// What a message says of a job: where it stands, and its name.
+fn of(spec: &JobSpec) -> (Box<Place>, String) {
+    (Box::new(spec.at.clone()), spec.name.clone())
+}
+
 struct Placer<'a> {
     devices: &'a [Device],
     map: &'a [(String, String)],
@@ -126,7 +140,10 @@ impl Placer<'_> {
         match &spec.target {
             Target::Unnamed => match self.devices {
                 [_] => Ok(vec![self.file(spec, clone, 0, 1)?]),
-                _ => Err(PlaceError::Unnamed { job: spec.name.clone(), known: self.known() }),
+                _ => {
+                    let (at, job) = of(spec);
+                    Err(PlaceError::Unnamed { at, job, known: self.known() })
+                }
             },
             Target::Directory(folders) => {
                 // fio spreads the clones over the folders in turn.
@@ -198,8 +215,8 @@ impl Placer<'_> {
             .filter(|(edits, _)| *edits <= (last.len() / 3).max(1))
             .min()
             .map(|(_, name)| name.clone());
-        let (job, path, known) = (spec.name.clone(), path.to_owned(), self.known());
-        PlaceError::NoDevice { job, path, near, known }
+        let ((at, job), path, known) = (of(spec), path.to_owned(), self.known());
+        PlaceError::NoDevice { at, job, path, near, known }
     }
 
     fn known(&self) -> String {
@@ -215,7 +232,9 @@ impl Placer<'_> {
         files: usize,
     ) -> Result<Region, PlaceError> {
         let Device { name, size } = &self.devices[device as usize];
-        let no_size = || PlaceError::NoSize { job: spec.name.clone(), device: name.clone() };
+        let (at, job) = of(spec);
+        let no_size =
+            || PlaceError::NoSize { at: at.clone(), job: job.clone(), device: name.clone() };
         let whole = size.get();
         let extent = spec.size.ok_or_else(no_size)?;
         let per_file = match extent {
@@ -228,7 +247,8 @@ impl Placer<'_> {
         let end = used.saturating_add(len);
         if end > whole {
             return Err(PlaceError::Full {
-                job: spec.name.clone(),
+                at,
+                job,
                 device: name.clone(),
                 size: *size,
                 needed: Bytes::new(end),
@@ -279,19 +299,19 @@ mod tests {
         let check = |text: &str, expect: &str| assert_eq!(run(text, &[]), Err(expect.to_owned()));
         check(
             "[a]\nsize=1g\nrw=read\ndirectory=/mnt/nocahce\n",
-            "job \"a\": no volume or stripe is called like \"/mnt/nocahce\"; did you mean \"nocache\"?; there are: nocache, readcache; or map it with --map /mnt/nocahce=NAME",
+            "job.fio:1: job \"a\": no volume or stripe is called like \"/mnt/nocahce\"; did you mean \"nocache\"?; there are: nocache, readcache; or map it with --map /mnt/nocahce=NAME",
         );
         check(
             "[a]\nsize=1g\nrw=read\n",
-            "job \"a\": it names no directory and no filename, and there are several devices: nocache, readcache",
+            "job.fio:1: job \"a\": it names no directory and no filename, and there are several devices: nocache, readcache",
         );
         check(
             "[a]\nrw=read\ndirectory=/mnt/nocache\n",
-            "job \"a\": give a size; a file in \"nocache\" needs one",
+            "job.fio:1: job \"a\": give a size; a file in \"nocache\" needs one",
         );
         check(
             "[a]\nrw=read\nsize=60g\nnumjobs=2\ndirectory=/mnt/nocache\n",
-            "job \"a\": \"nocache\" has 100 GiB and the files of the jobs need 120 GiB; lower size or numjobs",
+            "job.fio:1: job \"a\": \"nocache\" has 100 GiB and the files of the jobs need 120 GiB; lower size or numjobs",
         );
     }
 }

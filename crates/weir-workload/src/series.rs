@@ -20,6 +20,18 @@ struct Point {
     hits: u64,
 }
 
+/// Stretches as one.
+fn sum(points: &[Point]) -> Point {
+    points.iter().fold(Point::default(), |sum, point| Point {
+        reads: sum.reads + point.reads,
+        writes: sum.writes + point.writes,
+        read_bytes: sum.read_bytes + point.read_bytes,
+        write_bytes: sum.write_bytes + point.write_bytes,
+        judged: sum.judged + point.judged,
+        hits: sum.hits + point.hits,
+    })
+}
+
 /// Counters per stretch.
 #[derive(Debug)]
 pub struct Series {
@@ -66,26 +78,28 @@ impl Series {
 
     fn join(&mut self) {
         self.every *= 2;
-        let sum = |pair: &[Point]| {
-            pair.iter().fold(Point::default(), |sum, point| Point {
-                reads: sum.reads + point.reads,
-                writes: sum.writes + point.writes,
-                read_bytes: sum.read_bytes + point.read_bytes,
-                write_bytes: sum.write_bytes + point.write_bytes,
-                judged: sum.judged + point.judged,
-                hits: sum.hits + point.hits,
-            })
-        };
         self.points = self.points.chunks(2).map(sum).collect();
     }
 
     /// The stretches of a run that ended at `end`, as a report has them. The last one
-    /// is as long as it lasted.
+    /// is as long as it lasted; the few requests that come back when the jobs have ended
+    /// make no rate, so what is shorter than a tenth of the others belongs to the one
+    /// before.
     #[must_use]
     pub fn points(&self, end: Instant) -> Vec<SeriesPoint> {
+        let start = |at: usize| self.every.saturating_mul(at as u64);
+        let mut points = self.points.clone();
+        let last = points.len().saturating_sub(1);
+        let stub = last > 0 && end.nanos().saturating_sub(start(last)) < self.every / 10;
+        if stub {
+            let both = points.split_off(last - 1);
+            points.push(sum(&both));
+        }
+        let count = points.len();
         let point = |(at, point): (usize, &Point)| {
-            let start = self.every.saturating_mul(at as u64);
-            let length = end.nanos().saturating_sub(start).clamp(1, self.every);
+            let start = start(at);
+            let more = if stub && at + 1 == count { self.every / 10 } else { 0 };
+            let length = end.nanos().saturating_sub(start).clamp(1, self.every + more);
             let length_s = float(length) / 1e9;
             SeriesPoint {
                 start_s: float(start) / 1e9,
@@ -97,7 +111,7 @@ impl Series {
                 hit_share: (point.judged > 0).then(|| float(point.hits) / float(point.judged)),
             }
         };
-        self.points.iter().enumerate().map(point).collect()
+        points.iter().enumerate().map(point).collect()
     }
 }
 
@@ -125,6 +139,23 @@ mod tests {
         check(second, &some, &[(0.0, 1024.0, 0.0), (1.0, 0.0, 1.0)]);
         let gap = [(2000, Op::Write, 1), (2001, Op::Trim, 1), (2002, Op::Flush, 0)];
         check(second, &gap, &[(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (2.0, 0.0, 1.0)]);
+    }
+
+    /// 500 a second for three seconds; the last ones come back a moment later.
+    #[test]
+    fn what_comes_back_after_the_end_is_no_stretch_of_its_own() {
+        let read = |ends: &[u64]| {
+            let mut series = Series::new(Span::from_secs(1));
+            let steady = (0..1_500).map(|n| n * 2);
+            for millis in steady.chain(ends.iter().copied()) {
+                series.record(Instant::ZERO + Span::from_millis(millis), Op::Read, 1, None);
+            }
+            let end = Instant::ZERO + Span::from_millis(*ends.last().expect("an end"));
+            let points = series.points(end);
+            points.iter().map(|p| (p.length_s, p.read_iops)).collect::<Vec<_>>()
+        };
+        assert_eq!(read(&[3_000, 3_010]), [(1.0, 500.0), (1.0, 500.0), (1.01, 502.0 / 1.01)]);
+        assert_eq!(read(&[3_000, 3_500])[3], (0.5, 4.0));
     }
 
     #[test]

@@ -385,22 +385,25 @@ fn jobs_that_do_not_fit_where_they_were_put() {
         let placed = Placed { spec, clone: 0, regions: regions.iter().map(region).collect() };
         Workload::new(vec![placed], 1).map(|_| ()).unwrap_err().to_string()
     };
-    assert_eq!(message("size=1m", &[]), "job \"j\": needs at least one region to work on");
+    assert_eq!(
+        message("size=1m", &[]),
+        "test.fio:1: job \"j\": needs at least one region to work on"
+    );
     assert_eq!(
         message("size=1m\noffset=4k", &[1 << 20]),
-        "job \"j\": offset 4096 and size 1048576 reach past the end of its region of 1048576 bytes"
+        "test.fio:1: job \"j\": offset 4 KiB and size 1 MiB reach past the end of its file or volume of 1 MiB; lower one of them"
     );
     assert_eq!(
         message("bs=64k", &[4096]),
-        "job \"j\": not one block of 65536 bytes fits into its range of 4096 bytes"
+        "test.fio:1: job \"j\": not one block of 64 KiB fits into its range of 4 KiB"
     );
     assert_eq!(
         message("size=8k\nfilename=a:b:c", &[GIB, GIB, GIB]),
-        "job \"j\": not one block of 4096 bytes fits into its range of 2730 bytes"
+        "test.fio:1: job \"j\": not one block of 4 KiB fits into its range of 2730 B"
     );
     assert_eq!(
         message("size=1m\nrw=randread\nrandom_distribution=zoned_abs:100/2m", &[GIB]),
-        "job \"j\": offset 0 and size 2097152 reach past the end of its region of 1048576 bytes"
+        "test.fio:1: job \"j\": offset 0 B and size 2 MiB reach past the end of its file or volume of 1 MiB; lower one of them"
     );
 }
 

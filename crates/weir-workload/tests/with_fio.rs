@@ -203,3 +203,21 @@ fn a_template_is_told_from_a_job_file() {
         got => panic!("{got:?}"),
     }
 }
+
+/// fio says that it caps the depth of a synchronous engine at one.
+#[test]
+fn a_depth_with_a_synchronous_engine_is_ignored_by_fio() {
+    let dir = tempfile::tempdir().unwrap();
+    let ignored = |text: &str| fio::parse("a.fio", text, &Isolated).unwrap().ignored;
+    let text = "[j]\nsize=64k\nrw=read\niodepth=16\n";
+    let said = ignored(text);
+    assert_eq!(said.iter().map(|i| i.option).collect::<Vec<_>>(), ["iodepth"]);
+    assert_eq!(said[0].at.to_string(), "a.fio:4");
+    assert!(ignored("[j]\nsize=64k\nioengine=libaio\niodepth=16\n").is_empty());
+    assert!(ignored("[j]\nsize=64k\niodepth=1\n").is_empty());
+    std::fs::write(dir.path().join("a.fio"), text).unwrap();
+    let Some(output) = run_fio(&["a.fio"], dir.path()) else { return };
+    let of_fio = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    assert!(of_fio.contains("queue depth will be capped at 1"), "{of_fio}");
+}

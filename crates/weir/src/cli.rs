@@ -107,8 +107,8 @@ pub(crate) struct SimArgs {
     /// /mnt/data=readcache. May be repeated.
     #[arg(long, value_name = "PATH=EXPORT", value_parser = mapping)]
     pub(crate) map: Vec<(String, String)>,
-    /// Start with the jobs' files on this volume or stripe in the host cache. May be
-    /// repeated.
+    /// Start with what the jobs may touch of this volume or stripe in the host cache.
+    /// May be repeated.
     #[arg(long, value_name = "EXPORT")]
     pub(crate) warm: Vec<String>,
     /// Report over stretches of this length, too, at least 1ms: 1s, 5min.
@@ -184,22 +184,22 @@ pub(crate) struct LabRunArgs {
     /// Which clock.
     #[arg(long, default_value = "both", value_enum)]
     pub(crate) clock: ClockArg,
-    /// Who drives the wall clock's jobs.
-    #[arg(long = "with", default_value = "weir", value_enum, value_name = "DRIVER")]
-    pub(crate) driver: DriverArg,
-    /// Files of jobs that are larger have this size in wall time; the articles' are of
-    /// tens of GiB. A lab may say its own.
-    #[arg(long, default_value = "64MiB", value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
-    pub(crate) size: Bytes,
-    /// How long each job runs in wall time; the article's run 30 s. A lab may say its
-    /// own.
-    #[arg(long, default_value = "6s", value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
-    pub(crate) runtime: Span,
+    /// Who drives the wall clock's jobs: weir, if this is not given.
+    #[arg(long = "with", value_enum, value_name = "DRIVER")]
+    pub(crate) driver: Option<DriverArg>,
+    /// Files of jobs that are larger have this size in wall time, 64MiB if this is not
+    /// given; the articles' are of tens of GiB. A lab may say its own.
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
+    pub(crate) size: Option<Bytes>,
+    /// How long each job runs in wall time, 6s if this is not given; the article's run
+    /// 30 s. A lab may say its own.
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    pub(crate) runtime: Option<Span>,
     /// Run a lab up to so many times (1 to 10) in wall time until its figures hold
-    /// there; a shared machine may stall. The last run's figures count, all of them:
-    /// nothing is averaged or picked.
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = value_parser!(u32).range(1..=10))]
-    pub(crate) tries: u32,
+    /// there, once if this is not given; a shared machine may stall. The last run's
+    /// figures count, all of them: nothing is averaged or picked.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10))]
+    pub(crate) tries: Option<u32>,
     /// Seed of the jobs, a whole number.
     #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub(crate) seed: u64,
@@ -400,7 +400,8 @@ pub(crate) enum CatalogCommand {
     /// where sources conflict.
     #[command(after_help = "Example:\n  weir catalog show DS14")]
     Show {
-        /// An edition, tier, machine, family or rule: azure-now, P30, DS14, mi-2020/P60.
+        /// An edition, tier, machine, family or rule: azure-now, P30, DS14, mi-2020/P60,
+        /// host-cache.
         name: String,
         #[command(flatten)]
         output: OutputArgs,

@@ -22,6 +22,8 @@ pub(crate) const FAILED: u8 = 3;
 pub(crate) enum CliError {
     #[error("cannot read {}: {source}", .path.display())]
     Read { path: PathBuf, source: io::Error },
+    #[error("{} is no {what}: it is not text in UTF-8", .path.display())]
+    NotText { path: PathBuf, what: &'static str },
     #[error("{0}")]
     Layout(#[from] LayoutError),
     #[error("{0}")]
@@ -61,6 +63,7 @@ impl CliError {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Read { .. }
+            | Self::NotText { .. }
             | Self::Layout(_)
             | Self::Catalog(_)
             | Self::Jobs(_)

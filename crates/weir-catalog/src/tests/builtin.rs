@@ -180,13 +180,21 @@ fn a_host_is_listed_figure_by_figure_with_its_date() {
 fn a_machine_published_twice_is_told_apart_by_its_series() {
     let edition = builtin("azure-now");
     let uncached = |name| edition.host(name).unwrap().uncached.unwrap().iops.get();
-    assert_eq!(uncached("E8bds_v5"), 33_000);
     assert_eq!(uncached("ebdsv5-nvme/Standard_E8bds_v5"), 33_000);
     assert_eq!(uncached("ebdsv5-scsi/E8bds_v5"), 24_200);
     assert_eq!(uncached("EBDSV5-2021/e8bds_v5"), 22_000);
-    let nvme = edition.host("E8bds_v5").unwrap();
+    let nvme = edition.host("ebdsv5-nvme/E8bds_v5").unwrap();
     assert_eq!(nvme.v2.unwrap().limits(), limits(44_200, "1200 MB/s"));
     assert_eq!(edition.series_of(nvme).unwrap().interface.as_deref(), Some("NVMe"));
+    let either = edition.host("E8bds_v5").map_err(|error| error.to_string());
+    assert_eq!(
+        either.err().as_deref(),
+        Some(
+            "host size \"E8bds_v5\" is in azure-now several times, with limits of their own; write \
+             one of ebdsv5-nvme/Standard_E8bds_v5, ebdsv5-scsi/Standard_E8bds_v5, \
+             ebdsv5-2021/Standard_E8bds_v5"
+        )
+    );
 }
 
 #[test]
@@ -297,7 +305,7 @@ fn latencies_say_that_they_are_models() {
     assert_eq!(edition.latency("no-such-family"), None);
     let gp = builtin("azure-mi-2018");
     let gp = gp.latency("mi-gp").unwrap();
-    assert_eq!(gp.read.p99, Span::from_millis(10));
+    assert_eq!(gp.read.p99, Some(Span::from_millis(10)));
     assert!((3_000_000..=4_000_000).contains(&gp.read.mean().nanos()));
 }
 
@@ -336,6 +344,9 @@ fn a_name_is_found_wherever_it_is() {
                     Found::Provisioned(..) => "provisioned".to_owned(),
                     Found::Host(_, host) => format!("host {}", host.series),
                     Found::Latency(..) => "latency".to_owned(),
+                    Found::HostCache(..) => "host cache".to_owned(),
+                    Found::Bursting(..) => "bursting".to_owned(),
+                    Found::Striping(..) => "striping".to_owned(),
                     Found::Rule(..) => "rule".to_owned(),
                 };
                 (found.edition().name(), kind)
@@ -357,7 +368,11 @@ fn a_name_is_found_wherever_it_is() {
     );
     check("mi-2020/P60", &[("azure-mi-2018", "tier mi-2020")]);
     check("ebdsv5-scsi/Standard_E8bds_v5", &[("azure-now", "host ebdsv5-scsi")]);
-    check("ultra", &[("azure-now", "provisioned")]);
+    check("ultra", &[("azure-now", "provisioned"), ("azure-now", "latency")]);
+    let cache = |edition| [(edition, "latency"), (edition, "host cache")];
+    check("host-cache", &[cache("azure-premium-2015"), cache("azure-now")].concat());
+    check("on-demand", &[("azure-now", "bursting")]);
+    check("striping", &[("azure-premium-2015", "striping")]);
     check("log-rate-gp", &[("azure-mi-2018", "rule")]);
     check("nothing-of-the-kind", &[]);
     let unknown = Catalog::builtin().get("DS41").map(|found| found.len());

@@ -2,7 +2,7 @@
 
 use super::{EXAMPLE, builtin};
 use crate::{Catalog, CatalogError, Edition};
-use weir_units::Bytes;
+use weir_units::{Bytes, Span};
 
 #[track_caller]
 fn fails<T: std::fmt::Debug>(result: Result<T, CatalogError>, expect: &str) {
@@ -108,42 +108,57 @@ fn a_key_or_value_that_is_not_in_the_format_is_refused_with_its_line() {
     edited(
         "scope =",
         "scop =",
-        "own.toml line 5: unknown field `scop`, expected one of `name`, `title`, `as_of`, `scope`, \
+        "own.toml:5:1: unknown field `scop`, expected one of `name`, `title`, `as_of`, `scope`, \
          `notes`, `conflicts`, `default_set`, `io_unit`, `tier_set`, `provisioned`, `series`, \
          `host_cache`, `latency`, `bursting`, `striping`, `rule`",
     );
     edited(
         "iops = 1000,",
         "ipos = 1000,",
-        "own.toml line 18: unknown field `ipos`, expected one of `name`, `size`, `holds`, `iops`, \
+        "own.toml:18:36: unknown field `ipos`, expected one of `name`, `size`, `holds`, `iops`, \
          `throughput`, `burst`, `plus`, `source`, `as_of`, `figures`, `notes`, `conflicts`, `history`",
     );
     edited(
         "\"250 MB/s\"",
         "\"250 Mb/sec\"",
-        "own.toml line 19: \"250 Mb/sec\" has the unknown unit \"Mb/sec\"; write for example 200 MiB/s or 200 MB/s",
+        "own.toml:19:60: \"250 Mb/sec\" has the unknown unit \"Mb/sec\"; write for example 200 MiB/s or 200 MB/s",
     );
     edited(
         "\"250 MB/s\"",
         "\"250\"",
-        "own.toml line 19: \"250\" has no unit; write for example 200 MiB/s or 200 MB/s",
+        "own.toml:19:60: \"250\" has no unit; write for example 200 MiB/s or 200 MB/s",
     );
     edited(
         "size = \"1 TiB\"",
         "size = 1024",
-        "own.toml line 19: \"1024\" has no unit; write for example 64 KiB, 540 GiB or 200 MB",
+        "own.toml:19:25: \"1024\" has no unit; write for example 64 KiB, 540 GiB or 200 MB",
     );
     edited(
         "iops = 6000",
         "iops = 0",
-        "own.toml line 19: \"0\" must be more than zero; leave a limit out to have none",
+        "own.toml:19:41: \"0\" must be more than zero; leave a limit out to have none",
     );
     edited(
         "basis = \"calibrated\"",
         "basis = \"measured\"",
-        "own.toml line 34: unknown variant `measured`, expected `calibrated` or `assumed`",
+        "own.toml:34:9: unknown variant `measured`, expected `calibrated` or `assumed`",
     );
-    edited("name = \"my-cloud\"\n", "", "own.toml line 1: missing field `name`");
+    edited("name = \"my-cloud\"\n", "", "own.toml:1:1: missing field `name`");
+    edited("p50 = \"700 us\", ", "", "own.toml:38:8: missing field `p50`");
+}
+
+/// As in a layout, three quantiles are enough.
+#[test]
+fn a_latency_needs_its_ends_and_its_middle() {
+    let own = EXAMPLE.replace(", p90 = \"1 ms\", p99 = \"2 ms\", p999 = \"5 ms\"", "");
+    let edition = Edition::from_toml("own.toml", &own).unwrap();
+    let latency = edition.latency("fast-disk").unwrap();
+    let points: Vec<u32> = latency.read.points().map(|(share, _)| share).collect();
+    assert_eq!(points, [0, 500_000, 1_000_000]);
+    // (400 + 700) / 2 us in the lower half, (700 + 20,000) / 2 us in the upper.
+    assert_eq!(latency.read.mean(), Span::from_nanos(5_450_000));
+    let names: Vec<String> = latency.figures().into_iter().map(|figure| figure.name).collect();
+    assert_eq!(names[..4], ["read.p0", "read.p50", "read.p100", "write.p0"]);
 }
 
 #[test]

@@ -4,10 +4,9 @@ use super::Engine;
 use super::above::AboveTarget;
 use super::part::Route;
 use super::types::{DeviceId, Event, Refused, VolumeId};
-use crate::cache::Brought;
+use crate::cache::{BLOCK, Brought};
 use crate::gate::Gate;
-use crate::spec::{CacheMode, DeviceSpec, DiskLimits, GateLimits};
-use crate::stripe;
+use crate::spec::{CacheMode, DiskLimits, GateLimits};
 use crate::writeback::Dirty;
 use alloc::vec::Vec;
 use weir_units::{Bytes, Instant};
@@ -77,22 +76,33 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts a range of a device into the cache, as a warm-up would have.
-    pub fn warm(&mut self, device: DeviceId, offset: u64, len: u64) {
-        let Some((_, blobs)) = &mut self.cache else { return };
-        let volumes = &self.volumes;
+    /// Puts a range of a device into the cache as one pass of reads over it would
+    /// leave it: of more than fits the end, in equal shares of a stripe's columns.
+    /// What lies on volumes without a cache, or behind the device's end, stays out.
+    /// Returns how much of the range was put in.
+    pub fn warm(&mut self, device: DeviceId, offset: u64, len: u64) -> Bytes {
+        let (Some(size), Some((_, blobs))) = (self.sizes.get(device.0), &mut self.cache) else {
+            return Bytes::ZERO;
+        };
+        let len = len.min(size.saturating_sub(offset));
+        let (device, volumes) = (&self.devices[device.0], &self.volumes);
+        let ranges = || {
+            let columns = device.columns().iter().copied().enumerate();
+            columns.filter(|(_, volume)| volumes[*volume].spec.cache != CacheMode::None).filter_map(
+                |(column, volume)| Some((volume, device.column_range(column, offset, len)?)),
+            )
+        };
         let pinned = |volume: usize, first| volumes[volume].dirty.mask(first);
-        let mut warm =
-            |volume, offset, len| blobs.insert(volume, Brought::Read { offset, len }, pinned);
-        match self.devices.get(device.0) {
-            Some(DeviceSpec::Volume(volume)) => warm(*volume, offset, len),
-            Some(DeviceSpec::Stripe { unit, columns }) => {
-                for piece in stripe::pieces(unit.get(), columns.len(), offset, len) {
-                    warm(columns[piece.column], piece.offset, piece.len);
-                }
-            }
-            None => {}
+        let blocks = blobs.capacity().checked_div(ranges().count() as u64);
+        let share = blocks.unwrap_or(0) * BLOCK;
+        let mut warmed = 0;
+        for (volume, (start, len)) in ranges() {
+            let end = start + len;
+            let len = len.min(share);
+            blobs.insert(volume, Brought::Read { offset: end - len, len }, pinned);
+            warmed += len;
         }
+        Bytes::new(warmed)
     }
 
     /// The host crashes at `now`: every request under way is gone without a

@@ -165,6 +165,45 @@ fn a_request_of_many_units_counts_them_all() {
 }
 
 #[test]
+fn the_largest_request_counts_whole() {
+    let gib = 1 << 30;
+    let mut spec = host(vec![volume(1 << 20, gib), volume(1 << 20, gib)]);
+    let transfer =
+        Latency::zero().with_transfer(weir_units::BytesPerSec::new(gib).expect("a rate"));
+    for volume in &mut spec.volumes {
+        volume.medium = Medium { read: transfer.clone(), write: transfer.clone() };
+    }
+    spec.devices.push(DeviceSpec::Stripe { unit: Bytes::kib(64), columns: vec![0, 1] });
+    let mut engine = engine(spec);
+    let (op, offset, len) = (Op::Write, 0, MAX_REQUEST);
+    for (tag, device) in [(0, 0), (1, 1), (2, 0), (3, 1), (4, 2)] {
+        let request = Request { device: DeviceId(device), op, offset, len, tag };
+        engine.handle_request(Instant::ZERO, &request).expect("a request in range");
+    }
+    engine.handle_timeout(secs(60));
+    let mut done: Vec<Completion> = core::iter::from_fn(|| engine.poll_event())
+        .filter_map(|event| match event {
+            Event::Completed(completion) => Some(completion),
+            Event::WrittenBack { .. } => None,
+        })
+        .collect();
+    done.sort_unstable_by_key(|completion| completion.tag);
+    // 4 GiB less a byte at 1 GiB/s are four seconds at the gate, and as many at the medium.
+    let four = Span::from_nanos(4 * SEC - 1);
+    for (c, behind) in done.iter().zip([0, 0, 1, 1]) {
+        assert_eq!(c.medium, four, "{c:?}");
+        assert_eq!(c.waits.total().nanos(), behind * 4 * SEC, "{c:?}");
+    }
+    // The stripe's halves come behind two of these, and their last unit last.
+    let last = done[4].waits.total().nanos();
+    assert!((9_999_000_000..10_000_000_000).contains(&last), "{last}");
+    for volume in 0..2 {
+        let totals = engine.totals(VolumeId(volume)).expect("the volume");
+        assert_eq!(totals.counted, 2 * 16_384 + 32_768, "of 256 KiB, and of the stripe's 64 KiB");
+    }
+}
+
+#[test]
 fn a_throttled_volume_does_not_hold_up_another() {
     let mut spec = host(vec![volume(100, 0), volume(5_000, 0)]);
     spec.uncached = limits(5_050, 0);
@@ -259,6 +298,25 @@ fn credits_are_spent_and_earned() {
     assert!(load.completed_in(0, 12 * SEC, 13 * SEC).abs_diff(500) <= 1);
     let waits = load.engine.totals(VolumeId(0)).expect("the volume").waits;
     assert!(waits[Cap::DiskBurstIops] > 0 && waits[Cap::DiskIops] > 0);
+}
+
+/// Where volumes share a gate the one with little to do overtakes the other.
+#[test]
+fn who_is_overtaken_is_charged_to_the_cap_that_held_the_line() {
+    let mut spec = host(vec![volume(0, 0), volume(0, 0)]);
+    let limit = Limit { rate: per_sec(12_800), burst: None };
+    spec.uncached.iops = Some(limit.with_burst(per_sec(16_000), Span::from_secs(1)));
+    let load = Load::new(engine(spec)).clients(120, 0, Op::Write, 4 << 10);
+    let mut load = load.clients(20, 1, Op::Write, 4 << 10);
+    load.run(Instant::ZERO, secs(3));
+    let share = |from: u64, cap: Cap| {
+        let within = load.done.iter().filter(|c| (from..from + SEC).contains(&c.arrived.nanos()));
+        let (held, all) = within
+            .fold((0, 0), |(held, all), c| (held + c.waits[cap], all + c.waits.total().nanos()));
+        held * 100 / all
+    };
+    assert_eq!(share(0, Cap::HostUncachedBurstIops), 99, "while the credits last");
+    assert_eq!(share(2 * SEC, Cap::HostUncachedIops), 100);
 }
 
 #[test]

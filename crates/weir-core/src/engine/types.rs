@@ -5,8 +5,8 @@ use crate::waits::Waits;
 use core::fmt;
 use weir_units::{Instant, Span};
 
-/// Largest request (1 GiB).
-pub const MAX_REQUEST: u64 = 1 << 30;
+/// Largest request: whatever a length of 32 bits says.
+pub const MAX_REQUEST: u64 = (1 << 32) - 1;
 
 /// Index of a volume in [`HostSpec::volumes`](crate::HostSpec::volumes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,7 +105,7 @@ impl fmt::Display for Refused {
         f.write_str(match self {
             Self::NoDevice => "there is no such device",
             Self::OutOfRange => "the request reaches beyond the end of the device",
-            Self::BadLength => "the request is empty or larger than 1 GiB",
+            Self::BadLength => "the request is empty, or 4 GiB or more",
         })
     }
 }

@@ -3,8 +3,11 @@
 use super::HostLoop;
 use crate::error::ServerError;
 use crate::volume::{Done, VolumeBytes, Work};
-use weir_core::{CacheMode, DeviceId, DiskLimits, Event, GateLimits, VolumeId, VolumeSpec};
-use weir_store::StoreError;
+use std::sync::Arc;
+use weir_core::{
+    CACHE_BLOCK, CacheMode, DeviceId, DiskLimits, Event, GateLimits, VolumeId, VolumeSpec,
+};
+use weir_store::{ErrorKind, StoreError};
 use weir_units::{Bytes, Instant};
 
 /// What whoever runs the server should be told of a ReadWrite cache, once each.
@@ -17,6 +20,8 @@ pub enum Owing {
         volume: VolumeId,
         /// What the store said.
         reason: String,
+        /// It has no room.
+        full: bool,
     },
     /// The store has taken it, or it was lost by a crash.
     Ends {
@@ -129,9 +134,10 @@ impl HostLoop {
         self.stirred = true;
     }
 
-    /// Puts a range of a device into the host cache, as a warm-up would have.
-    pub fn warm(&mut self, device: DeviceId, offset: u64, len: u64) {
-        self.engine.warm(device, offset, len);
+    /// Puts a range of a device into the host cache, as a warm-up would have;
+    /// returns how much of it that is.
+    pub fn warm(&mut self, device: DeviceId, offset: u64, len: u64) -> Bytes {
+        self.engine.warm(device, offset, len)
     }
 
     /// The host crashes: requests under way are gone, the cache is empty, and
@@ -155,7 +161,7 @@ impl HostLoop {
         self.held.clear();
         self.asked.clear();
         (0..self.volumes.len()).for_each(|volume| self.note_owing(volume));
-        Bytes::kib(4 * blocks as u64)
+        Bytes::new(blocks as u64 * CACHE_BLOCK)
     }
 
     /// Lifts all limits and writes back what the cache owes, so that what is
@@ -211,14 +217,17 @@ impl HostLoop {
     /// Notes when a volume begins to owe, and when that is over.
     pub(super) fn note_owing(&mut self, volume: usize) {
         let bytes = &mut self.volumes[volume];
-        let reason = bytes.owes().map(|(_, reason)| reason.to_string());
-        if reason.is_some() == bytes.owing_told {
+        let owes = bytes.owes().map(|(_, reason)| Arc::clone(reason));
+        if owes.is_some() == bytes.owing_told {
             return;
         }
-        bytes.owing_told = reason.is_some();
+        bytes.owing_told = owes.is_some();
         let volume = VolumeId(volume);
-        self.owing.push(match reason {
-            Some(reason) => Owing::Begins { volume, reason },
+        self.owing.push(match owes {
+            Some(reason) => {
+                let full = reason.kind() == ErrorKind::NoSpace;
+                Owing::Begins { volume, reason: reason.to_string(), full }
+            }
             None => Owing::Ends { volume },
         });
     }

@@ -9,6 +9,7 @@ use crate::worker::{Job, Task};
 use std::sync::Arc;
 use weir_proto::{BlockState, CommandFlags, Errno, Extent, reply};
 use weir_store::{ExtentKind, StoreError};
+use weir_units::Instant;
 
 /// Extents in one answer.
 const MAX_EXTENTS: usize = 1024;
@@ -17,7 +18,7 @@ const MAX_STATUS_PIECES: u64 = 1024;
 
 impl HostLoop {
     /// Answers what was asked since the last turn, or has it looked for.
-    pub(super) fn answer_asked(&mut self, replies: &mut impl Replies) {
+    pub(super) fn answer_asked(&mut self, now: Instant, replies: &mut impl Replies) {
         for key in std::mem::take(&mut self.asked) {
             let Pending { device, request, .. } = self.pending[key];
             let map = &self.devices[device].map;
@@ -31,10 +32,10 @@ impl HostLoop {
                 // Dirty blocks are data wherever the store has a hole, and may be in
                 // the store by the time that it is asked, or just after.
                 let all = weir_store::Extent { len, kind: ExtentKind::Data };
-                self.answer_extents(key, Ok(vec![all]), replies);
+                self.answer_extents(now, key, Ok(vec![all]), replies);
             } else if map.volumes.iter().all(|v| self.volumes[*v].is_inline()) {
                 let result = map.extents(&self.stores, request.offset, len, max);
-                self.answer_extents(key, result, replies);
+                self.answer_extents(now, key, result, replies);
             } else {
                 let (stores, map) = (Arc::clone(&self.stores), map.clone());
                 let range = (request.offset, len);
@@ -48,24 +49,29 @@ impl HostLoop {
     /// Answers with what was found.
     pub(super) fn answer_extents(
         &mut self,
+        now: Instant,
         key: usize,
         result: Result<Vec<weir_store::Extent>, StoreError>,
         replies: &mut impl Replies,
     ) {
-        let Pending { client, request, .. } = self.pending.remove(key);
-        let Some(to) = replies.reply_to(client) else { return };
-        *to.in_flight -= 1;
-        let context = to.meta_context.ok_or((Errno::Inval, String::new()));
-        let found = result.map_err(|error| (errno_of(&error), error.to_string()));
-        match context.and_then(|context| Ok((context, found?))) {
-            Ok((context, found)) => {
-                let extents: Vec<Extent> = found.iter().map(told).collect();
-                reply::block_status(to.out, request.cookie, context, &extents);
-            }
-            Err((errno, reason)) => {
-                reply::error(to.out, to.structured, request.cookie, errno, &reason);
+        let Pending { client, request, .. } = self.pending[key];
+        let mut failed = result.is_err();
+        if let Some(to) = replies.reply_to(client) {
+            *to.in_flight -= 1;
+            let context = to.meta_context.ok_or((Errno::Inval, String::new()));
+            let found = result.map_err(|error| (errno_of(&error), error.to_string()));
+            match context.and_then(|context| Ok((context, found?))) {
+                Ok((context, found)) => {
+                    let extents: Vec<Extent> = found.iter().map(told).collect();
+                    reply::block_status(to.out, request.cookie, context, &extents);
+                }
+                Err((errno, reason)) => {
+                    failed = true;
+                    reply::error(to.out, to.structured, request.cookie, errno, &reason);
+                }
             }
         }
+        self.settle(now, key, failed);
     }
 }
 

@@ -1,11 +1,7 @@
 use super::*;
 use std::sync::mpsc::channel;
 
-/// What a defect of a host comes to: it is told, the others go on, and the server
-/// does not end as if all were well.
-#[test]
-fn a_host_that_panics_is_told_and_fails_the_stop() {
-    let text = r#"
+const TWO_HOSTS: &str = r#"
 [[host]]
 name = "a"
 unlimited = true
@@ -23,18 +19,20 @@ host = "b"
 size = "1 MiB"
 unlimited = true
 "#;
-    let layout = Layout::parse("layout.toml", text, &weir_catalog::Catalog::builtin()).unwrap();
+
+fn serve(notices: Listening) -> Server {
+    let catalog = weir_catalog::Catalog::builtin();
+    let layout = Layout::parse("layout.toml", TWO_HOSTS, &catalog).unwrap();
+    let listen = vec!["tcp:127.0.0.1:0".parse().unwrap()];
+    Server::start(layout, None, &Options { listen, notices, ..Options::default() }).unwrap()
+}
+
+/// What a defect of a host comes to: it is told, the others go on, and the server
+/// does not end as if all were well.
+#[test]
+fn a_host_that_panics_is_told_and_fails_the_stop() {
     let (sender, notices) = channel();
-    let server = Server::start(
-        layout,
-        None,
-        &Options {
-            listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
-            notices: Listening::with(move |notice| sender.send(notice).unwrap()),
-            ..Options::default()
-        },
-    )
-    .unwrap();
+    let server = serve(Listening::with(move |notice| sender.send(notice).unwrap()));
     let mailbox = server.shared.hosts()[0].mailbox.clone();
     assert!(mailbox.ask(|_, _| panic!("a defect, made by the test")).is_none());
     let told = notices.recv().unwrap();
@@ -42,4 +40,38 @@ unlimited = true
     let status = server.status();
     assert_eq!(status.hosts.iter().map(|h| h.name.as_str()).collect::<Vec<_>>(), ["b"]);
     assert_eq!(server.stop().unwrap_err().to_string(), "asking a host's thread: it has ended");
+}
+
+/// What waits for a medium holds up nobody else, and is not begun twice.
+#[test]
+fn a_resize_that_takes_its_time_holds_up_nothing_but_changes_of_its_volume() {
+    let server = serve(Listening::default());
+    let resize = |volume: &str, size| {
+        let (volume, size) = (volume.to_owned(), Bytes::mib(size));
+        server.command(Request::Resize { volume, size }).map_err(|error| error.to_string())
+    };
+    let (go_on, held) = channel::<()>();
+    let hold = move |_: &mut HostLoop, _| {
+        let _ = held.recv();
+    };
+    server.shared.hosts()[0].mailbox.send(Message::Call(Box::new(hold)));
+    std::thread::scope(|scope| {
+        // Dropped if this fails, so that the host does not wait for ever.
+        let go_on = go_on;
+        let first = scope.spawn(|| resize("x", 2));
+        while server.shared.hosts()[0].changing.is_empty() {
+            std::thread::yield_now();
+        }
+        let busy = "volume \"x\": it is being resized right now; ask again when that is done";
+        assert_eq!(resize("x", 3), Err(busy.to_owned()));
+        let (volume, mode) = ("x".to_owned(), "none".to_owned());
+        let recached = server.command(Request::SetCache { volume, mode });
+        assert_eq!(recached.unwrap_err().to_string(), busy);
+        assert_eq!(resize("y", 2).unwrap()["size"], "2 MiB");
+        go_on.send(()).unwrap();
+        assert_eq!(first.join().unwrap().unwrap()["size"], "2 MiB");
+    });
+    assert_eq!(resize("x", 3).unwrap()["size"], "3 MiB");
+    assert_eq!(server.status().hosts[0].volumes[0].size_bytes, 3 << 20);
+    server.stop().unwrap();
 }

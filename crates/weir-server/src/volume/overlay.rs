@@ -152,8 +152,10 @@ impl Overlay {
         }
     }
 
-    /// Keeps a write. Blocks of which it covers a part must be here.
-    pub(super) fn keep(&mut self, offset: u64, data: &[u8]) {
+    /// Keeps a write. Blocks of which it covers a part must be here. Returns those
+    /// that it made whole and that are to be written back at once.
+    pub(super) fn keep(&mut self, offset: u64, data: &[u8]) -> Vec<u64> {
+        let mut wanted_blocks = Vec::new();
         let (change, len) = (Change::Bytes(data), data.len() as u64);
         for block in touched(offset, len) {
             let cut = Cut::of(block, offset, len);
@@ -165,14 +167,18 @@ impl Overlay {
                 Some(Held::Part { patches, .. }) if !cut.is_whole() => {
                     patches.push((cut.inner.start, change.kept(&cut)));
                 }
-                _ => {
+                part => {
                     assert!(cut.is_whole(), "block {block} is kept in part and its rest unknown");
+                    if let Some(Held::Part { wanted: true, .. }) = part {
+                        wanted_blocks.push(block);
+                    }
                     let mut bytes = Arc::new([0; 4096]);
                     change.apply(&cut, Arc::make_mut(&mut bytes));
                     self.put(block, bytes);
                 }
             }
         }
+        wanted_blocks
     }
 
     /// Follows a change that `job` makes in the store; returns whether `job` now
@@ -220,9 +226,12 @@ impl Overlay {
         gone
     }
 
-    /// The same for what is owed.
-    pub(super) fn let_owed_go(&mut self, job: Ticket) -> Vec<(u64, Arc<Block>)> {
-        let owed: Vec<u64> = self.owed.iter().copied().collect();
+    /// The same for what is owed, at most so many blocks of it.
+    pub(super) fn let_owed_go(&mut self, most: usize, job: Ticket) -> Vec<(u64, Arc<Block>)> {
+        let is_loose = |block: &&u64| {
+            matches!(self.blocks.get(block), Some(Held::Whole { carried: None, .. }))
+        };
+        let owed: Vec<u64> = self.owed.iter().filter(is_loose).take(most).copied().collect();
         owed.into_iter().flat_map(|block| self.let_go(block..block + 1, job)).collect()
     }
 

@@ -57,17 +57,23 @@ impl State {
         if job.is_sync() { device.syncs.push_back(job) } else { device.jobs.push_back(job) }
     }
 
-    /// The next job that may be started, from the device whose turn it is.
-    fn take(&mut self) -> Option<Job> {
+    /// The device that may have its next job started, in turn.
+    fn next(&self) -> Option<usize> {
         let sync_allowed = self.syncing < SHARE;
         let may = |device: &Device| {
             let sync = sync_allowed && device.syncing < SHARE / 2 && !device.syncs.is_empty();
             device.running < SHARE && (sync || !device.jobs.is_empty())
         };
         let later = self.devices.range(self.turn + 1..);
-        let found = later.chain(self.devices.range(..=self.turn)).find(|(_, device)| may(device));
-        let turn = *found?.0;
+        let mut in_turn = later.chain(self.devices.range(..=self.turn));
+        in_turn.find(|(_, device)| may(device)).map(|(id, _)| *id)
+    }
+
+    /// Takes the next job that may be started.
+    fn take(&mut self) -> Option<Job> {
+        let turn = self.next()?;
         self.turn = turn;
+        let sync_allowed = self.syncing < SHARE;
         let device = self.devices.get_mut(&turn)?;
         // A sync is what others wait for, and there are never many.
         let sync = sync_allowed && device.syncing < SHARE / 2;
@@ -79,6 +85,14 @@ impl State {
         device.syncing += usize::from(job.is_sync());
         self.syncing += usize::from(job.is_sync());
         Some(job)
+    }
+
+    /// Takes a thread from the idle ones, if there is one, to be notified.
+    fn wake_one(&mut self) -> bool {
+        let is_idle = self.idle > 0;
+        self.idle -= usize::from(is_idle);
+        self.woken += usize::from(is_idle);
+        is_idle
     }
 
     fn ended(&mut self, id: usize, sync: bool) {
@@ -109,9 +123,7 @@ impl Workers {
     pub(crate) fn run(&mut self, job: Job) {
         let mut state = self.shared.lock();
         state.push(job);
-        if state.idle > 0 {
-            state.idle -= 1;
-            state.woken += 1;
+        if state.wake_one() {
             drop(state);
             self.shared.wake.notify_one();
             return;
@@ -156,7 +168,12 @@ impl Shared {
         let mut state = self.lock();
         loop {
             if let Some(job) = state.take() {
+                // A sync that ends makes room in two shares, for a job in each.
+                let wakes = state.next().is_some() && state.wake_one();
                 drop(state);
+                if wakes {
+                    self.wake.notify_one();
+                }
                 self.run(job);
                 state = self.lock();
             } else if state.closed {
@@ -176,7 +193,9 @@ impl Shared {
 mod tests {
     use super::super::Task;
     use super::*;
+    use crate::volume::Work;
     use std::sync::mpsc::channel;
+    use std::time::Duration;
     use weir_store::{MemoryStore, Store};
     use weir_units::Bytes;
 
@@ -187,7 +206,7 @@ mod tests {
 
     fn lane(device: usize) -> Job {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Bytes::ZERO));
-        Job { device, task: Task::Lane { volume: device, store, batch: Vec::new() } }
+        Job { device, task: Task::Lane { volume: device, store, batch: vec![Work::Nothing] } }
     }
 
     /// Starts what may be started: (device, is a sync), in order.
@@ -229,6 +248,68 @@ mod tests {
         assert_eq!(turns, [2, 4, 7, 2, 4, 4]);
         turns.iter().for_each(|device| state.ended(*device, false));
         assert!(state.devices.is_empty());
+    }
+
+    /// Jobs that have started, and that end when they are let go: (device, is a sync).
+    #[derive(Default)]
+    struct Gate {
+        let_go: Mutex<Vec<(usize, bool)>>,
+        changed: Condvar,
+    }
+
+    impl Gate {
+        fn let_go(&self, job: (usize, bool)) {
+            self.let_go.lock().expect("no panic").push(job);
+            self.changed.notify_all();
+        }
+
+        fn pass(&self, job: (usize, bool)) {
+            let mut let_go = self.let_go.lock().expect("no panic");
+            loop {
+                if let Some(at) = let_go.iter().position(|one| *one == job) {
+                    let_go.swap_remove(at);
+                    return;
+                }
+                let_go = self.changed.wait(let_go).expect("no panic");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sync_that_ends_lets_all_start_that_may() {
+        let (sender, started) = channel();
+        let gate = Arc::new(Gate::default());
+        let held = Arc::clone(&gate);
+        let mut workers = Workers::new("test", move |done| {
+            let job = match done {
+                Finished::Sync { device, .. } => (device, true),
+                Finished::Lane { volume, .. } => (volume, false),
+                other => panic!("nobody asked for {other:?}"),
+            };
+            let _ = sender.send(job);
+            held.pass(job);
+        });
+        let next = || started.recv_timeout(Duration::from_secs(60)).ok();
+        (0..4).for_each(|_| workers.run(sync(0)));
+        (0..4).for_each(|_| workers.run(lane(0)));
+        (0..4).for_each(|_| workers.run(sync(1)));
+        (0..12).for_each(|_| assert!(next().is_some()));
+        // The device has its share, and so have the syncs: a thread is idle.
+        for job in [lane(0), sync(2)] {
+            workers.run(job);
+            let is_idle = |state: &State| state.idle == 1 && state.woken == 0;
+            while !is_idle(&workers.shared.lock()) {
+                std::thread::yield_now();
+            }
+        }
+        gate.let_go((0, true));
+        let mut both = [next(), next()];
+        both.sort_unstable();
+        assert_eq!(both, [Some((0, false)), Some((2, true))]);
+        (0..3).for_each(|_| gate.let_go((0, true)));
+        (0..5).for_each(|_| gate.let_go((0, false)));
+        (0..4).for_each(|_| gate.let_go((1, true)));
+        gate.let_go((2, true));
     }
 
     #[test]

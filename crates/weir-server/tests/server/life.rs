@@ -421,18 +421,29 @@ fn the_control_socket_answers_nonsense_with_a_sentence() {
     );
     check(
         "{\"command\":\"set-cache\",\"volume\":\"v\",\"mode\":\"read-only\"}\n",
-        r#"{"refused":"volume \"v\": no host cache is possible: host \"host\" has no cache (give it cache = { size = \"..\" }); set cache = \"none\""}"#,
+        r#"{"refused":"volume \"v\": no host cache is possible: host \"host\" has no cache (give it cache = { size = \"..\" }); set its cache to none"}"#,
     );
-    for (offset, len) in [(0, u64::MAX), (u64::MAX, 1), (1 << 20, 1)] {
-        check(
-            &format!(
-                "{{\"command\":\"warm\",\"export\":\"v\",\"offset\":{offset},\"len\":{len}}}\n"
-            ),
-            r#"{"refused":"export \"v\" has 1 MiB; the range reaches beyond its end"}"#,
-        );
-    }
     check(
-        "{\"command\":\"warm\",\"export\":\"v\",\"offset\":0,\"len\":1048576}\n",
-        r#"{"ok":{"export":"v"}}"#,
+        "{\"command\":\"warm\",\"export\":\"v\",\"offset\":0,\"len\":1}\n",
+        r#"{"refused":"export \"v\": its volumes have no host cache, so there is nothing to warm; set cache = \"read-only\" or \"read-write\" for one of them"}"#,
     );
+}
+
+#[test]
+fn a_warm_up_says_how_much_of_it_the_cache_holds() {
+    let place = Place::new();
+    let cached = "[host]\nunlimited = true\ncache = { size = \"1 MiB\" }\n".to_owned()
+        + &unlimited("4 MiB", &["v"])
+        + "cache = \"read-only\"\n";
+    let server = place.serve(&cached);
+    let warm = |offset, len| place.ask(&Control::Warm { export: "v".to_owned(), offset, len });
+    for (offset, len) in [(0, u64::MAX), (u64::MAX, 1), (4 << 20, 1)] {
+        let beyond = "export \"v\" has 4 MiB; the range reaches beyond its end";
+        assert_eq!(warm(offset, len), Err(beyond.to_owned()));
+    }
+    let resident = || server.status().hosts[0].cache_resident_bytes;
+    assert_eq!(warm(0, 512 << 10).expect("a range")["warmed_bytes"], 512 << 10);
+    assert_eq!(resident(), 512 << 10);
+    assert_eq!(warm(0, 4 << 20).expect("a range")["warmed_bytes"], 1 << 20);
+    assert_eq!(resident(), 1 << 20);
 }

@@ -75,6 +75,12 @@ pub fn parse(name: &str, text: &str, source: &dyn Source) -> Result<JobFile, Fio
                 let why = "it needs a runtime, as in fio; the job ends when its size is done";
                 ignore(&mut file.ignored, Ignored { option: "time_based", at: at.clone(), why });
             }
+            if job.depth > 1 && !job.engine.queued {
+                let at = draft.places.get("iodepth").unwrap_or(&section.at);
+                let why = "a synchronous ioengine, which is fio's default, has one I/O under way; \
+                           give ioengine=libaio or io_uring";
+                ignore(&mut file.ignored, Ignored { option: "iodepth", at: at.clone(), why });
+            }
             file.jobs.push(job);
         }
     }

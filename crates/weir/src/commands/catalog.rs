@@ -7,8 +7,8 @@ use crate::cli::CatalogCommand;
 use crate::error::CliError;
 use crate::output;
 use weir_catalog::{
-    Burst, BurstKind, Catalog, Edition, Figure, Found, HostLimits, HostSize, Limits, Provenance,
-    Provisioned, TierSet,
+    Burst, BurstKind, Catalog, Edition, Figure, Found, HostCache, HostLimits, HostSize, Limits,
+    Provenance, Provisioned, TierSet,
 };
 use weir_report::cells;
 use weir_report::number::{float, gib, grouped};
@@ -231,7 +231,10 @@ fn hosts(edition: &Edition) -> Table {
         row.extend(cells![host.provenance.as_of(), host.provenance.source()]);
         table.row(row);
     }
-    table.notes.push("- is not published; weir catalog show NAME gives the sources".to_owned());
+    table.notes.push(match table.rows.is_empty() {
+        true => format!("{} has no hosts", edition.name()),
+        false => "- is not published; weir catalog show NAME gives the sources".to_owned(),
+    });
     table
 }
 
@@ -244,9 +247,17 @@ fn show(name: &str, catalog: &Catalog) -> Result<Vec<Table>, CliError> {
     }
     let found = catalog.get(name)?;
     let mut remarks = remarks_table();
-    for found in &found {
-        tables.push(one(found));
-        remark(&mut remarks, found.edition(), found.name(), found.provenance());
+    for one in &found {
+        // What has its name with others of its edition is shown under the one that chooses.
+        let alike = |other: &&Found<'_>| {
+            (other.edition().name(), other.name()) == (one.edition().name(), one.name())
+        };
+        let name = match found.iter().filter(alike).count() {
+            1 => one.name().to_owned(),
+            _ => one.qualified(),
+        };
+        tables.extend(tables_of(one, &name));
+        remark(&mut remarks, one.edition(), &name, one.provenance());
     }
     tables.push(remarks);
     Ok(tables)
@@ -269,19 +280,52 @@ fn about(edition: &Edition) -> Table {
     table
 }
 
-fn one(found: &Found<'_>) -> Table {
+/// What is shown of one thing, called `name`.
+fn tables_of(found: &Found<'_>, name: &str) -> Vec<Table> {
+    let figures = |list: &[Figure<'_>], text: &[String]| figures(found, name, list, text);
     match found {
-        Found::Tier(_, tier) => figures(found, &tier.figures(), &[]),
-        Found::Host(_, host) => figures(found, &host.figures(), &[]),
-        Found::Provisioned(_, family) => figures(found, &family.figures(), &[]),
-        Found::TierSet(edition, set) => tier_table(edition, set),
+        Found::Tier(_, tier) => vec![figures(&tier.figures(), &[])],
+        Found::Host(_, host) => vec![figures(&host.figures(), &[])],
+        Found::Provisioned(_, family) => vec![figures(&family.figures(), &[])],
+        Found::TierSet(edition, set) => vec![tier_table(edition, set)],
         Found::Latency(_, latency) => {
+            let families = format!("for {}", latency.families.join(", "));
             let basis = format!("{}: {}", latency.basis, latency.reason);
-            figures(found, &latency.figures(), &[basis])
+            vec![figures(&latency.figures(), &[families, basis])]
         }
-        Found::Rule(_, rule) => figures(found, &rule.figures(), std::slice::from_ref(&rule.text)),
-        other => figures(other, &[], &[]),
+        Found::HostCache(edition, cache) => {
+            let uncacheable = cache.uncacheable.join(", ");
+            let text = (!uncacheable.is_empty()).then(|| format!("not cached: {uncacheable}"));
+            vec![accounting(edition, cache), figures(&cache.figures(), text.as_slice())]
+        }
+        Found::Bursting(_, rule) => {
+            let applies = format!("for {}", rule.applies_to.join(", "));
+            vec![figures(&rule.figures(), &[applies, rule.text.clone()])]
+        }
+        Found::Striping(_, striping) => vec![figures(&striping.figures(), &[])],
+        Found::Rule(_, rule) => {
+            vec![figures(&rule.figures(), std::slice::from_ref(&rule.text))]
+        }
+        _ => vec![figures(&[], &[])],
     }
+}
+
+/// Which limits an I/O counts against, by cache mode.
+fn accounting(edition: &Edition, cache: &HostCache) -> Table {
+    let heads = ["|edition", "cache", "operation", "disk", "uncached", "cached", "note"];
+    let title = format!("{} host-cache: what an I/O counts against", edition.name());
+    let mut table = Table::new(title, &heads).named("accounting");
+    let counts = |counts: bool| if counts { "yes" } else { "no" };
+    for row in &cache.rows {
+        let (mode, op) = (row.mode.to_string(), row.op.to_string());
+        let [disk, uncached, cached] =
+            [row.counts.disk, row.counts.uncached, row.counts.cached].map(counts);
+        // The notes of the whole table stand with its figures.
+        let own = row.provenance.notes().iter().find(|n| !cache.provenance.notes().contains(n));
+        let note = own.map_or_else(Cell::none, |note| Cell::from(note.as_str()));
+        table.row(cells![edition.name(), mode, op, disk, uncached, cached, note]);
+    }
+    table
 }
 
 fn figures_table(title: String) -> Table {
@@ -290,8 +334,8 @@ fn figures_table(title: String) -> Table {
 }
 
 /// The figures of one row, with lines of text of its own above the remarks.
-fn figures(found: &Found<'_>, figures: &[Figure<'_>], text: &[String]) -> Table {
-    let (edition, name) = (found.edition().name(), found.name());
+fn figures(found: &Found<'_>, name: &str, figures: &[Figure<'_>], text: &[String]) -> Table {
+    let edition = found.edition().name();
     let mut table = figures_table(format!("{edition} {name}"));
     for figure in figures {
         let shown = figure.value.to_string();

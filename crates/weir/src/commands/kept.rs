@@ -59,6 +59,7 @@ pub(crate) fn overrides(status: &Status, layout: &Path, declared: &[Declared]) -
         };
         let now = Bytes::new(volume.size_bytes);
         if now != *size {
+            let (now, size) = (now.exact(), size.exact());
             lines.push(format!(
                 "{name}: has {now} since it was resized, {layout} says {size}; write {now} there, \
                  or go back with weir volume resize {name} {}",
@@ -74,4 +75,41 @@ pub(crate) fn overrides(status: &Status, layout: &Path, declared: &[Declared]) -
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_report::status::{HostStatus, VolumeStatus};
+
+    /// What is advised about a volume of `now` bytes where the layout says `size`.
+    fn advised(now: u64, size: u64) -> String {
+        let volume = VolumeStatus {
+            name: "v".into(),
+            size_bytes: now,
+            cache: "none".into(),
+            ..VolumeStatus::default()
+        };
+        let host = HostStatus { volumes: vec![volume], ..HostStatus::default() };
+        let status = Status { hosts: vec![host], ..Status::default() };
+        let declared = Declared { name: "v".into(), size: Bytes::new(size), cache: "none" };
+        overrides(&status, Path::new("l.toml"), &[declared]).concat()
+    }
+
+    #[test]
+    fn the_sizes_in_the_advice_are_what_they_read_back_as() {
+        let (now, size) = ((2 << 40) + (64 << 20), 12_345_678);
+        let line = advised(now, size);
+        assert_eq!(
+            line,
+            "v: has 2097216 MiB since it was resized, l.toml says 12345678 B; write 2097216 MiB \
+             there, or go back with weir volume resize v 12345678B"
+        );
+        let typed = |from: &str, to: &str| {
+            let text = line.split(from).nth(1).and_then(|rest| rest.split(to).next());
+            text.and_then(|text| text.parse::<Bytes>().ok()).map(Bytes::get)
+        };
+        assert_eq!(typed("write ", " there"), Some(now));
+        assert_eq!(typed("resize v ", "\n"), Some(size));
+    }
 }

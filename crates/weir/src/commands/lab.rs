@@ -54,8 +54,28 @@ fn chosen(args: &LabRunArgs) -> Result<Vec<Lab>, CliError> {
     Ok(args.names.iter().map(|name| weir_lab::find(name)).collect::<Result<_, _>>()?)
 }
 
+/// Options that would change nothing without a run in wall time are refused.
+fn check_clock(args: &LabRunArgs) -> Result<(), CliError> {
+    let for_wall = [
+        ("--with", args.driver.is_some()),
+        ("--size", args.size.is_some()),
+        ("--runtime", args.runtime.is_some()),
+        ("--tries", args.tries.is_some()),
+    ];
+    let given: Vec<&str> = for_wall.iter().filter(|(_, given)| *given).map(|(o, _)| *o).collect();
+    if !matches!(args.clock, ClockArg::Virtual) || given.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::Refused(format!(
+        "--clock virtual: only runs in wall time use {}; leave that out, or take --clock wall or both",
+        given.join(", ")
+    )))
+}
+
 fn rerun(args: &LabRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    check_clock(args)?;
     let labs = chosen(args)?;
+    let usual = Options::default();
     let options = Options {
         clocks: match args.clock {
             ClockArg::Virtual => Clocks::Virtual,
@@ -63,12 +83,13 @@ fn rerun(args: &LabRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
             ClockArg::Both => Clocks::Both,
         },
         driver: match args.driver {
-            DriverArg::Weir => Driver::Weir,
-            DriverArg::Fio => Driver::Fio,
+            None => usual.driver,
+            Some(DriverArg::Weir) => Driver::Weir,
+            Some(DriverArg::Fio) => Driver::Fio,
         },
-        size: args.size,
-        runtime: args.runtime,
-        tries: args.tries,
+        size: args.size.unwrap_or(usual.size),
+        runtime: args.runtime.unwrap_or(usual.runtime),
+        tries: args.tries.unwrap_or(usual.tries),
         seed: args.seed,
         stop: interruptible()?,
     };

@@ -13,6 +13,7 @@ use crate::error::CliError;
 use crate::output;
 use clap::CommandFactory;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use weir_catalog::{Catalog, Edition};
 use weir_core::CacheMode;
@@ -49,20 +50,24 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
 fn catalog_with(files: &[PathBuf]) -> Result<Catalog, CliError> {
     let mut catalog = Catalog::builtin();
     for path in files {
-        let edition = Edition::from_toml(&path.display().to_string(), &read(path)?)?;
+        let edition =
+            Edition::from_toml(&path.display().to_string(), &read(path, "catalog edition")?)?;
         catalog.add(edition)?;
     }
     Ok(catalog)
 }
 
-/// A text file, whole.
-pub(crate) fn read(path: &Path) -> Result<String, CliError> {
-    fs::read_to_string(path).map_err(|source| CliError::Read { path: path.to_owned(), source })
+/// A text file, whole; `what` it should be.
+pub(crate) fn read(path: &Path, what: &'static str) -> Result<String, CliError> {
+    fs::read_to_string(path).map_err(|source| match source.kind() {
+        ErrorKind::InvalidData => CliError::NotText { path: path.to_owned(), what },
+        _ => CliError::Read { path: path.to_owned(), source },
+    })
 }
 
 /// A layout file, resolved.
 pub(crate) fn read_layout(path: &Path, catalog: &Catalog) -> Result<Layout, CliError> {
-    Ok(Layout::parse(&path.display().to_string(), &read(path)?, catalog)?)
+    Ok(Layout::parse(&path.display().to_string(), &read(path, "layout")?, catalog)?)
 }
 
 /// Says what a reader of the results should know.

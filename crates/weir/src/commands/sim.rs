@@ -39,7 +39,8 @@ impl Source for Surroundings {
 pub(crate) fn read_jobs(paths: &[PathBuf]) -> Result<JobFile, CliError> {
     let mut all: Option<JobFile> = None;
     for path in paths {
-        let next = fio::parse(&path.display().to_string(), &read(path)?, &Surroundings)?;
+        let next =
+            fio::parse(&path.display().to_string(), &read(path, "job file")?, &Surroundings)?;
         all = Some(match all {
             Some(jobs) => jobs.then(next),
             None => next,

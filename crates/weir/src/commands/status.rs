@@ -76,15 +76,14 @@ fn warm(
     length: Bytes,
 ) -> Result<String, CliError> {
     let before = reading(control)?;
-    let volumes = before.hosts.iter().flat_map(|host| &host.volumes);
-    if volumes.into_iter().any(|v| v.name == export && v.cache == "none") {
-        return Err(CliError::Refused(format!(
-            "{export} has cache none, so nothing of it is cached; change that with weir volume \
-             set-cache {export} read-only"
-        )));
-    }
     let (name, offset, len) = (export.to_owned(), offset.get(), length.get());
-    send(control, &Request::Warm { export: name, offset, len })?;
+    let done = send(control, &Request::Warm { export: name, offset, len })?;
+    let warmed = done["warmed_bytes"].as_u64().map_or(length, Bytes::new);
+    let rest = if warmed < length {
+        format!(" (the rest of the {length} does not fit, or is on volumes without a cache)")
+    } else {
+        String::new()
+    };
     let after = reading(control)?;
     // The server has taken the export, so one of its hosts has it.
     let host = after.hosts.iter().find(|host| host.exports.iter().any(|e| e.name == export));
@@ -94,7 +93,8 @@ fn warm(
     let new = resident.saturating_sub(old.map_or(0, |old| old.cache_resident_bytes));
     let (resident, new) = (Bytes::new(resident), Bytes::new(new));
     Ok(format!(
-        "{length} of {export} warmed; the cache of host {} holds {resident}, {new} more than before",
+        "{warmed} of {export} warmed{rest}; the cache of host {} holds {resident}, {new} more than \
+         before",
         host.name
     ))
 }

@@ -37,7 +37,24 @@ fn layouts() {
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS41\"\n",
         "layout.toml:3:1: unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?; \
          there are: DS1, DS2, DS3, DS4, DS11, DS12, DS13, DS14 and 49 more, which weir catalog hosts \
-         azure-premium-2015 lists",
+         azure-premium-2015 lists; or leave size out and give limits = { .. }",
+    );
+    check_layout(
+        "edition = \"azure-now\"\n[host]\nsize = \"E16bds_v5\"\n",
+        "layout.toml:3:1: host size \"E16bds_v5\" is in azure-now several times, with limits of their \
+         own; write one of ebdsv5-nvme/Standard_E16bds_v5, ebdsv5-scsi/Standard_E16bds_v5, \
+         ebdsv5-2021/Standard_E16bds_v5; or leave size out and give limits = { .. }",
+    );
+    check_layout(
+        "[[volume]]\nname = \"v\"\nlimits = { iops = 1, burst = { iops = 18446744073709551615, \
+         duration = \"1000000h\" } }\n",
+        "layout.toml:3:32: volume \"v\": 18446744073709551615 IOPS is more than a limit can be, \
+         1000000000 IOPS; leave out what is not limited",
+    );
+    check_layout(
+        "[[volume]]\nname = \"v\"\ntier = \"P30\"\n",
+        "layout.toml:3:1: volume \"v\": a tier needs an edition to be looked up in; add edition = \
+         \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, or give limits = { .. }",
     );
     check_layout(
         "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\nsize = \"2 TiB\"\n",
@@ -54,7 +71,7 @@ fn layouts() {
         "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\n\
          tier = \"P50\"\ncache = \"read-only\"\n",
         "layout.toml:7:1: volume \"a\": no host cache is possible: disks of 4 TiB and more are not \
-         cached, this one has 4 TiB; set cache = \"none\"",
+         cached, this one has 4 TiB; set its cache to none",
     );
     check_layout(
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 1, unlimited = true }\n",
@@ -149,6 +166,20 @@ fn files_that_are_not_there() {
 }
 
 #[test]
+fn files_that_are_no_text() {
+    let place = Place::new();
+    std::fs::write(place.path("garb.bin"), [b'a', 0xff, 0xfe]).expect("a file");
+    place.file("layout.toml", LAYOUT);
+    let check = |args: &[&str], what: &str| {
+        let expect = format!("weir: garb.bin is no {what}: it is not text in UTF-8\n");
+        check_in(&place, args, 2, &expect);
+    };
+    check(&["layout", "check", "garb.bin"], "layout");
+    check(&["sim", "layout.toml", "garb.bin"], "job file");
+    check(&["--catalog", "garb.bin", "catalog", "editions"], "catalog edition");
+}
+
+#[test]
 fn no_server() {
     let place = Place::new();
     let nobody = "weir: no server answers at control.sock: No such file or directory (os error 2); \
@@ -198,7 +229,7 @@ fn what_would_change_nothing_in_a_simulation() {
     check_sim(&["--warm", "idle"], "--warm idle: no job has a file on it");
     check_sim(
         &["--warm", "dta"],
-        "there is no export \"dta\" in the layout; there are: data, log, idle",
+        "there is no export \"dta\" in the layout; did you mean \"data\"?; there are: data, log, idle",
     );
     check_sim(
         &["--crash", "host@1h"],
@@ -207,12 +238,37 @@ fn what_would_change_nothing_in_a_simulation() {
     check_sim(&["--every", "1us"], "--every 1 us: 1 ms is the least");
 }
 
+/// Sizes have units, and the job its line.
+#[test]
+fn a_job_that_does_not_fit_its_volume() {
+    let place = Place::new();
+    place.file(
+        "layout.toml",
+        "[[volume]]\nname = \"v\"\nlimits = { iops = 100 }\nsize = \"512 GiB\"\n",
+    );
+    place.file("jobs.fio", "[global]\nrw=read\ndirect=1\n\n[a]\nfilename=/dev/v\nsize=600g\n");
+    let sim = ["sim", "layout.toml", "jobs.fio"];
+    let expect = "weir: jobs.fio:5: job \"a\": offset 0 B and size 600 GiB reach past the end of its \
+                  file or volume of 512 GiB; lower one of them\n";
+    check_in(&place, &sim, 2, expect);
+    place.file("jobs.fio", "[a]\nrw=read\ndirect=1\nfilename=/mnt/v/file\nsize=600g\n");
+    let expect = "weir: jobs.fio:1: job \"a\": \"v\" has 512 GiB and the files of the jobs need 600 GiB; \
+                  lower size or numjobs\n";
+    check_in(&place, &sim, 2, expect);
+}
+
 #[test]
 fn names_that_the_catalog_does_not_have() {
     check(
         &["catalog", "tiers", "aws"],
         2,
         "weir: unknown edition \"aws\"; there are: azure-premium-2015, azure-mi-2018, azure-now\n",
+    );
+    check(
+        &["catalog", "tiers", "azure"],
+        2,
+        "weir: unknown edition \"azure\"; did you mean \"azure-now\"?; there are: azure-premium-2015, \
+         azure-mi-2018, azure-now\n",
     );
     check(
         &["catalog", "show", "DS41"],
@@ -325,13 +381,13 @@ fn what_a_running_server_refuses() {
     );
     check(
         &["host", "warm", "p", "--length", "1MiB"],
-        "weir: p has cache none, so nothing of it is cached; change that with weir volume \
-         set-cache p read-only\n",
+        "weir: export \"p\": its volumes have no host cache, so there is nothing to warm; set cache = \
+         \"read-only\" or \"read-write\" for one of them\n",
     );
     check(
         &["volume", "set-cache", "p", "read-only"],
         "weir: volume \"p\": no host cache is possible: host \"host\" has no cache (give it cache = \
-         { size = \"..\" }); set cache = \"none\"\n",
+         { size = \"..\" }); set its cache to none\n",
     );
     check(&["host", "crash", "mars"], "weir: there is no host \"mars\"; there is host\n");
     check(

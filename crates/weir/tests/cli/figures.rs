@@ -134,6 +134,135 @@ fn a_conflict_is_shown_with_both_sources() {
     check_csv(&csv);
 }
 
+/// What one name names several times is shown under the names that choose.
+#[test]
+fn a_machine_of_several_series_is_shown_with_each() {
+    let place = Place::new();
+    let (text, _, _) = run(place.weir(&["catalog", "show", "E16bds_v5"]));
+    let titles: Vec<&str> = text.lines().filter(|line| line.starts_with("azure-now ")).collect();
+    let series = ["nvme", "scsi", "2021"];
+    assert_eq!(titles, series.map(|s| format!("azure-now ebdsv5-{s}/Standard_E16bds_v5")));
+    for title in titles {
+        let name = title.trim_start_matches("azure-now ");
+        let (one, _, code) = run(place.weir(&["catalog", "show", name]));
+        assert!(code == Some(0) && one.starts_with("azure-now Standard_E16bds_v5\n"), "{one}");
+    }
+    let (json, _) = outputs(&place, &["catalog", "show", "E16bds_v5"]);
+    assert_eq!(json["figures"][0]["name"], "ebdsv5-nvme/Standard_E16bds_v5");
+}
+
+#[test]
+fn the_host_cache_is_shown_with_its_latency_and_its_accounting() {
+    let place = Place::new();
+    let (json, csv) = outputs(&place, &["catalog", "show", "host-cache"]);
+    check_csv(&csv);
+    let rows = json["accounting"].as_array().expect("rows");
+    let miss = json!({
+        "edition": "azure-now", "cache": "read-only", "operation": "read-miss", "disk": "yes",
+        "uncached": "yes", "cached": "yes", "note": null,
+    });
+    assert!(rows.contains(&miss) && rows.len() == 18, "{rows:?}");
+    let figures = json["figures"].as_array().expect("figures");
+    for (figure, name) in [("read.p50", "local"), ("max_disk_exclusive", "host-cache")] {
+        assert!(figures.iter().any(|f| f["figure"] == figure && f["name"] == name), "{figure}");
+    }
+    for name in ["local-ssd", "standard-ssd", "ultra", "credit", "striping", "performance-tiers"] {
+        let (_, stderr, code) = run(place.weir(&["catalog", "show", name]));
+        assert_eq!((stderr.as_str(), code), ("", Some(0)), "{name}");
+    }
+}
+
+#[test]
+fn an_edition_without_machines_says_so() {
+    let (text, _, code) = run(Place::new().weir(&["catalog", "hosts", "azure-mi-2018"]));
+    assert_eq!((text.as_str(), code), ("azure-mi-2018 has no hosts\n", Some(0)));
+}
+
+/// The figures of a part of a report by the columns that they have in CSV.
+fn columns(value: &Value, found: &mut Vec<(String, Value)>) {
+    for (name, value) in value.as_object().expect("a map") {
+        match (name.as_str(), value) {
+            ("waits_ns", Value::Object(waits)) => {
+                found.extend(waits.iter().map(|(cap, ns)| (format!("wait_{cap}_ns"), ns.clone())));
+            }
+            ("latency", latency) => columns(latency, found),
+            // These have rows of their own.
+            (_, Value::Object(_) | Value::Array(_)) => {}
+            (name, _) if name.starts_with("writeback_") => {}
+            ("name", name) => found.push((String::new(), name.clone())),
+            (name, value) => found.push((name.to_owned(), value.clone())),
+        }
+    }
+}
+
+/// Each figure of the JSON is a column of the CSV, and nothing in it is prose.
+#[test]
+fn a_simulation_in_numbers() {
+    let place = Place::new();
+    place.file(
+        "layout.toml",
+        "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"v\"\n\
+         tier = \"P30\"\non_demand_burst = true\n[[volume]]\nname = \"w\"\ntier = \"P10\"\n\
+         cache = \"read-write\"\n",
+    );
+    place.file(
+        "jobs.fio",
+        "[global]\nbs=4k\nioengine=libaio\niodepth=64\ndirect=1\nruntime=4\ntime_based\n\
+         [a]\nfilename=/dev/v\nrw=randrw\nrate_iops=3000\n[b]\nfilename=/dev/w\nrw=randwrite\n",
+    );
+    let sim = ["sim", "layout.toml", "jobs.fio", "--every", "1s", "--seed", "18446744073709551615"];
+    let (json, csv) = outputs(&place, &sim);
+    check_csv(&csv);
+    let cells = |line: &'_ str| line.split(',').map(str::to_owned).collect::<Vec<String>>();
+    let mut lines = csv.lines().map(cells);
+    let heads = lines.next().expect("a header");
+    let rows: Vec<Vec<String>> = lines.collect();
+    // The nth row of a table has what the JSON has.
+    let check = |table: &str, nth: usize, json: &Value| {
+        let row = rows.iter().filter(|row| row[0] == table).nth(nth).expect("a row");
+        let mut figures = Vec::new();
+        columns(json, &mut figures);
+        for (name, value) in figures {
+            let at = heads.iter().position(|head| *head == name);
+            match (value, at) {
+                (Value::String(text), None) => assert!(row.contains(&text), "{table}: {text}"),
+                (Value::String(text), Some(at)) => assert_eq!(row[at], text, "{table}: {name}"),
+                (Value::Null, Some(at)) => assert_eq!(row[at], "", "{table}: {name}"),
+                (number, Some(at)) if number.as_u64() > Some(1 << 53) => {
+                    assert_eq!(row[at], number.to_string(), "{table}: {name}");
+                }
+                // The JSON reader rounds the last digit its own way.
+                (number, Some(at)) => {
+                    let (csv, json): (f64, _) =
+                        (row[at].parse().unwrap_or(f64::NAN), number.as_f64());
+                    let json = json.expect("a number");
+                    assert!(
+                        (csv - json).abs() <= json.abs() * 1e-15,
+                        "{table}: {name}: {csv} {json}"
+                    );
+                }
+                (_, None) => panic!("{table}: there is no column {name}"),
+            }
+        }
+    };
+    check("run", 0, &json);
+    let jobs = &json["jobs"];
+    for (nth, op) in [&jobs[0]["read"], &jobs[0]["write"], &jobs[1]["write"]].iter().enumerate() {
+        check("jobs", nth, op);
+    }
+    for nth in 0..2 {
+        check("waits", nth, &jobs[nth]);
+        check("volumes", nth, &json["volumes"][nth]);
+        check("series", nth, &json["series"][nth]);
+    }
+    check("hosts", 0, &json["hosts"][0]);
+    check("writebacks", 0, &json["writebacks"][0]);
+    assert!(json["volumes"][0]["burst_transactions"].as_u64() > Some(3_000), "{json}");
+    assert!(!csv.contains('%') && !csv.contains(' '), "{csv}");
+    let (text, _, _) = run(place.weir(&sim));
+    assert!(text.contains("  queue depth  billed bursts  where the time went\n"), "{text}");
+}
+
 #[test]
 fn the_help_says_what_the_defaults_are() {
     let place = Place::new();

@@ -31,6 +31,17 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
         &["queue-depth", "io-size", "--size", "64KiB"],
         "--size 64 KiB: lab \"io-size\" has blocks of 1 MiB; give at least as much",
     );
+    let wall = ["--with", "weir", "--size", "1GiB", "--runtime", "1s", "--tries", "3"];
+    check(
+        &[&["io-size", "--clock", "virtual"], &wall[..]].concat(),
+        "--clock virtual: only runs in wall time use --with, --size, --runtime, --tries; leave that \
+         out, or take --clock wall or both",
+    );
+    check(
+        &["--all", "--tries", "1", "--clock", "virtual"],
+        "--clock virtual: only runs in wall time use --tries; leave that out, or take --clock wall \
+         or both",
+    );
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn what_the_folder_has_and_the_layout_has_not_is_said_at_the_start() {
 #[test]
 fn a_warm_up_says_what_it_did_and_credits_are_shown() {
     let place = Place::new();
-    let layout = "[host]\nunlimited = true\ncache = { size = \"1 GiB\" }\n[[volume]]\n\
+    let layout = "[host]\nunlimited = true\ncache = { size = \"4 MiB\" }\n[[volume]]\n\
                   name = \"v\"\nsize = \"64 MiB\"\ncache = \"read-only\"\n\
                   limits = { iops = 100, burst = { iops = 200, duration = \"10s\" } }\n";
     let server = place.serve(layout, &[]);
@@ -116,6 +116,12 @@ fn a_warm_up_says_what_it_did_and_credits_are_shown() {
     let said = "2 MiB of v warmed; the cache of host host holds";
     assert_eq!(warm("0B").1, format!("{said} 2 MiB, 2 MiB more than before\n"));
     assert_eq!(warm("1MiB").1, format!("{said} 3 MiB, 1 MiB more than before\n"));
+    let (_, said, _) = run(place.weir(&["host", "warm", "v", "--length", "16MiB"]));
+    assert_eq!(
+        said,
+        "4 MiB of v warmed (the rest of the 16 MiB does not fit, or is on volumes without a cache); \
+         the cache of host host holds 4 MiB, 1 MiB more than before\n"
+    );
     let (status, _, _) = run(place.weir(&["status", "--interval", "1ms"]));
     assert!(
         status.contains(

@@ -13,7 +13,8 @@ fn place() -> Place {
         "[host]\nunlimited = true\ncache = { size = \"1 GiB\", dirty_limit = \"1 MiB\" }\n\
          [[volume]]\nname = \"v\"\nlimits = { iops = 100 }\ncache = \"read-write\"\n",
     );
-    let job = "[a]\nrw=randwrite\nbs=4k\nsize=64m\nruntime=5\ntime_based\ndirect=1\niodepth=8\n";
+    let job = "[a]\nrw=randwrite\nbs=4k\nsize=64m\nruntime=5\ntime_based\ndirect=1\nioengine=libaio\n\
+               iodepth=8\n";
     place.file("jobs.fio", job);
     place
 }

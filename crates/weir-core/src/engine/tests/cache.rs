@@ -281,3 +281,103 @@ fn what_a_cache_owes_to_a_local_disk_does_not_go_over_the_network() {
     let held: Vec<Cap> = totals.writeback_waits.iter().map(|(cap, _)| cap).collect();
     assert_eq!(held, [Cap::HostCachedIops]);
 }
+
+/// Cached volumes, with a cache of so many blocks: each, and a stripe over all.
+fn striped(volumes: usize, blocks: u64) -> Engine {
+    let mut spec = host((0..volumes).map(|_| volume(0, 0)).collect());
+    spec.volumes.iter_mut().for_each(|volume| volume.cache = CacheMode::ReadOnly);
+    spec.cache.as_mut().expect("a cache").capacity = Bytes::new(blocks * BLOCK);
+    let (unit, columns) = (Bytes::kib(64), (0..volumes).collect());
+    spec.devices.push(DeviceSpec::Stripe { unit, columns });
+    engine(spec)
+}
+
+/// Which of the first so many blocks of a volume the host holds.
+fn held(engine: &Engine, volume: usize, blocks: u64) -> Vec<u64> {
+    let (_, blobs) = engine.cache.as_ref().expect("a cache");
+    (0..blocks).filter(|block| blobs.holds(volume, block * BLOCK, BLOCK)).collect()
+}
+
+/// Reads a range of a device, 32 blocks at a time.
+fn pass(engine: &mut Engine, device: usize, first: u64, blocks: u64) {
+    for n in 0..blocks / 32 {
+        complete(engine, Instant::ZERO, &request(device, Op::Read, first + n * 32, 32));
+    }
+}
+
+#[test]
+fn a_warm_up_leaves_what_a_pass_of_reads_leaves() {
+    // Of a volume: what fits, and of more than fits the end.
+    for blocks in [1_024, 4_096, 6_400, 20_480] {
+        let (mut warmed, mut read) = (striped(2, 4_096), striped(2, 4_096));
+        let bytes = warmed.warm(DeviceId(1), 320 * BLOCK, blocks * BLOCK);
+        pass(&mut read, 1, 320, blocks);
+        let expect: Vec<u64> = (320 + blocks.saturating_sub(4_096)..320 + blocks).collect();
+        assert_eq!(held(&read, 1, 25_000), expect, "a pass over {blocks} blocks");
+        assert_eq!(held(&warmed, 1, 25_000), expect, "a warm-up of {blocks} blocks");
+        assert_eq!(bytes, Bytes::new(blocks.min(4_096) * BLOCK));
+    }
+    // Of a stripe the same, as long as it fits.
+    let (mut warmed, mut read) = (striped(3, 4_096), striped(3, 4_096));
+    assert_eq!(warmed.warm(DeviceId(3), 0, 3_200 * BLOCK), Bytes::new(3_200 * BLOCK));
+    pass(&mut read, 3, 0, 3_200);
+    for column in 0..3 {
+        assert_eq!(held(&warmed, column, 4_096), held(&read, column, 4_096));
+    }
+    // Of a larger one the cache is full, and the end of each column is in it.
+    let bytes = warmed.warm(DeviceId(3), 0, 30_720 * BLOCK);
+    pass(&mut read, 3, 0, 30_720);
+    assert_eq!(bytes, Bytes::new(4_095 * BLOCK));
+    for engine in [&warmed, &read] {
+        assert_eq!(engine.cache_resident(), Bytes::new(4_096 * BLOCK));
+        for column in 0..3 {
+            assert!(held(engine, column, 10_240).ends_with(&[10_238, 10_239]), "{column}");
+        }
+    }
+}
+
+#[test]
+fn a_warm_up_of_what_is_not_cached_pushes_nothing_out() {
+    let mut spec = host((0..3).map(|_| volume(0, 0)).collect());
+    spec.volumes[0].cache = CacheMode::ReadOnly;
+    spec.volumes[2].cache = CacheMode::ReadOnly;
+    spec.cache.as_mut().expect("a cache").capacity = Bytes::new(64 * BLOCK);
+    let unit = Bytes::kib(64);
+    spec.devices.push(DeviceSpec::Stripe { unit, columns: vec![1, 2] });
+    let mut engine = engine(spec);
+    assert_eq!(engine.warm(DeviceId(0), 0, 32 * BLOCK), Bytes::new(32 * BLOCK));
+    assert_eq!(engine.warm(DeviceId(1), 0, 1 << 40), Bytes::ZERO);
+    assert_eq!(held(&engine, 0, 64), (0..32).collect::<Vec<u64>>());
+    // Of a stripe, what is on the column that is cached.
+    assert_eq!(engine.warm(DeviceId(3), 0, 64 * BLOCK), Bytes::new(32 * BLOCK));
+    assert_eq!(held(&engine, 2, 64), (0..32).collect::<Vec<u64>>());
+    assert_eq!((held(&engine, 0, 64).len(), held(&engine, 1, 64).len()), (32, 0));
+    // Nothing is behind the end, and no device is no device.
+    assert_eq!(engine.warm(DeviceId(0), 1 << 40, 4_096), Bytes::ZERO);
+    assert_eq!(engine.warm(DeviceId(0), (1 << 40) - 4_096, u64::MAX), Bytes::new(4_096));
+    assert_eq!(engine.warm(DeviceId(9), 0, 4_096), Bytes::ZERO);
+}
+
+/// Whoever went over it unit by unit, there are 4 billion, would not come back.
+#[test]
+fn a_large_stripe_is_warmed_column_by_column() {
+    let mut engine = striped(4, 262_144);
+    for volume in 0..4 {
+        let size = Bytes::gib(64 << 10);
+        engine.set_size(Instant::ZERO, VolumeId(volume), size).expect("a volume");
+    }
+    assert_eq!(engine.warm(DeviceId(4), 0, u64::MAX), Bytes::gib(1));
+    assert_eq!(engine.cache_resident(), Bytes::gib(1));
+}
+
+#[test]
+fn a_trim_of_4_gib_forgets_all_that_is_dirty() {
+    let mut engine = two_volumes(1_000, 64);
+    for n in 0..8 {
+        let write = request(0, Op::Write, n * 131_072, 1);
+        engine.handle_request(Instant::ZERO, &write).expect("a write");
+    }
+    let trim = Request { len: MAX_REQUEST, ..request(0, Op::Discard, 0, 0) };
+    engine.handle_request(Instant::ZERO, &trim).expect("a trim");
+    assert!(engine.crash(Instant::ZERO).is_empty(), "nothing of it is dirty");
+}

@@ -1,6 +1,6 @@
 //! Does what waits for a medium hold up nobody else, and come out right?
 
-use super::rig::{Cold, Rig, blocking, host, memory, reports, volume};
+use super::rig::{Cold, Rig, blocking, host, iops, memory, reports, volume};
 use crate::host_loop::{ClientId, Owing};
 use crate::worker::{Finished, Task, Workers};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -137,7 +137,7 @@ fn a_stalled_store_holds_up_its_own_volume_and_no_other() {
     }
     assert!(waits.iter().all(|cookie| rig.answer(*cookie).is_some_and(Result::is_ok)));
     let me = rig.me;
-    assert_eq!((rig.on_workers(me), rig.in_flight(me)), (0, 0));
+    assert_eq!((rig.held(me), rig.in_flight(me)), (0, 0));
 }
 
 #[test]
@@ -256,6 +256,35 @@ fn what_was_seen_of_a_write_stays_seen() {
     rig.settle();
 }
 
+/// The engine has written back the first write of a block whose rest is still being
+/// read when a second one covers all of it and waits for room: what the first was
+/// promised must not wait with it.
+#[test]
+fn what_is_held_for_written_is_written_whatever_covers_it() {
+    let (store, mut spec) = (Arc::new(Cold::new(FaultStore::new(SIZE))), volume(SIZE));
+    spec.cache = CacheMode::ReadWrite;
+    spec.limits = iops(1);
+    let mut host = host(vec![spec]);
+    host.cache.as_mut().expect("a cache").dirty_limit = Bytes::kib(8);
+    let mut rig = Rig::new(host, vec![blocking(&store)]);
+    let first = rig.write(0, 0, &[1; 512]);
+    rig.wait(Span::from_secs(1));
+    let other = rig.write(0, 16 << 10, &[2; 4096]);
+    let second = rig.write(0, 0, &[3; 8192]);
+    rig.turn();
+    rig.work();
+    assert!(rig.answer(first).is_some() && rig.answer(other).is_some());
+    let flushed = rig.flush(0);
+    rig.wait(Span::from_secs(1));
+    rig.work();
+    assert_eq!(rig.answer(flushed), Some(&Ok(vec![])));
+    assert!(rig.host.engine().totals(VolumeId(0)).is_some_and(|t| t.written_back == 8192));
+    let mut found = [0; 512];
+    store.store.crash(1).expect("in memory").read_at(0, &mut found).expect("in memory");
+    assert!(found == [1; 512] || found == [3; 512], "{}", found[0]);
+    rig.check(second, Ok(()));
+}
+
 #[test]
 fn a_rest_that_comes_after_a_crash_is_not_taken_for_another() {
     let (mut rig, _) = cached();
@@ -319,22 +348,28 @@ fn a_shrinking_is_refused_while_a_write_behind_the_new_end_is_on_its_way() {
 fn what_a_full_store_does_not_take_is_told_once_and_again_when_it_is_over() {
     let (mut rig, store) = cached();
     let volume = VolumeId(0);
+    let written = rig.write(0, 0, &[1; 12 << 10]);
+    rig.check(written, Ok(()));
     store.store.fail_after(0, Fault::NoSpace);
-    for n in 0..3 {
-        let written = rig.write(0, n << 12, &[1; 4096]);
-        rig.check(written, Ok(()));
+    for _ in 0..3 {
         let flushed = rig.flush(0);
         rig.check(flushed, Err(Errno::NoSpc));
     }
     assert_eq!(rig.host.owed(volume), Bytes::kib(12));
     let reason = "no space left: injected by a test".to_owned();
-    assert_eq!(rig.host.take_owing(), [Owing::Begins { volume, reason }]);
+    assert_eq!(rig.host.take_owing(), [Owing::Begins { volume, reason, full: true }]);
     assert_eq!(rig.contents(0, 0, 12 << 10), [1; 12 << 10]);
     store.store.heal();
     let flushed = rig.flush(0);
     rig.check(flushed, Ok(()));
     assert_eq!(rig.host.owed(volume), Bytes::ZERO);
     assert_eq!(rig.host.take_owing(), [Owing::Ends { volume }]);
+    store.store.fail_after(0, Fault::Io);
+    let again = [rig.write(0, 0, &[1; 4096]), rig.flush(0)];
+    let answers = again.map(|cookie| rig.finish(cookie));
+    assert_eq!(answers, [Ok(vec![]), Err(Errno::Io)]);
+    let reason = "injected by a test".to_owned();
+    assert_eq!(rig.host.take_owing(), [Owing::Begins { volume, reason, full: false }]);
     let mut found = vec![0; 12 << 10];
     store.store.crash(1).expect("in memory").read_at(0, &mut found).expect("in memory");
     assert_eq!(found, [1; 12 << 10]);
@@ -387,10 +422,10 @@ fn what_a_client_has_on_its_way_is_counted() {
     rig.write(0, 0, &[1; 5000]);
     rig.send(other, 0, Request::new(Command::Write, 0, 8192, 700), &[2; 700]);
     rig.turn();
-    assert_eq!((rig.on_workers(me), rig.on_workers(other)), (5000, 700));
+    assert_eq!((rig.held(me), rig.held(other)), (5000, 700));
     rig.disconnect(other);
     rig.settle();
-    assert_eq!(rig.on_workers(me), 0);
+    assert_eq!(rig.held(me), 0);
     assert_eq!(rig.contents(0, 8192, 700), [2; 700], "it is stored all the same");
 }
 
@@ -411,6 +446,79 @@ fn a_cache_that_is_far_ahead_of_its_store_waits_for_it() {
     assert!((64..70).contains(&answered), "{answered} MiB are kept that the store does not have");
     rig.settle();
     assert_eq!(rig.host.outstanding(), 0);
+}
+
+#[test]
+fn a_cache_that_its_store_refuses_takes_no_more_and_loses_nothing() {
+    const MIB: usize = 1 << 20;
+    let size = Bytes::mib(256);
+    let store = Arc::new(FaultStore::new(size));
+    let mut spec = volume(size);
+    spec.cache = CacheMode::ReadWrite;
+    let mut rig = Rig::new(host(vec![spec]), vec![blocking(&store)]);
+    store.fail_after(0, Fault::NoSpace);
+    let fill = |n: u64| vec![u8::try_from(n).expect("at most 200") + 1; MIB];
+    let mut sent = Vec::new();
+    for n in 0..200 {
+        sent.push((n, rig.write(0, n << 20, &fill(n))));
+        rig.turn();
+        // The workers are late, at first.
+        if n >= 20 {
+            rig.work();
+        }
+    }
+    rig.settle();
+    let answer = |rig: &Rig, cookie| rig.answer(cookie).expect("it is answered").clone();
+    let (kept, refused): (Vec<_>, Vec<_>) =
+        sent.into_iter().partition(|(_, cookie)| answer(&rig, *cookie).is_ok());
+    assert_eq!(kept.len(), 21, "what came until the store was heard of");
+    assert!(refused.iter().all(|(_, cookie)| answer(&rig, *cookie) == Err(Errno::NoSpc)));
+    assert_eq!(rig.host.owed(VolumeId(0)), Bytes::mib(21));
+    // One that is refused leaves its own range as it may be, and no other.
+    let over = rig.write(0, 512, &[0xee; 4096]);
+    rig.check(over, Err(Errno::NoSpc));
+
+    store.heal();
+    // Nobody flushes: a write that the store takes brings the rest.
+    let over = rig.write(0, 1024, &[0xff; 4096]);
+    rig.check(over, Ok(()));
+    rig.settle();
+    assert_eq!(rig.host.owed(VolumeId(0)), Bytes::ZERO);
+    assert_eq!(rig.host.take_owing().len(), 2, "it began, and it ended");
+    let length = u32::try_from(MIB).expect("a MiB");
+    for (n, _) in kept {
+        let mut found = vec![0; MIB];
+        store.read_at(n << 20, &mut found).expect("in memory");
+        assert!(found == rig.contents(0, n << 20, length), "MiB {n} has left the cache");
+        match n {
+            0 => assert!(found[1024..5120] == [0xff; 4096] && found[5120..] == fill(0)[5120..]),
+            n => assert!(found == fill(n), "MiB {n}"),
+        }
+    }
+    let cached = rig.write(0, 0, &[3; 4096]);
+    rig.turn();
+    assert_eq!(rig.answer(cached), Some(&Ok(vec![])), "the cache takes writes again");
+    assert!(rig.jobs.is_empty());
+}
+
+#[test]
+fn what_waits_in_a_cache_is_counted_as_its_clients() {
+    let mut spec = volume(SIZE);
+    spec.cache = CacheMode::ReadWrite;
+    spec.limits = iops(1);
+    let mut host = host(vec![spec]);
+    host.cache.as_mut().expect("a cache").dirty_limit = Bytes::kib(16);
+    let mut rig = Rig::new(host, vec![memory(SIZE)]);
+    let me = rig.me;
+    let written: Vec<u64> = (0..40).map(|n| rig.write(0, n << 13, &[1; 8192])).collect();
+    rig.turn();
+    let waiting = |rig: &Rig| written.iter().filter(|c| rig.answer(**c).is_none()).count();
+    assert!(waiting(&rig) >= 30, "the disk takes one a second");
+    assert_eq!(rig.held(me), waiting(&rig) << 13);
+    rig.wait(Span::from_secs(3));
+    assert_eq!(rig.held(me), waiting(&rig) << 13);
+    rig.settle();
+    assert_eq!((waiting(&rig), rig.held(me)), (0, 0));
 }
 
 /// All reports of a lane but the last leave it at work.

@@ -39,7 +39,8 @@ struct Clients(BTreeMap<u64, Client>);
 struct Client {
     out: Vec<u8>,
     in_flight: usize,
-    on_workers: usize,
+    reading: usize,
+    writing: usize,
     full: bool,
     meta_context: Option<u32>,
     /// Lengths of the reads that it waits for.
@@ -55,7 +56,8 @@ impl Replies for Clients {
             structured: false,
             meta_context: client.meta_context,
             in_flight: &mut client.in_flight,
-            on_workers: &mut client.on_workers,
+            reading: &mut client.reading,
+            writing: &mut client.writing,
             full: client.full,
         })
     }
@@ -126,9 +128,10 @@ impl Rig {
         }
     }
 
-    /// Bytes held for a client by what workers do.
-    pub(super) fn on_workers(&self, client: ClientId) -> usize {
-        self.clients.0[&client.0].on_workers
+    /// Bytes held in memory for a client.
+    pub(super) fn held(&self, client: ClientId) -> usize {
+        let client = &self.clients.0[&client.0];
+        client.reading + client.writing
     }
 
     /// Sends a request as a connection does; returns its cookie.
@@ -149,7 +152,7 @@ impl Rig {
         client.in_flight += 1;
         let taken = self.host.submit(self.now, from, DeviceId(device), &request, payload);
         match taken {
-            Ok(held) => client.on_workers += held,
+            Ok(held) => client.writing += held,
             Err(errno) => {
                 client.in_flight -= 1;
                 client.answers.insert(cookie, Err(errno));

@@ -129,7 +129,9 @@ fn in_virtual_time(trace: &[Step]) -> Outcome {
             What::SetCache { volume, mode } => {
                 engine.set_cache_mode(now, VolumeId(volume), mode).expect("a volume");
             }
-            What::Warm { device, block, len } => engine.warm(DeviceId(device), block * 4096, len),
+            What::Warm { device, block, len } => {
+                engine.warm(DeviceId(device), block * 4096, len);
+            }
         }
         record(&mut engine);
     }
@@ -189,7 +191,9 @@ fn through_the_host_loop(trace: &[Step], seed: u64) -> Outcome {
                 rig.host.resize(at, VolumeId(id), "v", &spec, |told| told.expect("it only grows"));
             }
             What::SetCache { volume, mode } => rig.host.set_cache(at, VolumeId(volume), mode),
-            What::Warm { device, block, len } => rig.host.warm(DeviceId(device), block * 4096, len),
+            What::Warm { device, block, len } => {
+                rig.host.warm(DeviceId(device), block * 4096, len);
+            }
         }
     }
     while let Some(due) = rig.host.deadline() {

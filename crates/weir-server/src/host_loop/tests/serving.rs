@@ -3,8 +3,9 @@
 use super::rig::{Rig, blocking, host, iops, memory, volume};
 use crate::host_loop::ClientId;
 use proptest::prelude::*;
+use std::num::NonZeroU64;
 use std::sync::Arc;
-use weir_core::{CacheMode, DeviceId, DeviceSpec, HostSpec};
+use weir_core::{CacheMode, DeviceId, DeviceSpec, HostSpec, Limit, VolumeId};
 use weir_proto::client::{Body, ParsedReply, Session, parse_reply};
 use weir_proto::{
     BlockSizes, BlockState, Command, CommandFlags, Errno, Request, TransmissionFlags,
@@ -204,6 +205,27 @@ fn a_client_that_goes_leaves_its_writes_and_nothing_else() {
     assert_eq!(rig.now.nanos(), 600_000_000);
 }
 
+/// The largest requests of the protocol are held to the limits with all of their bytes.
+#[test]
+fn zeros_over_the_longest_range_take_the_time_of_all_their_bytes() {
+    let mut spec = volume(Bytes::gib(16));
+    let rate = NonZeroU64::new(1 << 30).map(|rate| Limit { rate, burst: None });
+    spec.limits.gate.bytes = rate;
+    let store = Arc::new(FaultStore::new(spec.size));
+    let mut rig = Rig::new(host(vec![spec]), vec![blocking(&store)]);
+    let length = u32::MAX - 511;
+    let zeroes = Request::new(Command::WriteZeroes, 0, 0, length).with(CommandFlags::NO_HOLE);
+    for before in 0..4_u64 {
+        let zeroed = rig.send(rig.me, 0, zeroes, &[]);
+        rig.check(zeroed, Ok(()));
+        // About four seconds for each that went before: a GiB a second.
+        let bytes = u128::from(before * u64::from(length));
+        assert_eq!(u128::from(rig.now.nanos()), (bytes * 1_000_000_000).div_ceil(1 << 30));
+    }
+    let totals = rig.host.engine().totals(VolumeId(0)).copied().expect("the volume");
+    assert_eq!(totals.write_bytes, 4 * u64::from(length));
+}
+
 #[test]
 fn a_resize_under_load_answers_everything_at_the_new_rate() {
     let mut spec = volume(Bytes::mib(1));
@@ -339,6 +361,17 @@ fn block_status_of_a_volume() {
 }
 
 #[test]
+fn block_status_is_counted_like_any_request() {
+    let (mut rig, store) = fragile();
+    assert_eq!(extents(&mut rig, 0, 1 << 20, false), [(1 << 20, false)]);
+    store.fail_after(0, Fault::Io);
+    rig.block_status(0, Request::new(Command::BlockStatus, 0, 0, 512));
+    let served = rig.host.served(DeviceId(0)).copied().expect("the device");
+    assert_eq!((served.requests, served.errors), (2, 1));
+    assert_eq!(served.governed, Span::ZERO);
+}
+
+#[test]
 fn block_status_of_what_a_cache_has_not_written_back() {
     let mut spec = volume(Bytes::mib(1));
     spec.cache = CacheMode::ReadWrite;
@@ -398,7 +431,7 @@ fn a_client_that_does_not_take_its_replies_gets_no_more_data() {
     let me = rig.me;
     let first = rig.read(1, 0, 4096);
     rig.turn();
-    assert_eq!(rig.on_workers(me), 4096);
+    assert_eq!(rig.held(me), 4096);
     rig.set_full(me, true);
     let held = [rig.read(0, 0, 4096), rig.read(1, 0, 4096), rig.read(0, 512, 512)];
     let written = rig.write(0, 0, &[1; 4096]);
@@ -408,7 +441,7 @@ fn a_client_that_does_not_take_its_replies_gets_no_more_data() {
     let answered = |rig: &Rig, cookie: u64| rig.answer(cookie).is_some();
     assert!(answered(&rig, first) && answered(&rig, written));
     assert!(held.iter().all(|cookie| !answered(&rig, *cookie)));
-    assert_eq!((rig.on_workers(me), rig.in_flight(me)), (0, 3));
+    assert_eq!((rig.held(me), rig.in_flight(me)), (0, 3));
 
     rig.set_full(me, false);
     rig.work();
