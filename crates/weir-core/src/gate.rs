@@ -93,6 +93,9 @@ pub(crate) struct Gate {
     head: Option<usize>,
     /// For when the head's alarm is set; another alarm is an old one.
     pub(crate) head_due: Option<Instant>,
+    /// When each meter admits the head, or whoever came last and was let through:
+    /// worked out by [`due`](Self::due), for the meters stand still until it goes.
+    admits: [Instant; MOST_METERS],
     queue: Queue,
 }
 
@@ -114,7 +117,14 @@ impl Gate {
     }
 
     fn new(caps: GateCaps, limits: &GateLimits, queue: Queue) -> Self {
-        Self { caps, meters: meters(caps, limits), head: None, head_due: None, queue }
+        Self {
+            caps,
+            meters: meters(caps, limits),
+            head: None,
+            head_due: None,
+            admits: [Instant::ZERO; MOST_METERS],
+            queue,
+        }
     }
 
     /// What each meter let pass since its limits were set, and when.
@@ -130,10 +140,10 @@ impl Gate {
 
     /// A part comes to the gate; its `at_gate` is now.
     pub(crate) fn arrive(&mut self, key: usize, parts: &mut Slab<Part>, now: Instant) -> Arrival {
-        if let Some(head) = self.head {
+        if self.head.is_some() {
             let cost = self.binding_cost(&parts[key]);
             if let Queue::Fair(fair) = &mut self.queue {
-                fair.held.advance(&self.meters, &parts[head], now);
+                fair.held.advance(&self.admits[..self.meters.len()], now);
                 fair.held.join(key);
             }
             self.queue.push(key, parts, cost);
@@ -158,9 +168,8 @@ impl Gate {
         let key = self.head.take()?;
         self.head_due = None;
         let part = &mut parts[key];
-        let due = self.due(part);
         if let Queue::Fair(fair) = &mut self.queue {
-            fair.held.advance(&self.meters, part, due);
+            fair.held.advance(&self.admits[..self.meters.len()], Instant::FAR);
             fair.held.charge(&self.meters, key, part);
         }
         self.charge(part);
@@ -184,8 +193,8 @@ impl Gate {
         now: Instant,
     ) -> Vec<usize> {
         let held_by = self.head.and_then(|key| self.held_by(&parts[key], now));
-        if let (Some(head), Queue::Fair(fair)) = (self.head, &mut self.queue) {
-            fair.held.advance(&self.meters, &parts[head], now);
+        if let (Some(_), Queue::Fair(fair)) = (self.head, &mut self.queue) {
+            fair.held.advance(&self.admits[..self.meters.len()], now);
         }
         let first = self.head.take();
         let behind = core::iter::from_fn(|| self.queue.pop(parts));
@@ -243,16 +252,21 @@ impl Gate {
     }
 
     /// When a part that came at its `at_gate` may go.
-    fn due(&self, part: &Part) -> Instant {
-        self.meters.iter().fold(part.at_gate, |at, m| m.meter.admits_at(at))
+    fn due(&mut self, part: &Part) -> Instant {
+        let mut at = part.at_gate;
+        for (admits, m) in self.admits.iter_mut().zip(&self.meters) {
+            at = m.meter.admits_at(at);
+            *admits = at;
+        }
+        at
     }
 
-    /// Charges the meters, and where the line is one of arrival, the wait.
+    /// Charges the meters for the part that [`due`](Self::due) was asked about last, and
+    /// where the line is one of arrival, its wait.
     fn charge(&mut self, part: &mut Part) {
         let in_order = matches!(self.queue, Queue::Fifo(_));
         let mut at = part.at_gate;
-        for m in &mut self.meters {
-            let admitted = m.meter.admits_at(at);
+        for (m, admitted) in self.meters.iter_mut().zip(self.admits) {
             if in_order && admitted > at {
                 part.waits.charge(m.cap, admitted - at);
             }
@@ -399,12 +413,10 @@ struct Held {
 }
 
 impl Held {
-    /// Counts until `now`; `first` is the first in line.
-    fn advance(&mut self, meters: &[Metered], first: &Part, now: Instant) {
-        let mut at = first.at_gate;
-        for (held, m) in self.by_meter.iter_mut().zip(meters) {
-            at = m.meter.admits_at(at);
-            let until = at.min(now);
+    /// Counts until `now`, while the meters admit the first in line at `admits`.
+    fn advance(&mut self, admits: &[Instant], now: Instant) {
+        for (held, admits) in self.by_meter.iter_mut().zip(admits) {
+            let until = now.min(*admits);
             *held = held.saturating_add((until - self.first_since).nanos());
             self.first_since = self.first_since.max(until);
         }
