@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use weir_layout::error::Kind as LayoutKind;
+use weir_layout::error::{Kind as LayoutKind, nearest};
 use weir_proto::Errno;
 use weir_report::status::Refused;
 use weir_store::{ErrorKind, StoreError};
@@ -60,12 +60,14 @@ pub enum ServerError {
         reason: String,
     },
     /// A volume, export or host that this server does not have.
-    #[error("there is no {what} {name:?}; there is {known}")]
+    #[error("there is no {what} {name:?}{near}; there is {known}")]
     NotThere {
         /// volume, export or host.
         what: &'static str,
         /// The name.
         name: String,
+        /// A name like it, as a question, or nothing.
+        near: String,
         /// The names that there are, or the first of them.
         known: String,
     },
@@ -144,16 +146,30 @@ impl ServerError {
         known: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
-        let mut text = known[..known.len().min(SHOWN)].join(", ");
-        if known.len() > SHOWN {
-            text += &format!(" and {} more", known.len() - SHOWN);
-        }
-        Self::NotThere { what, name: name.to_owned(), known: text }
+        // Of names of a letter or two, every other is as near.
+        let near = nearest(name, known.iter().copied()).filter(|_| name.chars().count() > 2);
+        let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+        Self::NotThere { what, name: name.to_owned(), near, known: listed(&known) }
+    }
+
+    /// Somebody asked for a volume and named a stripe.
+    pub(crate) fn is_stripe(name: &str, columns: &[&str]) -> Self {
+        let reason = format!("it is a stripe; ask for its columns one by one: {}", listed(columns));
+        Self::Volume { volume: name.to_owned(), reason }
     }
 
     pub(crate) fn system(context: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { context, source }
     }
+}
+
+/// The names, or the first of them.
+fn listed(names: &[&str]) -> String {
+    let mut text = names[..names.len().min(SHOWN)].join(", ");
+    if names.len() > SHOWN {
+        text += &format!(" and {} more", names.len() - SHOWN);
+    }
+    text
 }
 
 fn reasons(refused: &[Refused]) -> String {

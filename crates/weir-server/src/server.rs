@@ -325,6 +325,13 @@ impl Shared {
         match found {
             Some((at, id)) => Ok((at, VolumeId(id))),
             None => {
+                let mut stripes = hosts
+                    .iter()
+                    .flat_map(|host| host.layout.exports.iter().map(move |export| (host, export)));
+                if let Some((host, stripe)) = stripes.find(|(_, export)| export.name == name) {
+                    let columns = stripe.volumes.iter().map(|id| &*host.layout.volumes[id.0].name);
+                    return Err(ServerError::is_stripe(name, &columns.collect::<Vec<_>>()));
+                }
                 let known = hosts.iter().flat_map(|host| &host.layout.volumes);
                 Err(ServerError::not_there("volume", name, known.map(|v| v.name.as_str())))
             }

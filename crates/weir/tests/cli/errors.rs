@@ -358,6 +358,25 @@ fn a_data_directory_of_another_version() {
 }
 
 #[test]
+fn a_volume_that_is_a_stripe_or_nearly_named() {
+    let place = Place::new();
+    let stripe = "[[stripe]]\nname = \"wh\"\nunit = \"64 KiB\"\nvolumes = { count = 2, size = \
+                  \"1 MiB\", unlimited = true }\n";
+    let data = LAYOUT.replace("\"v\"", "\"data\"");
+    let server = place.serve(&format!("{data}{stripe}"), &[]);
+    let check = |args: &[&str], expect: &str| check_in(&place, args, 2, expect);
+    check(
+        &["volume", "resize", "wh", "2MiB"],
+        "weir: volume \"wh\": it is a stripe; ask for its columns one by one: wh-0, wh-1\n",
+    );
+    check(
+        &["volume", "set-cache", "dta", "none"],
+        "weir: there is no volume \"dta\"; did you mean \"data\"?; there is data, wh-0, wh-1\n",
+    );
+    server.stop();
+}
+
+#[test]
 fn what_a_running_server_refuses() {
     let place = Place::new();
     let server = place.serve(
