@@ -65,7 +65,7 @@ pub enum CatalogError {
     },
     /// A size that no tier of the set holds.
     #[error(
-        "{size} is more than the largest tier of {set} holds ({largest}: {holds}); use several and stripe them"
+        "{size} is more than the largest tier of {set} holds ({largest}: {holds}); use several: disks in a stripe, files of one database"
     )]
     TooLarge {
         /// The size asked for.

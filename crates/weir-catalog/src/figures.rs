@@ -12,7 +12,7 @@ use crate::tier::Tier;
 use std::fmt::{self, Display};
 
 /// The figures that can have a source of their own (`figures` in an edition).
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 19] = [
     "size",
     "holds",
     "iops",
@@ -22,6 +22,7 @@ pub const NAMES: [&str; 18] = [
     "vcpus",
     "memory",
     "max_data_disks",
+    "storage",
     "temp",
     "nvme",
     "cache",
@@ -106,6 +107,7 @@ impl HostSize {
         list.push("vcpus", self.vcpus);
         list.push("memory", self.memory);
         list.push("max_data_disks", self.max_data_disks);
+        list.push("storage", self.storage);
         list.local_disk("temp", self.temp);
         list.local_disk("nvme", self.nvme);
         list.push("cache", self.cache);

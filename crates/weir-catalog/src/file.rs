@@ -149,6 +149,7 @@ cited! {
         vcpus: Option<u32>,
         memory: Option<Bytes>,
         max_data_disks: Option<u32>,
+        storage: Option<Bytes>,
         temp: Option<LocalDisk>,
         nvme: Option<LocalDisk>,
         cache: Option<Bytes>,

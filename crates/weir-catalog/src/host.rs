@@ -22,6 +22,8 @@ pub struct HostSize {
     pub memory: Option<Bytes>,
     /// How many data disks can be attached.
     pub max_data_disks: Option<u32>,
+    /// Of a managed instance: the most storage that can be reserved for its files.
+    pub storage: Option<Bytes>,
     /// The local disk that comes with the machine.
     pub temp: Option<LocalDisk>,
     /// Local NVMe disks beside it.

@@ -50,7 +50,7 @@
 //! | `[io_unit]` | `size`: an I/O counts once for each unit begun |
 //! | `[[tier_set]]` | `name`, `family`, `rows` of tiers, ascending. `holds` is the largest size that snaps to the tier, if it isn't `size`; `burst` is `kind = "credit"` with a `duration`, or `kind = "on-demand"`; `plus` are limits that can be chosen |
 //! | `[[provisioned]]` | a family whose limits are bought: sizes, `minimum`, `maximum`, `iops_per_gib`, `throughput_per_iops`; `minimum_included` if who asks for nothing gets the minimum; `ladder` repeats published maxima, which must agree with the rules |
-//! | `[[series]]` | `rows` of machines: `uncached`, `cached` and `v2` limits, `cache` size, local disks `temp` and `nvme`; for the whole series `takes` (families, if limited) and `premium_caching` |
+//! | `[[series]]` | `rows` of machines: `uncached`, `cached` and `v2` limits, `cache` size, local disks `temp` and `nvme`, `storage` of a managed instance; for the whole series `takes` (families, if limited) and `premium_caching` |
 //! | `[host_cache]` | defaults, `max_disk_exclusive`, `uncacheable` families, `recommended`, and `rows`: for each mode and operation whether it counts at the disk, the uncached and the cached limit |
 //! | `[[latency]]` | quantiles of `read` and `write`, `transfer`, and on which `basis` (`calibrated`, `assumed`) with the `reason`. Each family needs one; `host-cache` is what the cache serves, `local-ssd` the machine's own disks |
 //! | `[[bursting]]`, `[striping]`, `[[rule]]` | rules in words, with a value where there is one |

@@ -261,6 +261,7 @@ impl Reader<'_> {
             vcpus: row.vcpus,
             memory: row.memory,
             max_data_disks: row.max_data_disks,
+            storage: row.storage,
             cache: row.cache,
             premium_caching: premium_caching.or(cacheable),
             provenance,

@@ -27,7 +27,7 @@
 use crate::cache::{BLOCK, BlobCache};
 use crate::gate::{Gate, GateCaps};
 use crate::meter::MAX_COST;
-use crate::spec::{CacheSpec, DeviceSpec, HostSpec, SpecError, VolumeSpec};
+use crate::spec::{CacheSpec, DeviceSpec, GateLimits, HostSpec, Limit, SpecError, VolumeSpec};
 use crate::timers::{Alarm, Timers};
 use crate::waits::Cap;
 use crate::writeback::Dirty;
@@ -71,7 +71,7 @@ pub struct Engine {
     /// The size of each device.
     sizes: Vec<u64>,
     volumes: Vec<Volume>,
-    /// The disk gate of each volume, then the host's two.
+    /// The disk gate of each volume, then the host's three: uncached, cached, log.
     gates: Vec<Gate>,
     cache: Option<(CacheSpec, BlobCache)>,
     /// Blocks of all volumes that are dirty or on their way to the disk ...
@@ -104,6 +104,18 @@ const CACHED_CAPS: GateCaps = GateCaps {
     burst_bytes: Cap::HostCachedBurstBytes,
 };
 
+const LOG_CAPS: GateCaps = GateCaps {
+    iops: Cap::LogRate,
+    burst_iops: Cap::LogRate,
+    bytes: Cap::LogRate,
+    burst_bytes: Cap::LogRate,
+};
+
+/// What the log gate holds to: bytes, without a burst.
+fn log_limits(rate: Option<Limit>) -> GateLimits {
+    GateLimits { iops: None, bytes: rate.map(|limit| Limit { burst: None, ..limit }) }
+}
+
 impl Engine {
     /// Compiles `spec`.
     ///
@@ -117,6 +129,7 @@ impl Engine {
             spec.volumes.iter().map(|v| Gate::of_disk(&v.limits.gate)).collect();
         gates.push(Gate::shared(UNCACHED_CAPS, &spec.uncached, count));
         gates.push(Gate::shared(CACHED_CAPS, &spec.cached, count));
+        gates.push(Gate::shared(LOG_CAPS, &log_limits(spec.log_rate), count));
         let cache = spec.cache.map(|c| {
             let blobs = BlobCache::new(c.capacity.get(), count);
             (c, blobs)

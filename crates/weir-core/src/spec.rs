@@ -10,7 +10,7 @@ use core::fmt;
 use core::num::NonZeroU64;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
-/// An alarm's index has 30 bits, and there are two gates more than volumes.
+/// An alarm's index has 30 bits, and there are three gates more than volumes.
 const MAX_VOLUMES: usize = 1 << 29;
 
 /// One host with what is attached to it.
@@ -20,6 +20,9 @@ pub struct HostSpec {
     pub uncached: GateLimits,
     /// The host's limits of cache and local SSD together.
     pub cached: GateLimits,
+    /// Bytes per second that writes to all of its log volumes together may have. It
+    /// does not burst.
+    pub log_rate: Option<Limit>,
     /// The host cache, if the host has one.
     pub cache: Option<CacheSpec>,
     /// The volumes; a [`VolumeId`](crate::VolumeId) is an index into this.
@@ -162,6 +165,8 @@ pub struct VolumeSpec {
     pub place: Place,
     /// How long its medium takes.
     pub medium: Medium,
+    /// Whether it holds a log: its writes pass [`HostSpec::log_rate`].
+    pub log: bool,
 }
 
 /// Latencies of a volume's medium.

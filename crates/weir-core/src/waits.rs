@@ -12,6 +12,8 @@ use weir_units::Span;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Cap {
+    /// Bytes per second that all log volumes of the host may write together.
+    LogRate,
     /// Operations per second of the volume's tier.
     DiskIops,
     /// Bytes per second of the volume's tier.
@@ -44,7 +46,8 @@ pub enum Cap {
 
 impl Cap {
     /// Every cap, in the order of a request's path.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
+        Self::LogRate,
         Self::DiskIops,
         Self::DiskBytes,
         Self::DiskBurstIops,
@@ -64,6 +67,7 @@ impl Cap {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::LogRate => "log_rate",
             Self::DiskIops => "disk_iops",
             Self::DiskBytes => "disk_bytes",
             Self::DiskBurstIops => "disk_burst_iops",

@@ -22,6 +22,7 @@ fn host(mode: CacheMode, capacity: Bytes) -> HostSpec {
         cache: mode,
         place: Place::Remote,
         medium: Medium { read: medium.clone(), write: medium.clone() },
+        log: true,
     };
     let cache = CacheSpec {
         capacity,
@@ -34,6 +35,7 @@ fn host(mode: CacheMode, capacity: Bytes) -> HostSpec {
         volumes: vec![volume; COLUMNS],
         devices: vec![DeviceSpec::Stripe { unit: Bytes::kib(64), columns }],
         uncached: GateLimits { iops: limit(12_800), bytes: limit(512 << 20) },
+        log_rate: limit(1 << 30),
         cache: Some(cache),
         seed: 1,
         ..HostSpec::default()

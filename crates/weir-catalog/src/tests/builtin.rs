@@ -23,7 +23,7 @@ fn every_file_reads_and_is_the_edition_that_its_name_says() {
         assert_eq!(origin, format!("catalog/{}.toml", edition.name()));
     }
     let names: Vec<String> = Catalog::builtin().editions().map(|e| e.name().to_owned()).collect();
-    assert_eq!(names, ["azure-premium-2015", "azure-mi-2018", "azure-now"]);
+    assert_eq!(names, ["azure-premium-2015", "azure-mi-2018", "azure-now", "azure-mi-now"]);
 }
 
 #[test]
@@ -41,7 +41,12 @@ fn no_row_of_the_documents_is_missing() {
         &[("premium-ssd", 3), ("standard-hdd", 5)],
         &[("ds", 8), ("gs", 5), ("dsv2", 10), ("standard", 25), ("standard-dv2", 9)],
     );
-    check("azure-mi-2018", &[("mi-2018", 6), ("mi-2020", 6), ("mi-2023", 6)], &[]);
+    check(
+        "azure-mi-2018",
+        &[("mi-2018", 6), ("mi-2020", 6), ("mi-2023", 6)],
+        &[("gp", 8), ("bc", 8)],
+    );
+    check("azure-mi-now", &[("mi-now", 6)], &[("gp", 8), ("next-gen-gp", 16), ("bc", 8)]);
     check(
         "azure-now",
         &[("premium-ssd", 14), ("standard-ssd", 14), ("standard-hdd", 11)],
@@ -81,6 +86,7 @@ fn a_tier_gives_what_the_document_says() {
     check("azure-premium-2015", "S30", Bytes::gib(1024), 500, "60 MiB/s");
     check("azure-mi-2018", "P15", Bytes::gib(256), 1_100, "125 MiB/s");
     check("azure-mi-2018", "mi-2020/P60", Bytes::gib(8192), 12_500, "480 MiB/s");
+    check("azure-mi-now", "P40", Bytes::gib(2048), 7_500, "250 MiB/s");
     check("azure-now", "P30", Bytes::gib(1024), 5_000, "200 MB/s");
     check("azure-now", "P80", Bytes::gib(32_767), 20_000, "900 MB/s");
     check("azure-now", "E60", Bytes::gib(8192), 2_000, "400 MB/s");
@@ -103,6 +109,7 @@ fn a_size_snaps_to_the_smallest_tier_that_holds_it() {
     // The list of 2023 allows one GiB above the nominal size.
     check("azure-mi-2018", "mi-2020", Bytes::gib(129), "P20");
     check("azure-mi-2018", "mi-2023", Bytes::gib(129), "P10");
+    check("azure-mi-now", "mi-gp", Bytes::gib(513), "P20");
     check("azure-now", "standard-ssd", Bytes::gib(4), "E1");
 }
 
@@ -319,6 +326,7 @@ fn rules_have_figures_with_units() {
     check(mi, "account-blobs", RuleValue::Size(Bytes::gib(35 << 10)));
     check(mi, "max-files", RuleValue::Count(280));
     check(mi, "log-rate-gp", RuleValue::Throughput(rate("22 MiB/s")));
+    check("azure-mi-now", "log-rate-bc-vcore", RuleValue::Throughput(rate("4.5 MiB/s")));
     check("azure-premium-2015", "account-p30-disks", RuleValue::Count(35));
     let edition = builtin("azure-premium-2015");
     assert_eq!(edition.io_unit(), Bytes::kib(256));
@@ -364,6 +372,7 @@ fn a_name_is_found_wherever_it_is() {
             ("azure-mi-2018", "tier mi-2020"),
             ("azure-mi-2018", "tier mi-2023"),
             ("azure-now", "tier premium-ssd"),
+            ("azure-mi-now", "tier mi-now"),
         ],
     );
     check("mi-2020/P60", &[("azure-mi-2018", "tier mi-2020")]);
@@ -373,14 +382,14 @@ fn a_name_is_found_wherever_it_is() {
     check("host-cache", &[cache("azure-premium-2015"), cache("azure-now")].concat());
     check("on-demand", &[("azure-now", "bursting")]);
     check("striping", &[("azure-premium-2015", "striping")]);
-    check("log-rate-gp", &[("azure-mi-2018", "rule")]);
+    check("log-rate-gp", &[("azure-mi-2018", "rule"), ("azure-mi-now", "rule")]);
     check("nothing-of-the-kind", &[]);
     let unknown = Catalog::builtin().get("DS41").map(|found| found.len());
     assert_eq!(
         unknown.map_err(|error| error.to_string()),
         Err("unknown name \"DS41\"; did you mean \"DS14\"?; weir catalog tiers EDITION and weir \
              catalog hosts EDITION list names; editions: azure-premium-2015, azure-mi-2018, \
-             azure-now"
+             azure-now, azure-mi-now"
             .to_owned())
     );
 }

@@ -13,11 +13,11 @@ fn fails<T: std::fmt::Debug>(result: Result<T, CatalogError>, expect: &str) {
 fn an_unknown_name_gets_the_nearest_one() {
     fails(
         Catalog::builtin().edition("azure-premium-2051"),
-        "unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now",
+        "unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now",
     );
     fails(
         Catalog::builtin().edition("aws"),
-        "unknown edition \"aws\"; there are: azure-premium-2015, azure-mi-2018, azure-now",
+        "unknown edition \"aws\"; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now",
     );
     let edition = builtin("azure-premium-2015");
     fails(
@@ -69,11 +69,11 @@ fn an_unknown_name_gets_the_nearest_one() {
 fn a_size_above_the_largest_tier_names_it() {
     fails(
         builtin("azure-premium-2015").snap("premium-ssd", Bytes::gib(1025)),
-        "1025 GiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use several and stripe them",
+        "1025 GiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use several: disks in a stripe, files of one database",
     );
     fails(
         builtin("azure-mi-2018").snap("mi-2018", Bytes::gib(4097)),
-        "4097 GiB is more than the largest tier of mi-2018 holds (P50: 4 TiB); use several and stripe them",
+        "4097 GiB is more than the largest tier of mi-2018 holds (P50: 4 TiB); use several: disks in a stripe, files of one database",
     );
 }
 

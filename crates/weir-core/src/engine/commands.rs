@@ -1,12 +1,12 @@
 //! What changes a host while it runs: limits, sizes, cache modes, a crash.
 
-use super::Engine;
 use super::above::AboveTarget;
 use super::part::Route;
 use super::types::{DeviceId, Event, Refused, VolumeId};
+use super::{Engine, log_limits};
 use crate::cache::{BLOCK, Brought};
 use crate::gate::Gate;
-use crate::spec::{CacheMode, DiskLimits, GateLimits};
+use crate::spec::{CacheMode, DiskLimits, GateLimits, Limit};
 use crate::writeback::Dirty;
 use alloc::vec::Vec;
 use weir_units::{Bytes, Instant};
@@ -36,6 +36,12 @@ impl Engine {
         self.advance(now);
         self.set_gate_limits(self.volumes.len(), uncached);
         self.set_gate_limits(self.volumes.len() + 1, cached);
+    }
+
+    /// Gives the host another log rate at `now`, or none.
+    pub fn set_log_rate(&mut self, now: Instant, rate: Option<Limit>) {
+        self.advance(now);
+        self.set_gate_limits(self.volumes.len() + 2, &log_limits(rate));
     }
 
     /// Gives a volume a new size at `now`. What is under way completes.
@@ -138,7 +144,8 @@ impl Engine {
         let bit = match gate.checked_sub(self.volumes.len()) {
             None => Route::DISK,
             Some(0) => Route::UNCACHED,
-            Some(_) => Route::CACHED,
+            Some(1) => Route::CACHED,
+            Some(_) => Route::LOG,
         };
         for key in self.gates[gate].set_limits(limits, &mut self.parts, self.now) {
             self.parts[key].route.0 |= bit;

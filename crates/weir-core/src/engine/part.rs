@@ -5,14 +5,15 @@ use crate::waits::Waits;
 use crate::writeback::WriteBack;
 use weir_units::{Instant, Span};
 
-/// Which gates a part still has to pass.
+/// Which gates a part still has to pass; it comes to that of the lowest bit next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Route(pub(super) u8);
 
 impl Route {
-    pub(super) const DISK: u8 = 1;
-    pub(super) const UNCACHED: u8 = 2;
-    pub(super) const CACHED: u8 = 4;
+    pub(super) const LOG: u8 = 1;
+    pub(super) const DISK: u8 = 2;
+    pub(super) const UNCACHED: u8 = 4;
+    pub(super) const CACHED: u8 = 8;
 }
 
 /// Whom a part belongs to.

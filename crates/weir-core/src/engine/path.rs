@@ -142,6 +142,8 @@ impl Engine {
             }
             _ => to_disk | Route::CACHED,
         };
+        let logged = spec.log && matches!(op, Op::Write | Op::WriteThrough);
+        let route = if logged { route | Route::LOG } else { route };
         if op == Op::Discard {
             self.forget_dirty(volume, offset, len);
         }
@@ -165,7 +167,8 @@ impl Engine {
             let gate = match bit {
                 Route::DISK => part.volume,
                 Route::UNCACHED => self.volumes.len(),
-                _ => self.volumes.len() + 1,
+                Route::CACHED => self.volumes.len() + 1,
+                _ => self.volumes.len() + 2,
             };
             if self.gates[gate].is_open() {
                 continue;

@@ -9,6 +9,7 @@ use core::num::NonZeroU64;
 use weir_units::Span;
 
 mod cache;
+mod log_rate;
 mod properties;
 
 const SEC: u64 = 1_000_000_000;
@@ -30,6 +31,7 @@ fn volume(iops: u64, bytes: u64) -> VolumeSpec {
         cache: CacheMode::None,
         place: Place::Remote,
         medium: Medium { read: medium.clone(), write: medium },
+        log: false,
     }
 }
 

@@ -21,16 +21,18 @@ struct Arrival {
 enum Change {
     Disk { volume: usize, limits: u8 },
     Host { uncached: u8, cached: u8 },
+    Log { rate: u8 },
     Mode { volume: usize, mode: CacheMode },
     Crash,
 }
 
-/// A random host: four volumes and a stripe over some of them.
+/// A random host: four volumes, of which two hold logs, and a stripe over some of them.
 #[derive(Debug, Clone)]
 struct Layout {
     volumes: [(CacheMode, Place, u8); 4],
     uncached: u8,
     cached: u8,
+    log: u8,
     columns: Vec<usize>,
     unit_kib: u64,
     cache_kib: u64,
@@ -55,6 +57,11 @@ fn some_limits(kind: u8) -> GateLimits {
     }
 }
 
+/// Of the log gate: none, low, high.
+fn log_rate(kind: u8) -> Option<Limit> {
+    some_limits(kind).bytes
+}
+
 fn disk_limits(kind: u8) -> DiskLimits {
     DiskLimits { gate: some_limits(kind), io_unit: NonZeroU64::new(256 << 10) }
 }
@@ -68,11 +75,13 @@ fn layout() -> impl Strategy<Value = Layout> {
     let volume = (mode(), place, 0_u8..5);
     let columns = proptest::sample::subsequence(vec![0, 1, 2, 3], 2..=4).prop_shuffle();
     let sizes = (prop_oneof![Just(4_u64), Just(64)], 128_u64..2_048, 64_u64..1_500);
-    (proptest::array::uniform4(volume), 0_u8..4, 0_u8..4, columns, sizes).prop_map(
-        |(volumes, uncached, cached, columns, (unit_kib, cache_kib, dirty_kib))| Layout {
+    let shared = (0_u8..4, 0_u8..4, 0_u8..3);
+    (proptest::array::uniform4(volume), shared, columns, sizes).prop_map(
+        |(volumes, (uncached, cached, log), columns, (unit_kib, cache_kib, dirty_kib))| Layout {
             volumes,
             uncached,
             cached,
+            log,
             columns,
             unit_kib,
             cache_kib,
@@ -88,19 +97,21 @@ impl Layout {
             (1_000_000, Span::from_millis(4)),
         ]);
         let read = read.expect("ascending quantiles");
-        let one = |(cache, place, kind): &(CacheMode, Place, u8)| {
+        let one = |(id, (cache, place, kind)): (usize, &(CacheMode, Place, u8))| {
             let medium = Medium { read: read.clone(), ..volume(0, 0).medium };
             VolumeSpec {
                 limits: disk_limits(*kind),
                 cache: *cache,
                 place: *place,
                 medium,
+                log: id % 2 == 1,
                 ..volume(0, 0)
             }
         };
-        let mut spec = host(self.volumes.iter().map(one).collect());
+        let mut spec = host(self.volumes.iter().enumerate().map(one).collect());
         spec.uncached = some_limits(self.uncached);
         spec.cached = some_limits(self.cached);
+        spec.log_rate = log_rate(self.log);
         let cache = spec.cache.as_mut().expect("a cache");
         cache.capacity = Bytes::kib(self.cache_kib);
         cache.dirty_limit = Bytes::kib(self.dirty_kib);
@@ -115,6 +126,7 @@ fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         4 => (0_usize..4, 0_u8..5).prop_map(|(volume, limits)| Change::Disk { volume, limits }),
         2 => (0_u8..4, 0_u8..4).prop_map(|(uncached, cached)| Change::Host { uncached, cached }),
+        1 => (0_u8..3).prop_map(|rate| Change::Log { rate }),
         2 => (0_usize..4, mode()).prop_map(|(volume, mode)| Change::Mode { volume, mode }),
         1 => Just(Change::Crash),
     ]
@@ -214,6 +226,10 @@ impl Change {
                 engine.set_host_limits(now, &some_limits(uncached), &some_limits(cached));
                 Ok(())
             }
+            Self::Log { rate } => {
+                engine.set_log_rate(now, log_rate(rate));
+                Ok(())
+            }
             Self::Mode { volume, mode } => engine.set_cache_mode(now, VolumeId(volume), mode),
             Self::Crash => Ok(()),
         };
@@ -301,7 +317,8 @@ proptest! {
     fn no_window_of_a_gate_exceeds_its_rate(layout in layout(), trace in trace()) {
         let mut of_gates: Vec<GateLimits> =
             layout.volumes.iter().map(|volume| some_limits(volume.2)).collect();
-        of_gates.extend([some_limits(layout.uncached), some_limits(layout.cached)]);
+        let log = |kind| GateLimits { iops: None, bytes: log_rate(kind) };
+        of_gates.extend([some_limits(layout.uncached), some_limits(layout.cached), log(layout.log)]);
         let mut changed = 0;
         PUNCTUAL.run(&layout, &trace, |engine, arrived| {
             // Limits change before the request that brings the change.
@@ -312,6 +329,7 @@ proptest! {
                         of_gates[4] = some_limits(uncached);
                         of_gates[5] = some_limits(cached);
                     }
+                    Some(Change::Log { rate }) => of_gates[6] = log(rate),
                     _ => {}
                 }
             }
