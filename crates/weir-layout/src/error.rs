@@ -5,6 +5,7 @@ use std::fmt;
 use toml::de::{DeArray, DeTable};
 use weir_catalog::{Catalog, CatalogError, Edition};
 use weir_core::SpecError;
+use weir_units::Bytes;
 
 /// Why a layout cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -114,9 +115,49 @@ pub enum Kind {
         /// Why.
         reason: String,
     },
+    /// Files that are larger than what they are on.
+    #[error(
+        "{files} on {export:?} take {total}, {} more than its {size}; make it larger or them smaller",
+        Bytes::new(total.get().saturating_sub(size.get()))
+    )]
+    DoesNotFit {
+        /// The volume or stripe.
+        export: String,
+        /// How many files, in words.
+        files: String,
+        /// What they take.
+        total: Bytes,
+        /// What it has.
+        size: Bytes,
+    },
+    /// Files that are more than a managed instance takes.
+    #[error("{0}")]
+    BeyondLimit(Box<Beyond>),
     /// An engine cannot be made of it.
     #[error("{0}")]
     Spec(SpecError),
+}
+
+/// Files that are more than a managed instance takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beyond {
+    /// The host.
+    pub host: String,
+    /// What is limited.
+    pub what: &'static str,
+    /// What the layout has.
+    pub used: String,
+    /// What is too much of it.
+    pub over: String,
+    /// The limit, in words.
+    pub most: String,
+}
+
+impl fmt::Display for Beyond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, what, used, over, most } = self;
+        write!(f, "host {host:?}: {what} is {used}, {over} more than {most}")
+    }
 }
 
 impl From<CatalogError> for Kind {

@@ -27,6 +27,9 @@ pub struct LayoutFile {
     /// Volumes joined column by column.
     #[serde(default)]
     pub stripe: Vec<StripeKeys>,
+    /// Database files.
+    #[serde(default)]
+    pub file: Vec<FileKeys>,
 }
 
 /// TOML knows no unsigned integers.
@@ -36,7 +39,7 @@ fn seed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Er
     u64::try_from(seed).map(Some).map_err(negative)
 }
 
-/// A machine: give `size`, or `limits`, or `unlimited`.
+/// A machine: give `size`, or `limits`, or `unlimited`; or `managed_instance`.
 #[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostKeys {
@@ -51,6 +54,45 @@ pub struct HostKeys {
     pub unlimited: bool,
     /// The host cache. Beside `size` it replaces that size's figures.
     pub cache: Option<CacheKeys>,
+    /// A managed instance of this tier, with `vcores` and `storage`.
+    pub managed_instance: Option<ManagedInstance>,
+    /// The vCores of a managed instance.
+    pub vcores: Option<u32>,
+    /// The storage reserved for a managed instance; the most that its vCores allow if
+    /// left out.
+    #[schemars(with = "Option<String>")]
+    pub storage: Option<Bytes>,
+    /// The tier set of a General Purpose instance's files, like "mi-2020"; the
+    /// edition's default if left out.
+    pub tiers: Option<String>,
+    /// Operations per second of a next-gen General Purpose instance, where more than
+    /// come with its storage are bought.
+    #[schemars(with = "Option<Quantity>")]
+    pub iops: Option<Iops>,
+}
+
+/// The tiers of a managed instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ManagedInstance {
+    /// General Purpose: each file is a page blob with the limits of its size.
+    Gp,
+    /// Business Critical: the files are on local SSD.
+    Bc,
+    /// The next generation of General Purpose: one quota for the whole instance.
+    NextGenGp,
+}
+
+impl ManagedInstance {
+    /// As layouts and the catalog write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gp => "gp",
+            Self::Bc => "bc",
+            Self::NextGenGp => "next-gen-gp",
+        }
+    }
 }
 
 /// Limits of a machine.
@@ -210,6 +252,9 @@ pub struct VolumeKeys {
     pub performance_tier: Option<String>,
     /// Latency of the medium, instead of the edition's.
     pub latency: Option<LatencyKeys>,
+    /// Whether it is the log file of a managed instance.
+    #[serde(skip)]
+    pub(crate) log: bool,
 }
 
 /// A stripe.
@@ -225,6 +270,58 @@ pub struct StripeKeys {
     pub unit: Bytes,
     /// Its columns: so many alike, or volumes of this layout by name.
     pub volumes: Columns,
+}
+
+/// A database file. On a managed instance it is a volume of its own.
+#[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileKeys {
+    /// Its name; on a managed instance its export's, too.
+    pub name: String,
+    /// The host, where there are several.
+    pub host: Option<String>,
+    /// The database, where there are several.
+    pub database: Option<String>,
+    /// What is in it.
+    pub role: Role,
+    /// Its size.
+    #[schemars(with = "String")]
+    pub size: Bytes,
+    /// By how much it grows when it is full; not at all if left out.
+    #[schemars(with = "Option<String>")]
+    pub growth: Option<Bytes>,
+    /// The volume or stripe that it is on. Not given on a managed instance.
+    pub on: Option<String>,
+}
+
+/// What is in a database file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Pages of tables and indexes.
+    Data,
+    /// The transaction log.
+    Log,
+    /// Temporary objects and row versions, gone at a restart.
+    Tempdb,
+    /// A backup.
+    Backup,
+}
+
+impl Role {
+    /// Every role, in the order of reports.
+    pub const ALL: [Self; 4] = [Self::Data, Self::Log, Self::Tempdb, Self::Backup];
+
+    /// As layouts write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Log => "log",
+            Self::Tempdb => "tempdb",
+            Self::Backup => "backup",
+        }
+    }
 }
 
 /// The columns of a stripe.

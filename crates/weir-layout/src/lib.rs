@@ -10,16 +10,25 @@
 //! | [`mod@file`] | the keys as they are written, and their JSON schema |
 //! | `resolve` | hosts and stripes |
 //! | `volume` | what one volume's keys come to |
+//! | [`files`] | database files: where they are, and what they are together |
+//! | [`instance`] | managed instances: what they give, and what their files may come to |
+//! | [`steps`] | what a file would get at another size |
 //! | [`error`] | every way in which a layout can be wrong |
 
 #![forbid(unsafe_code)]
 
 pub mod error;
 pub mod file;
+pub mod files;
+pub mod instance;
 mod resolve;
+pub mod steps;
 mod volume;
 
 pub use error::LayoutError;
+pub use file::{ManagedInstance, Role};
+pub use files::File;
+pub use instance::Instance;
 pub use resolve::{Export, Host, Layout};
 pub use volume::Volume;
 

@@ -1,7 +1,12 @@
 //! Hosts and stripes: who is attached to what, and whether it fits.
 
 use crate::error::{self, Fault, Kind, LayoutError, Source};
-use crate::file::{CacheKey, CacheKeys, Columns, HostKeys, LayoutFile, StripeKeys, VolumeKeys};
+use crate::file::{
+    CacheKey, CacheKeys, Columns, FileKeys, HostKeys, LayoutFile, ManagedInstance, StripeKeys,
+    VolumeKeys,
+};
+use crate::files::{self, File};
+use crate::instance::{self, Instance};
 use crate::volume::{self, Volume, Wrong, catalog_latency, gate_limits, gate_of, own_latency};
 use weir_catalog::{BurstKind, Catalog, Edition, HostLimits, HostSize};
 use weir_core::{
@@ -32,6 +37,10 @@ pub struct Host {
     pub volumes: Vec<Volume>,
     /// What is served: every volume that is not a column, and every stripe.
     pub exports: Vec<Export>,
+    /// The database files, in the layout's order.
+    pub files: Vec<File>,
+    /// Of a managed instance: what it gives. Its files are its volumes, one by one.
+    pub instance: Option<Instance>,
     /// What a reader should know, such as a limit that is not published.
     pub notes: Vec<String>,
 }
@@ -77,6 +86,9 @@ impl Layout {
         for (index, keys) in keys.stripe.iter().enumerate() {
             builder.stripe(keys).map_err(|fault| within("stripe", index, fault))?;
         }
+        for (index, keys) in keys.file.iter().enumerate() {
+            builder.file(index, keys).map_err(|fault| within("file", index, fault))?;
+        }
         builder.finish()
     }
 
@@ -108,6 +120,19 @@ impl Layout {
 }
 
 impl Host {
+    fn new(name: String, size: Option<String>, spec: HostSpec) -> Self {
+        Self {
+            name,
+            size,
+            spec,
+            volumes: Vec::new(),
+            exports: Vec::new(),
+            files: Vec::new(),
+            instance: None,
+            notes: Vec::new(),
+        }
+    }
+
     /// What a volume would be at another size, its tier and limits anew.
     ///
     /// # Errors
@@ -119,7 +144,13 @@ impl Host {
         size: Bytes,
         edition: Option<&Edition>,
     ) -> Result<Volume, Kind> {
-        self.volumes[volume.0].at_size(size, edition).map_err(|fault| fault.kind)
+        let resized = self.volumes[volume.0].at_size(size, edition).map_err(|fault| fault.kind)?;
+        if let Some(instance) = &self.instance {
+            let mut files = self.file_uses();
+            files[volume.0].volume = &resized;
+            instance.check(&self.name, &files).map_err(|(_, kind)| kind)?;
+        }
+        Ok(resized)
     }
 
     /// What a volume would be with another cache mode.
@@ -148,6 +179,8 @@ struct Builder<'a> {
     hosts: Vec<Host>,
     /// The size row of each host, to count disks against.
     sizes: Vec<Option<&'a HostSize>>,
+    /// Where each host's files stand in the layout.
+    file_indices: Vec<Vec<usize>>,
 }
 
 impl<'a> Builder<'a> {
@@ -159,7 +192,8 @@ impl<'a> Builder<'a> {
         let unlimited = HostKeys { unlimited: true, ..HostKeys::default() };
         let given = keys.host.as_ref().map(|h| h.0.clone()).unwrap_or_default();
         let given = if given.is_empty() { vec![unlimited] } else { given };
-        let mut builder = Self { edition, source, hosts: Vec::new(), sizes: Vec::new() };
+        let (hosts, sizes, file_indices) = (Vec::new(), Vec::new(), Vec::new());
+        let mut builder = Self { edition, source, hosts, sizes, file_indices };
         let single = given.len() == 1;
         for (index, keys) in given.iter().enumerate() {
             let within = |fault: Fault| source.at(fault.within(&format!("host.{index}")));
@@ -190,6 +224,13 @@ impl<'a> Builder<'a> {
         let wrong = |(key, reason): Wrong| {
             Kind::Contradiction { what: format!("host {name:?}"), reason }.at(key)
         };
+        if let Some(kind) = keys.managed_instance {
+            return self.managed_instance(name, kind, keys);
+        }
+        if let Some(key) = instance::stray_key(keys) {
+            let reason = format!("{key} is for a managed instance; add managed_instance = \"..\"");
+            return Err(wrong((key, reason)));
+        }
         let size = self.size(&name, keys)?;
         let limits = keys.limits.clone().unwrap_or_default();
         let side = |name: &str, own: Option<&_>, of_size: Option<&HostLimits>| match own {
@@ -204,10 +245,31 @@ impl<'a> Builder<'a> {
         let cache = self.cache(keys.cache.as_ref(), size);
         let cache = cache.map_err(|reason| wrong(("cache.latency", reason)))?;
         let spec = HostSpec { uncached, cached, cache, ..HostSpec::default() };
-        let size_name = size.map(|s| s.name.clone());
-        let (volumes, exports) = (Vec::new(), Vec::new());
-        self.hosts.push(Host { name, size: size_name, spec, volumes, exports, notes });
+        self.add_host(Host { notes, ..Host::new(name, size.map(|s| s.name.clone()), spec) }, size);
+        Ok(())
+    }
+
+    fn add_host(&mut self, host: Host, size: Option<&'a HostSize>) {
+        self.hosts.push(host);
         self.sizes.push(size);
+        self.file_indices.push(Vec::new());
+    }
+
+    fn managed_instance(
+        &mut self,
+        name: String,
+        kind: ManagedInstance,
+        keys: &HostKeys,
+    ) -> Result<(), Fault> {
+        let edition = self.edition.ok_or_else(|| {
+            Kind::no_edition(format!("host {name:?}"), "a managed instance").at("managed_instance")
+        })?;
+        let resolved = instance::resolve(kind, keys, edition, self.source.catalog);
+        let (instance, size, spec) = resolved.map_err(|(key, reason)| {
+            Kind::Contradiction { what: format!("host {name:?}"), reason }.at(key)
+        })?;
+        let host = Host::new(name, Some(size.to_owned()), spec);
+        self.add_host(Host { instance: Some(instance), ..host }, None);
         Ok(())
     }
 
@@ -221,7 +283,18 @@ impl<'a> Builder<'a> {
             (None, _) => None,
             (Some(size), Some(edition)) => {
                 let missing = |error| Kind::NoSuchMachine(Box::new(error)).at("size");
-                Some(edition.host(size).map_err(missing)?)
+                let found = edition.host(size).map_err(missing)?;
+                if found.storage.is_some() {
+                    let (tier, vcores) = (&found.series, found.vcpus.unwrap_or_default());
+                    return wrong(
+                        "size",
+                        &format!(
+                            "{size} is a managed instance; write managed_instance = {tier:?} and \
+                             vcores = {vcores}"
+                        ),
+                    );
+                }
+                Some(found)
             }
             (Some(_), None) => {
                 return Err(Kind::no_edition(format!("host {name:?}"), "a size").at("size"));
@@ -281,9 +354,56 @@ impl<'a> Builder<'a> {
                 reason: "it needs a name = \"..\"".into(),
             }));
         };
-        let host = self.host_of(&format!("volume {name:?}"), keys.host.as_deref())?;
+        let what = format!("volume {name:?}");
+        let host = self.host_of(&what, keys.host.as_deref())?;
+        self.check_takes_volumes(host, &what)?;
         let id = self.add_volume(host, name, keys)?;
         self.export(host, name, DeviceSpec::Volume(id.0), vec![id], None);
+        Ok(())
+    }
+
+    fn check_takes_volumes(&self, host: usize, what: &str) -> Result<(), Fault> {
+        if self.hosts[host].instance.is_none() {
+            return Ok(());
+        }
+        let reason =
+            "its host is a managed instance, which has files and no volumes; write [[file]]";
+        Err(Kind::Contradiction { what: what.to_owned(), reason: reason.to_owned() }.into())
+    }
+
+    /// A database file: of a managed instance a volume of its own, elsewhere a range of
+    /// the volume or stripe that it is on.
+    fn file(&mut self, index: usize, keys: &FileKeys) -> Result<(), Fault> {
+        let what = format!("file {:?}", keys.name);
+        let wrong = |key, reason: &str| {
+            let (what, reason) = (what.clone(), reason.to_owned());
+            Err(Kind::Contradiction { what, reason }.at(key))
+        };
+        check_name(&keys.name)?;
+        let host = self.host_of(&what, keys.host.as_deref())?;
+        if self.hosts.iter().any(|host| host.files.iter().any(|file| file.name == keys.name)) {
+            return Err(Kind::Duplicate { name: keys.name.clone() }.at("name"));
+        }
+        let (device, base) = match (&self.hosts[host].instance, &keys.on) {
+            (Some(_), Some(_)) => {
+                return wrong("on", "on a managed instance each file is a volume; leave on out");
+            }
+            (Some(instance), None) => {
+                let volume = instance.volume_of(keys, self.edition);
+                let id = self.add_volume(host, &keys.name, &volume)?;
+                let device = DeviceSpec::Volume(id.0);
+                (self.export(host, &keys.name, device, vec![id], None), Bytes::ZERO)
+            }
+            (None, None) => {
+                return wrong("", "say which volume or stripe it is on, with on = \"..\"");
+            }
+            (None, Some(on)) => {
+                files::check_size(keys.size).or_else(|reason| wrong("size", reason))?;
+                files::place(&self.hosts[host], &what, on)?
+            }
+        };
+        self.file_indices[host].push(index);
+        self.hosts[host].files.push(File::new(keys, device, base));
         Ok(())
     }
 
@@ -322,12 +442,13 @@ impl<'a> Builder<'a> {
         device: DeviceSpec,
         volumes: Vec<VolumeId>,
         unit: Option<Bytes>,
-    ) {
+    ) -> DeviceId {
         let host = &mut self.hosts[host];
         host.spec.devices.push(device);
         let device = DeviceId(host.spec.devices.len() - 1);
         let name = name.to_owned();
         host.exports.push(Export { name, device, volumes, unit, size: Bytes::ZERO });
+        device
     }
 
     fn stripe(&mut self, keys: &StripeKeys) -> Result<(), Fault> {
@@ -340,6 +461,7 @@ impl<'a> Builder<'a> {
             return Err(contradiction(reason).at("unit"));
         }
         let host = self.host_of(&what, keys.host.as_deref())?;
+        self.check_takes_volumes(host, &what)?;
         let columns = match &keys.volumes {
             Columns::Alike(alike) => {
                 let named = alike.each.name.as_ref().map(|_| "volumes.name");
@@ -410,9 +532,12 @@ impl<'a> Builder<'a> {
             for export in &mut host.exports {
                 export.size = engine.device_size(export.device).unwrap_or(Bytes::ZERO);
             }
+            files::check(host).map_err(|(at, kind)| {
+                source.at(kind.at(format!("file.{}.size", self.file_indices[index][at])))
+            })?;
         }
         if self.hosts.iter().all(|host| host.exports.is_empty()) {
-            let reason = "there is no [[volume]] and no [[stripe]]".to_owned();
+            let reason = "there is no [[volume]], no [[stripe]] and no [[file]]".to_owned();
             let kind = Kind::Contradiction { what: "the layout".into(), reason };
             return Err(source.at(kind.into()));
         }

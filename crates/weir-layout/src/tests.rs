@@ -8,6 +8,8 @@ use weir_core::{
 };
 use weir_units::{Bytes, Instant, Span};
 
+mod files;
+
 fn parse(text: &str) -> Result<Layout, String> {
     Layout::parse("layout.toml", text, &Catalog::builtin()).map_err(|error| error.to_string())
 }
@@ -115,7 +117,7 @@ fn check(text: &str, expect: &str) {
 fn what_is_wrong_is_said_with_its_place() {
     check(
         "edition = \"azure-premium-2051\"\n",
-        "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now",
+        "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now",
     );
     check(
         "[[volume]]\nname = \"a\"\nteir = \"P30\"",
@@ -131,7 +133,7 @@ fn what_is_wrong_is_said_with_its_place() {
     );
     check(
         "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\nsize = \"2 TiB\"",
-        "layout.toml:4:1: 2 TiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use several and stripe them",
+        "layout.toml:4:1: 2 TiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use several: disks in a stripe, files of one database",
     );
     check(
         "[[volume]]\nname = \"a\"\nsize = \"540\"",
@@ -199,7 +201,7 @@ fn keys_that_contradict_each_other_are_refused() {
     );
     check(
         "edition = \"azure-premium-2015\"\n",
-        "layout.toml: the layout: there is no [[volume]] and no [[stripe]]",
+        "layout.toml: the layout: there is no [[volume]], no [[stripe]] and no [[file]]",
     );
     check("[[volume]\nname = 1", "layout.toml:1:10: unclosed array table, expected `]`");
 }
@@ -221,7 +223,7 @@ fn a_rate_that_nothing_has_is_refused() {
 
 #[test]
 fn what_needs_an_edition_lists_them() {
-    let known = "add edition = \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, or \
+    let known = "add edition = \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, or \
                  give limits = { .. }";
     let volume = |keys: &str, needs: &str| {
         check(

@@ -17,6 +17,8 @@ pub struct Volume {
     pub tier: Option<String>,
     /// The family, for volumes of an edition.
     pub family: Option<String>,
+    /// The size of its tier, which is allocated and billed: of a file's blob.
+    pub tier_size: Option<Bytes>,
     /// What the engine gets.
     pub spec: VolumeSpec,
     /// The keys, to resolve it again when it is resized.
@@ -35,6 +37,7 @@ enum Basis<'a> {
 struct Resolved {
     size: Bytes,
     tier: Option<String>,
+    tier_size: Option<Bytes>,
     family: Option<String>,
     limits: DiskLimits,
 }
@@ -87,9 +90,9 @@ pub(crate) fn resolve(
             check_cacheable(name, place, &resolved, edition.and_then(Edition::host_cache));
         checked.map_err(|kind| kind.at("cache"))?;
     }
-    let spec = VolumeSpec { size: resolved.size, limits: resolved.limits, cache, place, medium };
-    let (tier, family) = (resolved.tier, resolved.family);
-    Ok(Volume { name: name.to_owned(), tier, family, spec, keys: keys.clone() })
+    let Resolved { size, tier, tier_size, family, limits } = resolved;
+    let spec = VolumeSpec { size, limits, cache, place, medium, log: keys.log };
+    Ok(Volume { name: name.to_owned(), tier, family, tier_size, spec, keys: keys.clone() })
 }
 
 fn contradiction(name: &str, reason: String) -> Kind {
@@ -208,7 +211,7 @@ const OWN_SIZE: Bytes = Bytes::gib(1024);
 
 fn own(keys: &VolumeKeys, limits: DiskLimits) -> Resolved {
     let size = keys.size.unwrap_or(OWN_SIZE);
-    Resolved { size, tier: None, family: keys.family.clone(), limits }
+    Resolved { size, tier: None, tier_size: None, family: keys.family.clone(), limits }
 }
 
 /// A problem with a volume of an edition.
@@ -256,6 +259,7 @@ fn of_tier(keys: &VolumeKeys, edition: &Edition, tier: &Tier) -> Result<Resolved
     Ok(Resolved {
         size,
         tier: Some(tier.name.clone()),
+        tier_size: Some(tier.size),
         family: Some(tier.family.clone()),
         limits: DiskLimits { gate, io_unit },
     })
@@ -277,6 +281,7 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
         return Ok(Resolved {
             size,
             tier: None,
+            tier_size: None,
             family: Some(provisioned.family.clone()),
             limits: DiskLimits { gate: gate_of(limits), io_unit: io_unit_of(edition, family) },
         });
@@ -411,7 +416,9 @@ fn medium(
     let of_edition = edition.filter(|_| !keys.unlimited).and_then(|edition| {
         let default = || edition.default_set().map(|set| set.family.as_str());
         let named = family.or_else(default).and_then(|family| edition.latency(family));
-        if local { edition.local_latency() } else { named }
+        // A family beside limits of one's own is there for its latency.
+        let own_family = named.filter(|_| keys.limits.is_some() && keys.family.is_some());
+        if local { own_family.or(edition.local_latency()) } else { named }
     });
     match of_edition {
         Some(latency) => Ok(Medium {

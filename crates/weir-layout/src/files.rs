@@ -1,0 +1,196 @@
+//! Database files: where each lies, and what they come to together.
+
+use crate::error::{self, Fault, Kind};
+use crate::file::{FileKeys, Role};
+use crate::resolve::{Export, Host, Layout};
+use crate::volume::Volume;
+use std::collections::BTreeMap;
+use weir_core::DeviceId;
+use weir_units::Bytes;
+
+/// Files on one volume begin at multiples of this.
+const ALIGNMENT: u64 = 1 << 20;
+
+/// A database file of a layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// Its database, where the layout says one.
+    pub database: Option<String>,
+    /// What is in it.
+    pub role: Role,
+    /// Its size, as the layout has it.
+    pub size: Bytes,
+    /// By how much it grows when it is full; `None` if it does not.
+    pub growth: Option<Bytes>,
+    /// The device of the export that it is on.
+    pub device: DeviceId,
+    /// Its first byte on that.
+    pub base: Bytes,
+}
+
+impl File {
+    pub(crate) fn new(keys: &FileKeys, device: DeviceId, base: Bytes) -> Self {
+        Self {
+            name: keys.name.clone(),
+            database: keys.database.clone(),
+            role: keys.role,
+            size: keys.size,
+            growth: keys.growth,
+            device,
+            base,
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.base.get().saturating_add(self.size.get())
+    }
+}
+
+/// What a database can lie on: a file of the layout, or a volume or stripe that carries
+/// no file of the layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The name of the file, volume or stripe.
+    pub name: String,
+    /// Its size.
+    pub size: Bytes,
+    /// The host, as the layout counts them.
+    pub host: usize,
+    /// The device of the host.
+    pub device: DeviceId,
+    /// The first byte on that.
+    pub base: Bytes,
+    /// What is in it, if it is a file.
+    pub role: Option<Role>,
+    /// Its database, if it is a file and the layout says one.
+    pub database: Option<String>,
+}
+
+impl Layout {
+    /// What databases can lie on, host by host.
+    #[must_use]
+    pub fn places(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for (at, host) in self.hosts.iter().enumerate() {
+            let of_file = |file: &File| Place {
+                name: file.name.clone(),
+                size: file.size,
+                host: at,
+                device: file.device,
+                base: file.base,
+                role: Some(file.role),
+                database: file.database.clone(),
+            };
+            places.extend(host.files.iter().map(of_file));
+            let is_bare = |export: &&Export| host.files.iter().all(|f| f.device != export.device);
+            let of_export = |export: &Export| Place {
+                name: export.name.clone(),
+                size: export.size,
+                host: at,
+                device: export.device,
+                base: Bytes::ZERO,
+                role: None,
+                database: None,
+            };
+            places.extend(host.exports.iter().filter(is_bare).map(of_export));
+        }
+        places
+    }
+}
+
+/// A file of a managed instance, and the volume that it is.
+#[derive(Debug, Clone, Copy)]
+pub struct FileUse<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// The volume.
+    pub volume: &'a Volume,
+}
+
+impl Host {
+    /// The export that a file is on.
+    #[must_use]
+    pub fn export_of(&self, file: &File) -> Option<&Export> {
+        self.exports.iter().find(|export| export.device == file.device)
+    }
+
+    /// The volume that a file is, on a managed instance.
+    #[must_use]
+    pub fn volume_of(&self, file: &File) -> Option<&Volume> {
+        self.instance.as_ref()?;
+        let export = self.export_of(file)?;
+        self.volumes.get(export.volumes.first()?.0)
+    }
+
+    /// The files of a managed instance with their volumes.
+    #[must_use]
+    pub fn file_uses(&self) -> Vec<FileUse<'_>> {
+        // Its files are its volumes, in their order.
+        match &self.instance {
+            None => Vec::new(),
+            Some(_) => self
+                .files
+                .iter()
+                .zip(&self.volumes)
+                .map(|(file, volume)| FileUse { file, volume })
+                .collect(),
+        }
+    }
+}
+
+pub(crate) fn check_size(size: Bytes) -> Result<(), &'static str> {
+    if size == Bytes::ZERO || !size.get().is_multiple_of(512) {
+        return Err("a size is a positive multiple of 512 bytes");
+    }
+    Ok(())
+}
+
+/// Where the next file on the export called `on` begins.
+pub(crate) fn place(host: &Host, what: &str, on: &str) -> Result<(DeviceId, Bytes), Fault> {
+    let Some(export) = host.exports.iter().find(|export| export.name == on) else {
+        let what = what.to_owned();
+        let kind = if host.volumes.iter().any(|volume| volume.name == on) {
+            let reason =
+                format!("volume {on:?} is a column of a stripe; put the file on the stripe");
+            Kind::Contradiction { what, reason }
+        } else {
+            let near = error::nearest(on, host.exports.iter().map(|export| export.name.as_str()));
+            Kind::Missing { what, name: on.to_owned(), near }
+        };
+        return Err(kind.at("on"));
+    };
+    let last = host.files.iter().rev().find(|file| file.device == export.device);
+    let base = last.map_or(0, File::end).checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
+    Ok((export.device, Bytes::new(base)))
+}
+
+/// Whether the files of a host fit: the place of one that does not, and why.
+pub(crate) fn check(host: &Host) -> Result<(), (usize, Kind)> {
+    if let Some(instance) = &host.instance {
+        return instance.check(&host.name, &host.file_uses());
+    }
+    let mut on: BTreeMap<DeviceId, (u64, u64)> = BTreeMap::new();
+    for file in &host.files {
+        let (count, end) = on.entry(file.device).or_default();
+        *count += 1;
+        *end = (*end).max(file.end());
+    }
+    for (at, file) in host.files.iter().enumerate() {
+        let (Some(export), Some((count, end))) = (host.export_of(file), on.get(&file.device))
+        else {
+            continue;
+        };
+        if file.end() > export.size.get() {
+            let kind = Kind::DoesNotFit {
+                export: export.name.clone(),
+                files: if *count == 1 { "1 file".to_owned() } else { format!("{count} files") },
+                total: Bytes::new(*end),
+                size: export.size,
+            };
+            return Err((at, kind));
+        }
+    }
+    Ok(())
+}
