@@ -25,6 +25,7 @@ pub mod error;
 mod file;
 pub mod fio;
 pub mod job;
+pub mod oltp;
 mod pace;
 mod permutation;
 pub mod place;

@@ -1,0 +1,74 @@
+//! Pages with changes whose log is not yet there: none of them may be written to its
+//! file (write-ahead logging).
+
+use std::collections::HashMap;
+
+/// How many such changes each page has. A byte is enough for all but a page that
+/// hundreds of commits change at once.
+#[derive(Debug)]
+pub(super) struct Unhardened {
+    changes: Vec<u8>,
+    /// What is above 255.
+    more: HashMap<u32, u32>,
+}
+
+impl Unhardened {
+    /// None, of so many pages.
+    pub(super) fn new(pages: u32) -> Self {
+        Self { changes: vec![0; pages as usize], more: HashMap::new() }
+    }
+
+    /// A commit changes a page.
+    #[inline]
+    pub(super) fn add(&mut self, page: u32) {
+        let changes = &mut self.changes[page as usize];
+        match changes.checked_add(1) {
+            Some(more) => *changes = more,
+            None => *self.more.entry(page).or_default() += 1,
+        }
+    }
+
+    /// The log of such a commit is there.
+    #[inline]
+    pub(super) fn remove(&mut self, page: u32) {
+        if self.more.is_empty() || !self.remove_more(page) {
+            self.changes[page as usize] -= 1;
+        }
+    }
+
+    /// Whether there was one above 255.
+    fn remove_more(&mut self, page: u32) -> bool {
+        let Some(changes) = self.more.get_mut(&page) else { return false };
+        *changes -= 1;
+        if *changes == 0 {
+            self.more.remove(&page);
+        }
+        true
+    }
+
+    /// Whether a page has such changes.
+    #[inline]
+    pub(super) fn contains(&self, page: u32) -> bool {
+        self.changes[page as usize] > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_there_until_all_its_changes_are_hardened() {
+        for changes in [1, 2, 255, 256, 1000] {
+            let mut pages = Unhardened::new(10);
+            (0..changes).for_each(|_| pages.add(7));
+            pages.add(8);
+            pages.remove(8);
+            for _ in 0..changes {
+                assert!(pages.contains(7) && !pages.contains(8), "{changes}");
+                pages.remove(7);
+            }
+            assert!(!pages.contains(7) && pages.more.is_empty(), "{changes}");
+        }
+    }
+}
