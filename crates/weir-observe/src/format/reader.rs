@@ -1,0 +1,279 @@
+//! Frames in: chunk by chunk, as far as the file is whole.
+
+use super::bytes::{Input, Wrong};
+use super::column::Decoder;
+use super::error::ReadError;
+use super::{End, MAX_PAYLOAD, MAX_SAMPLES, MAX_VALUES, SIGNATURE, tag};
+use crate::header::{Contents, Header};
+use crate::observation::{Chunk, Column, Note};
+use std::fmt;
+use std::io::{self, Read};
+use weir_units::Instant;
+
+/// How an observation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// What was observed came to its end.
+    Complete,
+    /// It was stopped on the way; what was observed until then is all here.
+    Interrupted,
+    /// There is no end mark: its writer was killed, or is still writing. What it had
+    /// written in whole chunks is here.
+    Cut {
+        /// Bytes of a chunk that is not whole.
+        left_over: u64,
+    },
+    /// From some place on it is damaged. What is before that is here.
+    Damaged {
+        /// The place in the file.
+        at: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Complete => f.write_str("complete"),
+            Self::Interrupted => {
+                f.write_str("interrupted; what was observed until then is all here")
+            }
+            Self::Cut { left_over } => {
+                f.write_str("no end mark: its writer was killed, or is still writing")?;
+                match left_over {
+                    0 => Ok(()),
+                    n => write!(f, "; {n} bytes at the end are no whole chunk and are left out"),
+                }
+            }
+            Self::Damaged { at, reason } => {
+                write!(f, "damaged at byte {at}: {reason}; what is behind it is left out")
+            }
+        }
+    }
+}
+
+/// A frame, or why there is none.
+enum Frame {
+    Whole([u8; 4], Vec<u8>),
+    /// The file ended in it, after so many bytes.
+    Cut(u64),
+    Bad(String),
+}
+
+/// Reads an observation, chunk by chunk, and holds one of them.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    /// Bytes read.
+    offset: u64,
+    header: Header,
+    notes: Vec<Note>,
+    last: Option<Instant>,
+    samples: u64,
+    ending: Option<Ending>,
+    decoder: Decoder,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if there is none.
+    pub fn open(mut input: R) -> Result<Self, ReadError> {
+        let mut signature = Vec::new();
+        input.by_ref().take(SIGNATURE.len() as u64).read_to_end(&mut signature)?;
+        check_signature(&signature)?;
+        let mut offset = SIGNATURE.len() as u64;
+        let damaged = |reason: String| ReadError::Header { reason };
+        let header: Header = match frame(&mut input, &mut offset)? {
+            Frame::Whole(tag::HEAD, payload) => {
+                serde_json::from_slice(&payload).map_err(|error| damaged(error.to_string()))?
+            }
+            Frame::Whole(..) => return Err(damaged("it is not where it should be".to_owned())),
+            Frame::Cut(_) => return Err(damaged("the file ends in it".to_owned())),
+            Frame::Bad(reason) => return Err(damaged(reason)),
+        };
+        header.contents.check().map_err(|error| damaged(error.to_string()))?;
+        Ok(Self {
+            input,
+            offset,
+            header,
+            notes: Vec::new(),
+            last: None,
+            samples: 0,
+            ending: None,
+            decoder: Decoder::new(),
+        })
+    }
+
+    /// The header, with the entities and series that have come since.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The entities and series that there are so far.
+    #[must_use]
+    pub fn contents(&self) -> &Contents {
+        &self.header.contents
+    }
+
+    /// The notes that have come so far.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// Samples read so far.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// How it ended; nothing as long as [`next_chunk`](Self::next_chunk) may have more.
+    #[must_use]
+    pub fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// Header, notes and ending, when all is read.
+    #[must_use]
+    pub fn into_parts(self) -> (Header, Vec<Note>, Ending) {
+        (self.header, self.notes, self.ending.unwrap_or(Ending::Cut { left_over: 0 }))
+    }
+
+    /// The next chunk; `None` when there are no more.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Io`] if the system says no. What is cut or damaged is no error but
+    /// an [`ending`](Self::ending).
+    pub fn next_chunk(&mut self) -> Result<Option<Chunk>, ReadError> {
+        while self.ending.is_none() {
+            let start = self.offset;
+            let damaged = |reason: &str| Ending::Damaged { at: start, reason: reason.to_owned() };
+            match frame(&mut self.input, &mut self.offset)? {
+                Frame::Cut(left_over) => self.ending = Some(Ending::Cut { left_over }),
+                Frame::Bad(reason) => self.ending = Some(damaged(&reason)),
+                Frame::Whole(tag::DATA, payload) => match self.chunk(&payload) {
+                    Ok(chunk) => return Ok(Some(chunk)),
+                    Err(reason) => self.ending = Some(damaged(reason)),
+                },
+                Frame::Whole(tag, payload) => {
+                    if let Err(reason) = self.take(tag, &payload) {
+                        self.ending = Some(damaged(&reason));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A frame that is no chunk.
+    fn take(&mut self, tag: [u8; 4], payload: &[u8]) -> Result<(), String> {
+        let said = |error: serde_json::Error| error.to_string();
+        match tag {
+            tag::MORE => {
+                let more: Contents = serde_json::from_slice(payload).map_err(said)?;
+                self.header.contents.entities.extend(more.entities);
+                self.header.contents.series.extend(more.series);
+                self.header.contents.check().map_err(|error| error.to_string())
+            }
+            tag::NOTE => {
+                self.notes.push(serde_json::from_slice(payload).map_err(said)?);
+                Ok(())
+            }
+            tag::END => {
+                let end: End = serde_json::from_slice(payload).map_err(said)?;
+                if end.samples != self.samples {
+                    let (is, said) = (self.samples, end.samples);
+                    return Err(format!("there are {is} samples and the end mark says {said}"));
+                }
+                let ending = if end.complete { Ending::Complete } else { Ending::Interrupted };
+                self.ending = Some(ending);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn chunk(&mut self, payload: &[u8]) -> Result<Chunk, Wrong> {
+        let mut input = Input(payload);
+        let samples = input.length()?;
+        let series = self.header.contents.series.len();
+        if samples == 0 || samples > MAX_SAMPLES || samples.saturating_mul(series) > MAX_VALUES {
+            return Err("a chunk has no samples, or more than it may");
+        }
+        let times = self.decoder.column(&mut input, samples)?;
+        let times: Option<Vec<Instant>> =
+            times.iter().map(|at| u64::try_from(at?).ok().map(Instant::from_nanos)).collect();
+        let times = times.ok_or("a sample has no time")?;
+        let mut before = self.last;
+        for at in &times {
+            if before.is_some_and(|before| before >= *at) {
+                return Err("time goes back");
+            }
+            before = Some(*at);
+        }
+        let mut columns: Vec<Column> = Vec::with_capacity(series);
+        while !input.is_empty() {
+            let id = input.length()?;
+            if id < columns.len() || id >= series {
+                return Err("a column is of no series, or out of order");
+            }
+            columns.resize(id, Column::missing(samples));
+            columns.push(self.decoder.column(&mut input, samples)?);
+        }
+        columns.resize(series, Column::missing(samples));
+        self.last = before;
+        self.samples += samples as u64;
+        Ok(Chunk { times, columns })
+    }
+}
+
+fn check_signature(found: &[u8]) -> Result<(), ReadError> {
+    let name = SIGNATURE.len() - 1;
+    match found {
+        _ if found == SIGNATURE => Ok(()),
+        [name_of @ .., version]
+            if found.len() == SIGNATURE.len() && *name_of == SIGNATURE[..name] =>
+        {
+            Err(ReadError::Version { found: char::from(*version).to_string() })
+        }
+        _ => Err(ReadError::NotAnObservation),
+    }
+}
+
+/// The next frame.
+fn frame(input: &mut impl Read, offset: &mut u64) -> io::Result<Frame> {
+    let mut bytes = Vec::new();
+    // What is there, however much a damaged length promises.
+    let mut more = |bytes: &mut Vec<u8>, n: u64| -> io::Result<bool> {
+        let got = input.by_ref().take(n).read_to_end(bytes)?;
+        *offset += got as u64;
+        Ok(got as u64 == n)
+    };
+    if !more(&mut bytes, 8)? {
+        return Ok(Frame::Cut(bytes.len() as u64));
+    }
+    let length = word(&bytes[4..]);
+    if length > MAX_PAYLOAD {
+        return Ok(Frame::Bad(format!("a part of {length} bytes is longer than any")));
+    }
+    if !more(&mut bytes, u64::from(length) + 4)? {
+        return Ok(Frame::Cut(bytes.len() as u64));
+    }
+    let sum = bytes.split_off(bytes.len() - 4);
+    if word(&sum) != crc32fast::hash(&bytes) {
+        return Ok(Frame::Bad("a checksum does not fit".to_owned()));
+    }
+    let tag = [bytes[0], bytes[1], bytes[2], bytes[3]];
+    Ok(Frame::Whole(tag, bytes.split_off(8)))
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    bytes.iter().take(4).rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
+}

@@ -1,0 +1,174 @@
+//! Frames out: samples are collected until they make a chunk.
+
+use super::bytes::put;
+use super::column::Encoder;
+use super::error::WriteError;
+use super::{End, MAX_PAYLOAD, MAX_VALUES, SIGNATURE, tag};
+use crate::header::{Contents, Header};
+use crate::observation::{Chunk, Column, Note};
+use serde::Serialize;
+use std::io::Write;
+use weir_units::Instant;
+
+/// Samples of a chunk, where the series are few.
+const SAMPLES: usize = 1024;
+/// Values of a chunk, where they are many: 32 MiB of memory.
+const VALUES: usize = 1 << 22;
+/// And yet so many samples at least, for which [`MAX_VALUES`] has room.
+const MIN_SAMPLES: usize = 16;
+
+const _: () = assert!(MIN_SAMPLES * crate::header::MAX_SERIES <= MAX_VALUES);
+
+/// Writes an observation, sample by sample, and holds one chunk at most.
+///
+/// What is in whole chunks is in the file whatever happens then; without
+/// [`finish`](Self::finish) a reader says that the file has no end.
+#[derive(Debug)]
+pub struct Writer<W: Write> {
+    out: W,
+    contents: Contents,
+    chunk: Chunk,
+    last: Option<Instant>,
+    samples: u64,
+    encoder: Encoder,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins an observation.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`] if the header does not hold together or cannot be written.
+    pub fn new(mut out: W, header: &Header) -> Result<Self, WriteError> {
+        let contents = header.contents.clone();
+        contents.check()?;
+        let mut bytes = SIGNATURE.to_vec();
+        bytes.extend(frame(tag::HEAD, &json(header))?);
+        out.write_all(&bytes)?;
+        out.flush()?;
+        let (chunk, encoder) = (Chunk::default(), Encoder::new());
+        let mut writer = Self { out, contents, chunk, last: None, samples: 0, encoder };
+        writer.make_room();
+        Ok(writer)
+    }
+
+    /// Declares more entities and series, whose indices follow those there are.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`] if they do not go with what is there, or cannot be written.
+    pub fn declare(&mut self, more: &Contents) -> Result<(), WriteError> {
+        let mut all = self.contents.clone();
+        all.entities.extend(more.entities.iter().cloned());
+        all.series.extend(more.series.iter().cloned());
+        all.check()?;
+        self.flush()?;
+        self.frame(tag::MORE, &json(more))?;
+        self.contents = all;
+        self.make_room();
+        Ok(())
+    }
+
+    /// Appends a sample: a value of each series, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`] if it is of another length, not later than the one before, or a
+    /// chunk is full and cannot be written.
+    pub fn sample(&mut self, at: Instant, row: &[Option<i64>]) -> Result<(), WriteError> {
+        let series = self.contents.series.len();
+        if row.len() != series {
+            return Err(WriteError::SampleLength { values: row.len(), series });
+        }
+        if let Some(before) = self.last.filter(|before| *before >= at) {
+            let (at_ns, before_ns) = (at.nanos(), before.nanos());
+            return Err(WriteError::Backwards { at_ns, before_ns });
+        }
+        self.last = Some(at);
+        self.samples += 1;
+        self.chunk.times.push(at);
+        for (column, value) in self.chunk.columns.iter_mut().zip(row) {
+            column.push(*value);
+        }
+        let most = (VALUES / series.max(1)).clamp(MIN_SAMPLES, SAMPLES);
+        if self.chunk.times.len() >= most { self.flush() } else { Ok(()) }
+    }
+
+    /// Appends a note.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`] if it cannot be written.
+    pub fn note(&mut self, note: &Note) -> Result<(), WriteError> {
+        self.frame(tag::NOTE, &json(note))
+    }
+
+    /// Writes the samples that are not yet in the file, as a chunk of their own. Small
+    /// chunks take more room: once a minute is often.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`] if they cannot be written.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        if self.chunk.times.is_empty() {
+            return Ok(());
+        }
+        let mut payload = Vec::new();
+        put(&mut payload, self.chunk.times.len() as u64);
+        let times = self.chunk.times.iter().map(|at| Some(at.nanos().cast_signed()));
+        self.encoder.column(&times.collect(), &mut payload);
+        for (column, series) in self.chunk.columns.iter().zip(0_u64..) {
+            if column.iter().any(|value| value.is_some()) {
+                put(&mut payload, series);
+                self.encoder.column(column, &mut payload);
+            }
+        }
+        self.frame(tag::DATA, &payload)?;
+        self.out.flush()?;
+        self.make_room();
+        Ok(())
+    }
+
+    /// Writes what is left and the end mark: `complete` if the run came to its own end.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`] if it cannot be written.
+    pub fn finish(mut self, complete: bool) -> Result<W, WriteError> {
+        self.flush()?;
+        self.frame(tag::END, &json(&End { samples: self.samples, complete }))?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn frame(&mut self, tag: [u8; 4], payload: &[u8]) -> Result<(), WriteError> {
+        // In one piece, so that as little as can be is ever cut.
+        Ok(self.out.write_all(&frame(tag, payload)?)?)
+    }
+
+    /// An empty chunk with a column per series.
+    fn make_room(&mut self) {
+        self.chunk.times.clear();
+        self.chunk.columns.iter_mut().for_each(Column::clear);
+        self.chunk.columns.resize(self.contents.series.len(), Column::default());
+    }
+}
+
+/// The types of headers and notes hold text, numbers, lists and maps with keys of text:
+/// nothing that JSON cannot say.
+fn json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+fn frame(tag: [u8; 4], payload: &[u8]) -> Result<Vec<u8>, WriteError> {
+    let bytes = payload.len();
+    let length = u32::try_from(bytes).ok().filter(|length| *length <= MAX_PAYLOAD);
+    let length = length.ok_or(WriteError::TooLarge { bytes })?;
+    let mut frame = Vec::with_capacity(bytes + 12);
+    frame.extend(tag);
+    frame.extend(length.to_le_bytes());
+    frame.extend(payload);
+    let sum = crc32fast::hash(&frame);
+    frame.extend(sum.to_le_bytes());
+    Ok(frame)
+}

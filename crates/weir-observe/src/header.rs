@@ -1,0 +1,436 @@
+//! Who is observed and what is counted: the part of an observation that is said once.
+//!
+//! Kinds, units and sources have standard names and take others as they come: a reader
+//! of today passes on what a writer of tomorrow says.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
+use weir_units::Span;
+
+/// A set of standard names that takes others too, written as text.
+macro_rules! names {
+    ($(#[$doc:meta])* $type:ident { $($(#[$about:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(from = "String", into = "String")]
+        pub enum $type {
+            $($(#[$about])* $variant,)*
+            /// One that has no standard name.
+            Other(String),
+        }
+
+        impl $type {
+            /// Its name in files.
+            #[must_use]
+            pub fn name(&self) -> &str {
+                match self {
+                    $(Self::$variant => $name,)*
+                    Self::Other(name) => name,
+                }
+            }
+        }
+
+        impl From<String> for $type {
+            fn from(name: String) -> Self {
+                match name.as_str() {
+                    $($name => Self::$variant,)*
+                    _ => Self::Other(name),
+                }
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(name: $type) -> Self {
+                name.name().to_owned()
+            }
+        }
+    };
+}
+
+names! {
+    /// What was observed.
+    SourceKind {
+        /// A run of Weir in virtual time.
+        VirtualRun = "virtual-run",
+        /// A run of Weir in wall time.
+        WallRun = "wall-run",
+    }
+}
+
+names! {
+    /// What an entity is.
+    EntityKind {
+        /// A machine or instance with caps of its own.
+        Host = "host",
+        /// Volumes joined column by column.
+        Stripe = "stripe",
+        /// One unit of storage that has a tier.
+        Volume = "volume",
+        /// A database.
+        Database = "database",
+        /// A database file.
+        File = "file",
+        /// A class of waits of its parent.
+        Wait = "wait",
+    }
+}
+
+names! {
+    /// What a value is a number of.
+    Unit {
+        /// Things: operations, requests, pages.
+        Count = "count",
+        /// Bytes.
+        Bytes = "bytes",
+        /// Nanoseconds.
+        Nanoseconds = "ns",
+        /// Milliseconds.
+        Milliseconds = "ms",
+    }
+}
+
+/// What is known of an observation before its first sample.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// Where it comes from.
+    pub source: Source,
+    /// The moment that its times count from, in nanoseconds since 1970 UTC, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_unix_ns: Option<i64>,
+    /// The time from sample to sample, as intended; samples say when they really were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_ns: Option<u64>,
+    /// The layout that was run, if one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<LayoutText>,
+    /// Entities and series.
+    #[serde(flatten)]
+    pub contents: Contents,
+}
+
+impl Header {
+    /// An observation of `source` that has nothing in it.
+    #[must_use]
+    pub fn new(source: Source) -> Self {
+        let contents = Contents::default();
+        Self { source, start_unix_ns: None, interval_ns: None, layout: None, contents }
+    }
+
+    /// The time from sample to sample, as intended.
+    #[must_use]
+    pub fn interval(&self) -> Option<Span> {
+        self.interval_ns.map(Span::from_nanos)
+    }
+}
+
+/// Where an observation comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// What was observed.
+    pub kind: SourceKind,
+    /// The program that wrote it, with its version.
+    pub by: String,
+    /// More that a reader may want: a seed, a server's version, a file's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub about: BTreeMap<String, String>,
+}
+
+/// A layout file as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayoutText {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// Index of an entity in [`Contents::entities`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct EntityId(pub u32);
+
+/// Index of a series in [`Contents::series`], which is its place in a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SeriesId(pub u32);
+
+/// Somebody that is observed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entity {
+    /// What it is.
+    pub kind: EntityKind,
+    /// Its name, alone among those of its kind and parent.
+    pub name: String,
+    /// What it belongs to; comes before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<EntityId>,
+    /// What is known of it: tier, size, limits.
+    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+    pub attributes: Attributes,
+}
+
+/// Attributes by name; see [`metric`](crate::metric) for the standard ones.
+pub type Attributes = BTreeMap<String, Attribute>;
+
+/// Something known of an entity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Attribute {
+    /// A number in the unit that the attribute's name says.
+    Number(u64),
+    /// Text.
+    Text(String),
+}
+
+impl From<u64> for Attribute {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for Attribute {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl Entity {
+    /// The number that is known of it under `attribute`.
+    #[must_use]
+    pub fn number(&self, attribute: &str) -> Option<u64> {
+        match self.attributes.get(attribute)? {
+            Attribute::Number(number) => Some(*number),
+            Attribute::Text(_) => None,
+        }
+    }
+
+    /// The text that is known of it under `attribute`.
+    #[must_use]
+    pub fn text(&self, attribute: &str) -> Option<&str> {
+        match self.attributes.get(attribute)? {
+            Attribute::Text(text) => Some(text),
+            Attribute::Number(_) => None,
+        }
+    }
+}
+
+/// What a value says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counting {
+    /// How much there has been since some moment in the past: only differences mean
+    /// something. It goes back when whoever counts starts again.
+    Cumulative,
+    /// How much there is at the time of the sample.
+    Gauge,
+}
+
+/// A metric of an entity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Whose.
+    pub entity: EntityId,
+    /// Its name; see [`metric`](crate::metric) for the standard ones.
+    pub metric: String,
+    /// What a value is a number of.
+    pub unit: Unit,
+    /// What a value says.
+    pub counting: Counting,
+    /// A value `v` stands for `v * 10^scale` units; 0 if not said.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub scale: i8,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(scale: &i8) -> bool {
+    *scale == 0
+}
+
+/// Entities and series. Those of a header may be followed by more later in the file,
+/// whose indices go on where these end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contents {
+    /// The entities.
+    pub entities: Vec<Entity>,
+    /// The series.
+    pub series: Vec<Series>,
+}
+
+/// More series than this are refused.
+pub const MAX_SERIES: usize = 1_000_000;
+
+/// Why entities and series do not go together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContentsError {
+    /// A parent that does not come before its child.
+    #[error(
+        "the {kind} {name:?} has entity {parent} as its parent, which does not come before it; declare parents first"
+    )]
+    Parent {
+        /// Kind of the child.
+        kind: String,
+        /// The child.
+        name: String,
+        /// The index it names.
+        parent: u32,
+    },
+    /// Two entities that cannot be told apart.
+    #[error(
+        "there are two entities of kind {kind} named {name:?} with one parent; name them apart"
+    )]
+    SameEntity {
+        /// Their kind.
+        kind: String,
+        /// Their name.
+        name: String,
+    },
+    /// A series of nobody.
+    #[error("the series {metric:?} belongs to entity {entity}, which is not there")]
+    NoEntity {
+        /// The metric.
+        metric: String,
+        /// The index it names.
+        entity: u32,
+    },
+    /// One metric of one entity, twice.
+    #[error("the series {metric:?} of {name:?} is declared twice; declare it once")]
+    SameSeries {
+        /// The metric.
+        metric: String,
+        /// The entity.
+        name: String,
+    },
+    /// Too many.
+    #[error("there are {count} entities or series, and an observation holds {MAX_SERIES}")]
+    TooMany {
+        /// How many.
+        count: usize,
+    },
+}
+
+impl Contents {
+    /// Appends an entity.
+    pub fn add_entity(&mut self, entity: Entity) -> EntityId {
+        self.entities.push(entity);
+        EntityId(index(self.entities.len() - 1))
+    }
+
+    /// Appends a series.
+    pub fn add_series(&mut self, series: Series) -> SeriesId {
+        self.series.push(series);
+        SeriesId(index(self.series.len() - 1))
+    }
+
+    /// An entity.
+    #[must_use]
+    pub fn entity(&self, id: EntityId) -> Option<&Entity> {
+        self.entities.get(id.0 as usize)
+    }
+
+    /// The series of that metric of an entity.
+    #[must_use]
+    pub fn find(&self, entity: EntityId, metric: &str) -> Option<SeriesId> {
+        let at = self.series.iter().position(|s| s.entity == entity && s.metric == metric);
+        at.map(|at| SeriesId(index(at)))
+    }
+
+    /// Whether everything refers to what is there, and only once.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentsError`] for the first that does not.
+    pub fn check(&self) -> Result<(), ContentsError> {
+        let count = self.entities.len().max(self.series.len());
+        if count > MAX_SERIES {
+            return Err(ContentsError::TooMany { count });
+        }
+        let mut seen = HashSet::new();
+        for (at, entity) in self.entities.iter().enumerate() {
+            let (kind, name) = (entity.kind.name(), entity.name.as_str());
+            if let Some(parent) = entity.parent.filter(|parent| parent.0 as usize >= at) {
+                let (kind, name) = (kind.to_owned(), name.to_owned());
+                return Err(ContentsError::Parent { kind, name, parent: parent.0 });
+            }
+            if !seen.insert((kind, name, entity.parent)) {
+                let (kind, name) = (kind.to_owned(), name.to_owned());
+                return Err(ContentsError::SameEntity { kind, name });
+            }
+        }
+        let mut seen = HashSet::new();
+        for series in &self.series {
+            let metric = series.metric.as_str();
+            let Some(entity) = self.entity(series.entity) else {
+                let (metric, entity) = (metric.to_owned(), series.entity.0);
+                return Err(ContentsError::NoEntity { metric, entity });
+            };
+            if !seen.insert((series.entity, metric)) {
+                let (metric, name) = (metric.to_owned(), entity.name.clone());
+                return Err(ContentsError::SameSeries { metric, name });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Indices stay below [`MAX_SERIES`], which a check refuses to pass.
+fn index(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entity(kind: EntityKind, name: &str, parent: Option<u32>) -> Entity {
+        let attributes = Attributes::new();
+        Entity { kind, name: name.to_owned(), parent: parent.map(EntityId), attributes }
+    }
+
+    fn series(entity: u32, metric: &str) -> Series {
+        let (unit, counting) = (Unit::Count, Counting::Cumulative);
+        Series { entity: EntityId(entity), metric: metric.to_owned(), unit, counting, scale: 0 }
+    }
+
+    #[track_caller]
+    fn check(entities: &[Entity], of: &[Series], expect: &str) {
+        let contents = Contents { entities: entities.to_vec(), series: of.to_vec() };
+        let said = contents.check().map_or_else(|error| error.to_string(), |()| String::new());
+        assert_eq!(said, expect);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_said() {
+        let host = entity(EntityKind::Host, "h", None);
+        let file = |parent| entity(EntityKind::File, "f", Some(parent));
+        check(&[host.clone(), file(0)], &[series(1, "reads"), series(1, "writes")], "");
+        check(
+            &[host.clone(), file(1)],
+            &[],
+            "the file \"f\" has entity 1 as its parent, which does not come before it; declare \
+             parents first",
+        );
+        check(
+            &[host.clone(), file(0), file(0)],
+            &[],
+            "there are two entities of kind file named \"f\" with one parent; name them apart",
+        );
+        check(
+            std::slice::from_ref(&host),
+            &[series(7, "reads")],
+            "the series \"reads\" belongs to entity 7, which is not there",
+        );
+        check(
+            &[host],
+            &[series(0, "reads"), series(0, "reads")],
+            "the series \"reads\" of \"h\" is declared twice; declare it once",
+        );
+    }
+
+    #[test]
+    fn names_that_are_not_known_are_kept() {
+        let kind: EntityKind = serde_json::from_str("\"replica\"").expect("text");
+        assert_eq!(kind, EntityKind::Other("replica".to_owned()));
+        assert_eq!(serde_json::to_string(&kind).expect("JSON"), "\"replica\"");
+        let file: EntityKind = serde_json::from_str("\"file\"").expect("text");
+        assert_eq!(file, EntityKind::File);
+    }
+}

@@ -1,0 +1,69 @@
+//! The standard names of metrics and attributes, which are those of the field:
+//! `docs/OBSERVATION.md` explains each.
+
+/// Reads of a volume.
+pub const READS: &str = "reads";
+/// Their bytes.
+pub const READ_BYTES: &str = "read_bytes";
+/// Writes of a volume.
+pub const WRITES: &str = "writes";
+/// Their bytes.
+pub const WRITE_BYTES: &str = "write_bytes";
+/// Time that the medium took of requests.
+pub const MEDIUM_NS: &str = "medium_ns";
+
+/// Reads of a file, as `sys.dm_io_virtual_file_stats` has them.
+pub const NUM_OF_READS: &str = "num_of_reads";
+/// Their bytes.
+pub const NUM_OF_BYTES_READ: &str = "num_of_bytes_read";
+/// Their latency, all together.
+pub const IO_STALL_READ_MS: &str = "io_stall_read_ms";
+/// What of it they waited at caps.
+pub const IO_STALL_QUEUED_READ_MS: &str = "io_stall_queued_read_ms";
+/// Writes of a file.
+pub const NUM_OF_WRITES: &str = "num_of_writes";
+/// Their bytes.
+pub const NUM_OF_BYTES_WRITTEN: &str = "num_of_bytes_written";
+/// Their latency, all together.
+pub const IO_STALL_WRITE_MS: &str = "io_stall_write_ms";
+/// What of it they waited at caps.
+pub const IO_STALL_QUEUED_WRITE_MS: &str = "io_stall_queued_write_ms";
+/// Size of a file.
+pub const SIZE_ON_DISK_BYTES: &str = "size_on_disk_bytes";
+
+/// Batch requests of a database.
+pub const BATCH_REQUESTS: &str = "batch_requests";
+/// Time on schedulers.
+pub const CPU_NS: &str = "cpu_ns";
+
+/// How many waited, as `sys.dm_os_wait_stats` has it.
+pub const WAITING_TASKS_COUNT: &str = "waiting_tasks_count";
+/// For how long, all together.
+pub const WAIT_TIME_MS: &str = "wait_time_ms";
+
+/// The limit in operations per second, of a volume, or of a file that has one to itself.
+pub const IOPS_LIMIT: &str = "iops_limit";
+/// The limit in bytes per second.
+pub const BYTES_PER_S_LIMIT: &str = "bytes_per_s_limit";
+/// The tier.
+pub const TIER: &str = "tier";
+/// The size.
+pub const SIZE_BYTES: &str = "size_bytes";
+/// The role of a file: data, log, tempdb, backup.
+pub const ROLE: &str = "role";
+/// The volume or stripe that a file is on.
+pub const VOLUME: &str = "volume";
+/// Schedulers.
+pub const VCORES: &str = "vcores";
+
+/// The metric of the time waited at a cap: `wait_disk_iops_ns`.
+#[must_use]
+pub fn wait_ns(cap: &str) -> String {
+    format!("wait_{cap}_ns")
+}
+
+/// The cap whose waiting time a metric is.
+#[must_use]
+pub fn cap_of(metric: &str) -> Option<&str> {
+    metric.strip_prefix("wait_")?.strip_suffix("_ns")
+}

@@ -1,0 +1,167 @@
+//! Values by sample: columns, chunks of them, and a whole observation in memory.
+
+use crate::format::{Ending, ReadError, Reader, WriteError, Writer};
+use crate::header::{Contents, Header, SeriesId};
+use std::io::{Read, Write};
+use weir_units::Instant;
+
+/// What stands for a missing value in memory; no value can be this.
+const MISSING: i64 = i64::MIN;
+
+/// The values of a series, one per sample; a value may be missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Column(Vec<i64>);
+
+impl Column {
+    /// So many values, all missing.
+    #[must_use]
+    pub fn missing(samples: usize) -> Self {
+        Self(vec![MISSING; samples])
+    }
+
+    /// Appends a value. `i64::MIN` counts as missing.
+    pub fn push(&mut self, value: Option<i64>) {
+        self.0.push(value.unwrap_or(MISSING));
+    }
+
+    /// The value of a sample.
+    #[must_use]
+    pub fn get(&self, sample: usize) -> Option<i64> {
+        self.0.get(sample).copied().filter(|value| *value != MISSING)
+    }
+
+    /// The values in order.
+    pub fn iter(&self) -> impl Iterator<Item = Option<i64>> + '_ {
+        self.0.iter().map(|value| Some(*value).filter(|value| *value != MISSING))
+    }
+
+    /// How many samples.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Makes it empty and keeps its memory.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn append(&mut self, other: &Self) {
+        self.0.extend_from_slice(&other.0);
+    }
+}
+
+impl FromIterator<Option<i64>> for Column {
+    fn from_iter<I: IntoIterator<Item = Option<i64>>>(values: I) -> Self {
+        Self(values.into_iter().map(|value| value.unwrap_or(MISSING)).collect())
+    }
+}
+
+/// Samples that follow each other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// When each was taken; later ones later.
+    pub times: Vec<Instant>,
+    /// A column per series known so far, in their order.
+    pub columns: Vec<Column>,
+}
+
+impl Chunk {
+    /// The column of a series; nothing if none was declared by then.
+    #[must_use]
+    pub fn column(&self, series: SeriesId) -> Option<&Column> {
+        self.columns.get(series.0 as usize)
+    }
+
+    /// Copies the values of a sample into `row`, in the order of the series.
+    pub fn row(&self, sample: usize, row: &mut Vec<Option<i64>>) {
+        row.clear();
+        row.extend(self.columns.iter().map(|column| column.get(sample)));
+    }
+}
+
+/// Something that a reader of the numbers should know: a restart, a gap, what was skipped.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Note {
+    /// When, in nanoseconds from the start.
+    pub at_ns: u64,
+    /// What.
+    pub text: String,
+}
+
+/// A whole observation in memory, where it is small enough: 8 bytes a value. A long one
+/// is better read with a [`Reader`], chunk by chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// Who is observed and what is counted, with what came later in the file.
+    pub header: Header,
+    /// When each sample was taken; later ones later.
+    pub times: Vec<Instant>,
+    /// A column per series, each as long as `times`.
+    pub columns: Vec<Column>,
+    /// What a reader should know.
+    pub notes: Vec<Note>,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+impl Observation {
+    /// Reads a whole file.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if it cannot be read. One that was cut or damaged after its header
+    /// is read as far as it is whole; [`Self::ending`] says so.
+    pub fn read(input: impl Read) -> Result<Self, ReadError> {
+        let mut reader = Reader::open(input)?;
+        let (mut times, mut columns) = (Vec::new(), Vec::<Column>::new());
+        while let Some(chunk) = reader.next_chunk()? {
+            // Series that were declared later were missing until then.
+            columns.resize(chunk.columns.len(), Column::missing(times.len()));
+            times.extend(&chunk.times);
+            for (column, more) in columns.iter_mut().zip(&chunk.columns) {
+                column.append(more);
+            }
+        }
+        columns.resize(reader.contents().series.len(), Column::missing(times.len()));
+        let (header, notes, ending) = reader.into_parts();
+        Ok(Self { header, times, columns, notes, ending })
+    }
+
+    /// Writes it to a file; returns what it wrote to.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`] if it does not hold together or cannot be written.
+    pub fn write<W: Write>(&self, out: W) -> Result<W, WriteError> {
+        let mut writer = Writer::new(out, &self.header)?;
+        for note in &self.notes {
+            writer.note(note)?;
+        }
+        let mut row = Vec::new();
+        for (sample, at) in self.times.iter().enumerate() {
+            row.clear();
+            row.extend(self.columns.iter().map(|column| column.get(sample)));
+            writer.sample(*at, &row)?;
+        }
+        writer.finish(self.ending == Ending::Complete)
+    }
+
+    /// Entities and series.
+    #[must_use]
+    pub fn contents(&self) -> &Contents {
+        &self.header.contents
+    }
+
+    /// The column of a series.
+    #[must_use]
+    pub fn column(&self, series: SeriesId) -> Option<&Column> {
+        self.columns.get(series.0 as usize)
+    }
+}

@@ -1,0 +1,365 @@
+//! From counters to rates.
+//!
+//! A [`Track`] is what somebody wants to know over time: the operations of a file (its
+//! reads and its writes), the bytes in memory. [`Tracker`] turns samples into readings
+//! of tracks, over whatever time lies between two samples that have the values. A counter
+//! that went back was started again: what happened between its last value and that is
+//! not known, so there is no reading, and the tracker counts it.
+//!
+//! [`Spread`] and [`Points`] keep what a reader needs of the readings, in memory that
+//! does not grow with their number. Floats are allowed here: nothing is stored from them.
+
+use crate::header::{Contents, Counting, SeriesId};
+use hdrhistogram::Histogram;
+use weir_units::{Instant, Span};
+
+/// Series whose sum is followed; all of them cumulative, or all of them gauges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Track(pub Vec<SeriesId>);
+
+/// What a track was from one sample to the next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// The earlier sample.
+    pub from: Instant,
+    /// The later one.
+    pub to: Instant,
+    /// What was added to a counter. Of a gauge its value times the seconds.
+    pub amount: f64,
+}
+
+impl Reading {
+    /// Seconds from one sample to the next.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        seconds(self.to - self.from)
+    }
+
+    /// Per second; of a gauge its value.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.amount / self.seconds()
+    }
+}
+
+#[derive(Debug)]
+struct Followed {
+    series: Vec<(SeriesId, f64)>,
+    counting: Counting,
+    /// The last sample that had all values, and those.
+    last: Option<(Instant, Vec<i64>)>,
+}
+
+/// Follows tracks, sample by sample.
+#[derive(Debug)]
+pub struct Tracker {
+    tracks: Vec<Followed>,
+    values: Vec<i64>,
+    restarts: u64,
+}
+
+impl Tracker {
+    /// Follows `tracks`, whose series are those of `contents`.
+    #[must_use]
+    pub fn new(contents: &Contents, tracks: &[Track]) -> Self {
+        let series = |id: &SeriesId| contents.series.get(id.0 as usize);
+        let followed = |track: &Track| Followed {
+            series: track
+                .0
+                .iter()
+                .map(|id| (*id, series(id).map_or(1.0, |s| 10_f64.powi(i32::from(s.scale)))))
+                .collect(),
+            counting: track.0.first().and_then(series).map_or(Counting::Gauge, |s| s.counting),
+            last: None,
+        };
+        let tracks = tracks.iter().map(followed).collect();
+        Self { tracks, values: Vec::new(), restarts: 0 }
+    }
+
+    /// Takes a sample; tells the readings that it makes, each with the index of its
+    /// track.
+    pub fn sample(
+        &mut self,
+        at: Instant,
+        row: &[Option<i64>],
+        mut tell: impl FnMut(usize, Reading),
+    ) {
+        for (index, track) in self.tracks.iter_mut().enumerate() {
+            let values = track.series.iter().map_while(|(id, _)| *row.get(id.0 as usize)?);
+            self.values.clear();
+            self.values.extend(values);
+            if self.values.len() != track.series.len() || self.values.is_empty() {
+                continue;
+            }
+            let last = track.last.get_or_insert_with(|| (at, self.values.clone()));
+            let (from, before) = (last.0, &last.1);
+            if from < at {
+                let went_back = self.values.iter().zip(before).any(|(now, before)| now < before);
+                let scaled = |values: &[i64]| {
+                    let parts = values.iter().zip(&track.series);
+                    parts.map(|(value, (_, scale))| signed(*value) * scale).sum::<f64>()
+                };
+                let differences = || {
+                    let pairs = self.values.iter().zip(before);
+                    pairs.map(|(now, before)| now.saturating_sub(*before)).collect::<Vec<_>>()
+                };
+                let amount = match track.counting {
+                    Counting::Gauge => Some(scaled(&self.values) * seconds(at - from)),
+                    Counting::Cumulative if went_back => None,
+                    Counting::Cumulative => Some(scaled(&differences())),
+                };
+                match amount {
+                    Some(amount) => tell(index, Reading { from, to: at, amount }),
+                    None => self.restarts += 1,
+                }
+            }
+            last.0 = at;
+            last.1.clone_from(&self.values);
+        }
+    }
+
+    /// How often a track's counters went back.
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        self.restarts
+    }
+}
+
+fn seconds(span: Span) -> f64 {
+    float(span.nanos()) / 1e9
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for rates, 53 bits are enough")]
+fn float(n: u64) -> f64 {
+    n as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for rates, 53 bits are enough")]
+fn signed(n: i64) -> f64 {
+    n as f64
+}
+
+/// Readings as a distribution: mean, percentiles, largest.
+#[derive(Debug)]
+pub struct Spread {
+    /// Rates in thousandths, within 1 %.
+    histogram: Histogram<u64>,
+    amount: f64,
+    seconds: f64,
+    max: f64,
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        // Two significant digits are always possible.
+        let histogram = Histogram::new(2).unwrap_or_else(|_| unreachable!("2 digits"));
+        Self { histogram, amount: 0.0, seconds: 0.0, max: 0.0 }
+    }
+}
+
+impl Spread {
+    /// Counts a reading.
+    pub fn add(&mut self, reading: &Reading) {
+        let rate = reading.rate().max(0.0);
+        self.amount += reading.amount;
+        self.seconds += reading.seconds();
+        self.max = self.max.max(rate);
+        // It grows up to the largest number there is, so nothing is beyond it.
+        let recorded = self.histogram.record(thousandths(rate));
+        debug_assert!(recorded.is_ok(), "{rate}");
+    }
+
+    /// All that the readings add up to.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.amount
+    }
+
+    /// The mean over time; nothing of no readings.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.seconds > 0.0).then(|| self.amount / self.seconds)
+    }
+
+    /// So large or smaller is this share (0 to 1) of the readings, within 1 %.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> f64 {
+        (float(self.histogram.value_at_quantile(share)) / 1e3).min(self.max)
+    }
+
+    /// The largest.
+    #[must_use]
+    pub fn max(&self) -> f64 {
+        self.max
+    }
+
+    /// How many readings.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "not negative; what is too large saturates"
+)]
+fn thousandths(rate: f64) -> u64 {
+    (rate * 1e3).round() as u64
+}
+
+/// More stretches than this are joined.
+const MAX_POINTS: usize = 1024;
+
+/// Readings over time, in even stretches: when there are too many, neighbours are joined
+/// and the stretches are twice as long.
+#[derive(Debug, Clone)]
+pub struct Points {
+    width: u64,
+    /// Amount, and seconds of the stretch that readings cover.
+    stretches: Vec<(f64, f64)>,
+}
+
+impl Points {
+    /// Stretches of `width`, for now.
+    #[must_use]
+    pub fn new(width: Span) -> Self {
+        Self { width: width.nanos().max(1), stretches: Vec::new() }
+    }
+
+    /// Counts a reading where it falls; one over several stretches goes to each in
+    /// proportion.
+    pub fn add(&mut self, reading: &Reading) {
+        let (from, to) = (reading.from.nanos(), reading.to.nanos());
+        if from >= to {
+            return;
+        }
+        while self.index(to - 1) >= MAX_POINTS {
+            self.join();
+        }
+        let last = self.index(to - 1);
+        if self.stretches.len() <= last {
+            self.stretches.resize(last + 1, (0.0, 0.0));
+        }
+        for index in self.index(from)..=last {
+            let start = self.width.saturating_mul(index as u64);
+            let end = start.saturating_add(self.width);
+            let covered = seconds(Span::from_nanos(end.min(to) - start.max(from)));
+            let (amount, sum) = &mut self.stretches[index];
+            *amount += reading.rate() * covered;
+            *sum += covered;
+        }
+    }
+
+    fn index(&self, nanos: u64) -> usize {
+        usize::try_from(nanos / self.width).unwrap_or(usize::MAX)
+    }
+
+    fn join(&mut self) {
+        self.width = self.width.saturating_mul(2);
+        let both = |pair: &[(f64, f64)]| {
+            pair.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        };
+        self.stretches = self.stretches.chunks(2).map(both).collect();
+    }
+
+    /// The middle of each stretch in seconds, and the rate there; nothing in gaps.
+    pub fn iter(&self) -> impl Iterator<Item = (f64, Option<f64>)> + '_ {
+        let width = float(self.width) / 1e9;
+        self.stretches.iter().enumerate().map(move |(at, (amount, covered))| {
+            let middle = (float(at as u64) + 0.5) * width;
+            (middle, (*covered > 0.0).then(|| amount / covered))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::{Entity, EntityId, EntityKind, Series, Unit};
+
+    fn contents(counting: Counting, scale: i8) -> Contents {
+        let mut contents = Contents::default();
+        let (kind, name) = (EntityKind::File, "f".to_owned());
+        let attributes = std::collections::BTreeMap::new();
+        contents.add_entity(Entity { kind, name, parent: None, attributes });
+        for metric in ["a", "b"] {
+            let (metric, unit) = (metric.to_owned(), Unit::Count);
+            let entity = EntityId(0);
+            contents.add_series(Series { entity, metric, unit, counting, scale });
+        }
+        contents
+    }
+
+    fn at(second: u64) -> Instant {
+        Instant::ZERO + Span::from_secs(second)
+    }
+
+    type Row = (u64, Option<i64>, Option<i64>);
+
+    /// The readings of the sum of two series: from, to, rate.
+    #[track_caller]
+    fn check(contents: &Contents, rows: &[Row], expect: &[(u64, u64, f64)], restarts: u64) {
+        let track = Track(vec![SeriesId(0), SeriesId(1)]);
+        let mut tracker = Tracker::new(contents, &[track]);
+        let mut got = Vec::new();
+        for (second, a, b) in rows {
+            tracker.sample(at(*second), &[*a, *b], |_, reading| {
+                let second = |at: Instant| at.nanos() / 1_000_000_000;
+                got.push((second(reading.from), second(reading.to), reading.rate()));
+            });
+        }
+        assert_eq!((&got[..], tracker.restarts()), (expect, restarts));
+    }
+
+    #[test]
+    fn gaps_and_restarts_do_not_make_rates() {
+        let counters = contents(Counting::Cumulative, 0);
+        check(&counters, &[(0, Some(5), Some(5)), (2, Some(9), Some(7))], &[(0, 2, 3.0)], 0);
+        // A value that is missing: the reading is over the gap.
+        let gap = [(0, Some(0), Some(0)), (1, Some(1), None), (2, Some(6), Some(0))];
+        check(&counters, &gap, &[(0, 2, 3.0)], 0);
+        let restart = [(0, Some(90), Some(9)), (1, Some(2), Some(9)), (2, Some(4), Some(10))];
+        check(&counters, &restart, &[(1, 2, 3.0)], 1);
+    }
+
+    #[test]
+    fn a_gauge_is_its_value_and_goes_down_as_it_likes() {
+        let gauges = contents(Counting::Gauge, -1);
+        let rows = [(0, Some(10), Some(0)), (2, Some(30), Some(5)), (3, Some(-10), Some(0))];
+        check(&gauges, &rows, &[(0, 2, 3.5), (2, 3, -1.0)], 0);
+    }
+
+    fn reading(from: u64, to: u64, amount: f64) -> Reading {
+        Reading { from: at(from), to: at(to), amount }
+    }
+
+    #[test]
+    fn a_spread_has_the_mean_over_time_and_the_percentiles_of_readings() {
+        let mut spread = Spread::default();
+        assert_eq!(spread.mean(), None);
+        (0..99).for_each(|n| spread.add(&reading(n, n + 1, 10.0)));
+        spread.add(&reading(99, 109, 5_000.0));
+        assert_eq!(spread.mean(), Some(5_990.0 / 109.0));
+        let within = |share: f64, expect: f64| (spread.quantile(share) / expect - 1.0).abs() < 0.01;
+        assert!(within(0.5, 10.0) && within(0.99, 10.0) && within(1.0, 500.0));
+        assert_eq!((spread.max(), spread.total(), spread.count()), (500.0, 5_990.0, 100));
+    }
+
+    #[test]
+    fn points_lose_nothing_and_stay_few() {
+        let mut points = Points::new(Span::from_secs(1));
+        (0..10_000).for_each(|n| points.add(&reading(n, n + 1, 2.0)));
+        assert!(points.iter().count() <= MAX_POINTS);
+        assert!(points.iter().all(|(_, rate)| rate == Some(2.0)));
+        let mut gap = Points::new(Span::from_secs(1));
+        gap.add(&reading(0, 2, 8.0));
+        gap.add(&reading(4, 5, 1.0));
+        let rates: Vec<_> = gap.iter().collect();
+        assert_eq!(
+            rates,
+            [(0.5, Some(4.0)), (1.5, Some(4.0)), (2.5, None), (3.5, None), (4.5, Some(1.0))]
+        );
+    }
+}
