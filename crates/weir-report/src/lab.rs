@@ -1,27 +1,46 @@
 //! Published figures beside Weir's.
 
 use crate::cells;
-use crate::number::{float, rate};
+use crate::number::rate;
 use crate::table::{Cell, Format, Listing, Report, Table};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What a figure rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// It follows from the limits alone.
     Cap,
     /// A stated parameter was fitted to it.
     Calibrated,
+    /// Nothing was fitted to it, though parameters were to other figures of its
+    /// experiment.
+    Prediction,
     /// Only order and rough ratio are claimed.
     Direction,
+    /// It is arithmetic: a sum of sizes, a row of a table.
+    Exact,
+}
+
+impl Basis {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Cap => "cap",
+            Self::Calibrated => "calibrated",
+            Self::Prediction => "prediction",
+            Self::Direction => "direction",
+            Self::Exact => "exact",
+        }
+    }
 }
 
 /// How a figure is compared with the published one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compare {
     /// Equal, within the tolerance.
+    #[default]
     Equal,
     /// At least as much, less the tolerance.
     AtLeast,
@@ -37,6 +56,119 @@ impl Compare {
             Self::AtMost => "<=",
         }
     }
+}
+
+/// What a figure is: most are numbers; the wait on top, or a tier, is a name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A number.
+    Number(f64),
+    /// A name.
+    Text(String),
+}
+
+impl Value {
+    /// The number, if it is one.
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Text(_) => None,
+        }
+    }
+
+    fn cell(&self) -> Cell {
+        match self {
+            Self::Number(number) => rate(*number),
+            Self::Text(text) => text.as_str().into(),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.cell())
+    }
+}
+
+/// What difference is allowed. Names are equal or are not.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum Tolerance {
+    /// A share of the published value.
+    Relative {
+        /// In virtual time.
+        #[serde(rename = "virtual")]
+        virtual_time: f64,
+        /// In wall time.
+        wall: f64,
+    },
+    /// So much more or less, where the figure is a share itself.
+    Points {
+        /// In the figure's unit.
+        points: f64,
+    },
+    /// So many times as much or as little.
+    Factor {
+        /// More than one.
+        factor: f64,
+    },
+}
+
+impl Tolerance {
+    /// The least and the most that are as good as `x` on a clock.
+    fn around(self, x: f64, clock: Clock) -> (f64, f64) {
+        match (self, clock) {
+            (Self::Relative { virtual_time: share, .. }, Clock::Virtual)
+            | (Self::Relative { wall: share, .. }, Clock::Wall) => {
+                (x - x.abs() * share, x + x.abs() * share)
+            }
+            (Self::Points { points }, _) => (x - points, x + points),
+            (Self::Factor { factor }, _) => (x / factor, x * factor),
+        }
+    }
+
+    /// By how much `got` is off, in the terms of the tolerance; for machines always as
+    /// a share.
+    fn difference(self, got: f64, expected: f64) -> Option<Cell> {
+        let share = (got - expected) / expected;
+        let shown = match self {
+            Self::Points { .. } => format!("{:+.1}", got - expected),
+            _ if expected == 0.0 => return None,
+            Self::Relative { .. } => format!("{:+.1} %", share * 100.0),
+            Self::Factor { .. } => format!("x {}", rate(got / expected)),
+        };
+        // No share of zero is a number.
+        Some(if share.is_finite() { Cell::number(shown, share) } else { shown.into() })
+    }
+}
+
+impl fmt::Display for Tolerance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Relative { virtual_time, wall } if (virtual_time - wall).abs() < 1e-9 => {
+                write!(f, "{:.0} %", virtual_time * 100.0)
+            }
+            Self::Relative { virtual_time, wall } => {
+                write!(f, "{:.0} / {:.0} %", virtual_time * 100.0, wall * 100.0)
+            }
+            Self::Points { points } if *points == 0.0 => f.write_str("none"),
+            Self::Points { points } => write!(f, "+/- {points}"),
+            Self::Factor { factor } => write!(f, "x {factor}"),
+        }
+    }
+}
+
+/// Why a figure is known to miss. It covers what it knows of and no more: a figure that
+/// moves further away misses without an explanation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Explained {
+    /// What Weir gives. The miss is explained up to that, and its tolerance beyond.
+    pub gives: Value,
+    /// The reason.
+    pub why: String,
 }
 
 /// Whether a figure holds.
@@ -57,6 +189,12 @@ pub enum Verdict {
     NotRun,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Clock {
+    Virtual,
+    Wall,
+}
+
 /// Which clocks ran that can give a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
@@ -66,16 +204,6 @@ pub struct Asked {
     pub wall: bool,
 }
 
-/// The tolerances of a figure, as shares of the published value.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Tolerance {
-    /// In virtual time.
-    #[serde(rename = "virtual")]
-    pub virtual_time: f64,
-    /// In wall time.
-    pub wall: f64,
-}
-
 /// A published figure and Weir's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
@@ -83,18 +211,18 @@ pub struct Figure {
     pub id: String,
     /// What it counts.
     pub unit: String,
-    /// The number that was published; absent where the article says it in words.
-    pub published: Option<f64>,
-    /// What Weir's figure is held against: the published number, or the least or
-    /// most that the article's words allow.
-    pub expected: f64,
+    /// What was published; absent where the article says it in words.
+    pub published: Option<Value>,
+    /// What Weir's figure is held against: the published one, or the least or most that
+    /// the article's words allow.
+    pub expected: Value,
     /// Where, in the article.
     pub place: String,
     /// In virtual time.
     #[serde(rename = "virtual")]
-    pub virtual_time: Option<f64>,
+    pub virtual_time: Option<Value>,
     /// In wall time.
-    pub wall: Option<f64>,
+    pub wall: Option<Value>,
     /// How the two are compared.
     pub compare: Compare,
     /// What difference is allowed.
@@ -103,6 +231,10 @@ pub struct Figure {
     pub basis: Basis,
     /// Whether it holds.
     pub verdict: Verdict,
+    /// Why it is known to miss.
+    pub explained: Option<Explained>,
+    /// Whether it misses, and no further than is explained.
+    pub explained_miss: bool,
     /// Where the article contradicts itself, or how to read it.
     pub note: Option<String>,
 }
@@ -112,85 +244,145 @@ impl Figure {
     #[must_use]
     pub fn judge(mut self, asked: Asked) -> Self {
         for measured in [&mut self.virtual_time, &mut self.wall] {
-            *measured = measured.filter(|got| got.is_finite());
+            let value = measured.take();
+            *measured = value.filter(|value| value.number().is_none_or(f64::is_finite));
         }
-        let fails = |got: Option<f64>, tolerance: f64| {
-            got.is_some_and(|got| {
-                let slack = self.expected * tolerance;
-                match self.compare {
-                    Compare::Equal => (got - self.expected).abs() > slack,
-                    Compare::AtLeast => got < self.expected - slack,
-                    Compare::AtMost => got > self.expected + slack,
-                }
-            })
-        };
-        let misses = (
-            fails(self.virtual_time, self.tolerance.virtual_time),
-            fails(self.wall, self.tolerance.wall),
-        );
+        let clocks = [(Clock::Virtual, &self.virtual_time), (Clock::Wall, &self.wall)];
+        let misses = clocks.map(|(clock, got)| got.as_ref().filter(|got| self.misses(got, clock)));
+        let covers = |(got, clock)| Option::is_none_or(got, |got| self.covers(got, clock));
+        let covered = misses.into_iter().zip([Clock::Virtual, Clock::Wall]).all(covers);
         let missing = (asked.virtual_time && self.virtual_time.is_none())
             || (asked.wall && self.wall.is_none());
-        self.verdict = match misses {
-            (true, true) => Verdict::MissesBoth,
-            (true, false) => Verdict::MissesVirtual,
-            (false, true) => Verdict::MissesWall,
-            (false, false) if missing => Verdict::NotMeasured,
-            (false, false) if self.virtual_time.is_none() && self.wall.is_none() => Verdict::NotRun,
-            (false, false) => Verdict::Holds,
+        self.verdict = match misses.map(|miss| miss.is_some()) {
+            [true, true] => Verdict::MissesBoth,
+            [true, false] => Verdict::MissesVirtual,
+            [false, true] => Verdict::MissesWall,
+            [false, false] if missing => Verdict::NotMeasured,
+            [false, false] if self.virtual_time.is_none() && self.wall.is_none() => Verdict::NotRun,
+            [false, false] => Verdict::Holds,
         };
+        self.explained_miss = self.is_miss() && covered && !missing;
         self
     }
 
-    fn row(&self, lab: &LabReport) -> Vec<Cell> {
-        let shown = |x: Option<f64>| x.map_or_else(Cell::none, rate);
-        let off = |x: Option<f64>| {
-            let share =
-                x.filter(|_| self.expected != 0.0).map(|x| (x - self.expected) / self.expected);
-            share.map(|share| Cell::number(format!("{:+.1} %", share * 100.0), share))
+    fn is_miss(&self) -> bool {
+        use Verdict::{MissesBoth, MissesVirtual, MissesWall};
+        matches!(self.verdict, MissesVirtual | MissesWall | MissesBoth)
+    }
+
+    fn misses(&self, got: &Value, clock: Clock) -> bool {
+        let (Value::Number(got), Value::Number(expected)) = (got, &self.expected) else {
+            return *got != self.expected;
         };
-        let differences = [off(self.virtual_time), off(self.wall)];
+        let (least, most) = self.tolerance.around(*expected, clock);
+        match self.compare {
+            Compare::Equal => !(least..=most).contains(got),
+            Compare::AtLeast => *got < least,
+            Compare::AtMost => *got > most,
+        }
+    }
+
+    /// Whether a miss is between what was expected and what is explained.
+    fn covers(&self, got: &Value, clock: Clock) -> bool {
+        let Some(Explained { gives, .. }) = &self.explained else { return false };
+        let (Value::Number(got), Value::Number(gives), Value::Number(expected)) =
+            (got, gives, &self.expected)
+        else {
+            return got == gives;
+        };
+        let (least, most) = self.tolerance.around(*gives, clock);
+        if got < expected {
+            gives < expected && *got >= least
+        } else {
+            gives > expected && *got <= most
+        }
+    }
+
+    /// Whether nothing speaks against it.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        self.explained_miss || matches!(self.verdict, Verdict::Holds | Verdict::NotRun)
+    }
+
+    fn verdict_in_words(&self) -> String {
+        let words = match self.verdict {
+            Verdict::Holds => "holds",
+            Verdict::MissesVirtual => "MISSES (virtual)",
+            Verdict::MissesWall => "MISSES (wall)",
+            Verdict::MissesBoth => "MISSES (both)",
+            Verdict::NotMeasured => "not measured",
+            Verdict::NotRun => "not run",
+        };
+        let explained = if self.explained_miss { ", explained" } else { "" };
+        format!("{words}{explained}")
+    }
+
+    /// What is to be said below the table.
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let explained = self.explained.as_ref().map(|Explained { gives, why }| {
+            match (self.verdict, self.explained_miss) {
+                (_, true) => format!("explained miss: {why}"),
+                (Verdict::Holds, _) => format!("it holds and needs no explanation: {why}"),
+                (Verdict::NotRun | Verdict::NotMeasured, _) => why.clone(),
+                _ => format!("further away than the {gives} that is explained: {why}"),
+            }
+        });
+        let notes = [self.note.clone(), explained];
+        notes.into_iter().flatten().map(|note| format!("{}: {note}", self.id))
+    }
+
+    fn row(&self, lab: &LabReport) -> Vec<Cell> {
+        let shown = |value: &Option<Value>| value.as_ref().map_or_else(Cell::none, Value::cell);
+        let got = |value: &Option<Value>| match value {
+            // What is long is said once.
+            Some(text @ Value::Text(long)) if long.len() > LONG && *text == self.expected => {
+                "the same".into()
+            }
+            value => shown(value),
+        };
+        let off = |value: &Option<Value>| {
+            let (got, expected) = (value.as_ref()?.number()?, self.expected.number()?);
+            self.tolerance.difference(got, expected)
+        };
+        let differences = [off(&self.virtual_time), off(&self.wall)];
         let both: Vec<String> = differences.iter().flatten().map(Cell::to_string).collect();
         let [virtual_difference, wall_difference] =
             differences.map(|difference| difference.unwrap_or_else(Cell::none));
-        let expected = match self.compare {
-            Compare::Equal => rate(self.expected),
-            other => {
-                let shown = format!("{} {}", other.sign(), rate(self.expected));
-                Cell::number(shown, self.expected)
+        let expected = match (self.compare, &self.expected) {
+            (Compare::AtLeast | Compare::AtMost, Value::Number(number)) => {
+                Cell::number(format!("{} {}", self.compare.sign(), rate(*number)), *number)
             }
+            (_, value) => value.cell(),
+        };
+        let allowed = match self.expected {
+            Value::Number(_) => self.tolerance.to_string().into(),
+            Value::Text(_) => Cell::none(),
         };
         cells![
             lab.lab.clone(),
             self.id.clone(),
-            self.published.map_or_else(Cell::none, rate),
+            shown(&self.published),
             self.compare.sign(),
             expected,
-            shown(self.virtual_time),
-            shown(self.wall),
+            got(&self.virtual_time),
+            got(&self.wall),
             both.join(" / "),
             virtual_difference,
             wall_difference,
+            allowed,
             self.unit.clone(),
-            match self.basis {
-                Basis::Cap => "cap",
-                Basis::Calibrated => "calibrated",
-                Basis::Direction => "direction",
-            },
-            match self.verdict {
-                Verdict::Holds => "holds",
-                Verdict::MissesVirtual => "MISSES (virtual)",
-                Verdict::MissesWall => "MISSES (wall)",
-                Verdict::MissesBoth => "MISSES (both)",
-                Verdict::NotMeasured => "not measured",
-                Verdict::NotRun => "not run",
-            },
+            self.basis.name(),
+            self.verdict_in_words(),
             Cell::number(lab.tries.to_string(), lab.tries.into()),
         ]
     }
 }
 
+/// A text that is longer is a sentence.
+const LONG: usize = 40;
+
 /// The columns of [`Figure::row`].
-const HEADS: [&str; 14] = [
+const HEADS: [&str; 15] = [
     "|lab",
     "figure",
     ">published",
@@ -201,6 +393,7 @@ const HEADS: [&str; 14] = [
     ">difference|",
     "|virtual_difference",
     "|wall_difference",
+    ">allowed",
     "unit",
     "rests on|rests_on",
     "verdict",
@@ -226,19 +419,21 @@ pub struct LabReport {
 }
 
 impl LabReport {
-    /// Whether every figure that was run holds.
+    /// Whether every figure that was run holds, or misses as is explained.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.figures.iter().all(|f| matches!(f.verdict, Verdict::Holds | Verdict::NotRun))
+        self.figures.iter().all(Figure::passes)
     }
 
     fn table(&self) -> Table {
         let title = format!("{}: {} (article {})", self.lab, self.title, self.article);
         let mut table = Table::new(title, &HEADS);
         self.figures.iter().for_each(|figure| table.row(figure.row(self)));
-        let noted = self.figures.iter().filter_map(|f| Some((f, f.note.as_ref()?)));
-        table.notes.extend(noted.map(|(f, note)| format!("{}: {note}", f.id)));
-        table.notes.extend(self.notes.iter().cloned());
+        for note in self.figures.iter().flat_map(Figure::notes).chain(self.notes.iter().cloned()) {
+            if !table.notes.contains(&note) {
+                table.notes.push(note);
+            }
+        }
         table
     }
 }
@@ -249,7 +444,7 @@ impl LabReport {
 pub struct LabReports(pub Vec<LabReport>);
 
 impl LabReports {
-    /// Whether every figure that was run holds.
+    /// Whether every figure that was run holds, or misses as is explained.
     #[must_use]
     pub fn hold(&self) -> bool {
         self.0.iter().all(LabReport::holds)
@@ -278,137 +473,29 @@ impl Report for LabReports {
 #[serde(transparent)]
 struct ByLab<'a>(&'a [LabReport]);
 
+impl ByLab<'_> {
+    fn summary(&self) -> String {
+        let figures = || self.0.iter().flat_map(|lab| &lab.figures);
+        let ran = figures().filter(|f| f.verdict != Verdict::NotRun).count();
+        let hold = figures().filter(|f| f.verdict == Verdict::Holds).count();
+        let explained = match figures().filter(|f| f.explained_miss).count() {
+            0 => String::new(),
+            1 => ", 1 explained miss".to_owned(),
+            n => format!(", {n} explained misses"),
+        };
+        format!("{hold} of {ran} figures hold{explained}")
+    }
+}
+
 impl Report for ByLab<'_> {
     fn tables(&self) -> Vec<Table> {
         let mut tables: Vec<Table> = self.0.iter().map(LabReport::table).collect();
         if let Some(last) = tables.last_mut() {
-            let figures = || self.0.iter().flat_map(|lab| &lab.figures);
-            let count = |verdict| figures().filter(|f| f.verdict == verdict).count();
-            let all = figures().count();
-            let (holds, not_run) = (count(Verdict::Holds), count(Verdict::NotRun));
-            last.notes.push(format!("{holds} of {} figures hold", all - not_run));
+            last.notes.push(self.summary());
         }
         tables
     }
 }
 
-/// The share of `part` in `whole`; zero of nothing.
-#[must_use]
-pub fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { float(part) / float(whole) }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const BOTH: Asked = Asked { virtual_time: true, wall: true };
-    const VIRTUAL: Asked = Asked { virtual_time: true, wall: false };
-
-    fn judged(compare: Compare, measured: [Option<f64>; 2], asked: Asked) -> Figure {
-        let figure = Figure {
-            id: "iops".into(),
-            unit: "IOPS".into(),
-            published: Some(1_000.0),
-            expected: 1_000.0,
-            place: "text".into(),
-            virtual_time: measured[0],
-            wall: measured[1],
-            compare,
-            tolerance: Tolerance { virtual_time: 0.02, wall: 0.03 },
-            basis: Basis::Cap,
-            verdict: Verdict::NotRun,
-            note: None,
-        };
-        figure.judge(asked)
-    }
-
-    #[test]
-    fn a_figure_holds_within_its_tolerance_only() {
-        let check = |compare, virtual_time: f64, wall: f64, expect| {
-            let figure = judged(compare, [Some(virtual_time), Some(wall)], BOTH);
-            assert_eq!(figure.verdict, expect);
-        };
-        check(Compare::Equal, 1_020.0, 970.0, Verdict::Holds);
-        check(Compare::Equal, 1_021.0, 970.0, Verdict::MissesVirtual);
-        check(Compare::Equal, 1_000.0, 1_031.0, Verdict::MissesWall);
-        check(Compare::AtLeast, 5_000.0, 5_000.0, Verdict::Holds);
-        check(Compare::AtLeast, 979.0, 969.0, Verdict::MissesBoth);
-        check(Compare::AtMost, 1_021.0, 1.0, Verdict::MissesVirtual);
-    }
-
-    #[test]
-    fn a_clock_that_gives_no_number_is_told_from_one_that_cannot() {
-        let check = |measured, asked, expect| {
-            assert_eq!(judged(Compare::Equal, measured, asked).verdict, expect);
-        };
-        let (good, bad) = (Some(1_000.0), Some(1.0));
-        check([good, None], BOTH, Verdict::NotMeasured);
-        check([None, good], BOTH, Verdict::NotMeasured);
-        check([None, None], BOTH, Verdict::NotMeasured);
-        check([good, Some(f64::NAN)], BOTH, Verdict::NotMeasured);
-        check([bad, None], BOTH, Verdict::MissesVirtual);
-        check([good, None], VIRTUAL, Verdict::Holds);
-        check([None, None], Asked { virtual_time: false, wall: false }, Verdict::NotRun);
-    }
-
-    fn lab(name: &str, figures: Vec<Figure>) -> LabReport {
-        let (lab, title, article) = (name.to_owned(), "what it shows".into(), "003".into());
-        LabReport { lab, title, article, figures, tries: 2, notes: vec!["wall: scaled".into()] }
-    }
-
-    #[test]
-    fn what_was_not_measured_does_not_hold() {
-        let holds = |measured, asked| {
-            LabReports(vec![lab("a", vec![judged(Compare::Equal, measured, asked)])]).hold()
-        };
-        assert!(holds([Some(1_000.0), None], VIRTUAL));
-        assert!(!holds([Some(1_000.0), None], BOTH));
-    }
-
-    fn two() -> LabReports {
-        let figure = |compare, wall| judged(compare, [Some(1_010.0), wall], BOTH);
-        let first = lab("a", vec![figure(Compare::AtLeast, Some(995.0))]);
-        LabReports(vec![first, lab("b", vec![figure(Compare::Equal, None)])])
-    }
-
-    #[test]
-    fn csv_is_one_table_with_every_column() {
-        let head = "lab,figure,published,compare,expected,virtual,wall,virtual_difference,\
-                    wall_difference,unit,rests_on,verdict,tries\n";
-        let a = "a,iops,1000,>=,1000,1010,995,0.01,-0.005,\
-                 IOPS,cap,holds,2\n";
-        let b = "b,iops,1000,=,1000,1010,,0.01,,IOPS,cap,not measured,2\n";
-        let reports = two();
-        assert_eq!(reports.render(Format::Csv), format!("{head}{a}{b}"));
-        let one = LabReports(reports.0[..1].to_vec());
-        assert_eq!(one.render(Format::Csv), format!("{head}{a}"));
-    }
-
-    #[test]
-    fn people_read_a_table_for_each_lab() {
-        let markdown = two().render(Format::Markdown);
-        let b = "**b: what it shows (article 003)**\n\n\
-            | figure | published | expected | virtual | wall | difference | unit | rests on | verdict      |\n\
-            |--------|-----------|----------|---------|------|------------|------|----------|--------------|\n\
-            | iops   |     1,000 |    1,000 |   1,010 |    - |     +1.0 % | IOPS | cap      | not measured |\n\
-            \nwall: scaled\n\n1 of 2 figures hold\n";
-        assert!(markdown.ends_with(b), "{markdown}");
-        assert!(markdown.contains("| >= 1,000 |"), "{markdown}");
-        let text = two().render(Format::Text);
-        assert!(text.contains("+1.0 % / -0.5 %"), "{text}");
-    }
-
-    #[test]
-    fn json_is_a_list_of_labs() {
-        let json: serde_json::Value =
-            serde_json::from_str(&two().render(Format::Json)).expect("JSON");
-        let figure = &json[1]["figures"][0];
-        assert_eq!(json[1]["tries"], 2);
-        assert_eq!(figure["verdict"], "not-measured");
-        assert_eq!(figure["wall"], serde_json::Value::Null);
-        for key in ["id", "published", "virtual", "wall", "tolerance", "basis", "verdict"] {
-            assert!(figure.get(key).is_some(), "{key}");
-        }
-    }
-}
+mod tests;

@@ -12,12 +12,20 @@
 //! | [`number`] | numbers for people |
 //! | [`status`] | a running server |
 //! | [`run`] | a workload that ran, in virtual or wall time |
+//! | [`oltp`] | a database under load that ran |
+//! | [`recovery`] | what the recovery of a database found |
+//! | [`observe`] | what is in an observation |
+//! | [`chart`] | pictures over time, as SVG and HTML |
 //! | [`lab`] | published figures beside Weir's |
 
 #![forbid(unsafe_code)]
 
+pub mod chart;
 pub mod lab;
 pub mod number;
+pub mod observe;
+pub mod oltp;
+pub mod recovery;
 pub mod run;
 
 pub mod status;

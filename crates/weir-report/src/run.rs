@@ -2,11 +2,14 @@
 
 mod tables;
 
+pub(crate) use tables::{held_by, wait_heads, waits};
+
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The caps by the names that reports give them, in the order of a request's path.
-pub const CAPS: [&str; 13] = [
+pub const CAPS: [&str; 14] = [
+    "log_rate",
     "disk_iops",
     "disk_bytes",
     "disk_burst_iops",

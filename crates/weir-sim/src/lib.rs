@@ -4,8 +4,14 @@
 //! [`Engine`] of each host and the [`Workload`], but jumps from one deadline to
 //! the next. Nothing is random that is not seeded, so one seed gives one run, in
 //! one go ([`simulate`]) or in slices. Memory does not grow with the simulated time.
+//! An [`OltpSimulation`] does the same with a database in place of jobs.
 
 #![forbid(unsafe_code)]
+
+pub mod observing;
+mod oltp;
+
+pub use oltp::{OltpOptions, OltpSimulation, check_databases};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,6 +21,7 @@ use weir_core::{
 };
 use weir_layout::error::nearest;
 use weir_layout::{Host, Layout};
+use weir_observe::run::{Sample, Shape};
 use weir_report::number::float;
 use weir_report::run::{ClockName, HostReport, JobReport, RunReport, VolumeReport};
 use weir_units::{Instant, Span};
@@ -88,6 +95,20 @@ pub fn devices(layout: &Layout) -> Vec<Device> {
     exports.map(|export| Device { name: export.name.clone(), size: export.size }).collect()
 }
 
+/// An engine per host, and the host and device of each export in the order of
+/// [`devices`].
+fn engines(layout: &Layout) -> (Vec<Engine>, Vec<(usize, DeviceId)>) {
+    let mut devices = Vec::new();
+    let mut engines = Vec::new();
+    for (at, host) in layout.hosts.iter().enumerate() {
+        devices.extend(host.exports.iter().map(|export| (at, export.device)));
+        // The layout has compiled each host once, to learn the devices' sizes.
+        engines.extend(Engine::new(host.spec.clone()));
+    }
+    assert_eq!(engines.len(), layout.hosts.len(), "a resolved layout compiles");
+    (engines, devices)
+}
+
 /// Runs `placed` on `layout` in virtual time.
 ///
 /// # Errors
@@ -154,6 +175,24 @@ impl<'a> Simulation<'a> {
         self.run.completed
     }
 
+    /// The time that it has come to.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.run.now
+    }
+
+    /// Who there is to observe.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        observing::shape(self.layout)
+    }
+
+    /// What has been counted so far, ramps as well.
+    #[must_use]
+    pub fn sample(&self) -> Sample {
+        observing::sample(self.layout, &self.run.engines)
+    }
+
     /// The counters of a volume of the host that is the layout's `host`-th.
     #[must_use]
     pub fn totals(&self, host: usize, volume: VolumeId) -> Option<&Totals> {
@@ -216,16 +255,8 @@ impl Run {
         specs: Vec<JobSpec>,
         options: &Options,
     ) -> Result<Self, SimError> {
-        let mut devices = Vec::new();
-        let mut names = Vec::new();
-        let mut engines = Vec::new();
-        for (at, host) in layout.hosts.iter().enumerate() {
-            devices.extend(host.exports.iter().map(|export| (at, export.device)));
-            names.extend(host.exports.iter().map(|export| export.name.clone()));
-            // The layout has compiled each host once, to learn the devices' sizes.
-            engines.extend(Engine::new(host.spec.clone()));
-        }
-        assert_eq!(engines.len(), layout.hosts.len(), "a resolved layout compiles");
+        let (engines, devices) = engines(layout);
+        let names = crate::devices(layout).into_iter().map(|device| device.name).collect();
         let crash = match &options.crash {
             None => None,
             Some((name, at)) => {

@@ -9,7 +9,7 @@ use crate::table::{Cell, Report, Table};
 use std::collections::BTreeMap;
 
 /// The caps that held most, with their share of all waiting and service time.
-fn held_by(waits: &BTreeMap<String, u64>, medium_ns: u64) -> String {
+pub(crate) fn held_by(waits: &BTreeMap<String, u64>, medium_ns: u64) -> String {
     let total: u64 = waits.values().sum::<u64>() + medium_ns;
     let mut parts: Vec<(&str, u64)> = waits.iter().map(|(c, ns)| (c.as_str(), *ns)).collect();
     parts.push(("medium", medium_ns));
@@ -158,7 +158,7 @@ impl RunReport {
 }
 
 impl ClockName {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Virtual => "virtual",
             Self::Wall => "wall",
@@ -167,15 +167,20 @@ impl ClockName {
 }
 
 /// `own` columns and those of [`waits`].
-fn table(name: &str, own: &[&str]) -> Table {
+pub(crate) fn table(name: &str, own: &[&str]) -> Table {
     let mut heads: Vec<String> = own.iter().map(|head| format!("|{head}")).collect();
-    heads.extend(CAPS.iter().map(|cap| format!("|wait_{cap}_ns")));
-    heads.push("|medium_ns".to_owned());
+    heads.extend(wait_heads());
     Table { heads, ..Table::default() }.named(name)
 }
 
+/// The heads of what [`waits`] gives.
+pub(crate) fn wait_heads() -> Vec<String> {
+    let caps = CAPS.iter().map(|cap| format!("|wait_{cap}_ns"));
+    caps.chain(["|medium_ns".to_owned()]).collect()
+}
+
 /// Time waited at each cap, and what the medium took.
-fn waits(waits: &BTreeMap<String, u64>, medium_ns: u64) -> Vec<Cell> {
+pub(crate) fn waits(waits: &BTreeMap<String, u64>, medium_ns: u64) -> Vec<Cell> {
     let waited = |cap: &str| waits.get(cap).copied().unwrap_or(0);
     CAPS.into_iter().map(waited).chain([medium_ns]).map(grouped).collect()
 }

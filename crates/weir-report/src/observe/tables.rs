@@ -1,0 +1,314 @@
+//! An observation as tables, as `run` has them: one set for people, and every figure of
+//! the JSON as a column for machines.
+
+use super::{ObservationReport, ObservedIo, RateReport};
+use crate::cells;
+use crate::number::{float, grouped, mib, percent, rate, time};
+use crate::run::{held_by, wait_heads, waits};
+use crate::table::{Cell, Report, Table};
+
+fn text(text: Option<&String>) -> Cell {
+    text.map_or_else(Cell::none, |text| Cell::from(text.as_str()))
+}
+
+fn share(share: Option<f64>) -> Cell {
+    share.map_or_else(Cell::none, percent)
+}
+
+fn some<T>(value: Option<T>, cell: impl Fn(T) -> Cell) -> Cell {
+    value.map_or_else(Cell::none, cell)
+}
+
+/// Mean, median, 99th percentile and largest of a rate.
+fn of(rate: &RateReport, cell: impl Fn(f64) -> Cell) -> Vec<Cell> {
+    [rate.mean, rate.p50, rate.p99, rate.max].map(cell).to_vec()
+}
+
+fn heads(name: &str) -> [String; 4] {
+    ["mean", "p50", "p99", "max"].map(|which| format!("|{name}_{which}"))
+}
+
+/// For people.
+impl ObservationReport {
+    fn databases_table(&self) -> Table {
+        let heads = ["database|", ">batch requests/s|", ">p50|", ">p99|", ">max|", ">CPU|"];
+        let mut table = Table::new("", &heads);
+        for database in &self.databases {
+            let mut row = cells![database.database.as_str()];
+            row.extend(match &database.batches_per_s {
+                Some(batches) => of(batches, rate),
+                None => vec![Cell::none(); 4],
+            });
+            row.push(share(database.cpu_share.map(|cpu| cpu.mean)));
+            table.row(row);
+        }
+        table.notes = self.said();
+        table
+    }
+
+    /// Where it comes from, and what there is to know.
+    fn said(&self) -> Vec<String> {
+        let about: Vec<String> =
+            self.about.iter().map(|(what, value)| format!(", {what} {value}")).collect();
+        let layout = self.layout.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
+        let every = self.interval_s.map(|s| format!(", one each {} s", rate(s)));
+        let mut said = vec![
+            format!("{}{layout}, by {}{}", self.source, self.by, about.concat()),
+            format!(
+                "{} samples from {} s to {} s{}; {}",
+                grouped(self.samples),
+                rate(self.from_s),
+                rate(self.to_s),
+                every.unwrap_or_default(),
+                self.ending
+            ),
+        ];
+        said.extend(self.notes.iter().cloned());
+        said
+    }
+
+    fn io_table(of_what: &str, all: &[ObservedIo]) -> Table {
+        let what = format!("{of_what}|");
+        let heads = [
+            what.as_str(),
+            ">IOPS|",
+            ">p50|",
+            ">p99|",
+            ">limit|",
+            ">near|",
+            ">MiB/s|",
+            ">p50|",
+            ">p99|",
+            ">limit|",
+            ">near|",
+            ">latency|",
+            "where the time went|",
+        ];
+        let mut table = Table::new("", &heads);
+        for io in all {
+            table.row(cells![
+                io.name.as_str(),
+                rate(io.iops.mean),
+                rate(io.iops.p50),
+                rate(io.iops.p99),
+                some(io.iops_limit, grouped),
+                share(io.near_iops_limit_share),
+                mib(io.bytes_per_s.mean),
+                mib(io.bytes_per_s.p50),
+                mib(io.bytes_per_s.p99),
+                some(io.bytes_per_s_limit, |limit| mib(float(limit))),
+                share(io.near_bytes_limit_share),
+                some(io.latency_mean_ns, time),
+                held_by(&io.waits_ns, io.medium_ns),
+            ]);
+        }
+        table
+    }
+
+    /// Those that are neither files, volumes nor waits, with what is known of them.
+    fn others_table(&self) -> Table {
+        let mut table = Table::new("", &["kind|", "name|", "what is known|"]);
+        for entity in &self.entities {
+            if ["file", "volume", "wait"].contains(&entity.kind.as_str()) {
+                continue;
+            }
+            let known = entity.attributes.iter().map(|(name, value)| format!("{name} {value}"));
+            let known = known.collect::<Vec<_>>().join(", ");
+            table.row(cells![entity.kind.as_str(), entity.name.as_str(), known]);
+        }
+        table
+    }
+}
+
+/// For machines.
+impl ObservationReport {
+    fn figures(&self) -> Table {
+        let heads = [
+            "|source",
+            "|by",
+            "|layout",
+            "|start_unix_ns",
+            "|interval_s",
+            "|samples",
+            "|from_s",
+            "|to_s",
+            "|is_complete",
+            "|ending",
+        ];
+        let mut table = Table::new("", &heads).named("observation");
+        table.row(cells![
+            self.source.as_str(),
+            self.by.as_str(),
+            text(self.layout.as_ref()),
+            // It has more digits than a float.
+            text(self.start_unix_ns.map(|ns| ns.to_string()).as_ref()),
+            some(self.interval_s, rate),
+            grouped(self.samples),
+            rate(self.from_s),
+            rate(self.to_s),
+            self.is_complete.to_string(),
+            self.ending.as_str(),
+        ]);
+        table
+    }
+
+    fn database_figures(&self) -> Table {
+        let mut table = Table { heads: vec!["|database".to_owned()], ..Table::default() };
+        table.heads.extend(["batches_per_s", "cpu_share"].iter().flat_map(|name| heads(name)));
+        for database in &self.databases {
+            let mut row = cells![database.database.as_str()];
+            for figure in [database.batches_per_s, database.cpu_share] {
+                row.extend(figure.map_or_else(|| vec![Cell::none(); 4], |f| of(&f, rate)));
+            }
+            table.row(row);
+        }
+        table.named("databases")
+    }
+
+    fn io_figures(name: &str, all: &[ObservedIo]) -> Table {
+        let mut table = Table::default();
+        let plain = |names: &[&str]| names.iter().map(|n| format!("|{n}")).collect::<Vec<_>>();
+        table.heads.extend(plain(&["name", "parent", "role", "tier"]));
+        table.heads.extend(heads("iops"));
+        table.heads.extend(plain(&["iops_limit", "near_iops_limit_share"]));
+        table.heads.extend(heads("bytes_per_s"));
+        let rest = ["bytes_per_s_limit", "near_bytes_limit_share", "latency_mean_ns"];
+        table.heads.extend(plain(&rest));
+        table.heads.extend(wait_heads());
+        for io in all {
+            let mut row = cells![
+                io.name.as_str(),
+                text(io.parent.as_ref()),
+                text(io.role.as_ref()),
+                text(io.tier.as_ref()),
+            ];
+            row.extend(of(&io.iops, rate));
+            row.extend([some(io.iops_limit, grouped), share(io.near_iops_limit_share)]);
+            row.extend(of(&io.bytes_per_s, mib));
+            row.extend([
+                some(io.bytes_per_s_limit, grouped),
+                share(io.near_bytes_limit_share),
+                some(io.latency_mean_ns, time),
+            ]);
+            row.extend(waits(&io.waits_ns, io.medium_ns));
+            table.row(row);
+        }
+        table.named(name)
+    }
+
+    /// One row per attribute.
+    fn entity_figures(&self) -> Table {
+        let heads = ["|kind", "|name", "|parent", "|attribute", "|value"];
+        let mut table = Table::new("", &heads).named("entities");
+        for entity in &self.entities {
+            for (attribute, value) in &entity.attributes {
+                let (kind, name) = (entity.kind.as_str(), entity.name.as_str());
+                let parent = text(entity.parent.as_ref());
+                table.row(cells![kind, name, parent, attribute.as_str(), value.as_str()]);
+            }
+        }
+        table
+    }
+}
+
+/// For both.
+impl ObservationReport {
+    fn waits_table(&self) -> Table {
+        let heads =
+            ["wait", "database", ">count", ">time waited|", "|time_ms", ">share of waits|share"];
+        let mut table = Table::new("", &heads).named("waits");
+        for database in &self.databases {
+            for wait in &database.waits {
+                table.row(cells![
+                    wait.wait.as_str(),
+                    database.database.as_str(),
+                    some(wait.count, grouped),
+                    time(wait.time_ms * 1e6),
+                    rate(wait.time_ms),
+                    percent(wait.share),
+                ]);
+            }
+        }
+        table
+    }
+}
+
+impl Report for ObservationReport {
+    fn tables(&self) -> Vec<Table> {
+        vec![
+            self.databases_table(),
+            self.waits_table(),
+            Self::io_table("file", &self.files),
+            Self::io_table("volume", &self.volumes),
+            self.others_table(),
+            self.figures(),
+            self.database_figures(),
+            Self::io_figures("files", &self.files),
+            Self::io_figures("volumes", &self.volumes),
+            self.entity_figures(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::{ObservedDatabase, ObservedWait};
+    use crate::table::Format;
+    use std::collections::BTreeMap;
+
+    fn report() -> ObservationReport {
+        let iops = RateReport { mean: 480.0, p50: 500.0, p99: 500.0, max: 501.0 };
+        let io = ObservedIo {
+            name: "d1".into(),
+            parent: Some("db".into()),
+            iops,
+            iops_limit: Some(500),
+            near_iops_limit_share: Some(0.96),
+            latency_mean_ns: Some(2e6),
+            waits_ns: BTreeMap::from([("disk_iops".to_owned(), 900)]),
+            medium_ns: 100,
+            ..ObservedIo::default()
+        };
+        let wait = ObservedWait { wait: "WRITELOG".into(), count: None, time_ms: 1.5, share: 1.0 };
+        let database = ObservedDatabase {
+            database: "db".into(),
+            batches_per_s: Some(iops),
+            cpu_share: None,
+            waits: vec![wait],
+        };
+        ObservationReport {
+            source: "virtual-run".into(),
+            by: "weir 1".into(),
+            samples: 11,
+            to_s: 10.0,
+            ending: "complete".into(),
+            is_complete: true,
+            databases: vec![database],
+            files: vec![io],
+            notes: vec!["the counters went back twice".into()],
+            ..ObservationReport::default()
+        }
+    }
+
+    #[test]
+    fn people_see_who_was_near_a_limit_and_what_held_it() {
+        let text = report().render(Format::Text);
+        assert!(text.contains("virtual-run, by weir 1\n11 samples from 0 s to 10.0 s; complete\nthe counters went back twice\n"), "{text}");
+        assert!(text.contains(" d1     480  500  500    500  96.0 %"), "{text}");
+        assert!(text.contains("disk_iops 90.0 %, medium 10.0 %"), "{text}");
+    }
+
+    #[test]
+    fn machines_see_every_figure() {
+        let csv = report().render(Format::Csv);
+        let header = csv.lines().next().unwrap_or_default();
+        for head in ["iops_p99", "near_iops_limit_share", "wait_disk_iops_ns", "time_ms", "samples"]
+        {
+            assert!(header.split(',').any(|known| known == head), "{head} is not in {header}");
+        }
+        let json: serde_json::Value =
+            serde_json::from_str(&report().render(Format::Json)).expect("JSON");
+        assert_eq!(json["files"][0]["iops"]["p99"], 500.0);
+    }
+}

@@ -1,0 +1,262 @@
+//! Databases under load in virtual time: the engines of a layout and a
+//! [`Database`](weir_workload::oltp::Database) or several, jumping from one deadline to
+//! the next.
+//!
+//! SQL Server opens its files for writing through, so no write stays in a ReadWrite
+//! cache.
+
+mod files;
+mod load;
+
+use crate::observing;
+use load::Load;
+use std::collections::BTreeMap;
+use weir_core::{Completion, Engine, Event, Op, Request, TraceHash};
+use weir_layout::files::Place;
+use weir_layout::{Host, Layout, Role};
+use weir_observe::run::{Sample, Shape};
+use weir_report::oltp::OltpReport;
+use weir_report::run::ClockName;
+use weir_units::{Instant, Span};
+use weir_workload::Device;
+use weir_workload::oltp::{Description, FileAbout, FileIo, FileOp, OltpError, seed_of};
+
+/// How to simulate databases.
+#[derive(Debug, Clone, Default)]
+pub struct OltpOptions {
+    /// Seed of the users; the latencies have the layout's.
+    pub seed: u64,
+    /// Report over stretches of this length.
+    pub every: Option<Span>,
+}
+
+/// A run that can be looked at on the way: as long as
+/// [`run_until`](Self::run_until) returns a time there is more to do.
+#[derive(Debug)]
+pub struct OltpSimulation<'a> {
+    layout: &'a Layout,
+    seed: u64,
+    engines: Vec<Engine>,
+    /// What the databases lie on, as they count it.
+    places: Vec<Place>,
+    loads: Vec<Load>,
+    /// The load, the place and the mark of each request under way.
+    under_way: Vec<(usize, u32, u32)>,
+    free: Vec<usize>,
+    trace: TraceHash,
+    now: Instant,
+    end: Instant,
+    completed: u64,
+}
+
+impl<'a> OltpSimulation<'a> {
+    /// Makes the hosts of `layout` and puts a database on them for each description, at
+    /// time zero.
+    ///
+    /// # Errors
+    ///
+    /// [`OltpError`] if a database does not fit the layout, or two want the same file.
+    pub fn new(
+        layout: &'a Layout,
+        descriptions: &[Description],
+        options: &OltpOptions,
+    ) -> Result<Self, OltpError> {
+        check_databases(layout, descriptions)?;
+        let places = layout.places();
+        let devices: Vec<Device> = places.iter().map(device).collect();
+        let mut loads: Vec<Load> = Vec::new();
+        for (index, description) in (0..).zip(descriptions) {
+            let model = description.model(&devices, seed_of(options.seed, index))?;
+            let mut files = model.files().into_iter().map(|(file, _)| file);
+            if let Some(file) = files.find(|file| loads.iter().any(|load| load.has(*file))) {
+                return Err(description.shared(&places[file as usize].name));
+            }
+            loads.push(Load::new(description, model, places.len(), options.every));
+        }
+        Ok(Self {
+            layout,
+            seed: options.seed,
+            engines: crate::engines(layout).0,
+            places,
+            end: loads.iter().map(Load::end).max().unwrap_or(Instant::ZERO),
+            loads,
+            under_way: Vec::new(),
+            free: Vec::new(),
+            trace: TraceHash::default(),
+            now: Instant::ZERO,
+            completed: 0,
+        })
+    }
+
+    /// Does all that happens until `until`. Returns when the next thing happens,
+    /// which is later, or `None` when the time of the descriptions is over. In how many
+    /// slices a run is made does not change it.
+    pub fn run_until(&mut self, until: Instant) -> Option<Instant> {
+        loop {
+            for load in 0..self.loads.len() {
+                while let Some(io) = self.loads[load].poll_io(self.now) {
+                    self.submit(load, &io);
+                }
+            }
+            if self.collect() {
+                continue;
+            }
+            let deadlines = self.engines.iter().filter_map(Engine::poll_deadline);
+            let next = deadlines.chain(self.loads.iter().filter_map(Load::poll_deadline)).min();
+            let next = next.unwrap_or(self.end).min(self.end);
+            if next > until {
+                return Some(next);
+            }
+            self.jump(next);
+            if next == self.end {
+                return None;
+            }
+        }
+    }
+
+    /// I/Os completed so far, those of the ramp as well.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.completed
+    }
+
+    /// The time that it has come to.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Who there is to observe.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        let mut shape = observing::shape(self.layout);
+        for load in &self.loads {
+            load.declare(&mut shape, self.layout, &self.places);
+        }
+        shape
+    }
+
+    /// What has been counted so far, since the start of the ramp.
+    #[must_use]
+    pub fn sample(&self) -> Sample {
+        let mut sample = observing::sample(self.layout, &self.engines);
+        for load in &self.loads {
+            load.sample(&mut sample, &self.places);
+        }
+        sample
+    }
+
+    fn jump(&mut self, next: Instant) {
+        self.loads.iter_mut().for_each(|load| load.pass(next));
+        self.now = next;
+        if next == self.end {
+            return;
+        }
+        for engine in &mut self.engines {
+            engine.handle_timeout(next);
+        }
+        self.loads.iter_mut().for_each(|load| load.handle_timeout(next));
+    }
+
+    fn submit(&mut self, load: usize, io: &FileIo) {
+        let Place { host, device, base, .. } = self.places[io.file as usize];
+        let op = match io.op {
+            FileOp::Read => Op::Read,
+            FileOp::Write => Op::WriteThrough,
+        };
+        let owner = (load, io.file, io.tag);
+        let tag = self.free.pop().unwrap_or_else(|| {
+            self.under_way.push(owner);
+            self.under_way.len() - 1
+        });
+        self.under_way[tag] = owner;
+        let offset = base.get() + io.offset;
+        let request = Request { device, op, offset, len: io.len, tag: tag as u64 };
+        let taken = self.engines[host].handle_request(self.now, &request);
+        assert_eq!(taken, Ok(()), "a database keeps to its files, which were checked: {io:?}");
+    }
+
+    /// Tells the databases what is done; whether there was something.
+    fn collect(&mut self) -> bool {
+        let mut any = false;
+        for host in 0..self.engines.len() {
+            while let Some(event) = self.engines[host].poll_event() {
+                if let Event::Completed(completion) = event {
+                    any = true;
+                    self.complete(&completion);
+                }
+            }
+        }
+        any
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "made from a usize in `submit`")]
+    fn complete(&mut self, completion: &Completion) {
+        self.completed += 1;
+        self.trace.record(completion);
+        let tag = completion.tag as usize;
+        self.free.push(tag);
+        let (load, file, tag) = self.under_way[tag];
+        self.loads[load].complete(completion, file, tag);
+    }
+
+    /// What the run has come to so far.
+    #[must_use]
+    pub fn report(&self) -> OltpReport {
+        let hosts = self.layout.hosts.iter().flat_map(|host: &Host| host.notes.clone());
+        OltpReport {
+            clock: ClockName::Virtual,
+            seed: self.seed,
+            trace_hash: Some(format!("{:016x}", self.trace.get())),
+            databases: self.loads.iter().map(|load| load.report(self.now, &self.places)).collect(),
+            notes: hosts.chain(self.growth()).collect(),
+        }
+    }
+
+    /// What of the layout's files has no effect.
+    fn growth(&self) -> Option<String> {
+        let files = self.layout.hosts.iter().flat_map(|host| &host.files);
+        let grows = files.filter(|file| file.growth.is_some()).count();
+        (grows > 0).then(|| {
+            format!(
+                "growth of {grows} files has no effect here: a database keeps the size that it has"
+            )
+        })
+    }
+}
+
+/// Checks what the layout says of the files that databases name, and of the vCores of
+/// their instance. Whether they fit is seen when they are put there.
+///
+/// # Errors
+///
+/// [`OltpError`] for the first that does not go with the layout.
+pub fn check_databases(layout: &Layout, descriptions: &[Description]) -> Result<(), OltpError> {
+    let places = layout.places();
+    let files: Vec<FileAbout<'_>> = places.iter().map(about).collect();
+    let mut used: BTreeMap<usize, u32> = BTreeMap::new();
+    for description in descriptions {
+        description.check_roles(&files)?;
+        let log = places.iter().find(|place| place.name == description.log_name());
+        let Some(host) = log.map(|place| place.host) else { continue };
+        let Some(instance) = &layout.hosts[host].instance else { continue };
+        let others = used.entry(host).or_default();
+        if others.saturating_add(description.vcores()) > instance.vcores {
+            return Err(description.too_many_vcores(*others, instance.vcores));
+        }
+        *others += description.vcores();
+    }
+    Ok(())
+}
+
+fn about(place: &Place) -> FileAbout<'_> {
+    let (role, database) = (place.role.map(Role::name), place.database.as_deref());
+    FileAbout { name: &place.name, role, database }
+}
+
+fn device(place: &Place) -> Device {
+    Device { name: place.name.clone(), size: place.size }
+}
+
+#[cfg(test)]
+mod tests;

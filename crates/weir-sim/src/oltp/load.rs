@@ -1,0 +1,101 @@
+//! One database of a run, and what it has come to.
+
+mod observed;
+
+use super::files::FileStats;
+use weir_core::{Cap, Completion};
+use weir_layout::files::Place;
+use weir_report::oltp::{DatabaseReport, FileReport};
+use weir_units::{Instant, Span};
+use weir_workload::oltp::model::Model;
+use weir_workload::oltp::{Database, Description, FileIo, LoadTally};
+
+/// A database under load.
+#[derive(Debug)]
+pub(super) struct Load {
+    database: Database,
+    tally: LoadTally,
+    /// Its files, as places of the layout, and their roles.
+    files: Vec<(u32, &'static str)>,
+    /// By place; and as they were when the measuring began.
+    stats: Vec<FileStats>,
+    before: Option<Vec<FileStats>>,
+}
+
+impl Load {
+    pub(super) fn new(
+        description: &Description,
+        model: Model,
+        places: usize,
+        every: Option<Span>,
+    ) -> Self {
+        let tally = LoadTally::new(description, &model, every);
+        let stats = vec![FileStats::default(); places];
+        Self {
+            before: (tally.from() == Instant::ZERO).then(|| stats.clone()),
+            tally,
+            files: model.files(),
+            stats,
+            database: Database::new(model),
+        }
+    }
+
+    /// Whether a place is its own.
+    pub(super) fn has(&self, place: u32) -> bool {
+        self.files.iter().any(|(own, _)| *own == place)
+    }
+
+    pub(super) fn end(&self) -> Instant {
+        self.tally.end()
+    }
+
+    /// When its time is over it wants nothing more.
+    pub(super) fn poll_io(&mut self, now: Instant) -> Option<FileIo> {
+        if now < self.end() { self.database.poll_io() } else { None }
+    }
+
+    pub(super) fn poll_deadline(&self) -> Option<Instant> {
+        if self.tally.is_over() {
+            return None;
+        }
+        Some(self.database.poll_deadline().unwrap_or(self.end()).min(self.end()))
+    }
+
+    /// Time goes on to `next`; until then the counters stay as they are.
+    pub(super) fn pass(&mut self, next: Instant) {
+        if next >= self.tally.from() && self.before.is_none() {
+            self.before = Some(self.stats.clone());
+        }
+        self.tally.pass(next, &self.database);
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if now < self.end() {
+            self.database.handle_timeout(now);
+        }
+    }
+
+    pub(super) fn complete(&mut self, completion: &Completion, place: u32, tag: u32) {
+        if completion.at >= self.end() {
+            return;
+        }
+        self.stats[place as usize].record(completion);
+        let governed = completion.waits.get(Cap::LogRate);
+        self.database.handle_completion(completion.at, tag, governed);
+    }
+
+    /// What it has come to by now.
+    pub(super) fn report(&self, now: Instant, places: &[Place]) -> DatabaseReport {
+        let elapsed = now.min(self.end()).since(self.tally.from());
+        let files = self.files.iter().map(|file| self.file(*file, places, elapsed));
+        self.tally.report(now, &self.database, files.collect())
+    }
+
+    fn file(&self, (file, role): (u32, &str), places: &[Place], elapsed: Span) -> FileReport {
+        let place = &places[file as usize];
+        let now = &self.stats[file as usize];
+        let before = self.before.as_ref().map_or(now, |before| &before[file as usize]);
+        let stats = now.since(before).report(place.size, elapsed);
+        FileReport { file: place.name.clone(), role: role.to_owned(), ..stats }
+    }
+}
