@@ -106,6 +106,100 @@ pub enum RunnerError {
     /// The run was told to stop. What it had measured until then is kept.
     #[error("interrupted after {:.1} s", .0.elapsed_s)]
     Interrupted(Box<RunReport>),
+    /// A file of a database that the server left out.
+    #[error("database file {file:?} is not served: {reason}")]
+    NotServed {
+        /// The file.
+        file: String,
+        /// Why.
+        reason: String,
+    },
+    /// A read or write of a database failed. The run ends with it.
+    #[error(
+        "database file {file:?}: a {op} of {length} bytes at offset {offset} failed: {errno}{hint}",
+        hint = hint(*.errno)
+    )]
+    FileIo {
+        /// The file.
+        file: String,
+        /// read or write.
+        op: &'static str,
+        /// Where, in bytes from the start of the file.
+        offset: u64,
+        /// How many bytes.
+        length: u64,
+        /// What the server answered.
+        errno: Errno,
+    },
+    /// A page is not what the buffer pool wrote last: the storage has lost or changed it.
+    #[error("database file {file:?}: page {page}, at offset {offset}: {what}")]
+    Page {
+        /// The file.
+        file: String,
+        /// The page of the file.
+        page: u64,
+        /// Where, in bytes from the start of the file.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// The log cannot be followed.
+    #[error("database file {file:?}: the log at {lsn} (offset {offset}): {what}")]
+    Log {
+        /// The file.
+        file: String,
+        /// The LSN of the block.
+        lsn: u64,
+        /// Where, in bytes from the start of the file.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// Transactions that were acknowledged are not there.
+    #[error(
+        "acknowledged transactions are lost: the log ends at transaction {recovered}, and all up to \
+         {acknowledged} were acknowledged"
+    )]
+    Lost {
+        /// The newest that was acknowledged.
+        acknowledged: u64,
+        /// The newest that is there.
+        recovered: u64,
+    },
+    /// The data files are not what the log says.
+    #[error(
+        "the pages were changed {found} times, and transaction {commit} says {expect}: writes of \
+         pages are lost"
+    )]
+    Changes {
+        /// The newest transaction that is there.
+        commit: u64,
+        /// Changes up to it.
+        expect: u64,
+        /// Changes that the pages have.
+        found: u64,
+    },
+    /// The recovery was told to stop. Another one begins where this one began.
+    #[error("interrupted during the recovery; nothing is lost, it begins again at the next start")]
+    RecoveryInterrupted,
+    /// The files belong to a database that is not the one described.
+    #[error(
+        "database file {file:?} is of another description: its data files or their sizes, its \
+         working_set or the size of its log differ; give it the description that it was made with, \
+         or another folder"
+    )]
+    OtherDatabase {
+        /// The log file.
+        file: String,
+    },
+    /// The file with the newest acknowledged transaction.
+    #[error("{}: {text:?} is no number of a transaction; it was not written by weir run", .path.display())]
+    Acknowledged {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        text: String,
+    },
     /// The system refused something that must work.
     #[error("{context}: {source}")]
     System {
@@ -151,6 +245,22 @@ pub enum RunnerError {
 impl RunnerError {
     pub(crate) fn system(context: &'static str) -> impl Fn(io::Error) -> Self {
         move |source| Self::System { context, source }
+    }
+
+    /// Whether it is what a proof of the storage answers: something that was acknowledged
+    /// is not there.
+    #[must_use]
+    pub const fn is_verdict(&self) -> bool {
+        matches!(self, Self::Lost { .. } | Self::Changes { .. } | Self::Log { .. })
+    }
+
+    /// Whether what was given is wrong, not what happened.
+    #[must_use]
+    pub const fn is_input(&self) -> bool {
+        matches!(
+            self,
+            Self::OtherDatabase { .. } | Self::Acknowledged { .. } | Self::TooSmall { .. }
+        )
     }
 
     pub(crate) fn of_job(self, job: &str) -> Self {

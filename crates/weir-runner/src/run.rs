@@ -20,7 +20,8 @@ mod links;
 mod score;
 
 use crate::error::RunnerError;
-use links::{LinkId, Links};
+use crate::wires::WireId;
+use links::Links;
 use score::Score;
 use slab::Slab;
 use std::num::NonZeroU64;
@@ -32,7 +33,7 @@ use weir_wall::{Clock, Event, Events};
 use weir_workload::{Issue, JobSpec, Op, Placed, Workload};
 
 /// How long a stop may go unnoticed.
-const NOTICE: Span = Span::from_millis(100);
+pub(crate) const NOTICE: Span = Span::from_millis(100);
 
 /// How to run.
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,13 +65,19 @@ impl RunOptions<'_> {
 ///
 /// If a region's device has no URI.
 pub fn run(placed: Vec<Placed>, options: &RunOptions<'_>) -> Result<RunReport, RunnerError> {
-    // The kernel may otherwise be 50 us late for every deadline.
-    let slack = rustix::thread::current_timer_slack().ok();
-    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    let result = Driver::new(placed, options).and_then(|mut driver| {
+    with_exact_deadlines(|| {
+        let mut driver = Driver::new(placed, options)?;
         driver.go()?;
         Ok(driver.report())
-    });
+    })
+}
+
+/// Does something that waits for deadlines: the kernel may otherwise be 50 us late for
+/// every one.
+pub(crate) fn with_exact_deadlines<T>(work: impl FnOnce() -> T) -> T {
+    let slack = rustix::thread::current_timer_slack().ok();
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let result = work();
     if let Some(slack) = slack {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(slack));
     }
@@ -120,13 +127,13 @@ impl<'a> Driver<'a> {
                 return Err(RunnerError::Interrupted(Box::new(self.report())));
             }
             let timeout = self.timeout();
-            self.links.wait(&mut events, timeout)?;
+            self.links.wires.wait(&mut events, timeout)?;
             for event in events.iter() {
                 self.serve(event)?;
             }
             self.issue()?;
         }
-        self.links.close();
+        self.links.wires.close();
         Ok(())
     }
 
@@ -147,7 +154,7 @@ impl<'a> Driver<'a> {
     fn serve(&mut self, event: Event) -> Result<(), RunnerError> {
         let link = usize::try_from(event.key).unwrap_or(usize::MAX);
         if event.writable {
-            self.links.send(link)?;
+            self.links.wires.send(link)?;
         }
         // An end or an error of the connection shows when it is read.
         if event.readable || event.ended {
@@ -157,10 +164,10 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    fn receive(&mut self, link: LinkId) -> Result<(), RunnerError> {
+    fn receive(&mut self, link: WireId) -> Result<(), RunnerError> {
         let Self { workload, links, flights, score, clock, .. } = self;
         let (mut now, mut failed) = (None, None);
-        links.connection(link).receive(|cookie, answer| {
+        links.wires.connection(link).receive(|cookie, answer| {
             // After the system call, once for what it brought.
             let now = *now.get_or_insert_with(|| clock.now());
             let flight = flights.remove(key(cookie));
@@ -173,7 +180,7 @@ impl<'a> Driver<'a> {
         failed.map_or(Ok(()), |(flight, errno)| Err(self.failure(link, &flight, errno)))
     }
 
-    fn failure(&self, link: LinkId, flight: &Flight, errno: Errno) -> RunnerError {
+    fn failure(&self, link: WireId, flight: &Flight, errno: Errno) -> RunnerError {
         RunnerError::Io {
             job: self.specs[flight.process as usize].name.clone(),
             export: self.options.uris[self.links.device(link)].export.clone(),
@@ -193,20 +200,20 @@ impl<'a> Driver<'a> {
                 let job = &self.specs[issue.process as usize].name;
                 error.of_job(job)
             })?;
-            if self.links.touch(link) {
-                self.links.send(link)?;
+            if self.links.wires.touch(link) {
+                self.links.wires.send(link)?;
                 now = self.clock.now();
             }
         }
-        self.links.send_touched()
+        self.links.wires.send_touched()
     }
 
-    fn queue(&mut self, link: LinkId, issue: &Issue, now: Instant) -> Result<(), RunnerError> {
+    fn queue(&mut self, link: WireId, issue: &Issue, now: Instant) -> Result<(), RunnerError> {
         let Issue { process, op, offset, len: length, .. } = *issue;
         self.score.issued(now);
         let flight = Flight { issued: now, offset, length, process, op };
         let cookie = self.flights.insert(flight) as u64;
-        let connection = self.links.connection(link);
+        let connection = self.links.wires.connection(link);
         match op {
             Op::Read => connection.queue_read(cookie, offset, length),
             Op::Write => {

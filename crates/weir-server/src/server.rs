@@ -37,6 +37,9 @@ pub struct Options {
     pub control: Option<PathBuf>,
     /// Who is told what happens while it runs.
     pub notices: Listening,
+    /// Who holds the data directory, as others are told; `weir serve at ADDRESS` if not
+    /// given.
+    pub holder: Option<String>,
 }
 
 /// A running server. Dropping it stops it, without saying what went wrong.
@@ -125,7 +128,10 @@ impl Server {
         // Before the data directory, which a failed start must not leave behind.
         let control = options.control.as_deref().map(ControlSocket::bind).transpose()?;
         let data = match &options.data {
-            Some(path) => Some(DataDir::open(path, &format!("weir serve at {holder}"))?),
+            Some(path) => {
+                let serve = || format!("weir serve at {holder}");
+                Some(DataDir::open(path, &options.holder.clone().unwrap_or_else(serve))?)
+            }
             None => None,
         };
         let clock = Clock::start();

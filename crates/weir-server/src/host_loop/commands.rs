@@ -168,6 +168,7 @@ impl HostLoop {
     /// under way completes at once: the server is going to stop.
     pub fn drain(&mut self, now: Instant) {
         self.engine.set_host_limits(now, &GateLimits::default(), &GateLimits::default());
+        self.engine.set_log_rate(now, None);
         for volume in 0..self.volumes.len() {
             self.set_limits(now, VolumeId(volume), DiskLimits::default());
             let cached = self.engine.volume(VolumeId(volume)).map(|v| v.cache);

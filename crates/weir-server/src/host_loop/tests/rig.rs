@@ -340,6 +340,7 @@ pub(super) fn volume(size: Bytes) -> VolumeSpec {
         cache: CacheMode::None,
         place: Place::Remote,
         medium: Medium { read: Latency::zero(), write: Latency::zero() },
+        log: false,
     }
 }
 

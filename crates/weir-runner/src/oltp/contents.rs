@@ -1,0 +1,175 @@
+//! What the pages and the log of a database hold: the bytes of each I/O, and whether
+//! what a read brings is what was written last.
+
+use super::log::{self, Records};
+use super::page::{self, PageId, State};
+use weir_units::Bytes;
+use weir_workload::oltp::model::{Model, PAGE};
+use weir_workload::oltp::{Commit, Content, FileIo, Placement};
+
+/// What pages of tempdb are full of: anything but what a store may take for a hole.
+const TEMPORARY: u8 = 0x74;
+
+/// The contents of the files.
+#[derive(Debug)]
+pub(super) struct Contents {
+    placement: Placement,
+    /// By page number.
+    pages: Vec<State>,
+    records: Records,
+    identity: u64,
+}
+
+/// A page that is not what it should be: its number, and what is wrong.
+#[derive(Debug)]
+pub(super) struct BadPage {
+    pub(super) page: u32,
+    pub(super) what: String,
+}
+
+impl Contents {
+    /// Of a database whose pages were never written.
+    pub(super) fn new(model: &Model) -> Self {
+        let placement = Placement::new(&model.data, model.working_set);
+        let pages = vec![State::default(); placement.pages() as usize];
+        Self { pages, records: Records::default(), identity: identity(model), placement }
+    }
+
+    pub(super) fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// What tells it from databases of other descriptions.
+    pub(super) fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    pub(super) fn state(&self, page: u32) -> State {
+        self.pages[page as usize]
+    }
+
+    pub(super) fn set_state(&mut self, page: u32, state: State) {
+        self.pages[page as usize] = state;
+    }
+
+    /// Which page of which file a page number is.
+    pub(super) fn id(&self, page: u32) -> PageId {
+        let (file, offset) = self.placement.locate(page);
+        PageId { file: u32::try_from(file).unwrap_or(u32::MAX), page: offset / PAGE }
+    }
+
+    /// A transaction changes its pages, and its record goes to the log.
+    pub(super) fn commit(&mut self, commit: &Commit) {
+        let Self { pages, records, .. } = self;
+        let change = |page: &u32| {
+            let state = &mut pages[*page as usize];
+            *state = State { version: state.version + 1, commit: commit.number };
+            state.version
+        };
+        let versions: Vec<u64> = commit.pages.iter().map(change).collect();
+        records.push(commit, versions.into_iter());
+    }
+
+    /// The bytes of a write, as they are now.
+    pub(super) fn encode(&mut self, io: &FileIo, content: Content, out: &mut Vec<u8>) {
+        out.clear();
+        match content {
+            Content::Pages { first, count } => {
+                for page in first..first + count {
+                    page::encode(self.id(page), self.state(page), out);
+                }
+            }
+            Content::Temporary => out.resize(usize::try_from(io.len).unwrap_or(0), TEMPORARY),
+            Content::Log { lsn, bytes } => self.records.block(lsn, bytes, io.len, out),
+            Content::Checkpoint(redo) => log::checkpoint(self.identity, &redo, out),
+        }
+        assert_eq!(out.len() as u64, io.len, "a write has the bytes that it says: {io:?}");
+    }
+
+    /// Whether a read of pages brought what was written last.
+    pub(super) fn check(&self, first: u32, bytes: &[u8]) -> Result<(), BadPage> {
+        for (page, bytes) in (first..).zip(bytes.chunks_exact(page::SIZE)) {
+            let expect = self.state(page);
+            let bad = |what| BadPage { page, what };
+            let found = page::decode(self.id(page), bytes).map_err(|e| bad(e.to_string()))?;
+            if found != expect {
+                return Err(bad(format!(
+                    "it has version {} of transaction {}, and version {} of transaction {} was \
+                     written: the write is lost",
+                    found.version, found.commit, expect.version, expect.commit
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number that other sizes and files change (FNV-1a).
+fn identity(model: &Model) -> u64 {
+    let sizes = model.data.iter().map(|data| data.free).chain([model.log.size]);
+    let numbers = sizes.map(Bytes::get).chain([model.working_set]);
+    numbers.fold(0xcbf2_9ce4_8422_2325, |hash, number| {
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        number.to_le_bytes().into_iter().fold(hash, mix)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_workload::Device;
+    use weir_workload::oltp::{Description, FileOp};
+
+    const OLTP: &str = "mix = \"generic-oltp\"\nusers = 1\nvcores = 1\nsize = \"1 MiB\"\n\
+        buffer_pool = \"1 MiB\"\ndata = [\"d1\", \"d2\"]\nlog = \"log\"\n";
+
+    fn contents(log_mib: u64) -> Contents {
+        let device = |name: &str| Device { name: name.to_owned(), size: Bytes::mib(log_mib) };
+        let description = Description::parse("oltp.toml", OLTP).unwrap();
+        Contents::new(&description.model(&["d1", "d2", "log"].map(device), 1).unwrap())
+    }
+
+    fn written(contents: &mut Contents, first: u32, count: u32) -> Vec<u8> {
+        let len = u64::from(count) * PAGE;
+        let io = FileIo { file: 0, op: FileOp::Write, offset: 0, len, tag: 0 };
+        let mut bytes = Vec::new();
+        contents.encode(&io, Content::Pages { first, count }, &mut bytes);
+        bytes
+    }
+
+    fn commit(contents: &mut Contents, number: u64, pages: &[u32]) {
+        let pages = pages.to_vec();
+        contents.commit(&Commit { number, changes: 2 * number, bytes: 2048, pages });
+    }
+
+    #[test]
+    fn a_read_brings_what_was_written_last_or_is_told() {
+        let mut contents = contents(64);
+        let fresh = written(&mut contents, 4, 3);
+        contents.check(4, &fresh).unwrap();
+        commit(&mut contents, 1, &[5, 5]);
+        let first = written(&mut contents, 4, 3);
+        contents.check(4, &first).unwrap();
+        commit(&mut contents, 2, &[5, 9]);
+        let check = |bytes: &[u8], expect: &str| {
+            let BadPage { page, what } = contents.check(4, bytes).unwrap_err();
+            assert_eq!((page, what.as_str()), (5, expect));
+        };
+        check(
+            &first,
+            "it has version 2 of transaction 1, and version 3 of transaction 2 was written: the \
+             write is lost",
+        );
+        check(
+            &fresh,
+            "it has version 0 of transaction 0, and version 3 of transaction 2 was written: the \
+             write is lost",
+        );
+    }
+
+    #[test]
+    fn databases_of_other_files_are_told_apart() {
+        assert_eq!(contents(64).identity(), contents(64).identity());
+        assert_ne!(contents(64).identity(), contents(65).identity());
+    }
+}

@@ -1,0 +1,120 @@
+//! The files of a database before it runs: plain reads and writes that wait, for the
+//! recovery.
+
+use super::ServedFile;
+use crate::client::Connection;
+use crate::error::RunnerError;
+use weir_proto::Errno;
+use weir_units::Bytes;
+use weir_workload::oltp::Model;
+
+/// Bytes of a read at most.
+pub(super) const PIECE: u64 = 1 << 20;
+/// Writes under way at most.
+const WRITES: usize = 32;
+
+/// The files, data first and the log last, each with a connection of its own.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) served: Vec<ServedFile>,
+    pub(super) connections: Vec<Connection>,
+}
+
+impl Files {
+    /// Opens the files that the model has of `all`.
+    pub(super) fn open(model: &Model, all: &[ServedFile]) -> Result<Self, RunnerError> {
+        let own = model.files().into_iter().map(|(file, _)| all[file as usize].clone());
+        let served: Vec<ServedFile> = own.collect();
+        let mut connections = Vec::new();
+        for file in &served {
+            let uri = file.uri.as_ref().map_err(|reason| RunnerError::NotServed {
+                file: file.name.clone(),
+                reason: reason.clone(),
+            })?;
+            let connection = Connection::open(uri)?;
+            let (size, end) = (connection.size(), file.base.get().saturating_add(file.size.get()));
+            if end > size.get() {
+                let (job, export) = (file.name.clone(), uri.export.clone());
+                return Err(RunnerError::TooSmall { job, export, size, needed: Bytes::new(end) });
+            }
+            connections.push(connection);
+        }
+        Ok(Self { served, connections })
+    }
+
+    /// The number of the log.
+    pub(super) fn log(&self) -> usize {
+        self.served.len() - 1
+    }
+
+    /// What is at `offset` of a file.
+    pub(super) fn read(
+        &mut self,
+        file: usize,
+        offset: u64,
+        length: u64,
+    ) -> Result<Vec<u8>, RunnerError> {
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+        let base = self.served[file].base.get();
+        let most = PIECE.min(self.connections[file].session().block.max_payload().into());
+        let mut at = offset;
+        for piece in bytes.chunks_mut(usize::try_from(most).unwrap_or(usize::MAX)) {
+            let read = self.connections[file].read(base + at, piece);
+            read.map_err(|error| self.failed(file, "read", at, piece.len() as u64, error))?;
+            at += piece.len() as u64;
+        }
+        Ok(bytes)
+    }
+
+    /// Writes through: each of these is durable when this returns.
+    pub(super) fn write(
+        &mut self,
+        file: usize,
+        writes: impl IntoIterator<Item = (u64, Vec<u8>)>,
+    ) -> Result<(), RunnerError> {
+        let base = self.served[file].base.get();
+        for (offset, bytes) in writes {
+            let connection = &mut self.connections[file];
+            connection.queue_write(offset, base + offset, &bytes, true)?;
+            if connection.in_flight() == WRITES {
+                self.settle(file)?;
+            }
+        }
+        self.settle(file)
+    }
+
+    /// Waits for all answers.
+    fn settle(&mut self, file: usize) -> Result<(), RunnerError> {
+        let connection = &mut self.connections[file];
+        connection.flush_out()?;
+        let mut failed: Option<(u64, Errno)> = None;
+        while connection.in_flight() > 0 {
+            connection.receive(|offset, answer| {
+                failed = failed.or(answer.err().map(|errno| (offset, errno)));
+            })?;
+        }
+        match failed {
+            None => Ok(()),
+            Some((offset, errno)) => {
+                Err(self.failed(file, "write", offset, 0, RunnerError::Failed(errno)))
+            }
+        }
+    }
+
+    fn failed(
+        &self,
+        file: usize,
+        op: &'static str,
+        offset: u64,
+        length: u64,
+        error: RunnerError,
+    ) -> RunnerError {
+        match error {
+            RunnerError::Failed(errno) => {
+                let file = self.served[file].name.clone();
+                RunnerError::FileIo { file, op, offset, length, errno }
+            }
+            other => other,
+        }
+    }
+}
