@@ -1,11 +1,11 @@
-//! One lab on either clock.
+//! fio jobs on either clock.
 //!
-//! In virtual time its jobs run as printed. In wall time they run shorter and on
-//! smaller files, on volumes that are served for the run.
+//! In virtual time they run as printed. In wall time they run shorter and on smaller
+//! files, on volumes that are served for the run.
 
 use crate::error::LabError;
-use crate::file::{Lab, LabFile, RunKeys};
-use crate::metric::{self, WARM_UP};
+use crate::file::{Lab, RunKeys};
+use crate::metric::WARM_UP;
 use crate::run::{Clocks, Driver, Options};
 use std::str::FromStr;
 use weir_catalog::Catalog;
@@ -21,41 +21,42 @@ use weir_workload::{Isolated, JobFile, Placed, fio, place};
 
 /// Not measured at the start of a wall run: memory that is touched for the first
 /// time costs the machine, not the limits.
-const WALL_RAMP: Span = Span::from_secs(2);
+pub(crate) const WALL_RAMP: Span = Span::from_secs(2);
 
 /// The block of a warm-up.
 const WARM_UP_BLOCK: u64 = 1 << 20;
 
+/// How long a lab's jobs run in wall time.
+pub(crate) fn wall_runtime(lab: &Lab, options: &Options) -> Span {
+    lab.file.wall_runtime.unwrap_or(options.runtime)
+}
+
+/// The largest size of their files there.
+pub(crate) fn wall_size(lab: &Lab, options: &Options) -> Bytes {
+    lab.file.wall_size.unwrap_or(options.size)
+}
+
+/// A run of fio jobs.
 pub(crate) struct Bench<'a> {
     pub(crate) lab: &'a Lab,
-    pub(crate) layout: &'a Layout,
+    pub(crate) keys: &'a RunKeys,
+    pub(crate) jobs: JobFile,
+    pub(crate) layout: Layout,
     pub(crate) catalog: &'a Catalog,
     pub(crate) options: &'a Options,
 }
 
 impl Bench<'_> {
-    pub(crate) fn wall_runtime(&self) -> Span {
-        self.lab.file.wall_runtime.unwrap_or(self.options.runtime)
-    }
-
-    fn wall_size(&self) -> Bytes {
-        self.lab.file.wall_size.unwrap_or(self.options.size)
-    }
-
-    fn jobs(&self, keys: &RunKeys) -> Result<JobFile, LabError> {
-        let (name, text) = self.lab.text(keys.jobs_text.as_ref(), keys.jobs.as_ref())?;
-        Ok(fio::parse(&name, text, &Isolated)?)
-    }
-
     /// The jobs of a wall run: files larger than the size for it have that size. Then
     /// they are gone over again until the time is up, unless the job says how much I/O
     /// it does; the article's are larger than what passes in its time.
-    fn wall_jobs(&self, keys: &RunKeys) -> Result<JobFile, LabError> {
-        let mut jobs = self.jobs(keys)?.scale(None, Some(self.wall_runtime()));
-        let placed = place(&jobs, &devices(self.layout), &[])?;
+    fn wall_jobs(&self) -> Result<JobFile, LabError> {
+        let runtime = wall_runtime(self.lab, self.options);
+        let mut jobs = self.jobs.clone().scale(None, Some(runtime));
+        let placed = place(&jobs, &devices(&self.layout), &[])?;
         let first_clones = placed.iter().filter(|placed| placed.clone == 0);
         for (job, placed) in jobs.jobs.iter_mut().zip(first_clones) {
-            let (size, files) = (self.wall_size(), placed.regions.len() as u64);
+            let (size, files) = (wall_size(self.lab, self.options), placed.regions.len() as u64);
             let ranges = (0..).zip(&placed.regions);
             let ranges = ranges.map(|(file, r)| job.range(0, (file, files), r.len.get()));
             let own: u64 = ranges.map(|(_, span)| span).sum();
@@ -69,36 +70,24 @@ impl Bench<'_> {
                 job.time_based |= job.io_size.is_none();
             }
             // A run that is watched over time is watched from its start.
-            if keys.every.is_none() {
+            if self.keys.every.is_none() {
                 job.ramp_time = WALL_RAMP;
             }
         }
         Ok(jobs)
     }
 
-    /// Whether the options suit the lab, before anything runs.
+    /// Whether the options suit it, before anything runs.
     pub(crate) fn check(&self) -> Result<(), LabError> {
-        if self.options.clocks == Clocks::Virtual {
-            return Ok(());
+        match self.options.clocks {
+            Clocks::Virtual => Ok(()),
+            Clocks::Wall | Clocks::Both => self.wall_jobs().map(drop),
         }
-        // The run that needs the most is said, not the first.
-        let mut too_small: Option<(Bytes, LabError)> = None;
-        for keys in &self.lab.file.run {
-            match self.wall_jobs(keys) {
-                Err(error @ LabError::TooSmall { least, .. }) => {
-                    if too_small.as_ref().is_none_or(|(most, _)| least > *most) {
-                        too_small = Some((least, error));
-                    }
-                }
-                other => drop(other?),
-            }
-        }
-        too_small.map_or(Ok(()), |(_, error)| Err(error))
     }
 
     /// One sequential pass over every file that the jobs have on `export`.
     fn warm_up(&self, export: &str, placed: &[Placed]) -> Result<Option<JobFile>, LabError> {
-        let devices = devices(self.layout);
+        let devices = devices(&self.layout);
         let mut text = String::new();
         let regions = placed.iter().flat_map(|p| &p.regions);
         for region in regions.filter(|r| devices[r.device as usize].name == export) {
@@ -118,10 +107,10 @@ impl Bench<'_> {
         Ok(Some(fio::parse("warm-up", &text, &Isolated)?))
     }
 
-    pub(crate) fn virtually(&self, keys: &RunKeys) -> Result<RunReport, LabError> {
-        let devices = devices(self.layout);
-        let mut jobs = self.jobs(keys)?.scale(None, Some(self.lab.file.runtime));
-        if let Some(export) = &keys.warm_up
+    pub(crate) fn virtually(&self) -> Result<RunReport, LabError> {
+        let devices = devices(&self.layout);
+        let mut jobs = self.jobs.clone().scale(None, self.lab.file.runtime);
+        if let Some(export) = &self.keys.warm_up
             && let Some(warm) = self.warm_up(export, &place(&jobs, &devices, &[])?)?
         {
             jobs = warm.then(jobs);
@@ -129,13 +118,13 @@ impl Bench<'_> {
         let placed = place(&jobs, &devices, &[])?;
         let options = weir_sim::Options {
             seed: self.options.seed,
-            every: keys.every,
+            every: self.keys.every,
             ..weir_sim::Options::default()
         };
-        Ok(weir_sim::simulate(self.layout, placed, &options)?)
+        Ok(weir_sim::simulate(&self.layout, placed, &options)?)
     }
 
-    pub(crate) fn really(&self, keys: &RunKeys) -> Result<RunReport, LabError> {
+    pub(crate) fn really(&self) -> Result<RunReport, LabError> {
         let folder = tempfile::tempdir().map_err(LabError::Temp)?;
         let edition = match &self.layout.edition {
             Some(name) => self.catalog.edition(name).ok(),
@@ -144,29 +133,29 @@ impl Bench<'_> {
         let socket = Address::Unix(folder.path().join("nbd"));
         let serving = weir_server::Options { listen: vec![socket], ..Default::default() };
         let server = Server::start(self.layout.clone(), edition, &serving)?;
-        let report = self.drive(keys, &server);
+        let report = self.drive(&server);
         server.stop()?;
         report
     }
 
-    fn drive(&self, keys: &RunKeys, server: &Server) -> Result<RunReport, LabError> {
-        let devices = devices(self.layout);
+    fn drive(&self, server: &Server) -> Result<RunReport, LabError> {
+        let devices = devices(&self.layout);
         let uri = |name: &String| server.uris().get(name).and_then(|uris| uris.first());
         let uris: Vec<Uri> = devices
             .iter()
             .filter_map(|device| uri(&device.name))
             .filter_map(|text| Uri::from_str(text).ok())
             .collect();
-        let placed = place(&self.wall_jobs(keys)?, &devices, &[])?;
+        let placed = place(&self.wall_jobs()?, &devices, &[])?;
         let (seed, stop) = (self.options.seed, Some(self.options.stop.as_ref()));
-        if let Some(export) = &keys.warm_up
+        if let Some(export) = &self.keys.warm_up
             && let Some(warm) = self.warm_up(export, &placed)?
         {
             let placed = place(&warm, &devices, &[])?;
             let options = RunOptions { uris: &uris, seed, record_windows: None, stop };
             weir_runner::run(placed, &options).map_err(ended)?;
         }
-        let windows = keys.every;
+        let windows = self.keys.every;
         let options = RunOptions { uris: &uris, seed, record_windows: windows, stop };
         Ok(match self.options.driver {
             Driver::Weir => weir_runner::run(placed, &options).map_err(ended)?,
@@ -174,43 +163,6 @@ impl Bench<'_> {
                 weir_runner::run_with_fio(placed, &options, "fio".as_ref()).map_err(ended)?
             }
         })
-    }
-
-    pub(crate) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.options.clocks != Clocks::Wall {
-            let warm = self.lab.file.run.iter().any(|run| run.warm_up.is_some());
-            let warm = if warm { ", the cache warmed by one pass in 1 MiB reads" } else { "" };
-            notes.push(format!("virtual: {} a run{warm}", self.lab.file.runtime));
-        }
-        if self.options.clocks != Clocks::Virtual {
-            notes.push(self.wall_note());
-            let figures = self.lab.file.figure.iter();
-            let unseen = figures.filter(|figure| metric::virtual_only(&figure.metric));
-            notes.extend(unseen.map(|f| format!("{}: only virtual time can give it", f.id)));
-        }
-        notes
-    }
-
-    fn wall_note(&self) -> String {
-        let LabFile { wall_size, wall_runtime, run, .. } = &self.lab.file;
-        let says = |own: bool, option| if own { "as the lab says" } else { option };
-        let ramp = match run.iter().any(|run| run.every.is_none()) {
-            true => format!(" after a ramp of {WALL_RAMP}"),
-            false => String::new(),
-        };
-        let driver = match self.options.driver {
-            Driver::Weir => "Weir's runner",
-            Driver::Fio => "fio",
-        };
-        format!(
-            "wall: files larger than {size} scaled to {size} ({}), {} a run ({}){ramp}, driven by \
-             {driver} over NBD",
-            says(wall_size.is_some(), "--size"),
-            self.wall_runtime(),
-            says(wall_runtime.is_some(), "--runtime"),
-            size = self.wall_size(),
-        )
     }
 }
 
@@ -238,8 +190,9 @@ mod tests {
         let lab = Lab { name: "l".into(), file: toml::from_str(&file).expect("a lab") };
         let catalog = Catalog::builtin();
         let layout = Layout::parse("layout", LAYOUT, &catalog).expect("a layout");
-        let bench = Bench { lab: &lab, layout: &layout, catalog: &catalog, options };
-        Ok(bench.wall_jobs(&lab.file.run[0])?.jobs)
+        let (keys, jobs) = (&lab.file.run[0], fio::parse("jobs", &jobs, &Isolated)?);
+        let bench = Bench { lab: &lab, keys, jobs, layout, catalog: &catalog, options };
+        Ok(bench.wall_jobs()?.jobs)
     }
 
     fn options(size: Bytes) -> Options {
@@ -304,10 +257,11 @@ mod tests {
         let catalog = Catalog::builtin();
         let layout = Layout::parse("layout", LAYOUT, &catalog).expect("a layout");
         let options = Options::default();
-        let bench = Bench { lab: &lab, layout: &layout, catalog: &catalog, options: &options };
         let jobs = "[j]\nrw=read\nbs=4k\nsize=2600k\ndirectory=/mnt/large\nnumjobs=2\n";
         let jobs = fio::parse("jobs", jobs, &Isolated).expect("jobs");
         let placed = place(&jobs, &devices(&layout), &[]).expect("a place");
+        let keys = &lab.file.run[0];
+        let bench = Bench { lab: &lab, keys, jobs, layout, catalog: &catalog, options: &options };
         let warm = bench.warm_up("large", &placed).expect("a warm-up").expect("files to warm");
         let parts = warm.jobs.iter().map(|job| (job.offset, job.size, job.max_block()));
         let kib = |offset, size, block: u32| {

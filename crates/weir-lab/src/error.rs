@@ -5,6 +5,7 @@ use weir_runner::RunnerError;
 use weir_server::ServerError;
 use weir_sim::SimError;
 use weir_units::Bytes;
+use weir_workload::oltp::OltpError;
 use weir_workload::{FioError, PlaceError};
 
 /// Why a lab cannot be run.
@@ -45,6 +46,9 @@ pub enum LabError {
     /// Its job files.
     #[error("{0}")]
     Jobs(#[from] FioError),
+    /// Its databases.
+    #[error("{0}")]
+    Oltp(#[from] OltpError),
     /// Where its jobs go.
     #[error("{0}")]
     Place(#[from] PlaceError),

@@ -1,9 +1,9 @@
 //! The shape of `lab.toml`, and the labs that are built in.
 
 use crate::error::LabError;
+use crate::figure::{FigureKeys, Wanted};
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
-use weir_report::lab::{Basis, Compare, Tolerance};
 use weir_units::{Bytes, Span};
 
 static LABS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../labs");
@@ -29,130 +29,66 @@ pub struct LabFile {
     pub layout: Option<String>,
     /// ... or the layout itself.
     pub layout_text: Option<String>,
-    /// How long each job runs in virtual time, as the article has it.
-    pub runtime: Span,
+    /// How long each fio job runs in virtual time, as the article has it.
+    pub runtime: Option<Span>,
     /// How long it runs in wall time, if not as long as the others.
     pub wall_runtime: Option<Span>,
     /// The size of each job's file in wall time, if not the common one.
     pub wall_size: Option<Bytes>,
+    /// Why its databases are not run in wall time, if they are not.
+    pub not_in_wall_time: Option<String>,
     /// The runs.
     pub run: Vec<RunKeys>,
     /// The figures.
     pub figure: Vec<FigureKeys>,
 }
 
-/// One run of a lab.
+/// One run of a lab: fio jobs or databases on a layout, or the layout alone.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunKeys {
     /// Its name.
     pub id: String,
+    /// What follows the lab's layout in this run, or all of it where the lab has none:
+    /// a file in the folder ...
+    pub layout: Option<String>,
+    /// ... or the text itself.
+    pub layout_text: Option<String>,
     /// The job file in the folder ...
     pub jobs: Option<String>,
     /// ... or the jobs themselves.
     pub jobs_text: Option<String>,
+    /// The OLTP description in the folder, or those of several databases ...
+    pub oltp: Option<OneOrMore>,
+    /// ... or the descriptions themselves.
+    pub oltp_text: Option<OneOrMore>,
     /// An export whose files are read once before, so that the cache holds them.
     pub warm_up: Option<String>,
     /// Report over stretches of this length.
     pub every: Option<Span>,
 }
 
-/// One published figure.
+/// A text, or several.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FigureKeys {
-    /// Its name.
-    pub id: String,
-    /// The run it is read from.
-    pub run: String,
-    /// A run to divide it by.
-    pub per: Option<String>,
-    /// What is read; see `metric`.
-    pub metric: String,
-    /// The number that was published ...
-    pub published: Option<f64>,
-    /// ... or, where the article says it in words, what they allow.
-    pub expected: Option<f64>,
-    /// Where in the article.
-    pub place: String,
-    /// What it rests on.
-    pub basis: BasisKey,
-    /// How it is compared; equal if left out.
-    #[serde(default)]
-    pub compare: CompareKey,
-    /// The tolerance, if not the usual one: 2 % virtual, 3 % wall.
-    pub tolerance: Option<ToleranceKeys>,
-    /// What it counts, if the metric does not say.
-    pub unit: Option<String>,
-    /// Contradictions of the article, or how to read it.
-    pub note: Option<String>,
+#[serde(untagged)]
+pub enum OneOrMore {
+    /// One.
+    One(String),
+    /// Several.
+    More(Vec<String>),
 }
 
-/// [`Basis`] as it is written.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BasisKey {
-    /// From the limits alone.
-    Cap,
-    /// A parameter was fitted.
-    Calibrated,
-    /// Order and rough ratio.
-    Direction,
-}
-
-impl From<BasisKey> for Basis {
-    fn from(key: BasisKey) -> Self {
-        match key {
-            BasisKey::Cap => Self::Cap,
-            BasisKey::Calibrated => Self::Calibrated,
-            BasisKey::Direction => Self::Direction,
+impl OneOrMore {
+    fn all(&self) -> &[String] {
+        match self {
+            Self::One(one) => std::slice::from_ref(one),
+            Self::More(more) => more,
         }
     }
 }
 
-/// [`Compare`] as it is written.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CompareKey {
-    /// Equal.
-    #[default]
-    Equal,
-    /// At least.
-    AtLeast,
-    /// At most.
-    AtMost,
-}
-
-impl From<CompareKey> for Compare {
-    fn from(key: CompareKey) -> Self {
-        match key {
-            CompareKey::Equal => Self::Equal,
-            CompareKey::AtLeast => Self::AtLeast,
-            CompareKey::AtMost => Self::AtMost,
-        }
-    }
-}
-
-/// [`Tolerance`] as it is written.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ToleranceKeys {
-    /// In virtual time.
-    #[serde(rename = "virtual")]
-    pub virtual_time: f64,
-    /// In wall time.
-    pub wall: f64,
-}
-
-impl FigureKeys {
-    /// The tolerance that holds.
-    #[must_use]
-    pub fn tolerance(&self) -> Tolerance {
-        let ToleranceKeys { virtual_time, wall } =
-            self.tolerance.unwrap_or(ToleranceKeys { virtual_time: 0.02, wall: 0.03 });
-        Tolerance { virtual_time, wall }
-    }
-}
+/// A text of a lab, and its place for messages.
+type Named<'a> = (String, &'a str);
 
 impl Lab {
     fn read(dir: &Dir<'_>) -> Result<Self, LabError> {
@@ -163,38 +99,79 @@ impl Lab {
         let text = text.ok_or_else(|| damaged("lab.toml is missing".to_owned()))?;
         let file: LabFile =
             toml::from_str(text).map_err(|error| damaged(format!("lab.toml: {error}")))?;
-        for figure in &file.figure {
-            if figure.published.is_some() == figure.expected.is_some() {
-                let reason = format!("figure {:?}: give published or expected", figure.id);
-                return Err(damaged(reason));
-            }
-            for run in std::iter::once(&figure.run).chain(&figure.per) {
-                if !file.run.iter().any(|known| known.id == *run) {
-                    let reason = format!("figure {:?}: there is no run {run:?}", figure.id);
-                    return Err(damaged(reason));
-                }
-            }
+        let lab = Self { name, file };
+        lab.wanted()?;
+        Ok(lab)
+    }
+
+    fn damaged(&self, reason: String) -> LabError {
+        LabError::Lab { lab: self.name.clone(), reason }
+    }
+
+    /// Its figures, one by one.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Lab`] for a figure without a value or of a run that is not there.
+    pub(crate) fn wanted(&self) -> Result<Vec<Wanted<'_>>, LabError> {
+        let runs: Vec<&str> = self.file.run.iter().map(|run| run.id.as_str()).collect();
+        let mut wanted = Vec::new();
+        for figure in &self.file.figure {
+            let damaged = |reason| self.damaged(format!("figure {:?}: {reason}", figure.id));
+            wanted.extend(figure.wanted(&runs).map_err(damaged)?);
         }
-        Ok(Self { name, file })
+        Ok(wanted)
+    }
+
+    /// How many figures it has.
+    #[must_use]
+    pub fn figures(&self) -> usize {
+        // They were checked when it was read.
+        self.wanted().map_or(0, |wanted| wanted.len())
     }
 
     /// A text of the lab: itself, or a file of its folder.
-    pub(crate) fn text<'a>(
+    fn text<'a>(
         &'a self,
         own: Option<&'a String>,
         file: Option<&'a String>,
-    ) -> Result<(String, &'a str), LabError> {
-        let damaged = |reason: String| LabError::Lab { lab: self.name.clone(), reason };
+    ) -> Result<Option<Named<'a>>, LabError> {
         match (own, file) {
-            (Some(text), None) => Ok((format!("labs/{}/lab.toml", self.name), text)),
+            (None, None) => Ok(None),
+            (Some(text), None) => Ok(Some((format!("labs/{}/lab.toml", self.name), text))),
             (None, Some(file)) => {
                 let path = format!("{}/{file}", self.name);
                 let text = LABS.get_file(&path).and_then(include_dir::File::contents_utf8);
-                let text = text.ok_or_else(|| damaged(format!("{file} is missing")))?;
-                Ok((format!("labs/{path}"), text))
+                let text = text.ok_or_else(|| self.damaged(format!("{file} is missing")))?;
+                Ok(Some((format!("labs/{path}"), text)))
             }
-            _ => Err(damaged("give either a file or a text".to_owned())),
+            _ => Err(self.damaged("give either a file or a text".to_owned())),
         }
+    }
+
+    /// The layout of a run: the lab's, and behind it the run's own.
+    pub(crate) fn layout_of(&self, run: &RunKeys) -> Result<(String, String), LabError> {
+        let common = self.text(self.file.layout_text.as_ref(), self.file.layout.as_ref())?;
+        let own = self.text(run.layout_text.as_ref(), run.layout.as_ref())?;
+        let place = |(name, _): Named<'_>| format!("{name}, run {:?}", run.id);
+        let Some(place) = common.clone().or_else(|| own.clone()).map(place) else {
+            return Err(self.damaged(format!("run {:?} has no layout", run.id)));
+        };
+        let texts = [common, own].into_iter().flatten();
+        Ok((place, texts.map(|(_, text)| text).collect::<Vec<_>>().join("\n")))
+    }
+
+    /// The fio jobs of a run, if it has any.
+    pub(crate) fn jobs_of<'a>(&'a self, run: &'a RunKeys) -> Result<Option<Named<'a>>, LabError> {
+        self.text(run.jobs_text.as_ref(), run.jobs.as_ref())
+    }
+
+    /// The OLTP descriptions of a run; none if it has no database.
+    pub(crate) fn oltp_of<'a>(&'a self, run: &'a RunKeys) -> Result<Vec<Named<'a>>, LabError> {
+        let texts = run.oltp_text.iter().flat_map(OneOrMore::all).map(|text| (Some(text), None));
+        let files = run.oltp.iter().flat_map(OneOrMore::all).map(|file| (None, Some(file)));
+        let named = texts.chain(files).map(|(text, file)| self.text(text, file));
+        Ok(named.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 }
 
@@ -235,22 +212,68 @@ fn is_near(name: &str, known: &str) -> bool {
 mod tests {
     use super::*;
 
+    const NAMES: [&str; 12] = [
+        "cache-warmup",
+        "ds14-benchmark",
+        "hammerdb-presize",
+        "io-size",
+        "log-governor",
+        "mi-allocation",
+        "mi-file-size",
+        "noisy-neighbour",
+        "queue-depth",
+        "stripe",
+        "tempdb-scale-out",
+        "vm-cap",
+    ];
+
     #[test]
     fn every_lab_reads_and_has_figures() {
         let labs = all().expect("sound labs");
         let names: Vec<&str> = labs.iter().map(|lab| lab.name.as_str()).collect();
-        assert_eq!(
-            names,
-            ["cache-warmup", "ds14-benchmark", "io-size", "queue-depth", "stripe", "vm-cap"]
-        );
-        assert!(labs.iter().all(|lab| lab.file.figure.len() >= 3));
+        assert_eq!(names, NAMES);
+        assert!(labs.iter().all(|lab| lab.figures() >= 3));
+    }
+
+    #[test]
+    fn every_lab_of_databases_says_what_is_fitted() {
+        for lab in all().expect("sound labs") {
+            let databases = lab.file.run.iter().any(|run| run.oltp.is_some());
+            let readme = LABS.get_file(format!("{}/README.md", lab.name));
+            let text = readme.and_then(include_dir::File::contents_utf8).unwrap_or_default();
+            assert!(!databases || text.contains("## What is fitted"), "{}", lab.name);
+        }
+    }
+
+    #[test]
+    fn a_run_has_the_lab_s_layout_and_its_own_behind_it() {
+        let lab = |common: &str, own: &str| {
+            let file = format!(
+                "title = \"\"\narticle = \"\"\nfigure = []\n{common}\n[[run]]\nid = \"r\"\n{own}"
+            );
+            Lab { name: "l".into(), file: toml::from_str(&file).expect("a lab") }
+        };
+        let check = |common: &str, own: &str, expect: Result<&str, &str>| {
+            let lab = lab(common, own);
+            let text = lab.layout_of(&lab.file.run[0]).map(|(_, text)| text);
+            let text = text.map_err(|error| error.to_string());
+            assert_eq!(text.as_deref().map_err(String::as_str), expect);
+        };
+        let text = |text: &str| format!("layout_text = \"{text}\"");
+        check(&text("a"), &text("b"), Ok("a\nb"));
+        check(&text("a"), "", Ok("a"));
+        check("", &text("b"), Ok("b"));
+        check("", "", Err("lab l: run \"r\" has no layout"));
+        check("", "layout = \"x\"", Err("lab l: x is missing"));
+        let two = format!("layout = \"x\"\n{}", text("b"));
+        check("", &two, Err("lab l: give either a file or a text"));
     }
 
     #[test]
     fn an_unknown_lab_is_said_with_the_near_ones_and_all() {
         let check = |name: &str, near: &str| {
             let error = find(name).expect_err("no such lab").to_string();
-            let known = "cache-warmup, ds14-benchmark, io-size, queue-depth, stripe, vm-cap";
+            let known = NAMES.join(", ");
             assert_eq!(error, format!("there is no lab {name:?}{near}; there are: {known}"));
         };
         check("ds14", "; did you mean \"ds14-benchmark\"?");
@@ -259,6 +282,7 @@ mod tests {
         check("cap", "; did you mean \"vm-cap\"?");
         check("e-d", "; did you mean \"queue-depth\"?");
         check("vm-size", "; did you mean \"io-size\"?");
+        check("presize", "; did you mean \"hammerdb-presize\"?");
         check("oltp", "");
         check("", "");
     }

@@ -8,18 +8,23 @@
 //! | module | holds |
 //! |---|---|
 //! | [`mod@file`] | the shape of `lab.toml` |
+//! | [`mod@figure`] | its figures, one by one or in columns |
 //! | [`mod@run`] | running labs, and judging what they give |
-//! | `bench` | one lab on either clock |
-//! | `metric` | reading a figure from a run |
+//! | `work` | what a run does: `bench` has fio jobs, `oltp` databases |
+//! | `metric` | reading a figure from what came of a run |
 //! | `error` | [`LabError`] |
 
 #![forbid(unsafe_code)]
 
 mod bench;
 mod error;
+pub mod figure;
 pub mod file;
 mod metric;
+mod notes;
+mod oltp;
 pub mod run;
+mod work;
 
 pub use error::LabError;
 pub use file::{Lab, all, find};

@@ -1,24 +1,39 @@
-//! Reading a figure from a run.
+//! Reading a figure from what came of a run.
 //!
-//! | metric | is |
-//! |---|---|
-//! | `iops`, `mib_per_s` | of all jobs but the warm-up |
-//! | `wait_share:CAP` | the cap's share of all waiting; virtual time only |
-//! | `volume_depth_max:STRIPE` | requests under way at the stripe's busiest column; virtual only |
-//! | `series_first:X`, `series_last:X` | the first stretch, and the mean of the last tenth of the run; X is `read_mib_per_s`, `write_mib_per_s`, or `disk_read_mib_per_s`, the reads that the cache did not serve (virtual only) |
+//! A metric is a name, or a name and what it is of: `wait_pct:WRITELOG`. Which there
+//! are depends on what ran: [`jobs`], [`databases`], or nothing but a [`layout`].
 
-use weir_report::run::{JobReport, RunReport, SeriesPoint};
+mod databases;
+mod jobs;
+mod layout;
+
+use crate::figure::FigureKeys;
+use crate::work::Outcome;
+use weir_report::lab::Value;
+use weir_report::oltp::{DatabaseReport, OltpReport};
 
 /// The job of a warm-up; it is not measured.
 pub(crate) const WARM_UP: &str = "warm-up";
 
-const MIB: f64 = 1_048_576.0;
+/// There is no such metric.
+#[derive(Debug, PartialEq, Eq)]
+struct Unknown;
+
+/// A metric's name, and what it is of.
+fn split(metric: &str) -> (&str, &str) {
+    metric.split_once(':').unwrap_or((metric, ""))
+}
 
 /// The unit of a metric.
 pub(crate) fn unit(metric: &str) -> &'static str {
-    match metric {
-        "iops" => "IOPS",
-        "mib_per_s" => "MiB/s",
+    match split(metric).0 {
+        "iops" | "file_iops" | "limit_iops" => "IOPS",
+        "mib_per_s" | "file_mib_per_s" | "file_write_mib_per_s" | "limit_mib_per_s" => "MiB/s",
+        "batches_per_s" => "batch requests/s",
+        "transactions_per_min" => "transactions/min",
+        "cpu_pct" | "wait_pct" => "%",
+        "read_ms" | "write_ms" | "io_ms" | "medium_ms" => "ms",
+        "files_gib" | "blobs_gib" | "step_up_gib" => "GiB",
         _ => "",
     }
 }
@@ -26,68 +41,37 @@ pub(crate) fn unit(metric: &str) -> &'static str {
 /// Whether only the virtual clock can give it: the wall clock's jobs do not see what
 /// the server does with their requests.
 pub(crate) fn virtual_only(metric: &str) -> bool {
-    let (name, of) = metric.split_once(':').unwrap_or((metric, ""));
-    matches!(name, "wait_share" | "volume_depth_max") || of == "disk_read_mib_per_s"
+    jobs::virtual_only(metric)
 }
 
-/// The metric in a run, or `None` if that run does not have it.
+/// The metric of `keys` in a run, or `None` if that run does not have it.
 ///
 /// # Errors
 ///
-/// The name, if there is no such metric.
-pub(crate) fn read(metric: &str, run: &RunReport) -> Result<Option<f64>, String> {
-    let measured = || run.jobs.iter().filter(|job| job.name != WARM_UP);
-    let (name, of) = metric.split_once(':').unwrap_or((metric, ""));
-    Ok(match name {
-        "iops" => Some(measured().map(JobReport::iops).sum()),
-        "mib_per_s" => Some(measured().map(JobReport::bytes_per_s).sum::<f64>() / MIB),
-        "wait_share" => wait_share(measured(), of),
-        "volume_depth_max" => {
-            let columns = run.volumes.iter().filter(|v| v.name.starts_with(&format!("{of}-")));
-            columns.map(|v| v.queue_depth).reduce(f64::max)
+/// What is wrong with it, if what ran cannot have it.
+pub(crate) fn read(keys: &FigureKeys, outcome: &Outcome<'_>) -> Result<Option<Value>, String> {
+    let metric = keys.metric.as_str();
+    let (what, value) = match outcome {
+        Outcome::Jobs(run) => {
+            let number = jobs::read(metric, run);
+            ("fio jobs have", number.map(|number| number.map(Value::Number)))
         }
-        "series_first" | "series_last" => {
-            let tenth = (run.series.len() / 10).max(1);
-            // The last stretch may not be whole.
-            let whole = &run.series[..run.series.len().saturating_sub(1)];
-            let part = match name {
-                "series_first" => &whole[..whole.len().min(1)],
-                _ => &whole[whole.len().saturating_sub(tenth)..],
-            };
-            mean(part, of).ok_or_else(|| metric.to_owned())?
+        Outcome::Databases(run) => {
+            ("databases have", databases::read(metric, database(keys, run)?))
         }
-        _ => return Err(metric.to_owned()),
-    })
-}
-
-fn wait_share<'a>(jobs: impl Iterator<Item = &'a JobReport>, cap: &str) -> Option<f64> {
-    let (mut own, mut all) = (0, 0);
-    for job in jobs {
-        own += job.waits_ns.get(cap).copied().unwrap_or(0);
-        all += job.waits_ns.values().sum::<u64>();
-    }
-    (all > 0).then(|| weir_report::lab::share(own, all))
-}
-
-/// The mean of a series' column; the outer `None` is an unknown column.
-fn mean(points: &[SeriesPoint], column: &str) -> Option<Option<f64>> {
-    let value = |p: &SeriesPoint| match column {
-        "read_mib_per_s" => Some(p.read_bytes_per_s / MIB),
-        "write_mib_per_s" => Some(p.write_bytes_per_s / MIB),
-        // All requests of a series' run are of one size.
-        "disk_read_mib_per_s" => {
-            Some(p.read_bytes_per_s * (1.0 - p.hit_share.unwrap_or(0.0)) / MIB)
-        }
-        _ => None,
+        Outcome::Layout(checked) => ("a layout alone has", layout::read(metric, checked)),
     };
-    if column == "disk_read_mib_per_s" && points.iter().all(|p| p.hit_share.is_none()) {
-        // This clock does not know what the cache served.
-        return Some(None);
+    value.map_err(|Unknown| format!("{what} no metric {metric:?}"))
+}
+
+/// The database that a figure is of.
+fn database<'a>(keys: &FigureKeys, run: &'a OltpReport) -> Result<&'a DatabaseReport, String> {
+    match (&keys.database, run.databases.as_slice()) {
+        (None, [only]) => Ok(only),
+        (None, _) => Err("there are several databases; say which one".to_owned()),
+        (Some(name), all) => {
+            let found = all.iter().find(|database| database.database == *name);
+            found.ok_or_else(|| format!("there is no database {name:?}"))
+        }
     }
-    let values: Vec<f64> = points.iter().map(value).collect::<Option<_>>()?;
-    if values.is_empty() {
-        return Some(None);
-    }
-    let count = weir_report::number::float(values.len() as u64);
-    Some(Some(values.iter().sum::<f64>() / count))
 }

@@ -1,16 +1,16 @@
 //! Running labs on either clock, and judging what they give.
 
-use crate::bench::Bench;
+use crate::bench::wall_runtime;
 use crate::error::LabError;
-use crate::file::{FigureKeys, Lab};
-use crate::metric;
+use crate::figure::Wanted;
+use crate::file::Lab;
+use crate::work::{Outcome, Work};
+use crate::{metric, notes};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_catalog::Catalog;
-use weir_layout::Layout;
-use weir_report::lab::{Asked, Figure, LabReport, LabReports, Verdict};
-use weir_report::run::RunReport;
+use weir_report::lab::{Asked, Figure, LabReport, LabReports, Value, Verdict};
 use weir_units::{Bytes, Span};
 
 /// Which clocks to run on.
@@ -81,129 +81,183 @@ pub fn run(
     options: &Options,
     talk: &mut dyn FnMut(&str),
 ) -> Result<LabReports, LabError> {
-    let layouts = labs.iter().map(|lab| {
-        let (name, text) = lab.text(lab.file.layout_text.as_ref(), lab.file.layout.as_ref())?;
-        Ok(Layout::parse(&name, text, catalog)?)
-    });
-    let layouts = layouts.collect::<Result<Vec<_>, LabError>>()?;
-    let benches = labs.iter().zip(&layouts);
-    let benches = benches.map(|(lab, layout)| Bench { lab, layout, catalog, options });
-    let mut rounds: Vec<Round<'_>> = benches.map(|bench| Round { bench, tries: 0 }).collect();
+    let rounds = labs.iter().map(|lab| Round::read(lab, catalog, options));
+    let rounds = rounds.collect::<Result<Vec<_>, _>>()?;
     for round in &rounds {
-        round.bench.check()?;
+        round.check()?;
     }
-    let reports = rounds.iter_mut().map(|round| round.run(talk));
+    let reports = rounds.iter().map(|round| round.run(talk));
     Ok(LabReports(reports.collect::<Result<_, _>>()?))
 }
 
-type Runs<'a> = BTreeMap<&'a str, RunReport>;
+type Outcomes<'a> = BTreeMap<&'a str, Outcome<'a>>;
 
 /// One lab as it is run.
 struct Round<'a> {
-    bench: Bench<'a>,
-    /// How often it was run in wall time.
-    tries: u32,
+    lab: &'a Lab,
+    options: &'a Options,
+    /// Its figures.
+    wanted: Vec<Wanted<'a>>,
+    /// Its runs.
+    works: Vec<(&'a str, Work<'a>)>,
 }
 
 impl<'a> Round<'a> {
-    fn run(&mut self, talk: &mut dyn FnMut(&str)) -> Result<LabReport, LabError> {
-        let clocks = self.bench.options.clocks;
-        let mut virtually = Runs::new();
+    fn read(lab: &'a Lab, catalog: &'a Catalog, options: &'a Options) -> Result<Self, LabError> {
+        let works = lab.file.run.iter().map(|keys| {
+            let work = Work::read(lab, keys, catalog, options)?;
+            Ok((keys.id.as_str(), work))
+        });
+        let works = works.collect::<Result<_, LabError>>()?;
+        Ok(Self { lab, options, wanted: lab.wanted()?, works })
+    }
+
+    /// Whether the options suit the lab, before anything runs.
+    fn check(&self) -> Result<(), LabError> {
+        // The run that needs the most is said, not the first.
+        let mut too_small: Option<(Bytes, LabError)> = None;
+        for (_, work) in &self.works {
+            match work.check() {
+                Err(error @ LabError::TooSmall { least, .. }) => {
+                    if too_small.as_ref().is_none_or(|(most, _)| least > *most) {
+                        too_small = Some((least, error));
+                    }
+                }
+                other => other?,
+            }
+        }
+        too_small.map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    fn run(&self, talk: &mut dyn FnMut(&str)) -> Result<LabReport, LabError> {
+        let clocks = self.options.clocks;
+        let mut virtually = Outcomes::new();
         if clocks != Clocks::Wall {
             virtually = self.virtually(talk)?;
         }
         if clocks == Clocks::Virtual {
-            return Ok(self.report(self.figures(&virtually, &Runs::new())?));
+            return Ok(self.report(0, self.figures(&virtually, &Outcomes::new())?));
         }
+        let mut tries = 0;
         loop {
-            self.tries += 1;
-            let figures = self.figures(&virtually, &self.really(talk)?)?;
-            if self.tries >= self.bench.options.tries || !figures.iter().any(misses_in_wall_time) {
-                return Ok(self.report(figures));
+            tries += 1;
+            let figures = self.figures(&virtually, &self.really(tries, talk)?)?;
+            if tries >= self.options.tries || !figures.iter().any(misses_in_wall_time) {
+                return Ok(self.report(tries, figures));
             }
         }
     }
 
-    fn virtually(&self, talk: &mut dyn FnMut(&str)) -> Result<Runs<'a>, LabError> {
-        let lab = self.bench.lab;
-        let runs = lab.file.run.iter().map(|keys| {
+    fn virtually(&self, talk: &mut dyn FnMut(&str)) -> Result<Outcomes<'_>, LabError> {
+        let runs = self.works.iter().map(|(id, work)| {
             self.go_on()?;
-            talk(&format!("{}: {} in virtual time", lab.name, keys.id));
-            Ok((keys.id.as_str(), self.bench.virtually(keys)?))
+            if !matches!(work, Work::Layout(_)) {
+                talk(&format!("{}: {id} in virtual time", self.lab.name));
+            }
+            Ok((*id, work.virtually()?))
         });
         runs.collect()
     }
 
-    fn really(&self, talk: &mut dyn FnMut(&str)) -> Result<Runs<'a>, LabError> {
-        let (lab, runtime) = (self.bench.lab, self.bench.wall_runtime());
-        if let Some(tries) = self.said_tries() {
-            talk(&format!("{}: {tries}", lab.name));
+    fn really(&self, tries: u32, talk: &mut dyn FnMut(&str)) -> Result<Outcomes<'_>, LabError> {
+        let runtime = wall_runtime(self.lab, self.options);
+        if let Some(tries) = self.said_tries(tries) {
+            talk(&format!("{}: {tries}", self.lab.name));
         }
-        let runs = lab.file.run.iter().map(|keys| {
+        let mut outcomes = Outcomes::new();
+        for (id, work) in &self.works {
             self.go_on()?;
-            talk(&format!("{}: {} in wall time, {runtime}", lab.name, keys.id));
-            Ok((keys.id.as_str(), self.bench.really(keys)?))
-        });
-        runs.collect()
+            if work.is_in_wall_time() {
+                talk(&format!("{}: {id} in wall time, {runtime}", self.lab.name));
+            }
+            outcomes.extend(work.really()?.map(|outcome| (*id, outcome)));
+        }
+        Ok(outcomes)
     }
 
     fn go_on(&self) -> Result<(), LabError> {
-        match self.bench.options.stop.load(Ordering::Relaxed) {
+        match self.options.stop.load(Ordering::Relaxed) {
             true => Err(LabError::Interrupted),
             false => Ok(()),
         }
     }
 
     /// Where more than one try is allowed.
-    fn said_tries(&self) -> Option<String> {
-        let allowed = self.bench.options.tries;
-        (allowed > 1 && self.tries > 0).then(|| format!("wall: try {} of {allowed}", self.tries))
+    fn said_tries(&self, tries: u32) -> Option<String> {
+        let allowed = self.options.tries;
+        (allowed > 1 && tries > 0).then(|| format!("wall: try {tries} of {allowed}"))
     }
 
-    fn figures(&self, virtually: &Runs<'_>, really: &Runs<'_>) -> Result<Vec<Figure>, LabError> {
-        let figures = self.bench.lab.file.figure.iter();
-        figures.map(|keys| self.figure(keys, virtually, really)).collect()
+    fn figures(
+        &self,
+        virtually: &Outcomes<'_>,
+        really: &Outcomes<'_>,
+    ) -> Result<Vec<Figure>, LabError> {
+        self.wanted.iter().map(|wanted| self.figure(wanted, virtually, really)).collect()
     }
 
     fn figure(
         &self,
-        keys: &FigureKeys,
-        virtually: &Runs<'_>,
-        really: &Runs<'_>,
+        wanted: &Wanted<'_>,
+        virtually: &Outcomes<'_>,
+        really: &Outcomes<'_>,
     ) -> Result<Figure, LabError> {
-        let value = |runs: &Runs<'_>| value(self.bench.lab, keys, runs);
-        let clocks = self.bench.options.clocks;
+        let (keys, clocks) = (wanted.keys, self.options.clocks);
         let figure = Figure {
-            id: keys.id.clone(),
+            id: wanted.id.clone(),
             unit: keys.unit.clone().unwrap_or_else(|| metric::unit(&keys.metric).to_owned()),
-            published: keys.published,
-            // A lab has one of the two, see `Lab::read`.
-            expected: keys.published.or(keys.expected).unwrap_or(f64::NAN),
+            published: wanted.published.clone(),
+            expected: wanted.expected.clone(),
             place: keys.place.clone(),
-            virtual_time: value(virtually)?,
-            wall: value(really)?,
-            compare: keys.compare.into(),
+            virtual_time: self.value(wanted, virtually)?,
+            wall: self.value(wanted, really)?,
+            compare: keys.compare,
             tolerance: keys.tolerance(),
-            basis: keys.basis.into(),
+            basis: keys.basis,
             verdict: Verdict::NotRun,
+            explained: wanted.explained.clone(),
+            explained_miss: false,
             note: keys.note.clone(),
         };
         Ok(figure.judge(Asked {
             virtual_time: clocks != Clocks::Wall,
-            wall: clocks != Clocks::Virtual && !metric::virtual_only(&keys.metric),
+            wall: clocks != Clocks::Virtual
+                && !metric::virtual_only(&keys.metric)
+                && self.lab.file.not_in_wall_time.is_none(),
         }))
     }
 
-    fn report(&self, figures: Vec<Figure>) -> LabReport {
-        let Lab { name, file } = self.bench.lab;
-        let mut notes = self.bench.notes();
-        notes.extend(self.said_tries());
+    /// A figure in the runs of one clock.
+    fn value(
+        &self,
+        wanted: &Wanted<'_>,
+        outcomes: &Outcomes<'_>,
+    ) -> Result<Option<Value>, LabError> {
+        let read = |id: &str| match outcomes.get(id) {
+            None => Ok(None),
+            Some(outcome) => metric::read(wanted.keys, outcome).map_err(|reason| {
+                let reason = format!("figure {:?}: {reason}", wanted.id);
+                LabError::Lab { lab: self.lab.name.clone(), reason }
+            }),
+        };
+        let own = read(wanted.run)?;
+        let Some(per) = &wanted.keys.per else { return Ok(own) };
+        let number = |value: Option<Value>| value.and_then(|value| value.number());
+        let pair = number(own).zip(number(read(per)?));
+        Ok(pair.filter(|(_, per)| *per > 0.0).map(|(own, per)| Value::Number(own / per)))
+    }
+
+    fn report(&self, tries: u32, figures: Vec<Figure>) -> LabReport {
+        let Lab { name, file } = self.lab;
+        let works = self.works.iter().map(|(_, work)| work);
+        let mut notes = notes::of(self.lab, self.options, works);
+        notes.extend(self.said_tries(tries));
         LabReport {
             lab: name.clone(),
             title: file.title.clone(),
             article: file.article.clone(),
             figures,
-            tries: self.tries,
+            tries,
             notes,
         }
     }
@@ -211,19 +265,4 @@ impl<'a> Round<'a> {
 
 fn misses_in_wall_time(figure: &Figure) -> bool {
     matches!(figure.verdict, Verdict::MissesWall | Verdict::MissesBoth | Verdict::NotMeasured)
-}
-
-/// A figure in the runs of one clock.
-fn value(lab: &Lab, keys: &FigureKeys, runs: &Runs<'_>) -> Result<Option<f64>, LabError> {
-    let read = |id: &str| match runs.get(id) {
-        None => Ok(None),
-        Some(run) => metric::read(&keys.metric, run).map_err(|metric| LabError::Lab {
-            lab: lab.name.clone(),
-            reason: format!("figure {:?}: there is no metric {metric:?}", keys.id),
-        }),
-    };
-    let own = read(&keys.run)?;
-    let Some(per) = &keys.per else { return Ok(own) };
-    let pair = own.zip(read(per)?);
-    Ok(pair.filter(|(_, per)| *per > 0.0).map(|(own, per)| own / per))
 }

@@ -107,3 +107,95 @@ fn options_are_checked_before_anything_runs() {
     check(size(Bytes::kib(1023)), &format!("--size 1023 KiB: {least}"));
     assert!(!LabError::Interrupted.is_usage());
 }
+
+/// Runs of databases and of a layout alone, beside each other.
+fn databases(figures: &str) -> Lab {
+    let oltp = "users = 4\nvcores = 2\nsize = \"1 MiB\"\nbuffer_pool = \"2 MiB\"\nwarm = true\n\
+                duration = \"200ms\"\ndata = [\"data\"]\nlog = \"log\"\n\
+                [[transaction]]\nname = \"t\"\nshare = 1\nreads = 1\nwrites = 1\nlog = \"1 KiB\"\n\
+                cpu = \"100us\"\n";
+    let files = "[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"150 GiB\"\n\
+                 [[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"1 GiB\"\n";
+    let run = |id: &str, tiers: &str, rest: &str| {
+        let host =
+            format!("host = {{ managed_instance = \"gp\", vcores = 8, tiers = \"{tiers}\" }}\n");
+        format!("[[run]]\nid = \"{id}\"\nlayout_text = '''\n{host}{files}'''\n{rest}")
+    };
+    let file = format!(
+        "title = \"t\"\narticle = \"0\"\nlayout_text = 'edition = \"azure-mi-2018\"'\n{}{}{}{figures}",
+        run("load", "mi-2018", &format!("oltp_text = '''\n{oltp}'''\n")),
+        run("by 2018", "mi-2018", ""),
+        run("by 2020", "mi-2020", ""),
+    );
+    Lab { name: "l".into(), file: toml::from_str(&file).unwrap() }
+}
+
+/// A figure with these keys.
+fn keyed(metric: &str, keys: &str) -> String {
+    let id = metric.split(':').next().unwrap();
+    format!("[[figure]]\nid = \"{id}\"\nmetric = \"{metric}\"\nplace = \"p\"\n{keys}\n")
+}
+
+fn verdicts(report: &LabReport) -> Vec<(&str, Verdict)> {
+    report.figures.iter().map(|figure| (figure.id.as_str(), figure.verdict)).collect()
+}
+
+#[test]
+fn databases_and_layouts_give_figures_of_their_own() {
+    let tiers = "basis = \"exact\"\npublished = { \"by 2020\" = \"P20\", \"by 2018\" = \"P15\" }";
+    let some = "run = \"load\"\nbasis = \"prediction\"\ncompare = \"at-least\"\nexpected = 1";
+    let wait = "run = \"load\"\nbasis = \"direction\"\npublished = \"WRITELOG\"";
+    let figures =
+        [keyed("tier:data", tiers), keyed("transactions_per_min", some), keyed("top_wait", wait)];
+    let (report, said) = report(databases(&figures.concat()), &options(Clocks::Virtual, 1));
+    // A layout is not run.
+    assert_eq!(said, ["l: load in virtual time"]);
+    assert_eq!(
+        verdicts(&report),
+        [
+            ("tier: by 2018", Verdict::Holds),
+            ("tier: by 2020", Verdict::Holds),
+            ("transactions_per_min", Verdict::Holds),
+            ("top_wait", Verdict::Holds),
+        ]
+    );
+    assert_eq!(report.notes, ["virtual: 200 ms a run"]);
+}
+
+#[test]
+fn a_known_miss_is_explained_and_a_new_one_is_not() {
+    let holds = |gives: f64| {
+        let explained = format!("explained = {{ gives = {gives:?}, why = \"w\" }}");
+        let keys = "run = \"by 2018\"\nbasis = \"exact\"\npublished = 2300";
+        let figure = keyed("limit_iops:data", &format!("{keys}\n{explained}"));
+        let (report, _) = report(databases(&figure), &options(Clocks::Virtual, 1));
+        assert_eq!(report.figures[0].verdict, Verdict::MissesVirtual);
+        (report.figures[0].explained_miss, report.holds())
+    };
+    assert_eq!(holds(1_100.0), (true, true));
+    assert_eq!(holds(1_101.0), (false, false));
+}
+
+#[test]
+fn a_metric_that_a_run_cannot_have_is_said() {
+    let check = |figure: String, expect: &str| {
+        let lab = databases(&figure);
+        let options = options(Clocks::Virtual, 1);
+        let error = run(&[lab], &Catalog::builtin(), &options, &mut |_| ()).unwrap_err();
+        assert_eq!(error.to_string(), expect);
+    };
+    let of = |run: &str| format!("run = \"{run}\"\nbasis = \"cap\"\nexpected = 1");
+    check(keyed("iops", &of("load")), "lab l: figure \"iops\": databases have no metric \"iops\"");
+    check(
+        keyed("batches_per_s", &of("by 2018")),
+        "lab l: figure \"batches_per_s\": a layout alone has no metric \"batches_per_s\"",
+    );
+    check(
+        keyed("cpu_pct", &format!("{}\ndatabase = \"x\"", of("load"))),
+        "lab l: figure \"cpu_pct\": there is no database \"x\"",
+    );
+    check(
+        keyed("cpu_pct", "basis = \"cap\"\nrun = \"x\"\nexpected = 1"),
+        "lab l: figure \"cpu_pct\": there is no run \"x\"",
+    );
+}

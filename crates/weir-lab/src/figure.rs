@@ -1,0 +1,195 @@
+//! The figures of `lab.toml`, as they are written and one by one.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use weir_report::lab::{Basis, Compare, Explained, Tolerance, Value};
+
+/// One published figure, or a column of a published table: one for each run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigureKeys {
+    /// Its name. Those of a column have the run's behind it.
+    pub id: String,
+    /// The run it is read from; not given for a column.
+    pub run: Option<String>,
+    /// A run to divide it by.
+    pub per: Option<String>,
+    /// The database it is of, where the run has several: the name of its description.
+    pub database: Option<String>,
+    /// What is read; see `metric`.
+    pub metric: String,
+    /// What was published ...
+    pub published: Option<ByRun<Value>>,
+    /// ... or, where the article says it in words, what they allow.
+    pub expected: Option<ByRun<Value>>,
+    /// Where in the article.
+    pub place: String,
+    /// What it rests on.
+    pub basis: Basis,
+    /// How it is compared; equal if left out.
+    #[serde(default)]
+    pub compare: Compare,
+    /// The tolerance, if not the usual one: 2 % virtual, 3 % wall; none of what is
+    /// exact.
+    pub tolerance: Option<Tolerance>,
+    /// What it counts, if the metric does not say.
+    pub unit: Option<String>,
+    /// Contradictions of the article, or how to read it.
+    pub note: Option<String>,
+    /// Why it is known to miss.
+    pub explained: Option<ByRun<Explained>>,
+}
+
+/// One value, or one for each run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum ByRun<T> {
+    /// Of the run that the figure names.
+    One(T),
+    /// By the run's name.
+    Each(BTreeMap<String, T>),
+}
+
+impl<T: Clone> ByRun<T> {
+    fn of(&self, run: &str) -> Option<T> {
+        match self {
+            Self::One(value) => Some(value.clone()),
+            Self::Each(values) => values.get(run).cloned(),
+        }
+    }
+
+    fn runs(&self) -> Option<Vec<&str>> {
+        match self {
+            Self::One(_) => None,
+            Self::Each(values) => Some(values.keys().map(String::as_str).collect()),
+        }
+    }
+}
+
+/// A figure of one run.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) keys: &'a FigureKeys,
+    pub(crate) id: String,
+    pub(crate) run: &'a str,
+    pub(crate) published: Option<Value>,
+    pub(crate) expected: Value,
+    pub(crate) explained: Option<Explained>,
+}
+
+impl FigureKeys {
+    /// The tolerance that holds.
+    #[must_use]
+    pub fn tolerance(&self) -> Tolerance {
+        self.tolerance.unwrap_or(match self.basis {
+            Basis::Exact => Tolerance::Points { points: 0.0 },
+            _ => Tolerance::Relative { virtual_time: 0.02, wall: 0.03 },
+        })
+    }
+
+    /// The figures that it stands for, in the order of `runs`, or what is wrong with it.
+    pub(crate) fn wanted<'a>(&'a self, runs: &[&'a str]) -> Result<Vec<Wanted<'a>>, String> {
+        let value = match (&self.published, &self.expected) {
+            (Some(value), None) | (None, Some(value)) => value,
+            _ => return Err("give published or expected".to_owned()),
+        };
+        let explained = self.explained.as_ref().and_then(ByRun::runs).unwrap_or_default();
+        let named = value.runs().unwrap_or_default().into_iter().chain(explained);
+        let named = named.chain(self.run.as_deref()).chain(self.per.as_deref());
+        for run in named {
+            if !runs.contains(&run) {
+                return Err(format!("there is no run {run:?}"));
+            }
+        }
+        let (of, column): (Vec<&str>, bool) = match (&self.run, value.runs()) {
+            (Some(run), None) => (vec![run], false),
+            (None, Some(own)) => {
+                (runs.iter().copied().filter(|run| own.contains(run)).collect(), true)
+            }
+            _ => return Err("give either run, or its values by run".to_owned()),
+        };
+        let wanted = of.into_iter().filter_map(|run| {
+            let expected = value.of(run)?;
+            Some(Wanted {
+                keys: self,
+                id: if column { format!("{}: {run}", self.id) } else { self.id.clone() },
+                run,
+                published: self.published.is_some().then(|| expected.clone()),
+                expected,
+                explained: self.explained.as_ref().and_then(|explained| explained.of(run)),
+            })
+        });
+        Ok(wanted.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(keys: &str) -> FigureKeys {
+        let rest = "id = \"f\"\nmetric = \"iops\"\nplace = \"p\"\nbasis = \"cap\"\n";
+        toml::from_str(&format!("{rest}{keys}")).expect(keys)
+    }
+
+    const RUNS: [&str; 3] = ["b", "a", "c"];
+
+    #[test]
+    fn a_column_is_a_figure_for_each_run_in_their_order() {
+        let column = figure(
+            "published = { a = 1, b = \"WRITELOG\" }\n\
+             explained = { a = { gives = 2, why = \"w\" } }\n\
+             tolerance = { points = 15 }",
+        );
+        let wanted = column.wanted(&RUNS).expect("figures");
+        let shown = wanted.iter().map(|w| (w.id.as_str(), w.run, w.expected.to_string()));
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            [("f: b", "b", "WRITELOG".to_owned()), ("f: a", "a", "1.00".to_owned())]
+        );
+        assert_eq!(wanted[0].explained, None);
+        let why = wanted[1].explained.as_ref().map(|explained| explained.why.as_str());
+        assert_eq!(why, Some("w"));
+        assert_eq!(column.tolerance(), Tolerance::Points { points: 15.0 });
+    }
+
+    #[test]
+    fn one_figure_is_of_one_run() {
+        let one = figure("run = \"c\"\nexpected = 5000\ntolerance = { factor = 2 }");
+        let wanted = one.wanted(&RUNS).expect("a figure");
+        assert_eq!((wanted.len(), wanted[0].id.as_str(), wanted[0].run), (1, "f", "c"));
+        assert_eq!(wanted[0].published, None);
+        assert_eq!(one.tolerance(), Tolerance::Factor { factor: 2.0 });
+        assert_eq!(
+            figure("tolerance = { virtual = 0.1, wall = 0.2 }").tolerance(),
+            Tolerance::Relative { virtual_time: 0.1, wall: 0.2 }
+        );
+        assert_eq!(figure("").tolerance(), Tolerance::Relative { virtual_time: 0.02, wall: 0.03 });
+        let exact = FigureKeys { basis: Basis::Exact, ..figure("") };
+        assert_eq!(exact.tolerance(), Tolerance::Points { points: 0.0 });
+    }
+
+    #[test]
+    fn what_does_not_say_which_run_or_value_is_refused() {
+        let check = |keys: &str, expect: &str| {
+            assert_eq!(figure(keys).wanted(&RUNS).expect_err(keys), expect);
+        };
+        check("run = \"a\"", "give published or expected");
+        check("run = \"a\"\npublished = 1\nexpected = 1", "give published or expected");
+        check("published = 1", "give either run, or its values by run");
+        check("run = \"a\"\npublished = { a = 1 }", "give either run, or its values by run");
+        check("run = \"x\"\npublished = 1", "there is no run \"x\"");
+        check("run = \"a\"\nper = \"x\"\npublished = 1", "there is no run \"x\"");
+        check("published = { x = 1 }", "there is no run \"x\"");
+        let explained = "explained = { x = { gives = 1, why = \"\" } }";
+        check(&format!("published = {{ a = 1 }}\n{explained}"), "there is no run \"x\"");
+    }
+
+    #[test]
+    fn an_unknown_tolerance_is_refused() {
+        let keys = "id = \"f\"\nmetric = \"m\"\nplace = \"p\"\nbasis = \"cap\"\ntolerance = ";
+        for wrong in ["{ points = 1, factor = 2 }", "{ virtual = 0.1 }", "0.1"] {
+            assert!(toml::from_str::<FigureKeys>(&format!("{keys}{wrong}")).is_err(), "{wrong}");
+        }
+    }
+}

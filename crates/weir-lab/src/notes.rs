@@ -1,0 +1,68 @@
+//! What a lab's report says of how it was run: what was scaled, what was not asked.
+
+use crate::bench::{WALL_RAMP, wall_runtime, wall_size};
+use crate::file::{Lab, LabFile};
+use crate::metric;
+use crate::run::{Clocks, Driver, Options};
+use crate::work::Work;
+
+/// The notes of a lab whose runs do `works`.
+pub(crate) fn of<'a>(
+    lab: &Lab,
+    options: &Options,
+    works: impl Iterator<Item = &'a Work<'a>> + Clone,
+) -> Vec<String> {
+    let databases = works.clone().find_map(|work| match work {
+        Work::Databases(databases) => Some(databases),
+        Work::Jobs(_) | Work::Layout(_) => None,
+    });
+    let has_jobs = works.clone().any(|work| matches!(work, Work::Jobs(_)));
+    let mut notes = Vec::new();
+    if options.clocks != Clocks::Wall {
+        notes.extend(has_jobs.then(|| jobs_virtually(&lab.file)));
+        for work in works {
+            if let Work::Databases(databases) = work {
+                notes.push(databases.note());
+            }
+        }
+        notes.dedup();
+    }
+    if options.clocks != Clocks::Virtual {
+        notes.extend(has_jobs.then(|| jobs_really(lab, options)));
+        notes.extend(databases.map(|databases| databases.wall_note()));
+        let figures = lab.file.figure.iter();
+        let unseen = figures.filter(|figure| metric::virtual_only(&figure.metric));
+        notes.extend(unseen.map(|f| format!("{}: only virtual time can give it", f.id)));
+    }
+    notes
+}
+
+fn jobs_virtually(file: &LabFile) -> String {
+    let warm = file.run.iter().any(|run| run.warm_up.is_some());
+    let warm = if warm { ", the cache warmed by one pass in 1 MiB reads" } else { "" };
+    match file.runtime {
+        Some(runtime) => format!("virtual: {runtime} a run{warm}"),
+        None => format!("virtual: as long as the jobs say{warm}"),
+    }
+}
+
+fn jobs_really(lab: &Lab, options: &Options) -> String {
+    let LabFile { wall_size: size, wall_runtime: runtime, run, .. } = &lab.file;
+    let says = |own: bool, option| if own { "as the lab says" } else { option };
+    let ramp = match run.iter().any(|run| run.every.is_none()) {
+        true => format!(" after a ramp of {WALL_RAMP}"),
+        false => String::new(),
+    };
+    let driver = match options.driver {
+        Driver::Weir => "Weir's runner",
+        Driver::Fio => "fio",
+    };
+    format!(
+        "wall: files larger than {most} scaled to {most} ({}), {} a run ({}){ramp}, driven by \
+         {driver} over NBD",
+        says(size.is_some(), "--size"),
+        wall_runtime(lab, options),
+        says(runtime.is_some(), "--runtime"),
+        most = wall_size(lab, options),
+    )
+}

@@ -1,0 +1,155 @@
+//! Databases under load, on either clock.
+
+use crate::bench::{WALL_RAMP, wall_runtime};
+use crate::error::LabError;
+use crate::file::{Lab, RunKeys};
+use crate::run::Options;
+use std::sync::atomic::Ordering;
+use std::thread;
+use weir_catalog::Catalog;
+use weir_layout::Layout;
+use weir_report::oltp::OltpReport;
+use weir_runner::oltp::serving::{held, served_files};
+use weir_runner::{OltpOptions as WallOptions, OltpRun, OltpRunError};
+use weir_server::{Address, Server};
+use weir_sim::{OltpOptions, OltpSimulation};
+use weir_units::{Instant, Span};
+use weir_workload::oltp::{Description, seed_of};
+
+/// So much time passes between two looks at whether to stop.
+const SLICE: Span = Span::from_secs(1);
+
+/// A run of databases.
+pub(crate) struct Databases<'a> {
+    pub(crate) lab: &'a Lab,
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) keys: &'a RunKeys,
+    pub(crate) descriptions: Vec<Description>,
+    pub(crate) layout: Layout,
+    pub(crate) options: &'a Options,
+}
+
+impl Databases<'_> {
+    pub(crate) fn virtually(&self) -> Result<OltpReport, LabError> {
+        let options = OltpOptions { seed: self.options.seed, every: self.keys.every };
+        let mut simulation = OltpSimulation::new(&self.layout, &self.descriptions, &options)?;
+        let mut until = Instant::ZERO + SLICE;
+        while let Some(next) = simulation.run_until(until) {
+            if self.options.stop.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+            until = next + SLICE;
+        }
+        Ok(simulation.report())
+    }
+
+    /// The databases for real, each on a thread of its own, on one server; `None` if the
+    /// lab has none in wall time.
+    pub(crate) fn really(&self) -> Result<Option<OltpReport>, LabError> {
+        if self.lab.file.not_in_wall_time.is_some() {
+            return Ok(None);
+        }
+        let folder = tempfile::tempdir().map_err(LabError::Temp)?;
+        let edition = match &self.layout.edition {
+            Some(name) => Some(self.catalog.edition(name).map_err(|error| self.wrong(&error))?),
+            None => None,
+        };
+        let listen = vec![Address::Unix(folder.path().join("nbd"))];
+        let options = weir_server::Options { listen, ..weir_server::Options::default() };
+        let server = Server::start(self.layout.clone(), edition, &options)?;
+        let drive =
+            |(index, description): (u64, Description)| self.drive(&server, &description, index);
+        let reports = thread::scope(|scope| {
+            let threads: Vec<_> = self
+                .wall_descriptions()
+                .zip(0..)
+                .map(|(description, index)| scope.spawn(move || drive((index, description))))
+                .collect();
+            threads.into_iter().map(join).collect::<Result<Vec<_>, _>>()
+        });
+        server.stop()?;
+        let databases = reports?.into_iter();
+        Ok(databases.reduce(|mut all, one| {
+            all.databases.extend(one.databases);
+            all.notes.extend(one.notes);
+            all
+        }))
+    }
+
+    fn wrong(&self, error: &impl ToString) -> LabError {
+        LabError::Lab { lab: self.lab.name.clone(), reason: error.to_string() }
+    }
+
+    /// The descriptions, no longer than a wall run.
+    fn wall_descriptions(&self) -> impl Iterator<Item = Description> + '_ {
+        let runtime = wall_runtime(self.lab, self.options);
+        self.descriptions.iter().cloned().map(move |mut description| {
+            description.duration = description.duration.min(runtime);
+            description.ramp_time = description.ramp_time.min(WALL_RAMP);
+            description
+        })
+    }
+
+    /// One database on `server`.
+    fn drive(
+        &self,
+        server: &Server,
+        description: &Description,
+        index: u64,
+    ) -> Result<OltpReport, LabError> {
+        let stopped = || self.options.stop.load(Ordering::Relaxed);
+        let files = served_files(&self.layout, server.uris(), server.refused());
+        let held = || held(&self.layout, &server.status());
+        let options = WallOptions {
+            files: &files,
+            seed: seed_of(self.options.seed, index),
+            every: self.keys.every,
+            is_stopped: Some(&stopped),
+            held: Some(&held),
+            ..WallOptions::default()
+        };
+        let (mut run, _) = OltpRun::open(description, options)?;
+        let mut until = Instant::ZERO + SLICE;
+        while let Some(next) = run.run_until(until)? {
+            if stopped() {
+                return Err(LabError::Interrupted);
+            }
+            until = next.max(until) + SLICE;
+        }
+        Ok(run.report())
+    }
+
+    /// How it is run in wall time.
+    pub(crate) fn wall_note(&self) -> String {
+        match &self.lab.file.not_in_wall_time {
+            Some(why) => format!("wall: not run, {why}"),
+            None => {
+                let runtime = wall_runtime(self.lab, self.options);
+                format!("wall: databases for real, {runtime} a run at most")
+            }
+        }
+    }
+
+    /// How long it is run and measured in virtual time.
+    pub(crate) fn note(&self) -> String {
+        let times = |d: &Description| match d.ramp_time {
+            Span::ZERO => format!("{} a run", d.duration),
+            ramp => format!("{} a run after a ramp of {ramp}", d.duration),
+        };
+        let times = self.descriptions.first().map(times).unwrap_or_default();
+        format!("virtual: {times}")
+    }
+}
+
+fn join<T>(thread: thread::ScopedJoinHandle<'_, Result<T, LabError>>) -> Result<T, LabError> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+impl From<OltpRunError> for LabError {
+    fn from(error: OltpRunError) -> Self {
+        match error {
+            OltpRunError::Description(error) => Self::Oltp(error),
+            OltpRunError::Runner(error) => Self::Runner(error),
+        }
+    }
+}

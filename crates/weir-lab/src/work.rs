@@ -1,0 +1,116 @@
+//! What a run of a lab does, and what comes of it.
+
+use crate::bench::Bench;
+use crate::error::LabError;
+use crate::file::{Lab, RunKeys};
+use crate::oltp::Databases;
+use crate::run::Options;
+use weir_catalog::{Catalog, Edition};
+use weir_layout::Layout;
+use weir_report::oltp::OltpReport;
+use weir_report::run::RunReport;
+use weir_workload::oltp::Description;
+use weir_workload::{Isolated, fio};
+
+/// A run, read and checked.
+pub(crate) enum Work<'a> {
+    /// fio jobs.
+    Jobs(Box<Bench<'a>>),
+    /// Databases under load.
+    Databases(Box<Databases<'a>>),
+    /// Nothing runs: what the layout comes to is the result.
+    Layout(Box<Checked<'a>>),
+}
+
+/// A layout as `weir layout check` sees it.
+pub(crate) struct Checked<'a> {
+    /// The layout, or why it is refused.
+    pub(crate) layout: Result<Layout, String>,
+    /// Its edition, if it has one.
+    pub(crate) edition: Option<&'a Edition>,
+}
+
+/// What came of a run.
+pub(crate) enum Outcome<'a> {
+    /// Of fio jobs.
+    Jobs(Box<RunReport>),
+    /// Of databases.
+    Databases(Box<OltpReport>),
+    /// Of a layout alone.
+    Layout(&'a Checked<'a>),
+}
+
+impl<'a> Work<'a> {
+    /// Reads a run of `lab`.
+    pub(crate) fn read(
+        lab: &'a Lab,
+        keys: &'a RunKeys,
+        catalog: &'a Catalog,
+        options: &'a Options,
+    ) -> Result<Self, LabError> {
+        let (name, text) = lab.layout_of(keys)?;
+        let layout = Layout::parse(&name, &text, catalog);
+        let oltp = lab.oltp_of(keys)?;
+        match (lab.jobs_of(keys)?, oltp.is_empty()) {
+            (Some((name, text)), true) => {
+                let jobs = fio::parse(&name, text, &Isolated)?;
+                let layout = layout?;
+                Ok(Self::Jobs(Box::new(Bench { lab, keys, jobs, layout, catalog, options })))
+            }
+            (None, false) => {
+                let descriptions = oltp.iter().map(|(name, text)| Description::parse(name, text));
+                let descriptions = descriptions.collect::<Result<_, _>>()?;
+                let layout = layout?;
+                let databases = Databases { lab, catalog, keys, descriptions, layout, options };
+                Ok(Self::Databases(Box::new(databases)))
+            }
+            (None, true) => {
+                let edition = |layout: &Layout| catalog.edition(layout.edition.as_deref()?).ok();
+                let edition = layout.as_ref().ok().and_then(edition);
+                let layout = layout.map_err(|error| error.kind.to_string());
+                Ok(Self::Layout(Box::new(Checked { layout, edition })))
+            }
+            (Some(_), false) => Err(LabError::Lab {
+                lab: lab.name.clone(),
+                reason: format!("run {:?} has jobs and databases; give one of them", keys.id),
+            }),
+        }
+    }
+
+    /// Whether the options suit it, before anything runs.
+    pub(crate) fn check(&self) -> Result<(), LabError> {
+        match self {
+            Self::Jobs(bench) => bench.check(),
+            Self::Databases(_) | Self::Layout(_) => Ok(()),
+        }
+    }
+
+    /// What comes of it in virtual time.
+    pub(crate) fn virtually(&self) -> Result<Outcome<'_>, LabError> {
+        Ok(match self {
+            Self::Jobs(bench) => Outcome::Jobs(Box::new(bench.virtually()?)),
+            Self::Databases(databases) => Outcome::Databases(Box::new(databases.virtually()?)),
+            Self::Layout(checked) => Outcome::Layout(checked),
+        })
+    }
+
+    /// Whether wall time passes when it runs there.
+    pub(crate) fn is_in_wall_time(&self) -> bool {
+        match self {
+            Self::Jobs(_) => true,
+            Self::Databases(databases) => databases.lab.file.not_in_wall_time.is_none(),
+            Self::Layout(_) => false,
+        }
+    }
+
+    /// What comes of it in wall time; `None` if there is no way to run it there.
+    pub(crate) fn really(&self) -> Result<Option<Outcome<'_>>, LabError> {
+        Ok(match self {
+            Self::Jobs(bench) => Some(Outcome::Jobs(Box::new(bench.really()?))),
+            Self::Databases(databases) => {
+                databases.really()?.map(|report| Outcome::Databases(Box::new(report)))
+            }
+            Self::Layout(checked) => Some(Outcome::Layout(checked)),
+        })
+    }
+}
