@@ -8,7 +8,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`target`] | the targets by name |
-//! | `layout`, `fio` | what must hold for a layout and for a job file |
+//! | `layout`, `fio`, `oltp`, `observation` | what must hold for files of these kinds |
 //! | [`corpus`] | the committed inputs, and the dictionaries |
 //! | `seeds` | NBD conversations, to generate inputs from |
 //! | [`mutate`] | one input made from others |
@@ -19,6 +19,8 @@ pub mod corpus;
 mod fio;
 mod layout;
 pub mod mutate;
+mod observation;
+mod oltp;
 mod rng;
 mod seeds;
 pub mod smoke;

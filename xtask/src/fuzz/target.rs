@@ -1,6 +1,6 @@
 //! The targets by name.
 
-use super::{fio, layout};
+use super::{fio, layout, observation, oltp};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -15,11 +15,16 @@ pub enum Target {
     Layout,
     /// A fio job file, and the I/O made of it.
     Fio,
+    /// An OLTP description, and the I/O of the database made of it.
+    Oltp,
+    /// The file of an observation.
+    Observation,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 4] = [Self::NbdServer, Self::NbdClient, Self::Layout, Self::Fio];
+    pub const ALL: [Self; 6] =
+        [Self::NbdServer, Self::NbdClient, Self::Layout, Self::Fio, Self::Oltp, Self::Observation];
 
     /// Its name: of its folders, and on the command line.
     #[must_use]
@@ -29,13 +34,15 @@ impl Target {
             Self::NbdClient => "nbd-client",
             Self::Layout => "layout",
             Self::Fio => "fio",
+            Self::Oltp => "oltp",
+            Self::Observation => "observation",
         }
     }
 
     /// Whether its inputs are lines of text.
     #[must_use]
     pub const fn is_text(self) -> bool {
-        matches!(self, Self::Layout | Self::Fio)
+        matches!(self, Self::Layout | Self::Fio | Self::Oltp)
     }
 
     /// Its committed inputs.
@@ -66,6 +73,8 @@ impl Target {
             Self::NbdClient => weir_proto::fuzz::client_bytes(data),
             Self::Layout => layout::run(data),
             Self::Fio => fio::run(data),
+            Self::Oltp => oltp::run(data),
+            Self::Observation => observation::run(data),
         }
     }
 }

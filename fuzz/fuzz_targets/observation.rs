@@ -1,0 +1,8 @@
+//! Files of observations.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use xtask::fuzz::Target;
+
+fuzz_target!(|data: &[u8]| Target::Observation.run(data));
