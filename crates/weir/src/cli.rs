@@ -11,7 +11,8 @@ use weir_units::{Bytes, ParseError, Span};
 #[command(name = "weir", version, propagate_version = true, subcommand_required = true)]
 #[command(
     after_help = "Exit codes: 0 it worked; 1 the answer is no (a figure missed its tolerance or was \
-                        not measured); 2 the input or the usage is wrong; 3 something failed while running."
+                        not measured); 2 the input or the usage is wrong; 3 something failed while running; \
+                        130 Ctrl-C ended it."
 )]
 pub(crate) struct Cli {
     /// Read a catalog edition of your own from this file, beside the built-in ones:
@@ -30,14 +31,30 @@ pub(crate) enum Command {
                             Ctrl-C and SIGTERM complete what is under way and make it durable."
     )]
     Serve(ServeArgs),
-    /// Predict, in virtual time, what fio jobs get on a layout.
+    /// Predict, in virtual time, what fio jobs or a database get on a layout.
     #[command(
-        after_help = "Example:\n  weir sim layout.toml fiowrite.ini --runtime 30s --output json\n\n\
+        after_help = "Example:\n  weir sim layout.toml fiowrite.ini --runtime 30s --output json\n  \
+                            weir sim layout.toml oltp.toml --every 1min\n  \
+                            weir sim layout.toml oltp.toml --observe run.weirobs --plot run.html\n\n\
                             A job's directory or filename is the volume or stripe of the same last name: \
                             /mnt/nocache is the export nocache. Jobs of several files run one file after \
-                            the other."
+                            the other. Ctrl-C ends the run: what was simulated until then is reported and \
+                            observed, and the exit code is 130; once more ends it at once."
     )]
     Sim(SimArgs),
+    /// Run a database for real on a layout's volumes, and recover it.
+    #[command(after_help = "Example:\n  weir run layout.toml oltp.toml --runtime 60s\n  \
+                            weir run layout.toml oltp.toml --data /var/lib/weir\n  \
+                            weir run layout.toml oltp.toml --data /var/lib/weir --recover-only\n\n\
+                            The volumes are served in this process, with their limits, and really \
+                            read and written. Every page that is read is checked. With --data, a \
+                            start recovers what the last run left, however it ended, and checks \
+                            every page; exit code 1 if something acknowledged is lost. Ctrl-C ends \
+                            the run: what came until then is reported, and the exit code is 130.")]
+    Run(RunArgs),
+    /// Look into observations: what a run counted over time.
+    #[command(subcommand)]
+    Observe(ObserveCommand),
     /// Rerun published experiments and compare the figures.
     #[command(subcommand)]
     Lab(LabCommand),
@@ -90,14 +107,16 @@ pub(crate) struct ServeArgs {
 pub(crate) struct SimArgs {
     /// The layout file (docs/LAYOUT.md explains its keys).
     pub(crate) layout: PathBuf,
-    /// fio job files, as fio takes them.
+    /// fio job files, as fio takes them; or a database and its users, one file that ends
+    /// in .toml (docs/OLTP.md explains its keys).
     #[arg(required = true, value_name = "JOB")]
     pub(crate) jobs: Vec<PathBuf>,
-    /// Seed of the jobs, a whole number: one seed gives one run.
+    /// Seed of the jobs or users, a whole number: one seed gives one run.
     #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub(crate) seed: u64,
     /// End each job after this time, whatever runtime its file has: 30s, 10min, 2h. Jobs
-    /// without time_based end before that if their size is done.
+    /// without time_based end before that if their size is done. Of a database, measure
+    /// so long.
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) runtime: Option<Span>,
     /// Give each job's file this size instead of what the job file says: 64MiB, 30GiB.
@@ -118,6 +137,53 @@ pub(crate) struct SimArgs {
     /// host is called "host" where the layout gives no name.
     #[arg(long, value_name = "HOST@TIME", value_parser = moment)]
     pub(crate) crash: Option<(String, Span)>,
+    /// Write an observation of the run to this file: counters of every volume, file,
+    /// database and wait, each --every or 1s. weir observe show reads it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) observe: Option<PathBuf>,
+    /// Plot the run over time to this file, which ends in .svg or .html.
+    #[arg(long, value_name = "FILE", value_parser = plot_file)]
+    pub(crate) plot: Option<PathBuf>,
+    /// Show no progress. It is shown on stderr, if that is a terminal.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The layout file (docs/LAYOUT.md explains its keys).
+    pub(crate) layout: PathBuf,
+    /// A database and its users: a file that ends in .toml (docs/OLTP.md explains its keys).
+    #[arg(value_name = "OLTP")]
+    pub(crate) oltp: PathBuf,
+    /// Keep the data in this folder, which is made if it is not there, and go on from what
+    /// it has. Without it the data is in memory and gone at the end.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Recover the database, say what was found, and end.
+    #[arg(long, requires = "data")]
+    pub(crate) recover_only: bool,
+    /// Keep the number of the newest acknowledged transaction in this file, which a
+    /// recovery is held to; in the folder of --data if this is not given.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) acknowledged: Option<PathBuf>,
+    /// Seed of the users, a whole number.
+    #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
+    pub(crate) seed: u64,
+    /// Measure so long, whatever duration the description has: 30s, 10min.
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    pub(crate) runtime: Option<Span>,
+    /// Report over stretches of this length, too, at least 1ms: 1s, 5min.
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    pub(crate) every: Option<Span>,
+    /// Write an observation of the run to this file, as weir sim does.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) observe: Option<PathBuf>,
+    /// Draw the run over time, to an .svg or .html.
+    #[arg(long, value_name = "FILE", value_parser = plot_file)]
+    pub(crate) plot: Option<PathBuf>,
     /// Show no progress. It is shown on stderr, if that is a terminal.
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -137,6 +203,14 @@ fn some_bytes(text: &str) -> Result<Bytes, String> {
     if size == Bytes::ZERO { Err("it must be more than zero".to_owned()) } else { Ok(size) }
 }
 
+fn plot_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("svg" | "html") => Ok(path),
+        _ => Err("a plot is an .svg or .html; give a name that ends so".to_owned()),
+    }
+}
+
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
@@ -153,6 +227,28 @@ fn mapping(text: &str) -> Result<(String, String), String> {
 fn moment(text: &str) -> Result<(String, Span), String> {
     let (host, time) = text.split_once('@').ok_or("write HOST@TIME, like host@10s")?;
     Ok((host.to_owned(), some_time(time)?))
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ObserveCommand {
+    /// Show what is in an observation: rates of files and volumes against their limits,
+    /// waits, and who was observed.
+    #[command(after_help = "Example:\n  weir sim layout.toml oltp.toml --observe run.weirobs\n  \
+                      weir observe show run.weirobs --plot run.html\n\n\
+                      A file that was cut or damaged is shown as far as it is whole, and that is said. \
+                      docs/OBSERVATION.md explains the file.")]
+    Show(ObserveShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObserveShowArgs {
+    /// The observation.
+    pub(crate) file: PathBuf,
+    /// Plot it over time to this file, which ends in .svg or .html.
+    #[arg(long, value_name = "FILE", value_parser = plot_file)]
+    pub(crate) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -410,7 +506,8 @@ pub(crate) enum CatalogCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LayoutCommand {
-    /// Check a layout and show what it comes to.
+    /// Check a layout and show what it comes to: limits, and of database files their
+    /// tiers, the next steps up and down, and what is left of the instance's limits.
     #[command(
         after_help = "Example:\n  weir layout check layout.toml\n  weir layout check layout.toml \
                       --output json | jq '.volumes[] | {volume, iops}'"

@@ -6,8 +6,12 @@ use std::path::PathBuf;
 use weir_catalog::CatalogError;
 use weir_lab::LabError;
 use weir_layout::LayoutError;
+use weir_observe::{ReadError, WriteError};
+use weir_report::chart::DrawError;
+use weir_runner::{OltpRunError, RunnerError};
 use weir_server::ServerError;
 use weir_sim::SimError;
+use weir_workload::oltp::OltpError;
 use weir_workload::{FioError, PlaceError};
 
 /// The answer is no.
@@ -33,16 +37,39 @@ pub(crate) enum CliError {
     #[error("{0}")]
     Jobs(#[from] FioError),
     #[error("{0}")]
+    Oltp(#[from] OltpError),
+    #[error("{0}")]
     Place(#[from] PlaceError),
     #[error("{0}")]
     Sim(#[from] SimError),
     #[error("{0}")]
+    Run(#[from] RunnerError),
+    #[error("{0}")]
     Lab(#[from] LabError),
+    #[error("{}: {source}", .path.display())]
+    Observation { path: PathBuf, source: ReadError },
+    #[error("cannot observe to {}: {source}", .path.display())]
+    Observe { path: PathBuf, source: WriteError },
+    #[error("cannot write {}: {source}", .path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{0}")]
+    Draw(#[from] DrawError),
     /// A sentence of a check of the arguments.
     #[error("{0}")]
     Refused(String),
     #[error("{context}: {source}")]
     System { context: &'static str, source: io::Error },
+    #[error("{context}: {source}")]
+    Folder { context: String, source: io::Error },
+}
+
+impl From<OltpRunError> for CliError {
+    fn from(error: OltpRunError) -> Self {
+        match error {
+            OltpRunError::Description(error) => Self::Oltp(error),
+            OltpRunError::Runner(error) => Self::Run(error),
+        }
+    }
 }
 
 impl CliError {
@@ -67,13 +94,19 @@ impl CliError {
             | Self::Layout(_)
             | Self::Catalog(_)
             | Self::Jobs(_)
+            | Self::Oltp(_)
             | Self::Place(_)
             | Self::Sim(_)
+            | Self::Observation { .. }
             | Self::Refused(_) => USAGE,
+            Self::Observe { .. } | Self::Write { .. } | Self::Draw(_) => FAILED,
+            Self::Run(error) if error.is_verdict() => NO,
+            Self::Run(error) if error.is_input() => USAGE,
+            Self::Run(_) => FAILED,
             Self::Lab(error) if error.is_usage() => USAGE,
             Self::Lab(_) => FAILED,
             Self::Server(error) if error.is_input() => USAGE,
-            Self::Server(_) | Self::System { .. } => FAILED,
+            Self::Server(_) | Self::System { .. } | Self::Folder { .. } => FAILED,
         }
     }
 }

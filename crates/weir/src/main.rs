@@ -2,7 +2,7 @@
 //!
 //! stdout is data, stderr is talk. Exit codes: 0 it worked, 1 the answer is no
 //! (a figure missed its tolerance or was not measured), 2 the input or the usage is
-//! wrong, 3 something failed while running.
+//! wrong, 3 something failed while running, 130 Ctrl-C ended it.
 
 #![forbid(unsafe_code)]
 

@@ -95,7 +95,7 @@ fn the_readme_and_the_help_have_the_same_exit_codes() {
     assert_eq!(
         codes(&help),
         "Exit codes: 0 it worked; 1 the answer is no; 2 the input or the usage is wrong; 3 \
-         something failed while running"
+         something failed while running; 130 Ctrl-C ended it"
     );
     assert_eq!(codes(&read("README.md")), codes(&help));
 }

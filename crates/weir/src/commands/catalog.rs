@@ -194,11 +194,17 @@ fn remark(table: &mut Table, edition: &Edition, name: &str, provenance: &Provena
 }
 
 fn hosts(edition: &Edition) -> Table {
+    // Managed instances have storage, machines have disks.
+    let storage = match edition.hosts().any(|host| host.storage.is_some()) {
+        true => ">storage GiB|storage_bytes",
+        false => "|storage_bytes",
+    };
     let heads = [
         "machine",
         "series",
-        "|vcpus",
+        ">vCPUs|vcpus",
         "|memory_bytes",
+        storage,
         ">disks|max_data_disks",
         ">cache GiB|cache_bytes",
         ">uncached IOPS|uncached_iops",
@@ -225,7 +231,8 @@ fn hosts(edition: &Edition) -> Table {
     for host in edition.hosts() {
         let HostSize { uncached, cached, v2, .. } = *host;
         let mut row = cells![host.name.as_str(), host.series.as_str(), count(host.vcpus)];
-        row.extend([size(host.memory), count(host.max_data_disks), size(host.cache)]);
+        row.extend([size(host.memory), size(host.storage), count(host.max_data_disks)]);
+        row.push(size(host.cache));
         row.extend([uncached, cached, v2].into_iter().flat_map(base));
         row.extend([uncached, cached].into_iter().flat_map(|l| burst(l.and_then(|l| l.burst))));
         row.extend(cells![host.provenance.as_of(), host.provenance.source()]);

@@ -18,7 +18,7 @@ pub(crate) fn run(command: &LabCommand, catalog: &Catalog) -> Result<u8, CliErro
         LabCommand::List { output } => {
             let mut table = Table::new("", &["lab", "article", ">figures", "what it shows"]);
             for lab in weir_lab::all()? {
-                let figures = grouped(lab.file.figure.len() as u64);
+                let figures = grouped(lab.figures() as u64);
                 table.row(cells![lab.name, lab.file.article, figures, lab.file.title]);
             }
             output::print(&Listing(vec![table]), output.format())?;

@@ -1,6 +1,6 @@
 //! `weir layout`.
 
-use super::{cache_name, read_layout, say_notes};
+use super::{cache_name, layout_files, read_layout, say_notes};
 use crate::cli::LayoutCommand;
 use crate::error::CliError;
 use crate::output;
@@ -16,7 +16,10 @@ pub(crate) fn run(command: &LayoutCommand, catalog: &Catalog) -> Result<u8, CliE
         LayoutCommand::Check { layout, output } => {
             let layout = read_layout(layout, catalog)?;
             say_notes(&layout);
-            output::print(&Listing(tables(&layout)), output.format())?;
+            let edition = layout.edition.as_deref().map(|name| catalog.edition(name));
+            let mut tables = tables(&layout);
+            tables.extend(layout_files::tables(&layout, edition.transpose()?));
+            output::print(&Listing(tables), output.format())?;
         }
         LayoutCommand::Schema => {
             output::print_text(&format!("{:#}\n", weir_layout::file::schema()))?;
@@ -80,10 +83,16 @@ fn tables(layout: &Layout) -> Vec<Table> {
     let heads = ["export", "|host", ">size GiB|size_bytes", ">columns", "unit|unit_bytes"];
     let mut exports = Table::new("", &heads).named("exports");
     for host in &layout.hosts {
-        for (side, gate) in [("uncached", &host.spec.uncached), ("cached", &host.spec.cached)] {
+        let log = GateLimits { iops: None, bytes: host.spec.log_rate };
+        let sides = [("uncached", &host.spec.uncached), ("cached", &host.spec.cached)];
+        for (side, gate) in sides.into_iter().chain(log.bytes.map(|_| ("log", &log))) {
             let mut row = cells![host.name.as_str(), or_none(host.size.as_deref()), side];
             row.extend(limits(gate));
             hosts.row(row);
+        }
+        // Its volumes are its files, which have a table of their own.
+        if host.instance.is_some() {
+            continue;
         }
         for volume in &host.volumes {
             let tier = or_none(volume.tier.as_deref());

@@ -4,6 +4,9 @@ mod catalog;
 mod kept;
 mod lab;
 mod layout;
+mod layout_files;
+mod observe;
+mod run;
 mod serve;
 mod sim;
 mod status;
@@ -25,6 +28,8 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
     match cli.command {
         Command::Serve(args) => serve::run(&args, &catalog()?),
         Command::Sim(args) => sim::run(&args, &catalog()?),
+        Command::Run(args) => run::run(&args, &catalog()?),
+        Command::Observe(command) => observe::run(&command),
         Command::Lab(command) => lab::run(&command, &catalog()?),
         Command::Status(args) => status::run(&args),
         Command::Volume(command) => status::volume(&command),

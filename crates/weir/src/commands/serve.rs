@@ -49,6 +49,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
         listen: args.nbd.clone(),
         control: Some(args.control.control.clone()),
         notices: Listening::with(move |notice| drop(noticed.send(Wake::Notice(notice)))),
+        holder: None,
     };
     let declared = kept::declared(&layout);
     let data = args.data.as_deref();

@@ -1,5 +1,8 @@
 //! `weir sim`.
 
+mod oltp;
+pub(super) mod watch;
+
 use super::{read, read_layout};
 use crate::cli::SimArgs;
 use crate::error::CliError;
@@ -8,18 +11,17 @@ use crate::progress::Progress;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use watch::{Drive, Watch};
 use weir_catalog::Catalog;
 use weir_core::{CacheMode, VolumeId};
 use weir_layout::Layout;
+use weir_observe::run::{Sample, Shape};
 use weir_report::number::{float, rate};
 use weir_report::run::{SimReport, WritebackReport};
 use weir_sim::{Options, Simulation, devices};
 use weir_units::{Instant, Span};
 use weir_workload::job::Target;
 use weir_workload::{Device, JobFile, Placed, Source, fio, place};
-
-/// Simulated time between two looks at the progress.
-const SLICE: Span = Span::from_millis(100);
 
 /// Job files see the environment and the files beside them.
 pub(crate) struct Surroundings;
@@ -54,6 +56,9 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(every) = args.every.filter(|every| *every < Span::from_millis(1)) {
         return Err(CliError::Refused(format!("--every {every}: 1 ms is the least")));
     }
+    if oltp::are_descriptions(&args.jobs)? {
+        return oltp::run(args, catalog);
+    }
     let layout = read_layout(&args.layout, catalog)?;
     let jobs = read_jobs(&args.jobs)?.scale(args.size, args.runtime);
     for ignored in &jobs.ignored {
@@ -76,18 +81,38 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
         crash: args.crash.clone(),
     };
     let mut simulation = Simulation::new(&layout, placed, &options)?;
-    let progress = Progress::start(length(&jobs), args.quiet);
-    let mut until = Instant::ZERO + SLICE;
-    while let Some(next) = simulation.run_until(until)? {
-        progress.at(until, simulation.completed());
-        until = next + SLICE;
+    let watch = Watch::begin(args, &simulation)?;
+    let stopped = watch.drive(&mut simulation, Progress::start(length(&jobs), args.quiet))?;
+    let mut run = simulation.report();
+    if stopped.is_none() {
+        check_crash(args, &jobs, run.elapsed_s)?;
     }
-    drop(progress);
-    let run = simulation.report();
-    check_crash(args, &jobs, run.elapsed_s)?;
+    run.notes.extend(stopped.map(|stopped| stopped.to_string()));
     let writebacks = writebacks(&layout, &simulation, run.elapsed_s);
     output::print(&SimReport { run, writebacks }, args.output.format())?;
-    Ok(0)
+    Ok(stopped.map_or(0, |stopped| stopped.code))
+}
+
+impl Drive for Simulation<'_> {
+    fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, CliError> {
+        Ok(Self::run_until(self, until)?)
+    }
+
+    fn now(&self) -> Instant {
+        Self::now(self)
+    }
+
+    fn completed(&self) -> u64 {
+        Self::completed(self)
+    }
+
+    fn shape(&self) -> Shape {
+        Self::shape(self)
+    }
+
+    fn sample(&self) -> Sample {
+        Self::sample(self)
+    }
 }
 
 /// How long the jobs take at most; nothing if one has no runtime.

@@ -31,7 +31,7 @@ fn layouts() {
     check_layout(
         "edition = \"azure-premium-2051\"\n",
         "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \
-         \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now",
+         \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now",
     );
     check_layout(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS41\"\n",
@@ -54,12 +54,12 @@ fn layouts() {
     check_layout(
         "[[volume]]\nname = \"v\"\ntier = \"P30\"\n",
         "layout.toml:3:1: volume \"v\": a tier needs an edition to be looked up in; add edition = \
-         \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, or give limits = { .. }",
+         \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, or give limits = { .. }",
     );
     check_layout(
         "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\nsize = \"2 TiB\"\n",
         "layout.toml:4:1: 2 TiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use \
-         several and stripe them",
+         several: disks in a stripe, files of one database",
     );
     check_layout(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS1\"\n[[stripe]]\nname = \"s\"\n\
@@ -262,19 +262,19 @@ fn names_that_the_catalog_does_not_have() {
     check(
         &["catalog", "tiers", "aws"],
         2,
-        "weir: unknown edition \"aws\"; there are: azure-premium-2015, azure-mi-2018, azure-now\n",
+        "weir: unknown edition \"aws\"; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now\n",
     );
     check(
         &["catalog", "tiers", "azure"],
         2,
         "weir: unknown edition \"azure\"; did you mean \"azure-now\"?; there are: azure-premium-2015, \
-         azure-mi-2018, azure-now\n",
+         azure-mi-2018, azure-now, azure-mi-now\n",
     );
     check(
         &["catalog", "show", "DS41"],
         2,
         "weir: unknown name \"DS41\"; did you mean \"DS14\"?; weir catalog tiers EDITION and weir \
-         catalog hosts EDITION list names; editions: azure-premium-2015, azure-mi-2018, azure-now\n",
+         catalog hosts EDITION list names; editions: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now\n",
     );
 }
 
@@ -389,8 +389,8 @@ fn what_a_running_server_refuses() {
     check(&["volume", "resize", "w", "1GiB"], "weir: there is no volume \"w\"; there is v, p\n");
     check(
         &["volume", "resize", "p", "2TiB"],
-        "weir: 2 TiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use several \
-         and stripe them\n",
+        "weir: 2 TiB is more than the largest tier of premium-ssd holds (P30: 1 TiB); use several: \
+         disks in a stripe, files of one database\n",
     );
     check(
         &["volume", "set-cache", "p", "readonly"],

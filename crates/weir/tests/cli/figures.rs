@@ -90,7 +90,7 @@ fn a_layout_in_numbers() {
 fn the_catalog_in_numbers() {
     let place = Place::new();
     let (mut tiers, mut hosts) = (0, 0);
-    for edition in ["azure-premium-2015", "azure-mi-2018", "azure-now"] {
+    for edition in ["azure-premium-2015", "azure-mi-2018", "azure-now", "azure-mi-now"] {
         let (json, csv) = outputs(&place, &["catalog", "tiers", edition]);
         for table in ["tiers", "provisioned", "remarks"] {
             assert!(json[table].is_array(), "{edition} {table}");
@@ -174,8 +174,26 @@ fn the_host_cache_is_shown_with_its_latency_and_its_accounting() {
 
 #[test]
 fn an_edition_without_machines_says_so() {
+    let place = Place::new();
+    place.file(
+        "own.toml",
+        "name = \"own\"\ntitle = \"t\"\nas_of = \"2026-01-01\"\nscope = \"s\"\n\
+        [io_unit]\nsize = \"256 KiB\"\nsource = \"s\"\nas_of = \"2026-01-01\"\n",
+    );
+    let (text, _, code) = run(place.weir(&["--catalog", "own.toml", "catalog", "hosts", "own"]));
+    assert_eq!((text.as_str(), code), ("own has no hosts\n", Some(0)));
+}
+
+#[test]
+fn managed_instances_have_vcores_and_storage() {
     let (text, _, code) = run(Place::new().weir(&["catalog", "hosts", "azure-mi-2018"]));
-    assert_eq!((text.as_str(), code), ("azure-mi-2018 has no hosts\n", Some(0)));
+    let heads = text.lines().next().map(|line| line.split_whitespace().take(5).collect::<Vec<_>>());
+    assert_eq!(heads.as_deref(), Some(&["machine", "series", "vCPUs", "storage", "GiB"][..]));
+    assert!(
+        text.lines().any(|line| line.starts_with(" gp-8     gp          8        8,192 ")),
+        "{text}"
+    );
+    assert_eq!(code, Some(0));
 }
 
 /// The figures of a part of a report by the columns that they have in CSV.

@@ -9,7 +9,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-const KNOWN: &str = "cache-warmup, ds14-benchmark, io-size, queue-depth, stripe, vm-cap";
+const KNOWN: &str = "cache-warmup, ds14-benchmark, hammerdb-presize, io-size, log-governor, \
+                     mi-allocation, mi-file-size, noisy-neighbour, queue-depth, stripe, \
+                     tempdb-scale-out, vm-cap";
 
 /// `weir lab run` says `expect` and ends with 2.
 #[track_caller]
@@ -70,6 +72,18 @@ fn a_virtual_run_is_one_csv_table() {
     assert!(lines[0].starts_with("lab,figure,published,compare,expected,virtual,"), "{stdout}");
     assert!(lines[1].starts_with("vm-cap,") && lines[5].starts_with("stripe,"), "{stdout}");
     assert!(lines[4].contains(",>=,0.9,"), "{stdout}");
+}
+
+/// What a lab reads from layouts it says without running anything.
+#[test]
+fn what_files_of_an_instance_come_to() {
+    let (stdout, stderr, code) =
+        run(Place::new().weir(&["lab", "run", "mi-allocation", "--clock", "virtual"]));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+    let row = stdout.lines().find(|line| line.contains("a report: BlobSizeGB")).expect("a row");
+    let cells: Vec<&str> = row.split_whitespace().skip(3).collect();
+    assert_eq!(cells, ["2,944", "2,944", "2,944", "-", "+0.0", "none", "GiB", "exact", "holds"]);
+    assert!(stdout.trim_end().ends_with("13 of 13 figures hold"), "{stdout}");
 }
 
 /// A lab on the wall clock that would take an hour; killed if it is dropped.

@@ -1,0 +1,329 @@
+//! An observation in figures: what each file, volume and database came to.
+
+use std::collections::BTreeMap;
+use weir_observe::rates::{Spread, Track, Tracker};
+use weir_observe::view::{self, DatabaseView, IoView};
+use weir_observe::{
+    Attribute, Contents, Ending, EntityId, EntityKind, Header, Note, SeriesId, metric,
+};
+use weir_report::number::float;
+use weir_report::observe::{
+    ObservationReport, ObservedDatabase, ObservedEntity, ObservedIo, ObservedWait, RateReport,
+};
+use weir_units::Instant;
+
+/// As the script of Microsoft's engineers has it: from here on a sample is near its limit.
+const NEAR: f64 = 0.9;
+
+/// A rate that is followed, and how long it was near its limit.
+#[derive(Debug)]
+struct Rate {
+    spread: Spread,
+    limit: Option<u64>,
+    near_s: f64,
+    all_s: f64,
+}
+
+/// What is followed, in the order in which it was asked for.
+#[derive(Debug, Default)]
+struct Plan {
+    rates: Vec<(Track, Option<u64>)>,
+    totals: Vec<Track>,
+}
+
+impl Plan {
+    fn rate(&mut self, track: Track, limit: Option<u64>) -> usize {
+        self.rates.push((track, limit));
+        self.rates.len() - 1
+    }
+
+    fn total(&mut self, track: Track) -> usize {
+        self.totals.push(track);
+        self.totals.len() - 1
+    }
+
+    fn total_of(&mut self, series: SeriesId) -> usize {
+        self.total(Track(vec![series]))
+    }
+}
+
+/// Where a file's or volume's figures are: indices of rates, and of totals.
+#[derive(Debug)]
+struct IoAt {
+    view: IoView,
+    operations: usize,
+    bytes: usize,
+    stall_ms: usize,
+    waits: Vec<(String, usize)>,
+    medium: Option<usize>,
+}
+
+/// Where a database's figures are.
+#[derive(Debug)]
+struct DatabaseAt {
+    view: DatabaseView,
+    batches: Option<usize>,
+    cpu: Option<usize>,
+    /// Of each wait its count, if it is counted, and its time.
+    waits: Vec<(Option<usize>, usize)>,
+}
+
+/// Takes samples and makes figures of them; its memory does not grow with their number.
+#[derive(Debug)]
+pub(super) struct Figures {
+    files: Vec<IoAt>,
+    volumes: Vec<IoAt>,
+    databases: Vec<DatabaseAt>,
+    rate_tracker: Tracker,
+    rates: Vec<Rate>,
+    total_tracker: Tracker,
+    totals: Vec<f64>,
+    samples: u64,
+    first: Option<Instant>,
+    last: Instant,
+}
+
+impl Figures {
+    pub(super) fn new(header: &Header) -> Self {
+        let contents = &header.contents;
+        let mut plan = Plan::default();
+        let mut io = |kind| -> Vec<IoAt> {
+            let views = view::io(contents, &kind).into_iter();
+            views.map(|view| io_at(view, &mut plan)).collect()
+        };
+        let (files, volumes) = (io(EntityKind::File), io(EntityKind::Volume));
+        let databases = view::databases(contents).into_iter();
+        let databases = databases.map(|view| database_at(view, &mut plan)).collect();
+        let tracks: Vec<Track> = plan.rates.iter().map(|(track, _)| track.clone()).collect();
+        let rate = |(_, limit): &(Track, Option<u64>)| Rate {
+            spread: Spread::default(),
+            limit: *limit,
+            near_s: 0.0,
+            all_s: 0.0,
+        };
+        Self {
+            files,
+            volumes,
+            databases,
+            rate_tracker: Tracker::new(contents, &tracks),
+            rates: plan.rates.iter().map(rate).collect(),
+            total_tracker: Tracker::new(contents, &plan.totals),
+            totals: vec![0.0; plan.totals.len()],
+            samples: 0,
+            first: None,
+            last: Instant::ZERO,
+        }
+    }
+
+    pub(super) fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
+        self.samples += 1;
+        self.first.get_or_insert(at);
+        self.last = at;
+        let rates = &mut self.rates;
+        self.rate_tracker.sample(at, row, |index, reading| {
+            let rate = &mut rates[index];
+            rate.spread.add(&reading);
+            let is_near = |limit: u64| reading.rate() >= NEAR * float(limit);
+            rate.all_s += reading.seconds();
+            rate.near_s += if rate.limit.is_some_and(is_near) { reading.seconds() } else { 0.0 };
+        });
+        let totals = &mut self.totals;
+        self.total_tracker.sample(at, row, |index, reading| totals[index] += reading.amount);
+    }
+
+    pub(super) fn report(
+        &self,
+        header: &Header,
+        notes: &[Note],
+        ending: &Ending,
+    ) -> ObservationReport {
+        let contents = &header.contents;
+        // Of nobody there is anything to say before the first sample.
+        let any = self.samples > 0;
+        let io =
+            |all: &[IoAt]| all.iter().filter(|_| any).map(|at| self.io(contents, at)).collect();
+        let database = |at: &DatabaseAt| self.database(contents, at);
+        ObservationReport {
+            source: header.source.kind.name().to_owned(),
+            by: header.source.by.clone(),
+            about: header.source.about.clone(),
+            layout: header.layout.as_ref().map(|layout| layout.name.clone()),
+            start_unix_ns: header.start_unix_ns,
+            interval_s: header.interval_ns.map(|ns| float(ns) / 1e9),
+            samples: self.samples,
+            from_s: float(self.first.unwrap_or_default().nanos()) / 1e9,
+            to_s: float(self.last.nanos()) / 1e9,
+            is_complete: *ending == Ending::Complete,
+            ending: ending.to_string(),
+            databases: self.databases.iter().filter(|_| any).map(database).collect(),
+            files: io(&self.files),
+            volumes: io(&self.volumes),
+            entities: entities(contents),
+            notes: self.notes(notes),
+        }
+    }
+
+    fn notes(&self, notes: &[Note]) -> Vec<String> {
+        let at = |note: &Note| format!("at {:.3} s: {}", float(note.at_ns) / 1e9, note.text);
+        let back = self.rate_tracker.restarts();
+        let back = (back > 0).then(|| {
+            format!(
+                "counters went back {back} times, as they do after a restart; what lies between \
+                 two such values is left out"
+            )
+        });
+        let none = (self.samples == 0).then(|| "no whole sample is in it".to_owned());
+        none.into_iter().chain(notes.iter().map(at)).chain(back).collect()
+    }
+
+    fn rate(&self, at: usize, scale: f64) -> RateReport {
+        let spread = &self.rates[at].spread;
+        RateReport {
+            mean: spread.mean().unwrap_or(0.0) * scale,
+            p50: spread.quantile(0.5) * scale,
+            p99: spread.quantile(0.99) * scale,
+            max: spread.max() * scale,
+        }
+    }
+
+    fn near(&self, at: usize) -> Option<f64> {
+        let rate = &self.rates[at];
+        (rate.limit.is_some() && rate.all_s > 0.0).then(|| rate.near_s / rate.all_s)
+    }
+
+    fn io(&self, contents: &Contents, at: &IoAt) -> ObservedIo {
+        let entity = contents.entity(at.view.entity);
+        let text = |name| entity.and_then(|entity| entity.text(name)).map(str::to_owned);
+        let waits: Vec<(String, u64)> =
+            at.waits.iter().map(|(cap, total)| (cap.clone(), whole(self.totals[*total]))).collect();
+        let medium_ns = at.medium.map_or(0, |total| whole(self.totals[total]));
+        let operations = self.rates[at.operations].spread.total();
+        // What files have counted; of volumes it is the sum of its parts.
+        let latency = match at.view.stall_ms.0.is_empty() {
+            false => Some(self.totals[at.stall_ms] * 1e6),
+            true if at.medium.is_some() => {
+                Some(float(waits.iter().map(|(_, ns)| ns).sum::<u64>() + medium_ns))
+            }
+            true => None,
+        };
+        ObservedIo {
+            name: entity.map(|entity| entity.name.clone()).unwrap_or_default(),
+            parent: parent(contents, at.view.entity),
+            role: text(metric::ROLE),
+            tier: text(metric::TIER),
+            iops: self.rate(at.operations, 1.0),
+            iops_limit: at.view.iops_limit,
+            near_iops_limit_share: self.near(at.operations),
+            bytes_per_s: self.rate(at.bytes, 1.0),
+            bytes_per_s_limit: at.view.bytes_per_s_limit,
+            near_bytes_limit_share: self.near(at.bytes),
+            latency_mean_ns: latency.filter(|_| operations > 0.0).map(|ns| ns / operations),
+            waits_ns: waits.into_iter().filter(|(_, ns)| *ns > 0).collect(),
+            medium_ns,
+        }
+    }
+
+    fn database(&self, contents: &Contents, at: &DatabaseAt) -> ObservedDatabase {
+        let entity = contents.entity(at.view.entity);
+        let vcores = entity.and_then(|entity| entity.number(metric::VCORES));
+        let cpu = at.cpu.zip(vcores.filter(|vcores| *vcores > 0));
+        let all: f64 = at.waits.iter().map(|(_, time)| self.totals[*time]).sum();
+        let wait = |(view, (count, time)): (&view::WaitView, &(Option<usize>, usize))| {
+            let time_ms = self.totals[*time];
+            ObservedWait {
+                wait: view.name.clone(),
+                count: count.map(|count| whole(self.totals[count])),
+                time_ms,
+                share: if all > 0.0 { time_ms / all } else { 0.0 },
+            }
+        };
+        let mut waits: Vec<ObservedWait> = at.view.waits.iter().zip(&at.waits).map(wait).collect();
+        waits.retain(|wait| wait.time_ms > 0.0 || wait.count > Some(0));
+        waits.sort_by(|one, other| other.time_ms.total_cmp(&one.time_ms));
+        ObservedDatabase {
+            database: entity.map(|entity| entity.name.clone()).unwrap_or_default(),
+            batches_per_s: at.batches.map(|rate| self.rate(rate, 1.0)),
+            cpu_share: cpu.map(|(rate, vcores)| self.rate(rate, 1e-9 / float(vcores))),
+            waits,
+        }
+    }
+}
+
+fn io_at(view: IoView, plan: &mut Plan) -> IoAt {
+    let waits = view.waits.iter().map(|(cap, id)| (cap.clone(), plan.total_of(*id))).collect();
+    IoAt {
+        operations: plan.rate(view.operations.clone(), view.iops_limit),
+        bytes: plan.rate(view.bytes.clone(), view.bytes_per_s_limit),
+        stall_ms: plan.total(view.stall_ms.clone()),
+        waits,
+        medium: view.medium.map(|id| plan.total_of(id)),
+        view,
+    }
+}
+
+fn database_at(view: DatabaseView, plan: &mut Plan) -> DatabaseAt {
+    let rate =
+        |id: Option<SeriesId>, plan: &mut Plan| id.map(|id| plan.rate(Track(vec![id]), None));
+    let (batches, cpu) = (rate(view.batches, plan), rate(view.cpu, plan));
+    let wait = |wait: &view::WaitView| {
+        (wait.count.map(|id| plan.total_of(id)), plan.total_of(wait.time_ms))
+    };
+    let waits = view.waits.iter().map(wait).collect();
+    DatabaseAt { batches, cpu, waits, view }
+}
+
+fn parent(contents: &Contents, id: EntityId) -> Option<String> {
+    let parent = contents.entity(contents.entity(id)?.parent?)?;
+    Some(parent.name.clone())
+}
+
+fn entities(contents: &Contents) -> Vec<ObservedEntity> {
+    let value = |value: &Attribute| match value {
+        Attribute::Number(number) => number.to_string(),
+        Attribute::Text(text) => text.clone(),
+    };
+    let all = contents.entities.iter().zip(0..);
+    let observed = |(entity, id): (&weir_observe::Entity, u32)| ObservedEntity {
+        kind: entity.kind.name().to_owned(),
+        name: entity.name.clone(),
+        parent: parent(contents, EntityId(id)),
+        attributes: entity
+            .attributes
+            .iter()
+            .map(|(name, known)| (name.clone(), value(known)))
+            .collect::<BTreeMap<_, _>>(),
+    };
+    all.map(observed).collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sum of counts; what is too large saturates"
+)]
+fn whole(x: f64) -> u64 {
+    x.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_observe::run::{FileShape, Shape};
+    use weir_observe::{Source, SourceKind};
+
+    #[test]
+    fn before_the_first_sample_there_are_no_figures() {
+        let about = BTreeMap::new();
+        let source = Source { kind: SourceKind::WallRun, by: "weir".to_owned(), about };
+        let mut header = Header::new(source);
+        let file = FileShape { name: "d1".to_owned(), ..FileShape::default() };
+        header.contents = Shape { files: vec![file], ..Shape::default() }.contents();
+        let mut figures = Figures::new(&header);
+        let report = figures.report(&header, &[], &Ending::Cut { left_over: 0 });
+        assert_eq!((report.files.len(), report.entities.len()), (0, 1));
+        assert_eq!(report.notes, ["no whole sample is in it"]);
+        figures.sample(Instant::ZERO, &vec![Some(0); header.contents.series.len()]);
+        let report = figures.report(&header, &[], &Ending::Complete);
+        assert_eq!((report.files.len(), report.notes.len()), (1, 0));
+    }
+}

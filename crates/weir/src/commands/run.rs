@@ -1,0 +1,412 @@
+//! `weir run`: a database for real, on volumes that are served for it.
+
+mod owner;
+
+use super::sim::watch::{Drive, Watch};
+use super::{read, read_layout, say_notes};
+use crate::cli::RunArgs;
+use crate::error::{CliError, FAILED};
+use crate::output;
+use crate::progress::Progress;
+use owner::Owner;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use weir_catalog::Catalog;
+use weir_core::{Cap, VolumeId};
+use weir_layout::Layout;
+use weir_layout::files::Place;
+use weir_observe::run::{
+    DatabaseCounters, FileCounters, HostCounters, Sample, Shape, VolumeCounters,
+};
+use weir_report::number::{float, grouped, rate};
+use weir_report::recovery::RecoveryReport;
+use weir_report::status::VolumeStatus;
+use weir_runner::oltp::FileTotals;
+use weir_runner::oltp::serving::{held, served_files};
+use weir_runner::{Held, OltpOptions, OltpRun, OltpRunError, RunnerError};
+use weir_server::{Address, Listening, Options, Server};
+use weir_sim::observing::{self, DatabaseAbout};
+use weir_units::{Bytes, Instant, Span};
+use weir_workload::Device;
+use weir_workload::oltp::Description;
+use weir_workload::oltp::model::PAGE;
+
+pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    check(args)?;
+    let layout = read_layout(&args.layout, catalog)?;
+    say_notes(&layout);
+    let text = read(&args.oltp, "OLTP description")?;
+    let mut description = Description::parse(&args.oltp.display().to_string(), &text)?;
+    description.duration = args.runtime.unwrap_or(description.duration);
+    // What does not fit is said before anything is served.
+    let device = |place: Place| Device { name: place.name, size: place.size };
+    let devices: Vec<Device> = layout.places().into_iter().map(device).collect();
+    let model = description.model(&devices, args.seed)?;
+    weir_sim::check_databases(&layout, std::slice::from_ref(&description))?;
+    if let Some(data) = &args.data {
+        check_volumes(data, &layout, &model.files())?;
+    }
+    let signals = [catch(SIGINT)?, catch(SIGTERM)?];
+    let folder = tempfile::tempdir()
+        .map_err(|source| CliError::System { context: "making a folder for a socket", source })?;
+    let edition = match &layout.edition {
+        Some(name) => Some(catalog.edition(name)?),
+        None => None,
+    };
+    let options = Options {
+        data: args.data.clone(),
+        listen: vec![Address::Unix(folder.path().join("nbd"))],
+        control: None,
+        notices: Listening::with(|notice| output::talk(&format!("weir: {notice}"))),
+        holder: Some("weir run".to_owned()),
+    };
+    let server = Server::start(layout.clone(), edition, &options)?;
+    let owner = args.data.as_deref().map(|data| Owner::find(data, &description)).transpose()?;
+    if let Some(owner) = &owner {
+        if owner.is_known && log_is_gone(&layout, &server, &description) {
+            output::talk(&format!(
+                "weir: the database ran here before, and its log {:?} is empty: the log is lost",
+                description.log_name()
+            ));
+            return Ok(1);
+        }
+        owner.keep()?;
+    }
+    let code = drive(args, &layout, &description, &server, &signals)?;
+    server.stop()?;
+    Ok(code)
+}
+
+/// Whether nothing was ever written to the volume of the log, and something to those of
+/// the data: no page goes to its file before the log.
+fn log_is_gone(layout: &Layout, server: &Server, description: &Description) -> bool {
+    let status = server.status();
+    let used = |name: &str| {
+        let places = layout.places();
+        let place = places.iter().find(|place| place.name == name)?;
+        let host = &layout.hosts[place.host];
+        let export = host.exports.iter().find(|export| export.device == place.device)?;
+        let volumes = export.volumes.iter().map(|id| host.volumes[id.0].name.as_str());
+        let own: Vec<&str> = volumes.collect();
+        let all = status.hosts.iter().flat_map(|host| &host.volumes);
+        Some(all.filter(|v| own.contains(&v.name.as_str())).any(|v| v.allocated_bytes > 0))
+    };
+    let log = description.log_name();
+    used(log) == Some(false)
+        && description.file_names().any(|name| name != log && used(name) == Some(true))
+}
+
+fn check(args: &RunArgs) -> Result<(), CliError> {
+    if args.oltp.extension().is_none_or(|end| end != "toml") {
+        return Err(CliError::Refused(format!(
+            "{}: weir run takes an OLTP description, a file that ends in .toml; serve the layout \
+             with weir serve and run fio there",
+            args.oltp.display()
+        )));
+    }
+    if let Some(every) = args.every.filter(|every| *every < Span::from_millis(1)) {
+        return Err(CliError::Refused(format!("--every {every}: 1 ms is the least")));
+    }
+    if let Some(file) = args.data.as_ref().filter(|path| path.exists() && !path.is_dir()) {
+        return Err(CliError::Refused(format!(
+            "--data {}: it is a file; give a folder, or a path where one can be made",
+            file.display()
+        )));
+    }
+    if let Some(data) = args.data.as_ref().filter(|_| args.recover_only) {
+        let shown = data.display();
+        if !data.exists() {
+            return Err(CliError::Refused(format!("{shown}: there is no such folder")));
+        }
+        if !data.join("format").exists() {
+            return Err(CliError::Refused(format!("{shown} holds no data of weir")));
+        }
+    }
+    Ok(())
+}
+
+/// A folder that has the log must have the data: what the server does not find it makes
+/// anew, empty, and a database without its pages is lost. `files` are those of the model,
+/// the log last.
+fn check_volumes(data: &Path, layout: &Layout, files: &[(u32, &str)]) -> Result<(), CliError> {
+    let places = layout.places();
+    let missing = |file: u32| {
+        let place = &places[file as usize];
+        let host = &layout.hosts[place.host];
+        let mut exports = host.exports.iter();
+        let export = exports.find(|export| export.device == place.device)?;
+        let folder = |id: &VolumeId| data.join("volumes").join(&host.volumes[id.0].name);
+        export.volumes.iter().map(folder).find(|folder| !folder.exists())
+    };
+    let has_log = files.last().is_some_and(|(log, _)| missing(*log).is_none());
+    for (file, _) in files.iter().filter(|(_, role)| has_log && *role == "data") {
+        if let Some(missing) = missing(*file) {
+            return Err(CliError::Run(RunnerError::NotServed {
+                file: places[*file as usize].name.clone(),
+                reason: format!(
+                    "{} is missing, and the log is there; bring it back, or give another folder",
+                    missing.display()
+                ),
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// A signal: the exit code of who was ended by it, and whether it came. When it comes
+/// again, it ends the process at once, as kill would: nothing is lost by that either.
+fn catch(signal: i32) -> Result<(u8, Arc<AtomicBool>), CliError> {
+    let code = 128 + signal;
+    let flag = Arc::new(AtomicBool::new(false));
+    flag::register_conditional_shutdown(signal, code, Arc::clone(&flag))
+        .and_then(|_| flag::register(signal, Arc::clone(&flag)))
+        .map_err(|source| CliError::System { context: "catching signals", source })?;
+    Ok((u8::try_from(code).unwrap_or(FAILED), flag))
+}
+
+/// Recovers the database, and runs it; returns the exit code.
+fn drive(
+    args: &RunArgs,
+    layout: &Layout,
+    description: &Description,
+    server: &Server,
+    signals: &[(u8, Arc<AtomicBool>); 2],
+) -> Result<u8, CliError> {
+    let signalled = || signals.iter().find(|(_, flag)| flag.load(Ordering::Relaxed));
+    let files = served_files(layout, server.uris(), server.refused());
+    let held = || held(layout, &server.status());
+    let acknowledged = acknowledged(args, description);
+    let options = OltpOptions {
+        files: &files,
+        seed: args.seed,
+        every: args.every,
+        acknowledged: acknowledged.as_deref(),
+        is_stopped: Some(&|| signalled().is_some()),
+        held: Some(&held),
+    };
+    let opened = match OltpRun::open(description, options) {
+        Err(OltpRunError::Runner(RunnerError::RecoveryInterrupted)) => None,
+        other => Some(other?),
+    };
+    let Some((run, recovery)) = opened.filter(|_| signalled().is_none()) else {
+        output::talk(&format!("weir: {}", RunnerError::RecoveryInterrupted));
+        return Ok(signalled().map_or(FAILED, |(code, _)| *code));
+    };
+    if args.recover_only {
+        output::print(&recovery, args.output.format())?;
+        return Ok(0);
+    }
+    say_recovery(&recovery);
+    let mut wall = WallRun { run, layout, places: &layout.places(), server };
+    let watch = Watch::begin(args, &wall)?;
+    let length = description.ramp_time + description.duration;
+    let stopped = watch.drive(&mut wall, Progress::start(Some(length), args.quiet));
+    let mut report = wall.run.report();
+    report.notes.extend(layout.hosts.iter().flat_map(|host| host.notes.clone()));
+    report.notes.extend(match &stopped {
+        Ok(stopped) => stopped.map(|stopped| stopped.to_string()),
+        Err(error) => Some(format!("this is what came until the run failed: {error}")),
+    });
+    output::print(&report, args.output.format())?;
+    let stopped = stopped?;
+    Ok(stopped.map_or(0, |stopped| stopped.code))
+}
+
+/// Where the newest acknowledged transaction is noted: beside the data, unless told.
+/// The log's name is in it, so that two databases may share a folder.
+fn acknowledged(args: &RunArgs, description: &Description) -> Option<PathBuf> {
+    let beside = |data: &PathBuf| data.join(format!("acknowledged-{}", description.log_name()));
+    args.acknowledged.clone().or_else(|| args.data.as_ref().map(beside))
+}
+
+fn proved(recovery: &RecoveryReport) -> String {
+    match recovery.acknowledged {
+        Some(_) => "; nothing that was acknowledged is lost".to_owned(),
+        None => recovery.notes.iter().map(|note| format!("; {note}")).collect(),
+    }
+}
+
+fn say_recovery(recovery: &RecoveryReport) {
+    if !recovery.is_new {
+        let proved = proved(recovery);
+        output::talk(&format!(
+            "recovered in {} s: {} transactions replayed from {} MiB of log, {} of {} pages \
+             rebuilt{proved}",
+            rate(recovery.seconds),
+            grouped(recovery.transactions),
+            rate(float(recovery.log_bytes) / f64::from(1 << 20)),
+            grouped(recovery.pages_rebuilt),
+            grouped(recovery.pages_read),
+        ));
+    }
+}
+
+/// A run, as whoever watches sees it.
+struct WallRun<'a> {
+    run: OltpRun<'a>,
+    layout: &'a Layout,
+    places: &'a [Place],
+    server: &'a Server,
+}
+
+impl Drive for WallRun<'_> {
+    fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, CliError> {
+        Ok(self.run.run_until(until)?)
+    }
+
+    fn now(&self) -> Instant {
+        self.run.now()
+    }
+
+    fn completed(&self) -> u64 {
+        self.run.completed()
+    }
+
+    fn shape(&self) -> Shape {
+        let mut shape = observing::shape(self.layout);
+        let tally = self.run.tally();
+        let files: Vec<_> = self.run.totals().map(|(place, role, _)| (place, role)).collect();
+        let about = DatabaseAbout {
+            name: tally.name(),
+            mix: tally.mix(),
+            users: tally.users(),
+            vcores: tally.vcores(),
+            files: &files,
+        };
+        observing::declare_database(&mut shape, self.layout, self.places, &about);
+        // Replies do not say what held a request; the volumes know.
+        shape.files.iter_mut().for_each(|file| file.caps = None);
+        shape
+    }
+
+    fn sample(&self) -> Sample {
+        let status = self.server.status();
+        let held = held(self.layout, &status);
+        let database = self.run.database();
+        let mut sample = Sample::default();
+        for host in &status.hosts {
+            let cache_resident_bytes = host.cache_resident_bytes;
+            sample.hosts.push(HostCounters { cache_resident_bytes });
+            sample.volumes.extend(host.volumes.iter().map(volume_counters));
+        }
+        sample.databases.push(DatabaseCounters {
+            buffer_bytes: (database.pages_in_memory() as u64).saturating_mul(PAGE),
+            dirty_bytes: database.pages_dirty().saturating_mul(PAGE),
+            ..observing::database_counters(&self.run.tally().counters(database))
+        });
+        for (place, _, totals) in self.run.totals() {
+            let place = place as usize;
+            sample.files.push(file_counters(totals, &held[place], self.places[place].size));
+        }
+        sample
+    }
+}
+
+fn volume_counters(volume: &VolumeStatus) -> VolumeCounters {
+    let named = |waits: &BTreeMap<String, u64>| {
+        let of = |cap: Cap| Some((cap.name(), *waits.get(cap.name())?));
+        Cap::ALL.into_iter().filter_map(of).collect()
+    };
+    let credits = [
+        (Cap::DiskIops.name(), volume.credits_operations),
+        (Cap::DiskBytes.name(), volume.credits_bytes),
+    ];
+    VolumeCounters {
+        reads: volume.reads,
+        read_bytes: volume.read_bytes,
+        writes: volume.writes,
+        write_bytes: volume.write_bytes,
+        discards: volume.discards,
+        counted_operations: volume.counted,
+        cache_hits: volume.hits,
+        waits: named(&volume.waits_ns),
+        medium_ns: volume.medium_ns,
+        writebacks: volume.writebacks,
+        written_back_bytes: volume.written_back_bytes,
+        writeback_waits: named(&volume.writeback_waits_ns),
+        burst_transactions: volume.burst_transactions,
+        credits: credits.into_iter().filter_map(|(cap, left)| Some((cap, left?))).collect(),
+    }
+}
+
+fn file_counters(totals: &FileTotals, held: &Held, size: Bytes) -> FileCounters {
+    let (read_queued, write_queued) = totals.queued(held);
+    FileCounters {
+        reads: totals.read.count,
+        read_bytes: totals.read.bytes,
+        read_stall_ns: totals.read.stall.nanos(),
+        read_queued_ns: read_queued.nanos(),
+        writes: totals.write.count,
+        write_bytes: totals.write.bytes,
+        write_stall_ns: totals.write.stall.nanos(),
+        write_queued_ns: write_queued.nanos(),
+        size_bytes: size.get(),
+        ..FileCounters::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::error::USAGE;
+    use clap::Parser;
+    use std::fs;
+
+    const LAYOUT: &str = "[[volume]]\nname = \"data\"\nsize = \"8 MiB\"\nunlimited = true\n\
+        [[volume]]\nname = \"log\"\nsize = \"1 MiB\"\nunlimited = true\n";
+
+    #[test]
+    fn a_recovery_of_what_is_not_there_makes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let none = folder.path().join("none");
+        let refused = |data: &Path| {
+            let args = ["weir", "run", "l.toml", "o.toml", "--recover-only", "--data"];
+            let args = args.map(std::ffi::OsString::from).into_iter().chain([data.into()]);
+            let Command::Run(args) = Cli::parse_from(args).command else { panic!("it is run") };
+            let error = run(&args, &Catalog::builtin()).unwrap_err();
+            (error.to_string(), error.code())
+        };
+        let said = format!("{}: there is no such folder", none.display());
+        assert_eq!(refused(&none), (said, USAGE));
+        let said = format!("{} holds no data of weir", folder.path().display());
+        assert_eq!(refused(folder.path()), (said, USAGE));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_log_without_its_data_is_told_and_nothing_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::parse("layout.toml", LAYOUT, &Catalog::builtin()).unwrap();
+        let check = || check_volumes(folder.path(), &layout, &[(0, "data"), (1, "log")]);
+        // A new folder has neither.
+        check().unwrap();
+        let volumes = folder.path().join("volumes");
+        fs::create_dir_all(volumes.join("log")).unwrap();
+        let error = check().unwrap_err();
+        let said = format!(
+            "database file \"data\" is not served: {} is missing, and the log is there; bring it \
+             back, or give another folder",
+            volumes.join("data").display()
+        );
+        assert_eq!((error.to_string(), error.code()), (said, FAILED));
+        assert!(!volumes.join("data").exists());
+        fs::create_dir(volumes.join("data")).unwrap();
+        check().unwrap();
+    }
+
+    #[test]
+    fn what_is_said_of_a_recovery_claims_no_more_than_it_proves() {
+        let found = |acknowledged, notes: &[&str]| RecoveryReport {
+            acknowledged,
+            notes: notes.iter().map(|note| (*note).to_owned()).collect(),
+            ..RecoveryReport::default()
+        };
+        assert_eq!(proved(&found(Some(1), &[])), "; nothing that was acknowledged is lost");
+        assert_eq!(proved(&found(None, &["no number"])), "; no number");
+    }
+}

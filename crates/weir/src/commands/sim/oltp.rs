@@ -1,0 +1,98 @@
+//! `weir sim` of databases: files `.toml` in place of job files.
+
+use super::watch::{Drive, Watch};
+use crate::cli::SimArgs;
+use crate::commands::{read, read_layout};
+use crate::error::CliError;
+use crate::output;
+use crate::progress::Progress;
+use std::path::PathBuf;
+use weir_catalog::Catalog;
+use weir_observe::run::{Sample, Shape};
+use weir_sim::{OltpOptions, OltpSimulation};
+use weir_units::Instant;
+use weir_workload::oltp::Description;
+
+/// Whether the jobs are OLTP descriptions: these end in `.toml`, which no fio job file
+/// does.
+pub(super) fn are_descriptions(jobs: &[PathBuf]) -> Result<bool, CliError> {
+    let is_oltp = |path: &&PathBuf| path.extension().is_some_and(|end| end == "toml");
+    match (jobs.iter().find(is_oltp), jobs.iter().find(|path| !is_oltp(path))) {
+        (None, _) => Ok(false),
+        (Some(_), None) => Ok(true),
+        (Some(oltp), Some(job)) => Err(CliError::Refused(format!(
+            "{} is an OLTP description (.toml) and {} a fio job file; give the one or the other",
+            oltp.display(),
+            job.display()
+        ))),
+    }
+}
+
+/// The descriptions, each a database of its own.
+fn read_descriptions(args: &SimArgs) -> Result<Vec<Description>, CliError> {
+    let mut descriptions = Vec::new();
+    for path in &args.jobs {
+        let text = read(path, "OLTP description")?;
+        let mut description = Description::parse(&path.display().to_string(), &text)?;
+        description.duration = args.runtime.unwrap_or(description.duration);
+        descriptions.push(description);
+    }
+    Ok(descriptions)
+}
+
+pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    check_options(args)?;
+    let layout = read_layout(&args.layout, catalog)?;
+    let descriptions = read_descriptions(args)?;
+    let options = OltpOptions { seed: args.seed, every: args.every };
+    let mut simulation = OltpSimulation::new(&layout, &descriptions, &options)?;
+    let length = descriptions.iter().map(|one| one.ramp_time + one.duration).max();
+    let watch = Watch::begin(args, &simulation)?;
+    let stopped = watch.drive(&mut simulation, Progress::start(length, args.quiet))?;
+    let mut report = simulation.report();
+    report.notes.extend(stopped.map(|stopped| stopped.to_string()));
+    output::print(&report, args.output.format())?;
+    Ok(stopped.map_or(0, |stopped| stopped.code))
+}
+
+impl Drive for OltpSimulation<'_> {
+    fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, CliError> {
+        Ok(Self::run_until(self, until))
+    }
+
+    fn now(&self) -> Instant {
+        Self::now(self)
+    }
+
+    fn completed(&self) -> u64 {
+        Self::completed(self)
+    }
+
+    fn shape(&self) -> Shape {
+        Self::shape(self)
+    }
+
+    fn sample(&self) -> Sample {
+        Self::sample(self)
+    }
+}
+
+/// What a database does not have.
+fn check_options(args: &SimArgs) -> Result<(), CliError> {
+    let refuse = |option: &str, instead: &str| {
+        Err(CliError::Refused(format!("{option} is for fio job files; {instead}")))
+    };
+    if args.size.is_some() {
+        return refuse("--size", "give size and working_set in the OLTP description");
+    }
+    if !args.map.is_empty() {
+        return refuse("--map", "name the files in data and log of the OLTP description");
+    }
+    if !args.warm.is_empty() {
+        return refuse("--warm", "give warm = true in the OLTP description for its buffer pool");
+    }
+    if args.crash.is_some() {
+        return refuse("--crash", "a database that crashes is not simulated");
+    }
+    Ok(())
+}

@@ -1,0 +1,324 @@
+//! Driving a run, of either clock, with somebody looking on: the progress, an observation, a plot,
+//! and Ctrl-C.
+//!
+//! A run can be stopped anywhere without changing it, so it is stopped where a sample is
+//! due, and looked at.
+
+use crate::cli::{RunArgs, SimArgs};
+use crate::commands::observe::picture::Picture;
+use crate::commands::read;
+use crate::error::CliError;
+use crate::progress::Progress;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use weir_observe::format::SIGNATURE;
+use weir_observe::run::{Sample, Shape};
+use weir_observe::{Header, LayoutText, Source, SourceKind, WriteError, Writer};
+use weir_report::number::{float, rate};
+use weir_units::{Instant, Span};
+
+/// Time of the run between two looks at the progress.
+const SLICE: Span = Span::from_millis(100);
+/// Time of the run between two samples, if nothing is said.
+const EVERY: Span = Span::from_secs(1);
+/// A wall run cannot be done again as it was, so what is observed of it is in the file
+/// after this time at the latest, whatever ends the process.
+const KEPT: Span = Span::from_secs(10);
+
+/// What is said of a run and written of it.
+pub(in crate::commands) struct Watched<'a> {
+    layout: &'a Path,
+    jobs: &'a [PathBuf],
+    seed: u64,
+    every: Option<Span>,
+    observe: Option<&'a Path>,
+    plot: Option<&'a Path>,
+    kind: SourceKind,
+}
+
+impl<'a> From<&'a SimArgs> for Watched<'a> {
+    fn from(args: &'a SimArgs) -> Self {
+        Self {
+            layout: &args.layout,
+            jobs: &args.jobs,
+            seed: args.seed,
+            every: args.every,
+            observe: args.observe.as_deref(),
+            plot: args.plot.as_deref(),
+            kind: SourceKind::VirtualRun,
+        }
+    }
+}
+
+impl<'a> From<&'a RunArgs> for Watched<'a> {
+    fn from(args: &'a RunArgs) -> Self {
+        Self {
+            layout: &args.layout,
+            jobs: std::slice::from_ref(&args.oltp),
+            seed: args.seed,
+            every: args.every,
+            observe: args.observe.as_deref(),
+            plot: args.plot.as_deref(),
+            kind: SourceKind::WallRun,
+        }
+    }
+}
+
+/// A run, as whoever watches sees it.
+pub(in crate::commands) trait Drive {
+    /// Does all that happens until `until`; when the next thing happens.
+    fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, CliError>;
+    /// The time that it has come to.
+    fn now(&self) -> Instant;
+    /// I/Os completed.
+    fn completed(&self) -> u64;
+    /// Who there is to observe.
+    fn shape(&self) -> Shape;
+    /// What has been counted.
+    fn sample(&self) -> Sample;
+}
+
+/// A run that a signal ended.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::commands) struct Stopped {
+    at: Instant,
+    /// What a shell expects of who was ended by that signal.
+    pub(in crate::commands) code: u8,
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = rate(float(self.at.nanos()) / 1e9);
+        write!(f, "interrupted after {seconds} s of the run; what came until then is here")
+    }
+}
+
+/// Who looks on.
+pub(in crate::commands) struct Watch {
+    signals: [(u8, Arc<AtomicBool>); 2],
+    observed: Option<Observed>,
+}
+
+impl Watch {
+    /// Begins what `args` ask for. From here on a signal ends the run in order, and the
+    /// second one at once.
+    pub(in crate::commands) fn begin<'a>(
+        args: impl Into<Watched<'a>>,
+        run: &impl Drive,
+    ) -> Result<Self, CliError> {
+        let args = &args.into();
+        let signals = [catch(SIGINT)?, catch(SIGTERM)?];
+        let wanted = args.observe.is_some() || args.plot.is_some();
+        let observed = if wanted { Some(Observed::begin(args, run.shape())?) } else { None };
+        Ok(Self { signals, observed })
+    }
+
+    /// Drives `run` to its end, or until a signal comes.
+    pub(in crate::commands) fn drive(
+        mut self,
+        run: &mut impl Drive,
+        progress: Progress,
+    ) -> Result<Option<Stopped>, CliError> {
+        let mut until = Instant::ZERO;
+        let stopped = loop {
+            let next = match run.run_until(until) {
+                Ok(Some(next)) => next,
+                Ok(None) => break Ok(None),
+                // What was observed until then is what one wants to look at.
+                Err(error) => break Err(error),
+            };
+            progress.at(until, run.completed());
+            if let Some(observed) = &mut self.observed {
+                // Nothing happens before `next`.
+                observed.pass(next, || run.sample())?;
+            }
+            let signalled = |(_, flag): &&(u8, Arc<AtomicBool>)| flag.load(Ordering::Relaxed);
+            if let Some((code, _)) = self.signals.iter().find(signalled) {
+                break Ok(Some(Stopped { at: until, code: *code }));
+            }
+            until = next + SLICE;
+            if let Some(observed) = &self.observed {
+                until = until.min(observed.due);
+            }
+        };
+        drop(progress);
+        if let Some(observed) = self.observed {
+            let end = match &stopped {
+                Ok(Some(stopped)) => stopped.at,
+                Ok(None) | Err(_) => run.now(),
+            };
+            observed.finish(end, &run.sample(), matches!(stopped, Ok(None)))?;
+        }
+        stopped
+    }
+}
+
+/// A flag that `signal` raises, and the exit code of who was ended by it. Once it is
+/// raised, the signal ends the process.
+fn catch(signal: i32) -> Result<(u8, Arc<AtomicBool>), CliError> {
+    let code = 128 + signal;
+    let flag = Arc::new(AtomicBool::new(false));
+    flag::register_conditional_shutdown(signal, code, Arc::clone(&flag))
+        .and_then(|_| flag::register(signal, Arc::clone(&flag)))
+        .map_err(|source| CliError::System { context: "catching signals", source })?;
+    Ok((u8::try_from(code).unwrap_or(u8::MAX), flag))
+}
+
+/// What is written of a run: an observation, a plot, or both.
+struct Observed {
+    every: Span,
+    /// When the next sample is due.
+    due: Instant,
+    last: Option<Instant>,
+    /// When the file must have all samples, if it must before it is whole.
+    kept: Option<Instant>,
+    shape: Shape,
+    row: Vec<Option<i64>>,
+    file: Option<(PathBuf, Writer<File>)>,
+    plot: Option<(PathBuf, Picture)>,
+}
+
+impl Observed {
+    fn begin(args: &Watched<'_>, shape: Shape) -> Result<Self, CliError> {
+        let every = args.every.unwrap_or(EVERY);
+        let header = header(args, every, &shape)?;
+        let file = match args.observe {
+            None => None,
+            Some(path) => {
+                check_replaceable(path)?;
+                let failed = |source| CliError::Write { path: path.to_owned(), source };
+                let file = File::create(path).map_err(failed)?;
+                let failed = |source| CliError::Observe { path: path.to_owned(), source };
+                Some((path.to_owned(), Writer::new(file, &header).map_err(failed)?))
+            }
+        };
+        let plot = args.plot.map(|path| (path.to_owned(), Picture::new(&header)));
+        let (due, last, row) = (Instant::ZERO, None, Vec::new());
+        let kept = (args.kind == SourceKind::WallRun).then_some(Instant::ZERO + KEPT);
+        Ok(Self { every, due, last, kept, shape, row, file, plot })
+    }
+
+    /// Time goes on to `next`; until then what is counted stays as it is.
+    fn pass(&mut self, next: Instant, sample: impl Fn() -> Sample) -> Result<(), CliError> {
+        if self.due < next {
+            self.shape.row(&sample(), &mut self.row);
+        }
+        while self.due < next {
+            self.write(self.due)?;
+            self.due += self.every;
+        }
+        if self.kept.is_some_and(|kept| kept <= next) {
+            self.kept = Some(next + KEPT);
+            if let Some((path, writer)) = &mut self.file {
+                writer.flush().map_err(|source| observe(path, source))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes `row` as a sample.
+    fn write(&mut self, at: Instant) -> Result<(), CliError> {
+        if let Some((path, writer)) = &mut self.file {
+            writer.sample(at, &self.row).map_err(|source| observe(path, source))?;
+        }
+        if let Some((_, picture)) = &mut self.plot {
+            picture.sample(at, &self.row);
+        }
+        self.last = Some(at);
+        Ok(())
+    }
+
+    fn finish(mut self, end: Instant, sample: &Sample, complete: bool) -> Result<(), CliError> {
+        if self.last.is_none_or(|last| last < end) {
+            self.shape.row(sample, &mut self.row);
+            self.write(end)?;
+        }
+        if let Some((path, writer)) = self.file {
+            writer.finish(complete).map_err(|source| observe(&path, source))?;
+        }
+        match self.plot {
+            Some((path, picture)) => picture.write(&path),
+            None => Ok(()),
+        }
+    }
+}
+
+fn observe(path: &Path, source: WriteError) -> CliError {
+    CliError::Observe { path: path.to_owned(), source }
+}
+
+fn header(args: &Watched<'_>, every: Span, shape: &Shape) -> Result<Header, CliError> {
+    let jobs: Vec<String> = args.jobs.iter().map(|path| path.display().to_string()).collect();
+    let about = BTreeMap::from([
+        ("seed".to_owned(), args.seed.to_string()),
+        ("jobs".to_owned(), jobs.join(", ")),
+    ]);
+    let by = format!("weir {}", env!("CARGO_PKG_VERSION"));
+    let mut header = Header::new(Source { kind: args.kind.clone(), by, about });
+    header.interval_ns = Some(every.nanos());
+    let (name, text) = (args.layout.display().to_string(), read(args.layout, "layout")?);
+    header.layout = Some(LayoutText { name, text });
+    header.contents = shape.contents();
+    Ok(header)
+}
+
+/// An observation may be replaced by a new one. Something else is not lost for a slip of
+/// the hand.
+fn check_replaceable(path: &Path) -> Result<(), CliError> {
+    let Ok(mut file) = File::open(path) else { return Ok(()) };
+    if !file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
+        return Ok(());
+    }
+    let mut begin = SIGNATURE;
+    if file.read_exact(&mut begin).is_err() || begin != SIGNATURE {
+        return Err(CliError::Refused(format!(
+            "--observe {}: it is there and is no observation; give another name",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use weir_observe::Reader;
+
+    /// The samples that are in the file of a run that nobody ended.
+    fn kept(kind: SourceKind) -> usize {
+        let folder = tempfile::tempdir().unwrap();
+        let (layout, path) = (folder.path().join("l.toml"), folder.path().join("o.weirobs"));
+        fs::write(&layout, "").unwrap();
+        let args = Watched {
+            layout: &layout,
+            jobs: &[],
+            seed: 1,
+            every: None,
+            observe: Some(&path),
+            plot: None,
+            kind,
+        };
+        let mut observed = Observed::begin(&args, Shape::default()).unwrap();
+        for slice in 1..=250 {
+            observed.pass(Instant::ZERO + Span::from_millis(100 * slice), Sample::default).unwrap();
+        }
+        let mut reader = Reader::open(File::open(&path).unwrap()).unwrap();
+        let chunks = std::iter::from_fn(|| reader.next_chunk().unwrap());
+        chunks.map(|chunk| chunk.times.len()).sum()
+    }
+
+    #[test]
+    fn what_was_observed_of_a_wall_run_is_in_the_file_after_10_seconds() {
+        assert_eq!(kept(SourceKind::WallRun), 20);
+        // One that can be done again is as small as it can be.
+        assert_eq!(kept(SourceKind::VirtualRun), 0);
+    }
+}

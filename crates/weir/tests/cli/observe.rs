@@ -1,0 +1,209 @@
+//! `weir observe`, and what `weir sim` leaves for it.
+
+use crate::common::{Place, run};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs;
+use std::thread;
+
+const LAYOUT: &str = "[[volume]]\nname = \"data\"\nsize = \"64 GiB\"\nlatency = \"1ms\"\n\
+    limits = { iops = 200 }\n[[volume]]\nname = \"log\"\nsize = \"64 GiB\"\nlatency = \"1ms\"\n\
+    unlimited = true\n";
+
+/// 200 users on a pool that is too small: the data file is held at its limit.
+const OLTP: &str = "users = 200\nvcores = 4\nsize = \"1 GiB\"\nbuffer_pool = \"256 MiB\"\n\
+    duration = \"9s\"\nramp_time = \"1s\"\ndata = [\"data\"]\nlog = \"log\"\n[checkpoint]\n\
+    every = \"1s\"\n[[transaction]]\nname = \"t\"\nshare = 1\nreads = 4\nwrites = 1\n\
+    log = \"2 KiB\"\ncpu = \"200us\"\n";
+
+const JOB: &str = "[a]\nfilename=/mnt/data\nrw=randread\nbs=4k\nsize=64m\nruntime=5\ntime_based\n\
+    direct=1\nioengine=libaio\niodepth=8\n";
+
+fn place() -> Place {
+    let place = Place::new();
+    place.file("layout.toml", LAYOUT);
+    place.file("oltp.toml", OLTP);
+    place.file("jobs.fio", JOB);
+    place
+}
+
+#[track_caller]
+fn ok(place: &Place, args: &[&str]) -> String {
+    let (stdout, stderr, code) = run(place.weir(args));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)));
+    stdout
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[track_caller]
+fn within(value: &Value, from: f64, to: f64) {
+    let value = value.as_f64().expect("a number");
+    assert!((from..=to).contains(&value), "{value} is not from {from} to {to}");
+}
+
+#[test]
+fn a_database_is_observed_and_shown() {
+    let place = place();
+    let run_alone = ok(&place, &["sim", "layout.toml", "oltp.toml", "-o", "json"]);
+    let sim = ["sim", "layout.toml", "oltp.toml", "-o", "json", "--observe", "run.weirobs"];
+    let observed = ok(&place, &sim);
+    assert_eq!(observed, run_alone, "who observes changes nothing");
+    let show = json(&ok(&place, &["observe", "show", "run.weirobs", "-o", "json"]));
+    assert_eq!((&show["source"], &show["is_complete"]), (&"virtual-run".into(), &true.into()));
+    assert_eq!((&show["samples"], &show["to_s"]), (&11.into(), &10.0.into()));
+    assert_eq!((&show["layout"], &show["about"]["seed"]), (&"layout.toml".into(), &"1".into()));
+    let data = &show["files"][0];
+    assert_eq!((&data["name"], &data["role"]), (&"data".into(), &"data".into()));
+    within(&data["iops"]["mean"], 195.0, 201.0);
+    within(&data["iops"]["p50"], 195.0, 202.0);
+    within(&data["near_iops_limit_share"], 0.95, 1.0);
+    assert_eq!(data["iops_limit"], 200);
+    let waited = data["waits_ns"]["disk_iops"].as_f64().expect("a time");
+    assert!(waited > 0.9 * data["medium_ns"].as_f64().expect("a time"), "{data}");
+    let database = &show["databases"][0];
+    assert!(database["waits"][0]["wait"].as_str().is_some_and(|w| w.starts_with("PAGEIOLATCH")));
+    within(&database["batches_per_s"]["mean"], 1.0, 1_000.0);
+    let text = ok(&place, &["observe", "show", "run.weirobs"]);
+    assert!(text.contains("11 samples from 0 s to 10.0 s, one each 1.00 s; complete"), "{text}");
+    assert!(text.contains("disk_iops 9"), "{text}");
+    assert!(ok(&place, &["observe", "show", "run.weirobs", "-o", "markdown"]).contains("| wait"));
+}
+
+#[test]
+fn jobs_are_observed_as_often_as_one_likes() {
+    let place = place();
+    let sim = ["sim", "layout.toml", "jobs.fio", "--every", "100ms", "--observe", "run.weirobs"];
+    ok(&place, &sim);
+    let show = json(&ok(&place, &["observe", "show", "run.weirobs", "-o", "json"]));
+    assert_eq!(show["interval_s"], 0.1);
+    let samples = show["samples"].as_u64().expect("a count");
+    assert!((51..=52).contains(&samples), "{samples}");
+    assert_eq!(
+        (&show["databases"], &show["files"]),
+        (&Value::Array(vec![]), &Value::Array(vec![]))
+    );
+    within(&show["volumes"][0]["iops"]["p50"], 199.0, 211.0);
+    let csv = ok(&place, &["observe", "show", "run.weirobs", "-o", "csv"]);
+    let header = csv.lines().next().expect("a header");
+    for key in show["volumes"][0].as_object().expect("an object").keys() {
+        let known = header.split(',').any(|head| head.starts_with(key.as_str()));
+        assert!(known || key == "waits_ns", "{key} is not in {header}");
+    }
+}
+
+#[test]
+fn a_run_or_an_observation_is_plotted() {
+    let place = place();
+    let sim = ["sim", "layout.toml", "oltp.toml", "--observe", "run.weirobs", "--plot", "run.svg"];
+    ok(&place, &sim);
+    ok(&place, &["observe", "show", "run.weirobs", "--plot", "shown.svg"]);
+    let text = |name: &str| fs::read_to_string(place.path(name)).expect("text");
+    let svg = text("run.svg");
+    assert_eq!(svg, text("shown.svg"));
+    for title in [
+        ": batch requests/s",
+        ": tasks waiting, by wait",
+        ": CPU %",
+        "data: IOPS",
+        "log: MiB/s",
+        "requests held, by cap",
+    ] {
+        assert!(svg.contains(title), "{title} is not in it");
+    }
+    ok(&place, &["sim", "layout.toml", "jobs.fio", "--plot", "run.html"]);
+    let html = text("run.html");
+    assert!(html.starts_with("<!doctype html>") && html.contains("data: IOPS"), "{html}");
+}
+
+#[test]
+fn ctrl_c_leaves_what_was_observed_until_then() {
+    let place = place();
+    let sim = ["sim", "layout.toml", "oltp.toml", "--runtime", "1000h", "--every", "10ms"];
+    let mut command = place.weir(&[&sim[..], &["--observe", "run.weirobs"]].concat());
+    let mut child = command.spawn().expect("a program");
+    // The header is written when signals are caught; then some chunks.
+    let path = place.path("run.weirobs");
+    while fs::metadata(&path).map_or(0, |meta| meta.len()) < 20_000 {
+        assert_eq!(child.try_wait().expect("a state"), None, "it ended by itself");
+        thread::yield_now();
+    }
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process");
+    kill_process(pid, Signal::INT).expect("it runs");
+    let output = child.wait_with_output().expect("an end");
+    let stdout = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(output.status.code(), Some(130));
+    assert!(
+        stdout.contains("interrupted after ") && stdout.contains("batch requests/s"),
+        "{stdout}"
+    );
+    let (show, stderr, code) = run(place.weir(&["observe", "show", "run.weirobs", "-o", "json"]));
+    let ending = "interrupted; what was observed until then is all here";
+    assert_eq!((stderr, code), (format!("weir: run.weirobs: {ending}\n"), Some(0)));
+    let show = json(&show);
+    assert_eq!((&show["is_complete"], &show["ending"]), (&false.into(), &ending.into()));
+    assert!(show["samples"].as_u64() >= Some(1_024), "{show}");
+}
+
+#[test]
+fn what_is_cut_or_damaged_is_shown_as_far_as_it_is_whole() {
+    let place = place();
+    ok(&place, &["sim", "layout.toml", "jobs.fio", "--every", "1ms", "--observe", "run.weirobs"]);
+    let whole = fs::read(place.path("run.weirobs")).expect("a file");
+    let check = |bytes: &[u8], says: &str, samples: u64| {
+        fs::write(place.path("bad.weirobs"), bytes).expect("a file");
+        let (show, stderr, code) =
+            run(place.weir(&["observe", "show", "bad.weirobs", "-o", "json"]));
+        assert_eq!((stderr, code), (format!("weir: bad.weirobs: {says}\n"), Some(0)));
+        assert_eq!(json(&show)["samples"], samples);
+    };
+    let chunks: Vec<usize> =
+        (0..whole.len() - 4).filter(|at| whole[*at..].starts_with(b"DATA")).collect();
+    let cut = "no end mark: its writer was killed, or is still writing";
+    check(&whole[..chunks[2]], cut, 2_048);
+    let left_out = "; 5 bytes at the end are no whole chunk and are left out";
+    check(&whole[..chunks[1] + 5], &format!("{cut}{left_out}"), 1_024);
+    let mut flipped = whole.clone();
+    flipped[chunks[1] + 30] ^= 1;
+    let at = chunks[1];
+    let damaged =
+        format!("damaged at byte {at}: a checksum does not fit; what is behind it is left out");
+    check(&flipped, &damaged, 1_024);
+}
+
+#[test]
+fn what_cannot_be_read_or_written_says_why() {
+    let place = place();
+    let check = |args: &[&str], expect: &str, exit: i32| {
+        let (stdout, stderr, code) = run(place.weir(args));
+        assert_eq!((stdout.as_str(), stderr, code), ("", format!("weir: {expect}\n"), Some(exit)));
+    };
+    check(
+        &["observe", "show", "layout.toml"],
+        "layout.toml: this is no observation: it does not begin with \"weirobs\"; weir sim --observe \
+         FILE writes one",
+        2,
+    );
+    check(
+        &["observe", "show", "none.weirobs"],
+        "cannot read none.weirobs: No such file or directory (os error 2)",
+        2,
+    );
+    check(
+        &["sim", "layout.toml", "oltp.toml", "--observe", "layout.toml"],
+        "--observe layout.toml: it is there and is no observation; give another name",
+        2,
+    );
+    check(
+        &["sim", "layout.toml", "oltp.toml", "--observe", "no/run.weirobs"],
+        "cannot write no/run.weirobs: No such file or directory (os error 2)",
+        3,
+    );
+    assert_eq!(fs::read_to_string(place.path("layout.toml")).expect("a file"), LAYOUT);
+    let (_, stderr, code) =
+        run(place.weir(&["sim", "layout.toml", "oltp.toml", "--plot", "run.png"]));
+    assert!(stderr.contains("a plot is an .svg or .html; give a name that ends so"), "{stderr}");
+    assert_eq!(code, Some(2));
+}
