@@ -1,14 +1,22 @@
-//! How far a simulation has come, for who waits at a terminal. Elsewhere nothing is
-//! said: a log does not want it.
+//! How far a run has come, for who waits at a terminal. Elsewhere one thing is said: that
+//! it takes long, and how long; a log wants no more.
 
+use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::cell::Cell;
 use weir_report::number::{float, rate};
 use weir_units::{Instant, Span};
+
+/// How long a run is watched before it is said how long it takes, and what is long.
+const WATCHED_S: f64 = 10.0;
+const LONG_S: f64 = 600.0;
 
 /// A line on stderr, gone at the end.
 pub(crate) struct Progress {
     bar: ProgressBar,
     total: Option<Span>,
+    /// Whether it was said how long it takes, or nobody wants to know.
+    is_said: Cell<bool>,
 }
 
 impl Progress {
@@ -20,10 +28,11 @@ impl Progress {
             false => ProgressDrawTarget::stderr(),
         };
         let bar = ProgressBar::with_draw_target(total.map(Span::nanos), target);
-        let template = if total.is_some() { "{bar:30} {msg}" } else { "{spinner} {msg}" };
+        let template =
+            if total.is_some() { "{bar:30} {msg}, {eta} left" } else { "{spinner} {msg}" };
         let style = ProgressStyle::with_template(template);
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        let progress = Self { bar, total };
+        let progress = Self { bar, total, is_said: Cell::new(quiet) };
         progress.at(Instant::ZERO, 0);
         progress
     }
@@ -32,7 +41,16 @@ impl Progress {
     pub(crate) fn at(&self, now: Instant, completed: u64) {
         let seconds = |nanos: u64| rate(float(nanos) / 1e9);
         let of = self.total.map(|total| format!(" of {}", seconds(total.nanos())));
-        let speed = float(completed) / self.bar.elapsed().as_secs_f64().max(1e-3);
+        let elapsed_s = self.bar.elapsed().as_secs_f64();
+        let speed = float(completed) / elapsed_s.max(1e-3);
+        if !self.is_said.get() && elapsed_s >= WATCHED_S {
+            self.is_said.set(true);
+            if let Some(left) = self.total.and_then(|total| long(elapsed_s, now, total)) {
+                output::talk(&format!(
+                    "weir: this will take another {left}; Ctrl-C ends it with what came"
+                ));
+            }
+        }
         self.bar.set_position(now.nanos());
         self.bar.set_message(format!(
             "{}{} s simulated, {} I/O per s",
@@ -43,8 +61,34 @@ impl Progress {
     }
 }
 
+/// What is left of a run that takes long, in minutes or hours.
+fn long(elapsed_s: f64, now: Instant, total: Span) -> Option<String> {
+    let done = float(now.nanos()) / float(total.nanos().max(1));
+    let left = elapsed_s / done.max(1e-9) - elapsed_s;
+    match left / 3600.0 {
+        hours if hours >= 2.0 => Some(format!("{hours:.0} h")),
+        _ if left >= LONG_S => Some(format!("{:.0} min", left / 60.0)),
+        _ => None,
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_long_is_said_in_minutes_or_hours() {
+        let at = |s| Instant::ZERO + Span::from_secs(s);
+        let left = |now, total| long(10.0, at(now), Span::from_secs(total));
+        assert_eq!(left(100, 5_000), None);
+        assert_eq!(left(100, 12_100).as_deref(), Some("20 min"));
+        assert_eq!(left(1, 3_601).as_deref(), Some("10 h"));
+        assert!(left(0, 3_600).is_some());
     }
 }
