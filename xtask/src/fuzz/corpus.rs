@@ -163,7 +163,7 @@ mod tests {
 
     /// A corpus that the reader refuses at its first line tests nothing behind it.
     #[test]
-    fn the_committed_layouts_and_jobs_are_sound() {
+    fn the_committed_files_are_sound() {
         let catalog = Catalog::builtin();
         for (name, input) in chosen(Target::Layout) {
             let text = String::from_utf8(input).unwrap();
@@ -173,6 +173,15 @@ mod tests {
             let text = String::from_utf8(input).unwrap();
             let read = weir_workload::fio::parse(&name, &text, &super::super::fio::Surroundings);
             read.unwrap_or_else(|error| panic!("{error}"));
+        }
+        for (name, input) in chosen(Target::Oltp) {
+            let text = String::from_utf8(input).unwrap();
+            let read = weir_workload::oltp::Description::parse(&name, &text);
+            read.unwrap_or_else(|error| panic!("{error}"));
+        }
+        for (name, input) in chosen(Target::Observation) {
+            weir_observe::Reader::open(&input[..])
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
 }
