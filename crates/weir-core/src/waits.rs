@@ -97,7 +97,7 @@ pub struct Waits([u64; Cap::ALL.len()]);
 
 impl Waits {
     /// Charges `span` to `cap`.
-    pub(crate) fn charge(&mut self, cap: Cap, span: Span) {
+    pub fn charge(&mut self, cap: Cap, span: Span) {
         let held = &mut self.0[cap as usize];
         *held = held.saturating_add(span.nanos());
     }

@@ -4,14 +4,15 @@ use crate::bench::{WALL_RAMP, wall_runtime};
 use crate::error::LabError;
 use crate::file::{Lab, RunKeys};
 use crate::run::Options;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use weir_catalog::Catalog;
+use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
 use weir_report::oltp::OltpReport;
-use weir_runner::oltp::serving::{held, served_files};
-use weir_runner::{OltpOptions as WallOptions, OltpRun, OltpRunError};
-use weir_server::{Address, Server};
+use weir_runner::oltp::serving::served_files;
+use weir_runner::{HeldBook, OltpOptions as WallOptions, OltpRun, OltpRunError};
+use weir_server::{Address, Observer, Server};
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Instant, Span};
 use weir_workload::oltp::{Description, seed_of};
@@ -31,7 +32,8 @@ pub(crate) struct Databases<'a> {
 
 impl Databases<'_> {
     pub(crate) fn virtually(&self) -> Result<OltpReport, LabError> {
-        let options = OltpOptions { seed: self.options.seed, every: self.keys.every };
+        let edition = self.edition()?;
+        let options = OltpOptions { edition, seed: self.options.seed, every: self.keys.every };
         let mut simulation = OltpSimulation::new(&self.layout, &self.descriptions, &options)?;
         let mut until = Instant::ZERO + SLICE;
         while let Some(next) = simulation.run_until(until) {
@@ -50,15 +52,15 @@ impl Databases<'_> {
             return Ok(None);
         }
         let folder = tempfile::tempdir().map_err(LabError::Temp)?;
-        let edition = match &self.layout.edition {
-            Some(name) => Some(self.catalog.edition(name).map_err(|error| self.wrong(&error))?),
-            None => None,
-        };
+        let edition = self.edition()?;
+        let book = Arc::new(HeldBook::default());
+        let observer = Observer::with(book.writer());
         let listen = vec![Address::Unix(folder.path().join("nbd"))];
-        let options = weir_server::Options { listen, ..weir_server::Options::default() };
+        let options = weir_server::Options { listen, observer, ..weir_server::Options::default() };
         let server = Server::start(self.layout.clone(), edition, &options)?;
-        let drive =
-            |(index, description): (u64, Description)| self.drive(&server, &description, index);
+        let drive = |(index, description): (u64, Description)| {
+            self.drive(&server, &book, &description, index)
+        };
         let reports = thread::scope(|scope| {
             let threads: Vec<_> = self
                 .wall_descriptions()
@@ -74,6 +76,11 @@ impl Databases<'_> {
             all.notes.extend(one.notes);
             all
         }))
+    }
+
+    fn edition(&self) -> Result<Option<&Edition>, LabError> {
+        let edition = self.layout.edition.as_ref().map(|name| self.catalog.edition(name));
+        edition.transpose().map_err(|error| self.wrong(&error))
     }
 
     fn wrong(&self, error: &impl ToString) -> LabError {
@@ -94,18 +101,23 @@ impl Databases<'_> {
     fn drive(
         &self,
         server: &Server,
+        book: &HeldBook,
         description: &Description,
         index: u64,
     ) -> Result<OltpReport, LabError> {
         let stopped = || self.options.stop.load(Ordering::Relaxed);
         let files = served_files(&self.layout, server.uris(), server.refused());
-        let held = || held(&self.layout, &server.status());
+        let resize = |volume: &str, size| {
+            let tiers = server.resize(volume, size).map_err(|error| error.to_string())?;
+            Ok(tiers.before.zip(tiers.after))
+        };
         let options = WallOptions {
             files: &files,
             seed: seed_of(self.options.seed, index),
             every: self.keys.every,
             is_stopped: Some(&stopped),
-            held: Some(&held),
+            held: Some(book),
+            resize: Some(&resize),
             ..WallOptions::default()
         };
         let (mut run, _) = OltpRun::open(description, options)?;

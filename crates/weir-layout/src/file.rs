@@ -287,9 +287,15 @@ pub struct FileKeys {
     /// Its size.
     #[schemars(with = "String")]
     pub size: Bytes,
+    /// What of it is allocated, where that is not the file's share by its size.
+    #[schemars(with = "Option<String>")]
+    pub used: Option<Bytes>,
     /// By how much it grows when it is full; not at all if left out.
     #[schemars(with = "Option<String>")]
     pub growth: Option<Bytes>,
+    /// Up to where it grows; as far as there is room if left out.
+    #[schemars(with = "Option<String>")]
+    pub max_size: Option<Bytes>,
     /// The volume or stripe that it is on. Not given on a managed instance.
     pub on: Option<String>,
 }

@@ -11,6 +11,16 @@ use weir_units::Bytes;
 /// Files on one volume begin at multiples of this.
 const ALIGNMENT: u64 = 1 << 20;
 
+/// How a file grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Growth {
+    /// By how much at a time.
+    pub by: Bytes,
+    /// Up to which size. Files on one volume or stripe have what it has free in equal
+    /// parts; a file of a managed instance may have to stop before.
+    pub most: Bytes,
+}
+
 /// A database file of a layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
@@ -22,8 +32,10 @@ pub struct File {
     pub role: Role,
     /// Its size, as the layout has it.
     pub size: Bytes,
-    /// By how much it grows when it is full; `None` if it does not.
-    pub growth: Option<Bytes>,
+    /// What of it is allocated, where the layout says so.
+    pub used: Option<Bytes>,
+    /// How it grows when it is full; `None` if it does not.
+    pub growth: Option<Growth>,
     /// The device of the export that it is on.
     pub device: DeviceId,
     /// Its first byte on that.
@@ -37,7 +49,10 @@ impl File {
             database: keys.database.clone(),
             role: keys.role,
             size: keys.size,
-            growth: keys.growth,
+            used: keys.used,
+            growth: keys
+                .growth
+                .map(|by| Growth { by, most: keys.max_size.unwrap_or(Bytes::new(u64::MAX)) }),
             device,
             base,
         }
@@ -66,6 +81,10 @@ pub struct Place {
     pub role: Option<Role>,
     /// Its database, if it is a file and the layout says one.
     pub database: Option<String>,
+    /// What of it is allocated, if it is a file and the layout says so.
+    pub used: Option<Bytes>,
+    /// How it grows, if it is a file that does.
+    pub growth: Option<Growth>,
 }
 
 impl Layout {
@@ -82,6 +101,8 @@ impl Layout {
                 base: file.base,
                 role: Some(file.role),
                 database: file.database.clone(),
+                used: file.used,
+                growth: file.growth,
             };
             places.extend(host.files.iter().map(of_file));
             let is_bare = |export: &&Export| host.files.iter().all(|f| f.device != export.device);
@@ -93,6 +114,8 @@ impl Layout {
                 base: Bytes::ZERO,
                 role: None,
                 database: None,
+                used: None,
+                growth: None,
             };
             places.extend(host.exports.iter().filter(is_bare).map(of_export));
         }
@@ -140,6 +163,35 @@ impl Host {
     }
 }
 
+/// The key of a file that contradicts another, and why.
+pub(crate) fn check_keys(keys: &FileKeys) -> Result<(), (&'static str, String)> {
+    const SECTOR: u64 = 512;
+    let (size, used, max) = (keys.size, keys.used, keys.max_size);
+    let is_odd = |bytes: Bytes| bytes == Bytes::ZERO || !bytes.get().is_multiple_of(SECTOR);
+    match keys.growth {
+        Some(growth) if is_odd(growth) => {
+            let reason = "it is a positive multiple of 512 bytes; leave it out to not grow at all";
+            Err(("growth", format!("growth is {growth}; {reason}")))
+        }
+        None if max.is_some() => Err((
+            "max_size",
+            "max_size is for a file that grows; say by how much, with growth".into(),
+        )),
+        _ if max.is_some_and(|max| max < size || is_odd(max)) => {
+            let max = max.unwrap_or_default();
+            Err(("max_size", format!("max_size is {max}; it must be {size} or more")))
+        }
+        _ if used.is_some_and(|used| used > size) => {
+            let used = used.unwrap_or_default();
+            Err(("used", format!("{used} of {size} cannot be in use")))
+        }
+        _ if used.is_some() && keys.role != Role::Data => {
+            Err(("used", "used is for data files: pages fill only them".into()))
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn check_size(size: Bytes) -> Result<(), &'static str> {
     if size == Bytes::ZERO || !size.get().is_multiple_of(512) {
         return Err("a size is a positive multiple of 512 bytes");
@@ -164,6 +216,32 @@ pub(crate) fn place(host: &Host, what: &str, on: &str) -> Result<(DeviceId, Byte
     let last = host.files.iter().rev().find(|file| file.device == export.device);
     let base = last.map_or(0, File::end).checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
     Ok((export.device, Bytes::new(base)))
+}
+
+/// Gives the files of a host that grow their room on their volumes and stripes: what is
+/// free there, in equal parts, each behind its file.
+pub(crate) fn make_room(host: &mut Host) {
+    if host.instance.is_some() {
+        return;
+    }
+    let mut free: BTreeMap<DeviceId, (u64, u64)> = BTreeMap::new();
+    for export in &host.exports {
+        let own = || host.files.iter().filter(|file| file.device == export.device);
+        let end = own().map(File::end).max().unwrap_or(0);
+        let grow = own().filter(|file| file.growth.is_some()).count() as u64;
+        free.insert(export.device, (export.size.get().saturating_sub(end), grow));
+    }
+    let mut moved: BTreeMap<DeviceId, u64> = BTreeMap::new();
+    for file in &mut host.files {
+        let moved = moved.entry(file.device).or_default();
+        file.base = Bytes::new(file.base.get() + *moved);
+        let Some(growth) = &mut file.growth else { continue };
+        let (free, grow) = free.get(&file.device).copied().unwrap_or_default();
+        let part = free / grow.max(1) / ALIGNMENT * ALIGNMENT;
+        let room = part.min(growth.most.get() - file.size.get());
+        growth.most = Bytes::new(file.size.get() + room);
+        *moved += room.next_multiple_of(ALIGNMENT);
+    }
 }
 
 /// Whether the files of a host fit: the place of one that does not, and why.

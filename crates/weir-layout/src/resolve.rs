@@ -380,6 +380,7 @@ impl<'a> Builder<'a> {
             Err(Kind::Contradiction { what, reason }.at(key))
         };
         check_name(&keys.name)?;
+        files::check_keys(keys).or_else(|(key, reason)| wrong(key, &reason))?;
         let host = self.host_of(&what, keys.host.as_deref())?;
         if self.hosts.iter().any(|host| host.files.iter().any(|file| file.name == keys.name)) {
             return Err(Kind::Duplicate { name: keys.name.clone() }.at("name"));
@@ -535,6 +536,7 @@ impl<'a> Builder<'a> {
             files::check(host).map_err(|(at, kind)| {
                 source.at(kind.at(format!("file.{}.size", self.file_indices[index][at])))
             })?;
+            files::make_room(host);
         }
         if self.hosts.iter().all(|host| host.exports.is_empty()) {
             let reason = "there is no [[volume]], no [[stripe]] and no [[file]]".to_owned();

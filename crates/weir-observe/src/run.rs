@@ -161,6 +161,10 @@ pub struct DatabaseCounters {
     pub cpu_ns: u64,
     /// Checkpoints completed.
     pub checkpoints: u64,
+    /// Transactions that were given up, because the data files were full.
+    pub transactions_failed: u64,
+    /// How often a data file grew.
+    pub file_growths: u64,
     /// Pages wanted.
     pub page_lookups: u64,
     /// Those of them that had to be read.
@@ -242,12 +246,14 @@ const OF_WRITEBACKS: [Metric<VolumeCounters>; 2] = [
 const OF_BILLS: [Metric<VolumeCounters>; 1] =
     [("burst_transactions", Count, Cumulative, |c| c.burst_transactions)];
 
-const OF_DATABASE: [Metric<DatabaseCounters>; 10] = [
+const OF_DATABASE: [Metric<DatabaseCounters>; 12] = [
     (metric::BATCH_REQUESTS, Count, Cumulative, |c| c.batch_requests),
     ("transactions", Count, Cumulative, |c| c.transactions),
     ("transaction_time_ns", Nanoseconds, Cumulative, |c| c.transaction_time_ns),
     (metric::CPU_NS, Nanoseconds, Cumulative, |c| c.cpu_ns),
     ("checkpoints", Count, Cumulative, |c| c.checkpoints),
+    ("transactions_failed", Count, Cumulative, |c| c.transactions_failed),
+    ("file_growths", Count, Cumulative, |c| c.file_growths),
     ("page_lookups", Count, Cumulative, |c| c.page_lookups),
     ("page_misses", Count, Cumulative, |c| c.page_misses),
     ("pages_evicted", Count, Cumulative, |c| c.pages_evicted),

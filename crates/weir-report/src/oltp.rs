@@ -79,6 +79,10 @@ pub struct LoadReport {
     pub page_life_s: Option<f64>,
     /// Checkpoints completed.
     pub checkpoints: u64,
+    /// Transactions that were given up, because the data files were full.
+    pub failed: u64,
+    /// How often a data file grew.
+    pub growths: u64,
 }
 
 /// What transactions waited for.

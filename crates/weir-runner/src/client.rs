@@ -104,17 +104,31 @@ impl Connection {
         self.socket.set_nonblocking(nonblocking).map_err(|source| self.socket.failed(source))
     }
 
-    /// Queues a read.
+    /// From now on the cookies on the wire have `label` as their upper 16 bits: who sees
+    /// them there knows whose they are.
+    ///
+    /// # Panics
+    /// When queued requests are in flight.
+    pub fn set_label(&mut self, label: u16) {
+        self.pending.set_label(label);
+    }
+
+    /// Queues a read. Returns its cookie on the wire.
     ///
     /// # Errors
     /// [`RunnerError::TooLong`]; nothing is queued then.
-    pub fn queue_read(&mut self, cookie: u64, offset: u64, length: u32) -> Result<(), RunnerError> {
+    pub fn queue_read(
+        &mut self,
+        cookie: u64,
+        offset: u64,
+        length: u32,
+    ) -> Result<u64, RunnerError> {
         self.check_length(length as usize)?;
-        self.queue(Request::new(Command::Read, cookie, offset, length), length);
-        Ok(())
+        Ok(self.queue(Request::new(Command::Read, cookie, offset, length), length))
     }
 
-    /// Queues a write, durable before it is answered if `fua`.
+    /// Queues a write, durable before it is answered if `fua`. Returns its cookie on the
+    /// wire.
     ///
     /// # Errors
     /// [`RunnerError::TooLong`], or [`RunnerError::NotOffered`] for `fua`;
@@ -125,16 +139,16 @@ impl Connection {
         offset: u64,
         data: &[u8],
         fua: bool,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<u64, RunnerError> {
         let length = self.check_length(data.len())?;
         let mut request = Request::new(Command::Write, cookie, offset, length);
         if fua {
             self.check_offered(TransmissionFlags::SEND_FUA, "FUA")?;
             request = request.with(CommandFlags::FUA);
         }
-        self.queue(request, 0);
+        let wire = self.queue(request, 0);
         self.out.extend_from_slice(data);
-        Ok(())
+        Ok(wire)
     }
 
     /// Queues a flush.
@@ -172,13 +186,14 @@ impl Connection {
         if offered { Ok(()) } else { Err(RunnerError::NotOffered(name)) }
     }
 
-    fn queue(&mut self, request: Request, data_length: u32) {
+    fn queue(&mut self, request: Request, data_length: u32) -> u64 {
         if self.sent > self.out.len() / 2 {
             self.out.drain(..self.sent);
             self.sent = 0;
         }
         let cookie = self.pending.insert(request.cookie, data_length);
         Request { cookie, ..request }.encode(&mut self.out);
+        cookie
     }
 
     /// Sends what is queued; without blocking, what the socket takes. Whether

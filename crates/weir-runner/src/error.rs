@@ -54,6 +54,14 @@ pub enum RunnerError {
         /// In bytes.
         maximum: u32,
     },
+    /// More data files than a checkpoint keeps account of.
+    #[error("{files} data files: a database that runs for real has {most} at most")]
+    DataFiles {
+        /// What it has.
+        files: usize,
+        /// What it may have.
+        most: usize,
+    },
     /// The server carried a request out in vain.
     #[error("the server answered {0}")]
     Failed(Errno),
@@ -259,7 +267,10 @@ impl RunnerError {
     pub const fn is_input(&self) -> bool {
         matches!(
             self,
-            Self::OtherDatabase { .. } | Self::Acknowledged { .. } | Self::TooSmall { .. }
+            Self::OtherDatabase { .. }
+                | Self::Acknowledged { .. }
+                | Self::TooSmall { .. }
+                | Self::DataFiles { .. }
         )
     }
 

@@ -25,5 +25,5 @@ mod wires;
 
 pub use error::RunnerError;
 pub use fio::run_with_fio;
-pub use oltp::{Held, OltpOptions, OltpRun, OltpRunError, ServedFile};
+pub use oltp::{HeldBook, OltpOptions, OltpRun, OltpRunError, ServedFile};
 pub use run::{RunOptions, run};

@@ -25,7 +25,7 @@
 //! | `recovery` | what happens before a database runs |
 //! | `acknowledged` | what the outside was told |
 //! | [`serving`] | the places of a layout that is served |
-//! | `stats` | what a file went through |
+//! | `stats` | what held its I/Os |
 
 mod acknowledged;
 mod contents;
@@ -36,7 +36,7 @@ mod recovery;
 pub mod serving;
 mod stats;
 
-pub use stats::{FileTotals, Held, OpTotals};
+pub use stats::HeldBook;
 
 use crate::error::RunnerError;
 use crate::run::with_exact_deadlines;
@@ -47,33 +47,43 @@ use files::Files;
 use recovery::Recovering;
 use std::fmt;
 use std::path::Path;
+use weir_core::Cap;
+use weir_layout::Role;
+use weir_layout::files::Place;
 use weir_proto::{Errno, Uri};
 use weir_report::oltp::{FileReport, OltpReport};
 use weir_report::recovery::RecoveryReport;
 use weir_report::run::ClockName;
 use weir_units::{Bytes, Instant, Span};
 use weir_wall::{Clock, Events};
-use weir_workload::Device;
-use weir_workload::oltp::model::PAGE;
-use weir_workload::oltp::{Content, Database, Description, FileIo, FileOp, LoadTally, OltpError};
-
-/// The cap that is the instance's log rate.
-const LOG_RATE: &str = "log_rate";
-/// From one reading of what held the log to the next.
-const READING: Span = Span::from_millis(100);
+use weir_workload::oltp::model::{Growth, PAGE};
+use weir_workload::oltp::tally::Grown;
+use weir_workload::oltp::{
+    Content, Database, Description, FileAbout, FileIo, FileOp, FileTally, LoadTally, OltpError,
+};
 
 /// Something that a file of a database can be, as it is served.
 #[derive(Debug, Clone)]
 pub struct ServedFile {
-    /// Its name.
-    pub name: String,
-    /// Its size.
-    pub size: Bytes,
+    /// What the layout says of it.
+    pub place: Place,
+    /// Whether it is a volume of its own, which grows with it.
+    pub is_volume: bool,
     /// The export, or why it is not served.
     pub uri: Result<Uri, String>,
-    /// Its first byte there.
-    pub base: Bytes,
 }
+
+impl ServedFile {
+    fn about(&self) -> FileAbout<'_> {
+        let Place { name, size, used, role, database, .. } = &self.place;
+        let growth = self.place.growth.map(|growth| Growth { by: growth.by, most: growth.most });
+        let (role, database) = (role.map(Role::name), database.as_deref());
+        FileAbout { name, size: *size, used: *used, growth, role, database }
+    }
+}
+
+/// Resizes the volume of that name; its tiers before and after, or why it may not.
+type Resizes<'a> = dyn Fn(&str, Bytes) -> Result<Option<(String, String)>, String> + 'a;
 
 /// How to run a database.
 #[derive(Clone, Copy, Default)]
@@ -88,8 +98,10 @@ pub struct OltpOptions<'a> {
     pub acknowledged: Option<&'a Path>,
     /// Asked now and then during the recovery, whether to end it early.
     pub is_stopped: Option<&'a dyn Fn() -> bool>,
-    /// What the server's engine has counted of each of `files` since its start.
-    pub held: Option<&'a dyn Fn() -> Vec<Held>>,
+    /// Where the server notes what held each I/O.
+    pub held: Option<&'a HeldBook>,
+    /// Lets data files of a managed instance grow.
+    pub resize: Option<&'a Resizes<'a>>,
 }
 
 impl fmt::Debug for OltpOptions<'_> {
@@ -116,6 +128,8 @@ struct Flight {
     /// The first page of a read.
     first: u32,
     issued: Instant,
+    /// Its cookie on the wire.
+    cookie: u64,
 }
 
 /// A database on a server. It runs when and as long as it is
@@ -131,14 +145,13 @@ pub struct OltpRun<'a> {
     tally: LoadTally,
     /// By tag.
     flights: Vec<Option<Flight>>,
-    totals: Vec<FileTotals>,
+    tallies: Vec<FileTally>,
     /// What was counted when the measuring began.
-    before: Option<(Vec<FileTotals>, Vec<Held>)>,
+    before: Option<Vec<FileTally>>,
     acknowledged: Option<Acknowledged>,
     /// Runs since the first slice.
     clock: Option<Clock>,
     now: Instant,
-    governing: Governing,
     completed: u64,
     /// Room for the bytes of a write.
     bytes: Vec<u8>,
@@ -148,14 +161,6 @@ impl fmt::Debug for OltpRun<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OltpRun").field("now", &self.now).finish_non_exhaustive()
     }
-}
-
-/// How much of a log write's latency the instance's log rate is.
-#[derive(Debug, Default)]
-struct Governing {
-    due: Instant,
-    last: Held,
-    share: f64,
 }
 
 impl<'a> OltpRun<'a> {
@@ -170,9 +175,12 @@ impl<'a> OltpRun<'a> {
         description: &Description,
         options: OltpOptions<'a>,
     ) -> Result<(Self, RecoveryReport), OltpRunError> {
-        let device = |file: &ServedFile| Device { name: file.name.clone(), size: file.size };
-        let devices: Vec<Device> = options.files.iter().map(device).collect();
-        let model = description.model(&devices, options.seed)?;
+        let about: Vec<FileAbout<'_>> = options.files.iter().map(ServedFile::about).collect();
+        let mut model = description.model(&about, options.seed)?;
+        let (data, most) = (model.data.len(), log::MOST_FILES);
+        if data > most {
+            return Err(RunnerError::DataFiles { files: data, most }.into());
+        }
         let mut files = Files::open(&model, options.files)?;
         let mut contents = Contents::new(&model);
         let acknowledged = options.acknowledged.map(Acknowledged::open).transpose()?;
@@ -183,14 +191,18 @@ impl<'a> OltpRun<'a> {
             is_stopped: &|| options.is_stopped.is_some_and(|is_stopped| is_stopped()),
         }
         .run()?;
+        contents.grow(&mut model, &mut files);
         let mut wires = Wires::new()?;
-        for connection in files.connections {
+        for mut connection in files.connections {
+            if let Some(book) = options.held {
+                connection.set_label(book.label());
+            }
             wires.add(connection)?;
         }
         let tally = LoadTally::new(description, &model, options.every);
         let run = Self {
             options,
-            totals: vec![FileTotals::default(); files.served.len()],
+            tallies: vec![FileTally::default(); files.served.len()],
             files: files.served,
             places: model.files(),
             wires,
@@ -201,7 +213,6 @@ impl<'a> OltpRun<'a> {
             acknowledged,
             clock: None,
             now: Instant::ZERO,
-            governing: Governing::default(),
             completed: 0,
             bytes: Vec::new(),
             database: Database::resume(model, redo),
@@ -255,36 +266,39 @@ impl<'a> OltpRun<'a> {
     fn pass(&mut self, now: Instant) {
         self.now = now.min(self.tally.end());
         if now >= self.tally.from() && self.before.is_none() {
-            self.before = Some((self.totals.clone(), self.held()));
+            self.before = Some(self.tallies.clone());
         }
         self.tally.pass(now, &self.database);
-        if now >= self.governing.due {
-            self.governing.due = now + READING;
-            self.read_governor();
-        }
     }
 
-    /// What the server has counted of the files, in their order.
-    fn held(&self) -> Vec<Held> {
-        let all = self.options.held.map(|held| held()).unwrap_or_default();
-        let own = self.places.iter().map(|(place, _)| all.get(*place as usize).cloned());
-        own.map(Option::unwrap_or_default).collect()
-    }
-
-    /// Replies do not say what held a request, so the part of the instance's log rate is
-    /// that of all log writes since the last look.
-    fn read_governor(&mut self) {
-        if self.options.held.is_none() {
-            return;
+    /// Grows the data files that the database wants to, or says that they cannot.
+    fn grow(&mut self) {
+        while let Some(growth) = self.database.poll_growth() {
+            let own = self.places.iter().position(|(place, _)| *place == growth.file);
+            let own = own.unwrap_or_else(|| panic!("a database keeps to its files: {growth:?}"));
+            let ServedFile { place, is_volume, .. } = &mut self.files[own];
+            let tiers = match (*is_volume, self.options.resize) {
+                (false, _) => Ok(None),
+                (true, Some(resize)) => resize(&place.name, growth.size),
+                (true, None) => Err("nobody here can resize its volume".to_owned()),
+            };
+            match &tiers {
+                Ok(tiers) => {
+                    let tiers = tiers.as_ref().map(|(before, after)| (&**before, &**after));
+                    let (from, to) = (place.size, growth.size);
+                    let grown = Grown { file: &place.name, from, to, tiers };
+                    self.tally.grown(self.now, &grown);
+                    place.size = growth.size;
+                }
+                Err(why) => self.tally.refused(self.now, &place.name, why),
+            }
+            self.database.handle_growth(self.now, tiers.is_ok());
         }
-        let held = self.held().pop().unwrap_or_default();
-        let since = held.since(&self.governing.last);
-        self.governing.share = since.share_of(LOG_RATE);
-        self.governing.last = held;
     }
 
     /// Sends all I/O that is wanted now.
     fn issue(&mut self, clock: Clock) -> Result<(), RunnerError> {
+        self.grow();
         while let Some(commit) = self.database.poll_commit() {
             self.contents.commit(&commit);
         }
@@ -309,30 +323,32 @@ impl<'a> OltpRun<'a> {
     fn queue(&mut self, wire: WireId, io: &FileIo, now: Instant) -> Result<(), RunnerError> {
         let content = self.database.content(io);
         let first = if let Content::Pages { first, .. } = content { first } else { 0 };
+        let offset = self.files[wire].place.base.get() + io.offset;
+        let connection = self.wires.connection(wire);
+        let cookie = match io.op {
+            FileOp::Read => {
+                let length = u32::try_from(io.len).unwrap_or(u32::MAX);
+                connection.queue_read(io.tag.into(), offset, length)?
+            }
+            FileOp::Write => {
+                self.contents.encode(io, content, &mut self.bytes);
+                connection.queue_write(io.tag.into(), offset, &self.bytes, true)?
+            }
+        };
         let tag = io.tag as usize;
         if self.flights.len() <= tag {
             self.flights.resize(tag + 1, None);
         }
-        self.flights[tag] = Some(Flight { io: *io, first, issued: now });
-        let offset = self.files[wire].base.get() + io.offset;
-        let connection = self.wires.connection(wire);
-        match io.op {
-            FileOp::Read => {
-                let length = u32::try_from(io.len).unwrap_or(u32::MAX);
-                connection.queue_read(io.tag.into(), offset, length)
-            }
-            FileOp::Write => {
-                self.contents.encode(io, content, &mut self.bytes);
-                connection.queue_write(io.tag.into(), offset, &self.bytes, true)
-            }
-        }
+        self.flights[tag] = Some(Flight { io: *io, first, issued: now, cookie });
+        Ok(())
     }
 
     fn receive(&mut self, wire: WireId, clock: Clock) -> Result<(), RunnerError> {
         let Self { wires, flights, contents, .. } = self;
         let (mut done, mut failed) = (Vec::new(), None);
         wires.connection(wire).receive(|cookie, answer| {
-            let flight = flights.get_mut(key(cookie)).and_then(Option::take);
+            let tag = usize::try_from(cookie).unwrap_or(usize::MAX);
+            let flight = flights.get_mut(tag).and_then(Option::take);
             let flight = flight.unwrap_or_else(|| panic!("{cookie} is not under way"));
             let checked = match answer {
                 Err(errno) => Err(Failure::Refused(errno)),
@@ -358,11 +374,12 @@ impl<'a> OltpRun<'a> {
 
     fn complete(&mut self, wire: WireId, flight: &Flight, now: Instant) {
         self.completed += 1;
+        let held = self.options.held.and_then(|book| book.take(flight.cookie));
+        let held = held.unwrap_or_default();
         let latency = now - flight.issued;
-        self.totals[wire].record(flight.io.op, flight.io.len, latency);
-        let is_log = wire + 1 == self.files.len();
-        let share = if is_log { self.governing.share } else { 0.0 };
-        self.database.handle_completion(now, flight.io.tag, part(latency, share));
+        self.tallies[wire].record(flight.io.op, flight.io.len, latency, &held);
+        let governed = held.waits.get(Cap::LogRate);
+        self.database.handle_completion(now, flight.io.tag, governed);
     }
 
     /// Whoever waits for a transaction would now hear that it is done.
@@ -372,7 +389,7 @@ impl<'a> OltpRun<'a> {
     }
 
     fn failure(&self, wire: WireId, flight: &Flight, failure: Failure) -> RunnerError {
-        let file = self.files[wire].name.clone();
+        let file = self.files[wire].place.name.clone();
         match failure {
             Failure::Refused(errno) => {
                 let op = if flight.io.op == FileOp::Read { "read" } else { "write" };
@@ -411,36 +428,30 @@ impl<'a> OltpRun<'a> {
     }
 
     /// What each file went through since the start, the data files and the log last, by
-    /// the number of what it lies on and with its role.
-    pub fn totals(&self) -> impl Iterator<Item = (u32, &'static str, &FileTotals)> {
-        self.places.iter().zip(&self.totals).map(|((place, role), totals)| (*place, *role, totals))
+    /// the number of what it lies on and with its role, and its size.
+    pub fn tallies(&self) -> impl Iterator<Item = (u32, &'static str, &FileTally, Bytes)> {
+        let of_file = |((place, tally), file): ((&(u32, &'static str), _), &ServedFile)| {
+            (place.0, place.1, tally, file.place.size)
+        };
+        self.places.iter().zip(&self.tallies).zip(&self.files).map(of_file)
     }
 
     /// What the run has come to so far.
     #[must_use]
     pub fn report(&self) -> OltpReport {
-        let none = || (self.totals.clone(), self.held());
-        let (before, held_before) = self.before.clone().unwrap_or_else(none);
-        let held = self.held();
+        let before = self.before.as_ref().unwrap_or(&self.tallies);
         let elapsed = self.now.since(self.tally.from());
+        let is_known = self.options.held.is_some();
         let mut notes = Vec::new();
-        let files = self.files.iter().enumerate().map(|(at, file)| {
-            let totals = self.totals[at].since(&before[at]);
-            let held = held[at].since(&held_before[at]);
-            if held.is_shared {
-                notes.push(format!(
-                    "{}: what held it is divided as that of all on its volume or stripe",
-                    file.name
-                ));
-            }
-            let held = self.options.held.map(|_| &held);
-            let report = totals.report(held, file.size, elapsed);
-            notes.extend(totals.machine_note(&file.name, report.machine_ns));
-            let (name, role) = (file.name.clone(), self.places[at].1.to_owned());
-            FileReport { file: name, role, ..report }
-        });
-        let files = files.collect();
-        if self.options.held.is_none() {
+        let mut files = Vec::new();
+        for (at, (_, role, tally, size)) in self.tallies().enumerate() {
+            let (tally, file) = (tally.since(&before[at]), self.files[at].place.name.clone());
+            notes.extend(stats::machine_note(&file, &tally).filter(|_| is_known));
+            let machine_ns = is_known.then(|| stats::machine(&tally).nanos());
+            let (role, report) = (role.to_owned(), tally.report(size, elapsed));
+            files.push(FileReport { file, role, machine_ns, ..report });
+        }
+        if !is_known {
             notes.push("what held the requests is not known".to_owned());
         }
         OltpReport {
@@ -458,19 +469,4 @@ impl<'a> OltpRun<'a> {
 enum Failure {
     Refused(Errno),
     Bad(BadPage),
-}
-
-/// A cookie is the tag.
-#[expect(clippy::cast_possible_truncation, reason = "made from a u32 in `queue`")]
-fn key(cookie: u64) -> usize {
-    cookie as usize
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share from 0 to 1 of a span"
-)]
-fn part(span: Span, share: f64) -> Span {
-    Span::from_nanos((weir_report::number::float(span.nanos()) * share) as u64)
 }

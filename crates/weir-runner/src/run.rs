@@ -215,10 +215,10 @@ impl<'a> Driver<'a> {
         let cookie = self.flights.insert(flight) as u64;
         let connection = self.links.wires.connection(link);
         match op {
-            Op::Read => connection.queue_read(cookie, offset, length),
+            Op::Read => connection.queue_read(cookie, offset, length).map(drop),
             Op::Write => {
                 let data = &self.payload[..length as usize];
-                connection.queue_write(cookie, offset, data, issue.data_sync)
+                connection.queue_write(cookie, offset, data, issue.data_sync).map(drop)
             }
             Op::Trim => connection.queue_trim(cookie, offset, length),
             Op::Flush => connection.queue_flush(cookie),

@@ -29,6 +29,7 @@ mod status;
 pub use commands::Owing;
 
 use crate::error::{ServerError, errno_of};
+use crate::observer::Observer;
 use crate::volume::{After, DeviceMap, Keep, Load, VolumeBytes, VolumeData};
 use crate::worker::{Finished, Job, ReadJob, Task};
 use commands::Resizing;
@@ -141,6 +142,7 @@ pub struct HostLoop {
     /// Something was handed to the engine since the last `advance`.
     stirred: bool,
     trace: TraceHash,
+    observer: Observer,
 }
 
 impl HostLoop {
@@ -182,7 +184,13 @@ impl HostLoop {
             owing: Vec::new(),
             stirred: false,
             trace: TraceHash::default(),
+            observer: Observer::default(),
         })
+    }
+
+    /// From now on tells `observer` what held each request.
+    pub fn set_observer(&mut self, observer: Observer) {
+        self.observer = observer;
     }
 
     /// Takes a request that came at `now`. Its reply comes out of
@@ -330,6 +338,7 @@ impl HostLoop {
         let pending = &mut self.pending[key];
         pending.due = completion.at;
         pending.let_go = true;
+        self.observer.hear(pending.request.cookie, completion);
         if pending.jobs == 0 {
             self.go_on(now, key, replies);
         }

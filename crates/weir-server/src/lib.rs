@@ -25,6 +25,7 @@
 //! | `places` | so many at once and no more |
 //! | [`control`] | the control socket, both ends |
 //! | [`notice`] | what a running server says unasked |
+//! | [`observer`] | who hears what held each request |
 //! | `worker` | what may wait, and the threads that do |
 //! | [`error`] | what can go wrong, and what it is called on the wire |
 
@@ -37,6 +38,7 @@ pub mod host_loop;
 mod listener;
 mod local_socket;
 pub mod notice;
+pub mod observer;
 mod places;
 mod reactor;
 pub mod server;
@@ -47,4 +49,5 @@ mod worker;
 pub use error::ServerError;
 pub use listener::Address;
 pub use notice::{Listening, Notice};
-pub use server::{Options, Server};
+pub use observer::Observer;
+pub use server::{Options, Server, Tiers};

@@ -5,6 +5,7 @@ use crate::error::ServerError;
 use crate::host_loop::HostLoop;
 use crate::listener::{Address, Directory, Listener};
 use crate::notice::{Listening, Notice};
+use crate::observer::Observer;
 use crate::reactor::{Mailbox, Message, Reactor};
 use crate::starting::{CACHE, Starting};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -37,9 +38,20 @@ pub struct Options {
     pub control: Option<PathBuf>,
     /// Who is told what happens while it runs.
     pub notices: Listening,
+    /// Who hears what held each request.
+    pub observer: Observer,
     /// Who holds the data directory, as others are told; `weir serve at ADDRESS` if not
     /// given.
     pub holder: Option<String>,
+}
+
+/// The tiers of a volume that was resized, if it has any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tiers {
+    /// The one that it had.
+    pub before: Option<String>,
+    /// The one that it has.
+    pub after: Option<String>,
 }
 
 /// A running server. Dropping it stops it, without saying what went wrong.
@@ -135,7 +147,7 @@ impl Server {
             None => None,
         };
         let clock = Clock::start();
-        let mut starting = Starting::new(edition, data.as_ref(), clock, &options.notices);
+        let mut starting = Starting::new(edition, data.as_ref(), clock, options);
         let hosts = layout.hosts.into_iter().map(|host| starting.host(host));
         let (hosts, reactors): (Vec<_>, Vec<_>) =
             hosts.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
@@ -229,6 +241,16 @@ impl Server {
         self.shared.answer(request)
     }
 
+    /// Resizes a volume under load and moves its limits to those of its new size.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] if there is no such volume, it may not have that size, or there is
+    /// data behind the new end.
+    pub fn resize(&self, volume: &str, size: Bytes) -> Result<Tiers, ServerError> {
+        self.shared.resize(volume, size)
+    }
+
     /// A reading of all counters.
     #[must_use]
     pub fn status(&self) -> Status {
@@ -314,7 +336,9 @@ impl Shared {
     pub(crate) fn answer(&self, request: Request) -> Result<Value, ServerError> {
         match request {
             Request::Status => Ok(serde_json::to_value(self.status()).unwrap_or(Value::Null)),
-            Request::Resize { volume, size } => self.resize(&volume, size),
+            Request::Resize { volume, size } => self
+                .resize(&volume, size)
+                .map(|tiers| json!({ "volume": volume, "size": size, "tier": tiers.after })),
             Request::SetCache { volume, mode } => self.set_cache(&volume, &mode),
             Request::Crash { host } => self.crash(&host),
             Request::Warm { export, offset, len } => self.warm(&export, offset, len),
@@ -363,19 +387,22 @@ impl Shared {
         Ok(Change { shared: self, host: at, id, to, mailbox, stored })
     }
 
-    fn resize(&self, name: &str, size: Bytes) -> Result<Value, ServerError> {
+    fn resize(&self, name: &str, size: Bytes) -> Result<Tiers, ServerError> {
         let edition = self.edition.as_ref();
-        let change =
-            self.change(name, "it is being resized", |host, id| host.resized(id, size, edition))?;
+        let mut before = None;
+        let change = self.change(name, "it is being resized", |host, id| {
+            before.clone_from(&host.volumes[id.0].tier);
+            host.resized(id, size, edition)
+        })?;
         let (id, spec, own) = (change.id, change.to.spec.clone(), name.to_owned());
         let (sender, receiver) = channel();
         change.mailbox.send(Message::Call(Box::new(move |host, now| {
             host.resize(now, id, &own, &spec, move |result| drop(sender.send(result)));
         })));
         receiver.recv().map_err(|_| gone())??;
-        let tier = change.to.tier.clone();
+        let after = change.to.tier.clone();
         change.keep();
-        Ok(json!({ "volume": name, "size": size, "tier": tier }))
+        Ok(Tiers { before, after })
     }
 
     fn set_cache(&self, name: &str, mode: &str) -> Result<Value, ServerError> {

@@ -10,9 +10,8 @@ use crate::control::{cache_key, cache_name};
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
 use crate::listener::{Directory, Served};
-use crate::notice::Listening;
 use crate::reactor::Reactor;
-use crate::server::HostState;
+use crate::server::{HostState, Options};
 use crate::volume::VolumeData;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +35,7 @@ pub(crate) struct Starting<'a> {
     edition: Option<&'a Edition>,
     data: Option<&'a DataDir>,
     clock: Clock,
-    notices: &'a Listening,
+    options: &'a Options,
     pub(crate) directory: Directory,
     pub(crate) refused: Vec<Refused>,
 }
@@ -46,9 +45,9 @@ impl<'a> Starting<'a> {
         edition: Option<&'a Edition>,
         data: Option<&'a DataDir>,
         clock: Clock,
-        notices: &'a Listening,
+        options: &'a Options,
     ) -> Self {
-        Self { edition, data, clock, notices, directory: Directory::default(), refused: Vec::new() }
+        Self { edition, data, clock, options, directory: Directory::default(), refused: Vec::new() }
     }
 
     pub(crate) fn host(&mut self, mut host: Host) -> Result<(HostState, Reactor), ServerError> {
@@ -73,9 +72,10 @@ impl<'a> Starting<'a> {
                 }
             }
         }
-        let host_loop = HostLoop::new(host.spec.clone(), stores)?;
+        let mut host_loop = HostLoop::new(host.spec.clone(), stores)?;
+        host_loop.set_observer(self.options.observer.clone());
         let names = host.volumes.iter().map(|volume| volume.name.clone()).collect();
-        let (clock, notices) = (self.clock, self.notices.clone());
+        let (clock, notices) = (self.clock, self.options.notices.clone());
         let reactor = Reactor::new(&host.name, names, host_loop, clock, notices)?;
         let mailbox = reactor.mailbox();
         for export in &host.exports {

@@ -15,11 +15,11 @@ use weir_layout::{Export, Host, Layout, Volume};
 use weir_observe::header::{Attribute, Attributes};
 use weir_observe::metric;
 use weir_observe::run::{
-    CapTimes, DatabaseCounters, DatabaseShape, FileShape, HostCounters, HostShape, Sample, Shape,
-    StripeShape, VolumeCounters, VolumeShape, WaitCounters,
+    CapTimes, DatabaseCounters, DatabaseShape, FileCounters, FileShape, HostCounters, HostShape,
+    Sample, Shape, StripeShape, VolumeCounters, VolumeShape, WaitCounters,
 };
 use weir_units::Bytes;
-use weir_workload::oltp::{Counters, Wait};
+use weir_workload::oltp::{Counters, FileTally, Wait};
 
 /// The hosts, stripes and volumes of a layout.
 #[must_use]
@@ -107,11 +107,32 @@ pub fn database_counters(counted: &Counters) -> DatabaseCounters {
         transaction_time_ns: counted.response.nanos(),
         cpu_ns: counted.cpu.nanos(),
         checkpoints: counted.checkpoints,
+        transactions_failed: counted.failed,
+        file_growths: counted.growths,
         page_lookups: counted.pages_wanted,
         page_misses: counted.pages_missed,
         pages_evicted: counted.pages_evicted,
         waits: counted.waits.iter().map(wait).collect(),
         ..DatabaseCounters::default()
+    }
+}
+
+/// The counters of a file of a database.
+#[must_use]
+pub fn file_counters(tally: &FileTally, size: Bytes) -> FileCounters {
+    let FileTally { read, write, held } = tally;
+    FileCounters {
+        reads: read.count,
+        read_bytes: read.bytes,
+        read_stall_ns: read.stall.nanos(),
+        read_queued_ns: read.queued.nanos(),
+        writes: write.count,
+        write_bytes: write.bytes,
+        write_stall_ns: write.stall.nanos(),
+        write_queued_ns: write.queued.nanos(),
+        size_bytes: size.get(),
+        waits: cap_times(&held.waits),
+        medium_ns: held.medium.nanos(),
     }
 }
 

@@ -5,25 +5,28 @@
 //! SQL Server opens its files for writing through, so no write stays in a ReadWrite
 //! cache.
 
-mod files;
 mod load;
 
 use crate::observing;
 use load::Load;
 use std::collections::BTreeMap;
+use weir_catalog::Edition;
 use weir_core::{Completion, Engine, Event, Op, Request, TraceHash};
 use weir_layout::files::Place;
 use weir_layout::{Host, Layout, Role};
 use weir_observe::run::{Sample, Shape};
 use weir_report::oltp::OltpReport;
 use weir_report::run::ClockName;
-use weir_units::{Instant, Span};
-use weir_workload::Device;
+use weir_units::{Bytes, Instant, Span};
+use weir_workload::oltp::model::Growth;
+use weir_workload::oltp::tally::Grown;
 use weir_workload::oltp::{Description, FileAbout, FileIo, FileOp, OltpError, seed_of};
 
 /// How to simulate databases.
-#[derive(Debug, Clone, Default)]
-pub struct OltpOptions {
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OltpOptions<'a> {
+    /// The edition of the layout, if it has one: it gives files that grow their tiers.
+    pub edition: Option<&'a Edition>,
     /// Seed of the users; the latencies have the layout's.
     pub seed: u64,
     /// Report over stretches of this length.
@@ -35,6 +38,9 @@ pub struct OltpOptions {
 #[derive(Debug)]
 pub struct OltpSimulation<'a> {
     layout: &'a Layout,
+    /// Its hosts, whose volumes grow.
+    hosts: Vec<Host>,
+    edition: Option<&'a Edition>,
     seed: u64,
     engines: Vec<Engine>,
     /// What the databases lie on, as they count it.
@@ -59,14 +65,14 @@ impl<'a> OltpSimulation<'a> {
     pub fn new(
         layout: &'a Layout,
         descriptions: &[Description],
-        options: &OltpOptions,
+        options: &OltpOptions<'a>,
     ) -> Result<Self, OltpError> {
         check_databases(layout, descriptions)?;
         let places = layout.places();
-        let devices: Vec<Device> = places.iter().map(device).collect();
+        let files: Vec<FileAbout<'_>> = places.iter().map(about).collect();
         let mut loads: Vec<Load> = Vec::new();
         for (index, description) in (0..).zip(descriptions) {
-            let model = description.model(&devices, seed_of(options.seed, index))?;
+            let model = description.model(&files, seed_of(options.seed, index))?;
             let mut files = model.files().into_iter().map(|(file, _)| file);
             if let Some(file) = files.find(|file| loads.iter().any(|load| load.has(*file))) {
                 return Err(description.shared(&places[file as usize].name));
@@ -75,6 +81,8 @@ impl<'a> OltpSimulation<'a> {
         }
         Ok(Self {
             layout,
+            hosts: layout.hosts.clone(),
+            edition: options.edition,
             seed: options.seed,
             engines: crate::engines(layout).0,
             places,
@@ -94,6 +102,7 @@ impl<'a> OltpSimulation<'a> {
     pub fn run_until(&mut self, until: Instant) -> Option<Instant> {
         loop {
             for load in 0..self.loads.len() {
+                self.grow(load);
                 while let Some(io) = self.loads[load].poll_io(self.now) {
                     self.submit(load, &io);
                 }
@@ -158,6 +167,46 @@ impl<'a> OltpSimulation<'a> {
         self.loads.iter_mut().for_each(|load| load.handle_timeout(next));
     }
 
+    /// Grows the data files that a database wants to, or says that they cannot.
+    fn grow(&mut self, load: usize) {
+        while let Some(growth) = self.loads[load].poll_growth() {
+            let file = growth.file as usize;
+            let from = self.places[file].size;
+            let tiers = match self.resize(file, growth.size) {
+                Ok(tiers) => tiers,
+                Err(why) => {
+                    self.loads[load].refuse(self.now, &self.places[file].name, &why);
+                    continue;
+                }
+            };
+            self.places[file].size = growth.size;
+            let tiers = tiers.as_ref().map(|(before, after)| (before.as_str(), after.as_str()));
+            let name = &self.places[file].name;
+            let grown = Grown { file: name, from, to: growth.size, tiers };
+            self.loads[load].grow(self.now, &grown);
+        }
+    }
+
+    /// Resizes the volume that a file of a managed instance is, and moves its limits; a file
+    /// elsewhere has its room already. The tiers before and after, or why it may not.
+    fn resize(&mut self, file: usize, size: Bytes) -> Result<Option<(String, String)>, String> {
+        let Place { host, device, .. } = self.places[file];
+        let exports = &self.hosts[host].exports;
+        let volumes = exports.iter().find(|export| export.device == device);
+        let id = volumes.and_then(|export| export.volumes.first()).copied();
+        let (Some(_), Some(id)) = (&self.hosts[host].instance, id) else { return Ok(None) };
+        let resized = self.hosts[host].resized(id, size, self.edition);
+        let resized = resized.map_err(|kind| kind.to_string())?;
+        let engine = &mut self.engines[host];
+        let done = engine.set_size(self.now, id, size).and_then(|()| {
+            let limits = resized.spec.limits;
+            engine.set_disk_limits(self.now, id, limits)
+        });
+        done.map_err(|refused| refused.to_string())?;
+        let before = std::mem::replace(&mut self.hosts[host].volumes[id.0], resized);
+        Ok(before.tier.zip(self.hosts[host].volumes[id.0].tier.clone()))
+    }
+
     fn submit(&mut self, load: usize, io: &FileIo) {
         let Place { host, device, base, .. } = self.places[io.file as usize];
         let op = match io.op {
@@ -209,20 +258,24 @@ impl<'a> OltpSimulation<'a> {
             seed: self.seed,
             trace_hash: Some(format!("{:016x}", self.trace.get())),
             databases: self.loads.iter().map(|load| load.report(self.now, &self.places)).collect(),
-            notes: hosts.chain(self.growth()).collect(),
+            notes: hosts.chain(idle_growth(self.layout)).collect(),
         }
     }
+}
 
-    /// What of the layout's files has no effect.
-    fn growth(&self) -> Option<String> {
-        let files = self.layout.hosts.iter().flat_map(|host| &host.files);
-        let grows = files.filter(|file| file.growth.is_some()).count();
-        (grows > 0).then(|| {
-            format!(
-                "growth of {grows} files has no effect here: a database keeps the size that it has"
-            )
-        })
-    }
+/// What of the growth of a layout's files has no effect.
+#[must_use]
+pub fn idle_growth(layout: &Layout) -> Option<String> {
+    let files = layout.hosts.iter().flat_map(|host| &host.files);
+    let idle = files.filter(|file| file.growth.is_some() && file.role != Role::Data);
+    let names: Vec<&str> = idle.map(|file| file.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "growth of {} has no effect: a log is written round and round and a checkpoint makes \
+             room in it, and tempdb uses its pages again; only data files grow",
+            names.join(", ")
+        )
+    })
 }
 
 /// Checks what the layout says of the files that databases name, and of the vCores of
@@ -249,13 +302,13 @@ pub fn check_databases(layout: &Layout, descriptions: &[Description]) -> Result<
     Ok(())
 }
 
-fn about(place: &Place) -> FileAbout<'_> {
+/// What a database has to know of what it can lie on.
+#[must_use]
+pub fn about(place: &Place) -> FileAbout<'_> {
     let (role, database) = (place.role.map(Role::name), place.database.as_deref());
-    FileAbout { name: &place.name, role, database }
-}
-
-fn device(place: &Place) -> Device {
-    Device { name: place.name.clone(), size: place.size }
+    let growth = place.growth.map(|growth| Growth { by: growth.by, most: growth.most });
+    let (size, used) = (place.size, place.used);
+    FileAbout { name: &place.name, size, used, growth, role, database }
 }
 
 #[cfg(test)]

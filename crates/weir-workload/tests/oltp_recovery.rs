@@ -13,11 +13,10 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weir_units::{Bytes, Instant, Span};
-use weir_workload::Device;
 use weir_workload::oltp::log::{LOG_START, ring};
-use weir_workload::oltp::model::PAGE;
+use weir_workload::oltp::model::{Growth, PAGE};
 use weir_workload::oltp::{
-    Commit, Content, Database, Description, FileIo, FileOp, RedoPoint, Wait,
+    Commit, Content, Database, Description, FileAbout, FileIo, FileOp, RedoPoint, Wait,
 };
 
 /// A description on files `d1`, `d2` and `log`.
@@ -28,7 +27,8 @@ fn description(log_block: u64, checkpoint: &str, pool: u64, write_log: u64) -> D
          [checkpoint]\n{checkpoint}\nwrites = 4\n\
          [[transaction]]\nname = \"t\"\nshare = 3\nreads = 1\nwrites = 2.5\nhot_pages = 5\n\
          hot_writes = 1\nlog = \"{write_log} B\"\ncpu = \"100us\"\n\
-         [[transaction]]\nname = \"large\"\nshare = 1\nreads = 3\nwrites = 20\nlog = \"5 KiB\"\n\
+         [[transaction]]\nname = \"large\"\nshare = 1\nreads = 3\nwrites = 16\nnew_pages = 4\n\
+         log = \"5 KiB\"\n\
          cpu = \"200us\"\n"
     );
     Description::parse("oltp.toml", &text).unwrap_or_else(|error| panic!("{error}"))
@@ -61,9 +61,11 @@ struct Disks {
 
 impl Disks {
     fn new(description: &Description, log_kib: u64, seed: u64) -> Self {
-        let file = |(name, size)| Device { name: String::from(name), size };
+        let file = |(name, size)| FileAbout::new(name, size);
         let files = [("d1", Bytes::mib(8)), ("d2", Bytes::mib(4)), ("log", Bytes::kib(log_kib))];
-        let model = description.model(&files.map(file), seed);
+        let mut files = files.map(file);
+        files[1].growth = Some(Growth { by: Bytes::mib(1), most: Bytes::mib(16) });
+        let model = description.model(&files, seed);
         let model = model.unwrap_or_else(|error| panic!("{error}"));
         Self {
             ring: ring(model.log.size.get()),
@@ -104,6 +106,9 @@ impl Disks {
     }
 
     fn issue(&mut self, now: Instant) {
+        while self.database.poll_growth().is_some() {
+            self.database.handle_growth(now, true);
+        }
         while let Some(commit) = self.database.poll_commit() {
             self.commit(&commit);
         }

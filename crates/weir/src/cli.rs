@@ -111,9 +111,6 @@ pub(crate) struct SimArgs {
     /// in .toml (docs/OLTP.md explains its keys).
     #[arg(required = true, value_name = "JOB")]
     pub(crate) jobs: Vec<PathBuf>,
-    /// Seed of the jobs or users, a whole number: one seed gives one run.
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
-    pub(crate) seed: u64,
     /// End each job after this time, whatever runtime its file has: 30s, 10min, 2h. Jobs
     /// without time_based end before that if their size is done. Of a database, measure
     /// so long.
@@ -130,25 +127,12 @@ pub(crate) struct SimArgs {
     /// May be repeated.
     #[arg(long, value_name = "EXPORT")]
     pub(crate) warm: Vec<String>,
-    /// Report over stretches of this length, too, at least 1ms: 1s, 5min.
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
-    pub(crate) every: Option<Span>,
     /// Crash a host at a time of the run: host@10s. Its cache is cold from then on. The
     /// host is called "host" where the layout gives no name.
     #[arg(long, value_name = "HOST@TIME", value_parser = moment)]
     pub(crate) crash: Option<(String, Span)>,
-    /// Write an observation of the run to this file: counters of every volume, file,
-    /// database and wait, each --every or 1s. weir observe show reads it.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) observe: Option<PathBuf>,
-    /// Plot the run over time to this file, which ends in .svg or .html.
-    #[arg(long, value_name = "FILE", value_parser = plot_file)]
-    pub(crate) plot: Option<PathBuf>,
-    /// Show no progress. It is shown on stderr, if that is a terminal.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) run: RunOptions,
 }
 
 #[derive(Debug, Args)]
@@ -169,19 +153,27 @@ pub(crate) struct RunArgs {
     /// recovery is held to; in the folder of --data if this is not given.
     #[arg(long, value_name = "FILE")]
     pub(crate) acknowledged: Option<PathBuf>,
-    /// Seed of the users, a whole number.
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
-    pub(crate) seed: u64,
     /// Measure so long, whatever duration the description has: 30s, 10min.
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) runtime: Option<Span>,
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+}
+
+/// How a run is made and looked at, on either clock.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// Seed of the jobs or users, a whole number: one seed gives one virtual run.
+    #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
+    pub(crate) seed: u64,
     /// Report over stretches of this length, too, at least 1ms: 1s, 5min.
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) every: Option<Span>,
-    /// Write an observation of the run to this file, as weir sim does.
+    /// Write an observation of the run to this file: counters of every volume, file,
+    /// database and wait, each --every or 1s. weir observe show reads it.
     #[arg(long, value_name = "FILE")]
     pub(crate) observe: Option<PathBuf>,
-    /// Draw the run over time, to an .svg or .html.
+    /// Plot the run over time to this file, which ends in .svg or .html.
     #[arg(long, value_name = "FILE", value_parser = plot_file)]
     pub(crate) plot: Option<PathBuf>,
     /// Show no progress. It is shown on stderr, if that is a terminal.
@@ -335,16 +327,17 @@ pub(crate) struct ControlArgs {
     pub(crate) control: PathBuf,
 }
 
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct OutputArgs {
     /// The format of the output.
     #[arg(long, short, value_name = "FORMAT", default_value = "text", value_enum)]
     output: OutputFormat,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum OutputFormat {
     /// Aligned columns, for people.
+    #[default]
     Text,
     /// One document; every figure a number in the unit that its name says.
     Json,

@@ -11,6 +11,7 @@ mod commands;
 mod error;
 mod output;
 mod progress;
+mod signals;
 
 use clap::Parser;
 use std::process::ExitCode;

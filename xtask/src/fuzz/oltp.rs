@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use weir_units::{Bytes, Instant, Span};
-use weir_workload::Device;
+use weir_workload::oltp::model::Growth;
 use weir_workload::oltp::{Database, Description, FileAbout, Model, OltpError};
 
 /// A database that is run has no more users and pages than this, as any takes memory.
@@ -27,10 +27,11 @@ pub(super) fn run(data: &[u8]) {
         Err(error) => return said(&error),
         Ok(description) => description,
     };
-    let about = |(name, _): (&'static str, Bytes)| FileAbout { name, role: None, database: None };
-    assert_eq!(description.check_roles(&FILES.map(about)), Ok(()), "nothing is said of the files");
-    let device = |(name, size): (&str, Bytes)| Device { name: name.to_owned(), size };
-    match description.model(&FILES.map(device), 1) {
+    let mut files = FILES.map(|(name, size)| FileAbout::new(name, size));
+    // The small one grows.
+    files[3].growth = Some(Growth { by: Bytes::kib(64), most: Bytes::mib(1) });
+    assert_eq!(description.check_roles(&files), Ok(()), "nothing is said of the files");
+    match description.model(&files, 1) {
         Err(error) => said(&error),
         Ok(model) if is_small(&model) => drive(Database::new(model)),
         Ok(_) => {}
@@ -46,7 +47,10 @@ fn is_small(model: &Model) -> bool {
     let most = |mean: f64| mean <= 1_000.0;
     model.users <= MAX_USERS
         && model.working_set.max(tempdb) <= MAX_PAGES
-        && model.mix.iter().all(|kind| most(kind.reads) && most(kind.writes))
+        && model
+            .mix
+            .iter()
+            .all(|kind| [kind.reads, kind.writes, kind.new_pages].into_iter().all(most))
         && model.mix.iter().all(|kind| kind.hot_writes.max(kind.tempdb_pages) <= 1_000)
 }
 
@@ -55,9 +59,16 @@ fn drive(mut database: Database) {
     let mut now = Instant::ZERO;
     let mut in_flight: VecDeque<(Instant, u32)> = VecDeque::new();
     let mut ios = 0;
+    let mut sizes = FILES.map(|(_, size)| size);
     for _ in 0..MAX_STEPS {
+        while let Some(growth) = database.poll_growth() {
+            let size = &mut sizes[growth.file as usize];
+            assert!(*size < growth.size && growth.size <= Bytes::mib(1), "{growth:?}");
+            *size = growth.size;
+            database.handle_growth(now, true);
+        }
         while let Some(io) = database.poll_io() {
-            let (_, size) = FILES[io.file as usize];
+            let size = sizes[io.file as usize];
             let end = io.offset.checked_add(io.len);
             assert!(io.len > 0 && end.is_some_and(|end| end <= size.get()), "{io:?} of {size}");
             in_flight.push_back((now + Span::from_millis(1), io.tag));

@@ -1,7 +1,7 @@
 //! Database files on managed instances and on machines, and what is refused of them.
 
 use super::*;
-use crate::files::File;
+use crate::files::{File, Growth};
 use crate::instance::{Measure, Tally};
 use crate::steps::Steps;
 use weir_core::Place;
@@ -169,7 +169,8 @@ fn files_of_a_machine_lie_one_behind_the_other() {
         database: Some("shop".into()),
         role: Role::Log,
         size: Bytes::gib(2),
-        growth: Some(Bytes::mib(64)),
+        used: None,
+        growth: Some(Growth { by: Bytes::mib(64), most: Bytes::mib((10 << 10) - 1) }),
         device: DeviceId(0),
         base: Bytes::mib(1),
     };

@@ -161,6 +161,8 @@ impl OltpReport {
             "|dirty_bytes",
             "|page_life_s",
             "|checkpoints",
+            "|failed",
+            "|growths",
         ];
         self.table("load", For::Machines, &heads, |database| {
             let load = &database.load;
@@ -177,6 +179,8 @@ impl OltpReport {
                 grouped(load.dirty_bytes),
                 load.page_life_s.map_or_else(Cell::none, rate),
                 grouped(load.checkpoints),
+                grouped(load.failed),
+                grouped(load.growths),
             ]]
         })
     }

@@ -1,18 +1,20 @@
 //! Requests that wait for an answer, found by the cookie on the wire.
 //!
 //! A simple reply does not say how much data it brings, so that is kept here. The
-//! cookie on the wire is a slot number with the slot's generation above it: a
-//! look-up is one index, and a second answer to a request is seen for what it is.
+//! cookie on the wire is a slot number with the slot's generation above it and the
+//! connection's label above that: a look-up is one index, and a second answer to a
+//! request is seen for what it is.
 
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     slots: Vec<Slot>,
     free: Vec<u32>,
+    label: u16,
 }
 
 #[derive(Debug)]
 struct Slot {
-    generation: u32,
+    generation: u16,
     waiting: bool,
     cookie: u64,
     length: u32,
@@ -32,19 +34,26 @@ impl Pending {
         });
         let slot = &mut self.slots[number as usize];
         *slot = Slot { waiting: true, cookie, length, ..*slot };
-        u64::from(slot.generation) << 32 | u64::from(number)
+        u64::from(self.label) << 48 | u64::from(slot.generation) << 32 | u64::from(number)
+    }
+
+    /// From now on the cookies on the wire have this label.
+    pub(super) fn set_label(&mut self, label: u16) {
+        assert_eq!(self.count(), 0, "those that wait have another label");
+        self.label = label;
     }
 
     /// How much data the answer to a request brings, if it is waiting.
     pub(super) fn length(&self, wire: u64) -> Option<u32> {
-        let (number, generation) = split(wire);
+        let (number, generation, label) = split(wire);
         let slot = self.slots.get(number as usize)?;
-        (slot.waiting && slot.generation == generation).then_some(slot.length)
+        (slot.waiting && slot.generation == generation && label == self.label)
+            .then_some(slot.length)
     }
 
     /// Forgets a request that is waiting; returns the caller's cookie.
     pub(super) fn remove(&mut self, wire: u64) -> u64 {
-        let (number, generation) = split(wire);
+        let (number, generation, _) = split(wire);
         let slot = &mut self.slots[number as usize];
         assert!(slot.waiting && slot.generation == generation, "{wire:#x} is not waiting");
         slot.waiting = false;
@@ -54,9 +63,9 @@ impl Pending {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "each half of a 64-bit cookie has 32 bits")]
-const fn split(wire: u64) -> (u32, u32) {
-    (wire as u32, (wire >> 32) as u32)
+#[expect(clippy::cast_possible_truncation, reason = "the three parts of a cookie")]
+const fn split(wire: u64) -> (u32, u16, u16) {
+    (wire as u32, (wire >> 32) as u16, (wire >> 48) as u16)
 }
 
 #[cfg(test)]
@@ -76,7 +85,8 @@ mod tests {
         prop_oneof![
             (0u64..4, any::<u32>()).prop_map(|(cookie, length)| Op::Insert { cookie, length }),
             any::<prop::sample::Index>().prop_map(Op::Remove),
-            (0u64..4, 0u64..4).prop_map(|(high, low)| Op::Look(high << 32 | low)),
+            (2u64..4, 0u64..4, 0u64..4)
+                .prop_map(|(label, high, low)| Op::Look(label << 48 | high << 32 | low)),
         ]
     }
 
@@ -84,6 +94,7 @@ mod tests {
         #[test]
         fn it_is_a_map_that_makes_its_own_keys(ops in prop::collection::vec(any_op(), 0..60)) {
             let (mut pending, mut model) = (Pending::default(), HashMap::new());
+            pending.set_label(3);
             let mut ever = Vec::new();
             for op in ops {
                 match op {

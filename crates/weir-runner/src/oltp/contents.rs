@@ -1,11 +1,13 @@
 //! What the pages and the log of a database hold: the bytes of each I/O, and whether
 //! what a read brings is what was written last.
 
+use super::files::Files;
 use super::log::{self, Records};
 use super::page::{self, PageId, State};
+use std::ops::Range;
 use weir_units::Bytes;
 use weir_workload::oltp::model::{Model, PAGE};
-use weir_workload::oltp::{Commit, Content, FileIo, Placement};
+use weir_workload::oltp::{Commit, Content, FileIo, Placement, Table};
 
 /// What pages of tempdb are full of: anything but what a store may take for a hole.
 const TEMPORARY: u8 = 0x74;
@@ -15,7 +17,9 @@ const TEMPORARY: u8 = 0x74;
 pub(super) struct Contents {
     placement: Placement,
     /// By page number.
-    pages: Vec<State>,
+    pages: Table<State>,
+    /// New pages of each data file, of commits so far.
+    new: Vec<u32>,
     records: Records,
     identity: u64,
 }
@@ -31,8 +35,51 @@ impl Contents {
     /// Of a database whose pages were never written.
     pub(super) fn new(model: &Model) -> Self {
         let placement = Placement::new(&model.data, model.working_set);
-        let pages = vec![State::default(); placement.pages() as usize];
-        Self { pages, records: Records::default(), identity: identity(model), placement }
+        let pages = Table::new(placement.pages() as usize);
+        let (new, records) = (vec![0; placement.files()], Records::default());
+        Self { pages, new, records, identity: identity(model), placement }
+    }
+
+    /// New pages of each data file, of commits so far.
+    pub(super) fn new_pages(&self) -> &[u32] {
+        &self.new
+    }
+
+    /// So many new pages there were.
+    pub(super) fn set_new_pages(&mut self, new: &[u32]) {
+        self.new.iter_mut().zip(new).for_each(|(own, new)| *own = *new);
+    }
+
+    /// There is a page of this number: it may be new.
+    pub(super) fn see(&mut self, page: u32) {
+        if let Some((file, number)) = self.placement.new_number(page) {
+            self.new[file] = self.new[file].max(number + 1);
+        }
+    }
+
+    /// The numbers of the pages of a data file.
+    pub(super) fn ranges(&self, file: usize) -> [Range<u32>; 2] {
+        [self.placement.range(file), self.placement.new_range(file, self.new[file])]
+    }
+
+    /// The model of a database that has these new pages: what they lie in has grown.
+    pub(super) fn grow(&self, model: &mut Model, files: &mut Files) {
+        let all = model.data.iter_mut().zip(&mut files.served).zip(&files.connections);
+        for (((data, served), connection), new) in all.zip(&self.new) {
+            data.new_pages = *new;
+            let needs = data.new_from() + u64::from(*new) * PAGE;
+            if let Some(growth) = data.growth
+                && needs > data.size.get()
+            {
+                let steps = (needs - data.size.get()).div_ceil(growth.by.get().max(1));
+                let size = data.size.get().saturating_add(steps.saturating_mul(growth.by.get()));
+                data.size = Bytes::new(size).min(growth.most);
+            }
+            if served.is_volume {
+                data.size = data.size.max(connection.size());
+            }
+            served.place.size = data.size;
+        }
     }
 
     pub(super) fn placement(&self) -> &Placement {
@@ -45,11 +92,11 @@ impl Contents {
     }
 
     pub(super) fn state(&self, page: u32) -> State {
-        self.pages[page as usize]
+        self.pages.get(page as usize)
     }
 
     pub(super) fn set_state(&mut self, page: u32, state: State) {
-        self.pages[page as usize] = state;
+        *self.pages.get_mut(page as usize) = state;
     }
 
     /// Which page of which file a page number is.
@@ -60,9 +107,10 @@ impl Contents {
 
     /// A transaction changes its pages, and its record goes to the log.
     pub(super) fn commit(&mut self, commit: &Commit) {
+        commit.pages.iter().for_each(|page| self.see(*page));
         let Self { pages, records, .. } = self;
         let change = |page: &u32| {
-            let state = &mut pages[*page as usize];
+            let state = pages.get_mut(*page as usize);
             *state = State { version: state.version + 1, commit: commit.number };
             state.version
         };
@@ -81,7 +129,7 @@ impl Contents {
             }
             Content::Temporary => out.resize(usize::try_from(io.len).unwrap_or(0), TEMPORARY),
             Content::Log { lsn, bytes } => self.records.block(lsn, bytes, io.len, out),
-            Content::Checkpoint(redo) => log::checkpoint(self.identity, &redo, out),
+            Content::Checkpoint(redo) => log::checkpoint(self.identity, &redo, &self.new, out),
         }
         assert_eq!(out.len() as u64, io.len, "a write has the bytes that it says: {io:?}");
     }
@@ -106,7 +154,7 @@ impl Contents {
 
 /// A number that other sizes and files change (FNV-1a).
 fn identity(model: &Model) -> u64 {
-    let sizes = model.data.iter().map(|data| data.free).chain([model.log.size]);
+    let sizes = model.data.iter().map(|data| data.weight).chain([model.log.size]);
     let numbers = sizes.map(Bytes::get).chain([model.working_set]);
     numbers.fold(0xcbf2_9ce4_8422_2325, |hash, number| {
         let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
@@ -117,16 +165,15 @@ fn identity(model: &Model) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_workload::Device;
-    use weir_workload::oltp::{Description, FileOp};
+    use weir_workload::oltp::{Description, FileAbout, FileOp};
 
     const OLTP: &str = "mix = \"generic-oltp\"\nusers = 1\nvcores = 1\nsize = \"1 MiB\"\n\
         buffer_pool = \"1 MiB\"\ndata = [\"d1\", \"d2\"]\nlog = \"log\"\n";
 
     fn contents(log_mib: u64) -> Contents {
-        let device = |name: &str| Device { name: name.to_owned(), size: Bytes::mib(log_mib) };
+        let file = |name| FileAbout::new(name, Bytes::mib(log_mib));
         let description = Description::parse("oltp.toml", OLTP).unwrap();
-        Contents::new(&description.model(&["d1", "d2", "log"].map(device), 1).unwrap())
+        Contents::new(&description.model(&["d1", "d2", "log"].map(file), 1).unwrap())
     }
 
     fn written(contents: &mut Contents, first: u32, count: u32) -> Vec<u8> {

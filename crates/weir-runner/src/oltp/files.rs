@@ -4,6 +4,7 @@
 use super::ServedFile;
 use crate::client::Connection;
 use crate::error::RunnerError;
+use weir_layout::files::Place;
 use weir_proto::Errno;
 use weir_units::Bytes;
 use weir_workload::oltp::Model;
@@ -28,13 +29,16 @@ impl Files {
         let mut connections = Vec::new();
         for file in &served {
             let uri = file.uri.as_ref().map_err(|reason| RunnerError::NotServed {
-                file: file.name.clone(),
+                file: file.place.name.clone(),
                 reason: reason.clone(),
             })?;
             let connection = Connection::open(uri)?;
-            let (size, end) = (connection.size(), file.base.get().saturating_add(file.size.get()));
+            let (size, end) = {
+                let Place { base, size, .. } = &file.place;
+                (connection.size(), base.get().saturating_add(size.get()))
+            };
             if end > size.get() {
-                let (job, export) = (file.name.clone(), uri.export.clone());
+                let (job, export) = (file.place.name.clone(), uri.export.clone());
                 return Err(RunnerError::TooSmall { job, export, size, needed: Bytes::new(end) });
             }
             connections.push(connection);
@@ -55,7 +59,7 @@ impl Files {
         length: u64,
     ) -> Result<Vec<u8>, RunnerError> {
         let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-        let base = self.served[file].base.get();
+        let base = self.served[file].place.base.get();
         let most = PIECE.min(self.connections[file].session().block.max_payload().into());
         let mut at = offset;
         for piece in bytes.chunks_mut(usize::try_from(most).unwrap_or(usize::MAX)) {
@@ -72,7 +76,7 @@ impl Files {
         file: usize,
         writes: impl IntoIterator<Item = (u64, Vec<u8>)>,
     ) -> Result<(), RunnerError> {
-        let base = self.served[file].base.get();
+        let base = self.served[file].place.base.get();
         for (offset, bytes) in writes {
             let connection = &mut self.connections[file];
             connection.queue_write(offset, base + offset, &bytes, true)?;
@@ -111,7 +115,7 @@ impl Files {
     ) -> RunnerError {
         match error {
             RunnerError::Failed(errno) => {
-                let file = self.served[file].name.clone();
+                let file = self.served[file].place.name.clone();
                 RunnerError::FileIo { file, op, offset, length, errno }
             }
             other => other,

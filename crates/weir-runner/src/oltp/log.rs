@@ -5,14 +5,14 @@
 //!             4     4    8    4      4      8
 //! record      WREC  pages  length  number  changes    page  0  version ...  zeros
 //!             4     4      8       8       8          4     4  8
-//! checkpoint  WEIRCKPT  crc  0  identity  sequence  lsn  commit  changes    zeros
-//!             8         4    4  8         8         8    8       8
+//! checkpoint  WEIRCKPT  crc  files  identity  sequence  lsn  commit  changes  new ...  zeros
+//!             8         4    4      8         8         8    8       8        4
 //! ```
 //!
 //! `bytes` are those of the records in the block; `first` of them belong to a record that
 //! an earlier block began. A record is padded to the length that the description says.
 //! It holds the new version of each page, so redoing it reads nothing and repairs a page
-//! that is torn. Checksums are CRC-32 of all that is before the zeros but themselves;
+//! that is torn. A checkpoint has how many new pages each data file has. Checksums are CRC-32 of all that is before the zeros but themselves;
 //! numbers are little-endian.
 
 use super::page::{u32_at, u64_at};
@@ -27,6 +27,8 @@ pub(super) const HEADER: usize = 32;
 const RECORD: usize = 32;
 const RECORD_STEP: usize = 16;
 pub(super) const SLOT: usize = 4096;
+/// Bytes of a checkpoint before what it says of each data file.
+const CHECKPOINT: usize = 56;
 // As the state machine has them, which lays the file out.
 const _: () = assert!(HEADER as u64 == BLOCK_HEADER && RECORD as u64 == RECORD_HEADER);
 const _: () = assert!(RECORD_STEP as u64 == RECORD_PAGE && SLOT as u64 == CHECKPOINT_SLOT);
@@ -137,42 +139,51 @@ pub(super) fn record(bytes: &[u8]) -> Result<Option<(Record, usize)>, ()> {
     Ok(Some((record, length)))
 }
 
-/// Appends a checkpoint of the database with this identity.
-pub(super) fn checkpoint(identity: u64, redo: &RedoPoint, out: &mut Vec<u8>) {
+/// Data files of which a checkpoint has room.
+pub(super) const MOST_FILES: usize = (SLOT - CHECKPOINT) / 4;
+
+/// Appends a checkpoint of the database with this identity, whose data files have so many
+/// `new` pages.
+pub(super) fn checkpoint(identity: u64, redo: &RedoPoint, new: &[u32], out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(CHECKPOINT_MAGIC);
-    out.extend_from_slice(&[0; 8]);
+    out.extend_from_slice(&[0; 4]);
+    let files = u32::try_from(new.len()).unwrap_or(u32::MAX);
+    out.extend_from_slice(&files.to_le_bytes());
     for number in [identity, redo.sequence, redo.lsn, redo.commit, redo.changes] {
         out.extend_from_slice(&number.to_le_bytes());
     }
+    new.iter().for_each(|pages| out.extend_from_slice(&pages.to_le_bytes()));
     let crc = checksum(&out[start..], 8);
     out[start + 8..start + 12].copy_from_slice(&crc.to_le_bytes());
     out.resize(start + SLOT, 0);
 }
 
 /// What a slot for checkpoints holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Slot {
     /// Nothing was ever written there.
     Empty,
     /// A write of it was cut off, or it is damaged.
     Torn,
-    /// A checkpoint of a database with this identity.
-    Checkpoint(u64, RedoPoint),
+    /// A checkpoint of a database with this identity, and the new pages of its data files.
+    Checkpoint(u64, RedoPoint, Vec<u32>),
 }
 
 /// Reads a slot.
 pub(super) fn slot(bytes: &[u8]) -> Slot {
-    const END: usize = 56;
     if bytes.iter().all(|byte| *byte == 0) {
         return Slot::Empty;
     }
-    if bytes[..8] != *CHECKPOINT_MAGIC || u32_at(bytes, 8) != checksum(&bytes[..END], 8) {
+    let files = u32_at(bytes, 12) as usize;
+    let end = CHECKPOINT + 4 * files.min(MOST_FILES);
+    if bytes[..8] != *CHECKPOINT_MAGIC || u32_at(bytes, 8) != checksum(&bytes[..end], 8) {
         return Slot::Torn;
     }
     let [identity, sequence, lsn, commit, changes] =
         [16, 24, 32, 40, 48].map(|at| u64_at(bytes, at));
-    Slot::Checkpoint(identity, RedoPoint { sequence, lsn, commit, changes })
+    let new = (CHECKPOINT..end).step_by(4).map(|at| u32_at(bytes, at)).collect();
+    Slot::Checkpoint(identity, RedoPoint { sequence, lsn, commit, changes }, new)
 }
 
 /// The checksum of everything but the checksum, which stands at `at`.
@@ -244,10 +255,14 @@ mod tests {
     fn a_checkpoint_is_whole_or_torn() {
         let redo = RedoPoint { sequence: 3, lsn: 5120, commit: 9, changes: 40 };
         let mut bytes = Vec::new();
-        checkpoint(77, &redo, &mut bytes);
-        assert_eq!((slot(&bytes), bytes.len()), (Slot::Checkpoint(77, redo), SLOT));
+        checkpoint(77, &redo, &[3, 0, 9], &mut bytes);
+        let whole = Slot::Checkpoint(77, redo, vec![3, 0, 9]);
+        assert_eq!((slot(&bytes), bytes.len()), (whole, SLOT));
         assert_eq!(slot(&[0; SLOT]), Slot::Empty);
-        bytes[40] ^= 1;
-        assert_eq!(slot(&bytes), Slot::Torn);
+        for at in [9, 12, 40, 64] {
+            let mut torn = bytes.clone();
+            torn[at] ^= 1;
+            assert_eq!(slot(&torn), Slot::Torn, "{at}");
+        }
     }
 }

@@ -21,6 +21,7 @@ use super::log::{self, HEADER, SLOT, Slot};
 use super::page::{self, State};
 use crate::error::RunnerError;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use weir_report::recovery::RecoveryReport;
 use weir_wall::Clock;
 use weir_workload::oltp::RedoPoint;
@@ -91,13 +92,14 @@ impl Recovering<'_> {
         let slots: Vec<Slot> = bytes.chunks_exact(SLOT).map(log::slot).collect();
         let mut newest: Option<RedoPoint> = None;
         for slot in &slots {
-            let Slot::Checkpoint(identity, redo) = slot else { continue };
+            let Slot::Checkpoint(identity, redo, new) = slot else { continue };
             if *identity != self.contents.identity() {
-                let file = self.files.served[file].name.clone();
+                let file = self.files.served[file].place.name.clone();
                 return Err(RunnerError::OtherDatabase { file });
             }
             if newest.is_none_or(|newest| redo.sequence > newest.sequence) {
                 newest = Some(*redo);
+                self.contents.set_new_pages(new);
             }
         }
         if newest.is_none() && slots.iter().all(|slot| *slot == Slot::Torn) {
@@ -109,7 +111,7 @@ impl Recovering<'_> {
     /// Reads the log from `from` to its end.
     fn scan(&mut self, from: RedoPoint) -> Result<Redo, RunnerError> {
         let file = self.files.log();
-        let ring = ring(self.files.served[file].size.get());
+        let ring = ring(self.files.served[file].place.size.get());
         let mut redo = Redo { commit: from.commit, changes: from.changes, ..Redo::default() };
         let (mut lsn, mut stream, mut begun) = (from.lsn, Vec::new(), false);
         // What was read ahead, and how far it was used.
@@ -147,7 +149,7 @@ impl Recovering<'_> {
 
     /// Takes the records that are whole.
     fn take_records(
-        &self,
+        &mut self,
         lsn: u64,
         stream: &mut Vec<u8>,
         previous: &mut Option<(u64, u64)>,
@@ -166,8 +168,8 @@ impl Recovering<'_> {
                         && record.changes == changes + record.pages.len() as u64
                 }
             };
-            let pages = self.contents.placement().pages();
-            if !in_order || record.pages.iter().any(|(page, _)| *page >= pages) {
+            let placement = self.contents.placement();
+            if !in_order || record.pages.iter().any(|(page, _)| !placement.has(*page)) {
                 let what = format!("transaction {} does not follow what is before", record.number);
                 return Err(self.log_error(lsn, &what));
             }
@@ -177,6 +179,7 @@ impl Recovering<'_> {
                 (redo.commit, redo.changes) = (record.number, record.changes);
             }
             for (page, version) in record.pages {
+                self.contents.see(page);
                 redo.pages.insert(page, State { version, commit: record.number });
             }
         }
@@ -192,12 +195,15 @@ impl Recovering<'_> {
     ) -> Result<Vec<u32>, RunnerError> {
         let (mut rebuilt, mut versions) = (Vec::new(), 0_u64);
         for file in 0..self.contents.placement().files() {
-            let range = self.contents.placement().range(file);
             let piece = u32::try_from(PIECE / PAGE).unwrap_or(1);
-            for first in range.clone().step_by(piece as usize) {
+            let pieces = |range: Range<u32>| {
+                let count = move |first| piece.min(range.end - first);
+                range.clone().step_by(piece as usize).map(move |first| (first, count(first)))
+            };
+            let ranges = self.contents.ranges(file);
+            for (first, count) in ranges.into_iter().flat_map(pieces) {
                 self.go_on()?;
-                let count = piece.min(range.end - first);
-                let offset = u64::from(first - range.start) * PAGE;
+                let offset = self.contents.placement().locate(first).1;
                 let bytes = self.files.read(file, offset, u64::from(count) * PAGE)?;
                 for (page, bytes) in (first..).zip(bytes.chunks_exact(page::SIZE)) {
                     let (state, is_rebuilt) = self.check_page(page, bytes, redo, report)?;
@@ -253,16 +259,16 @@ impl Recovering<'_> {
 
     fn write_pages(&mut self, rebuilt: &[u32]) -> Result<(), RunnerError> {
         for file in 0..self.contents.placement().files() {
-            let range = self.contents.placement().range(file);
-            let own: Vec<u32> =
-                rebuilt.iter().copied().filter(|page| range.contains(page)).collect();
+            let placement = self.contents.placement();
+            let is_own = |page: &u32| placement.locate(*page).0 == file;
+            let own: Vec<u32> = rebuilt.iter().copied().filter(is_own).collect();
             for some in own.chunks(BATCH) {
                 self.go_on()?;
                 let Self { files, contents, .. } = self;
                 let write = |page: &u32| {
                     let mut bytes = Vec::with_capacity(page::SIZE);
                     page::encode(contents.id(*page), contents.state(*page), &mut bytes);
-                    (u64::from(page - range.start) * PAGE, bytes)
+                    (contents.placement().locate(*page).1, bytes)
                 };
                 files.write(file, some.iter().map(write))?;
             }
@@ -278,7 +284,7 @@ impl Recovering<'_> {
     /// Writes the checkpoint from which the database goes on.
     fn next_checkpoint(&mut self, from: RedoPoint, redo: &Redo) -> Result<RedoPoint, RunnerError> {
         let file = self.files.log();
-        let round = ring(self.files.served[file].size.get());
+        let round = ring(self.files.served[file].place.size.get());
         let next = RedoPoint {
             sequence: from.sequence + 1,
             lsn: redo.end + round,
@@ -286,20 +292,20 @@ impl Recovering<'_> {
             changes: redo.changes,
         };
         let mut bytes = Vec::new();
-        log::checkpoint(self.contents.identity(), &next, &mut bytes);
+        log::checkpoint(self.contents.identity(), &next, self.contents.new_pages(), &mut bytes);
         self.files.write(file, [(next.offset(), bytes)])?;
         Ok(next)
     }
 
     fn log_error(&self, lsn: u64, what: &str) -> RunnerError {
         let served = &self.files.served[self.files.log()];
-        let offset = LOG_START + lsn % ring(served.size.get()).max(1);
-        RunnerError::Log { file: served.name.clone(), lsn, offset, what: what.to_owned() }
+        let offset = LOG_START + lsn % ring(served.place.size.get()).max(1);
+        RunnerError::Log { file: served.place.name.clone(), lsn, offset, what: what.to_owned() }
     }
 
     fn page_error(&self, page: u32, what: String) -> RunnerError {
         let (file, offset) = self.contents.placement().locate(page);
-        let file = self.files.served[file].name.clone();
+        let file = self.files.served[file].place.name.clone();
         RunnerError::Page { file, page: offset / PAGE, offset, what }
     }
 }

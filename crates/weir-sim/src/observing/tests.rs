@@ -44,7 +44,7 @@ fn a_managed_instance_is_observed_from_the_start_of_the_ramp() {
          [[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"64 GiB\"\n",
     );
     let descriptions = [Description::parse("oltp.toml", OLTP).expect("a description")];
-    let options = OltpOptions { seed: 1, every: None };
+    let options = OltpOptions { seed: 1, ..OltpOptions::default() };
     let mut simulation = OltpSimulation::new(&layout, &descriptions, &options).expect("it fits");
     let shape = simulation.shape();
     let contents = shape.contents();

@@ -2,13 +2,15 @@
 
 mod observed;
 
-use super::files::FileStats;
-use weir_core::{Cap, Completion};
+use weir_core::{Cap, Completion, Op};
 use weir_layout::files::Place;
 use weir_report::oltp::{DatabaseReport, FileReport};
 use weir_units::{Instant, Span};
 use weir_workload::oltp::model::Model;
-use weir_workload::oltp::{Database, Description, FileIo, LoadTally};
+use weir_workload::oltp::tally::Grown;
+use weir_workload::oltp::{
+    Database, Description, FileGrowth, FileIo, FileOp, FileTally, Held, LoadTally,
+};
 
 /// A database under load.
 #[derive(Debug)]
@@ -18,8 +20,8 @@ pub(super) struct Load {
     /// Its files, as places of the layout, and their roles.
     files: Vec<(u32, &'static str)>,
     /// By place; and as they were when the measuring began.
-    stats: Vec<FileStats>,
-    before: Option<Vec<FileStats>>,
+    stats: Vec<FileTally>,
+    before: Option<Vec<FileTally>>,
 }
 
 impl Load {
@@ -30,7 +32,7 @@ impl Load {
         every: Option<Span>,
     ) -> Self {
         let tally = LoadTally::new(description, &model, every);
-        let stats = vec![FileStats::default(); places];
+        let stats = vec![FileTally::default(); places];
         Self {
             before: (tally.from() == Instant::ZERO).then(|| stats.clone()),
             tally,
@@ -79,9 +81,29 @@ impl Load {
         if completion.at >= self.end() {
             return;
         }
-        self.stats[place as usize].record(completion);
+        let op = if completion.op == Op::Read { FileOp::Read } else { FileOp::Write };
+        let held = Held { waits: completion.waits, medium: completion.medium };
+        let stall = completion.at - completion.arrived;
+        self.stats[place as usize].record(op, completion.len, stall, &held);
         let governed = completion.waits.get(Cap::LogRate);
         self.database.handle_completion(completion.at, tag, governed);
+    }
+
+    /// The data file that must grow.
+    pub(super) fn poll_growth(&self) -> Option<FileGrowth> {
+        self.database.poll_growth()
+    }
+
+    /// It has grown.
+    pub(super) fn grow(&mut self, now: Instant, grown: &Grown<'_>) {
+        self.tally.grown(now, grown);
+        self.database.handle_growth(now, true);
+    }
+
+    /// It cannot.
+    pub(super) fn refuse(&mut self, now: Instant, file: &str, why: &str) {
+        self.tally.refused(now, file, why);
+        self.database.handle_growth(now, false);
     }
 
     /// What it has come to by now.

@@ -22,8 +22,8 @@ const OLTP: &str = "users = 20\nthink_time = \"5ms\"\nvcores = 4\nsize = \"1 GiB
     data = [\"d1\", \"d2\"]\nlog = \"log\"\n[checkpoint]\nevery = \"2s\"\n\
     [[transaction]]\nname = \"t\"\nshare = 1\nreads = 4\nwrites = 4\nlog = \"2 KiB\"\ncpu = \"200us\"\n";
 
-fn options(every: Option<Span>) -> OltpOptions {
-    OltpOptions { seed: 1, every }
+fn options(every: Option<Span>) -> OltpOptions<'static> {
+    OltpOptions { seed: 1, every, edition: None }
 }
 
 /// Descriptions with the names that their databases get.
@@ -264,5 +264,68 @@ fn a_database_has_the_files_that_the_layout_has_for_it() {
     check(
         &[("a", &of("a", "alog")), ("b", &of("b", "blog"))],
         "b.toml:3:10: vcores = 4 beside 4 of other databases: the instance of the layout has 4",
+    );
+}
+
+/// A load of 20 s into a file of 126 GiB, of which 125 are in use; it grows by 1 GiB, up to
+/// what `storage` leaves.
+fn growing(storage: &str) -> OltpReport {
+    let text = format!(
+        "edition = \"azure-mi-2018\"\n\
+         host = {{ managed_instance = \"gp\", vcores = 8, storage = \"{storage}\" }}\n\
+         [[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"126 GiB\"\ngrowth = \"1 GiB\"\n\
+         [[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"64 GiB\"\ngrowth = \"1 GiB\"\n"
+    );
+    let catalog = Catalog::builtin();
+    let layout = Layout::parse("layout.toml", &text, &catalog).expect("a layout");
+    let oltp = "users = 8\nvcores = 8\nsize = \"125 GiB\"\nworking_set = \"64 MiB\"\n\
+        buffer_pool = \"1 GiB\"\nduration = \"200s\"\ndata = [\"data\"]\nlog = \"log\"\n\
+        [checkpoint]\nevery = \"1s\"\n[[transaction]]\nname = \"rows\"\nshare = 1\n\
+        sequential = true\nreads = 0\nwrites = 128\nlog = \"60 KiB\"\ncpu = \"5ms\"\n";
+    let edition = Some(catalog.edition("azure-mi-2018").expect("the edition"));
+    let all = descriptions(&[("load", oltp)]);
+    let options = OltpOptions { edition, ..options(None) };
+    let mut simulation = OltpSimulation::new(&layout, &all, &options).expect("it fits");
+    assert_eq!(simulation.run_until(Instant::FAR), None);
+    let files: Vec<u64> = simulation.sample().files.iter().map(|file| file.size_bytes).collect();
+    let report = simulation.report();
+    let data = report.databases[0].files[0].size_on_disk_bytes;
+    assert_eq!(files, [data, 64 << 30]);
+    report
+}
+
+#[test]
+fn a_file_that_fills_grows_into_the_limits_of_the_next_tier() {
+    let report = growing("8 TiB");
+    let database = &report.databases[0];
+    let grown = database.load.growths;
+    assert!(grown > 4 && database.load.failed == 0, "{grown}");
+    assert_eq!(database.files[0].size_on_disk_bytes, (126 + grown) << 30);
+    // A MiB a transaction, behind the 125 GiB; eight may be under way.
+    let added = database.load.transactions << 20;
+    assert!((grown << 30..(grown + 1) << 30).contains(&(added + (8 << 20))), "{added}");
+    assert!(database.files[0].num_of_bytes_written > added / 2);
+    let [grew] = &database.notes[..] else { panic!("{:?}", database.notes) };
+    let (from, to) = (Bytes::gib(126), Bytes::gib(126 + grown));
+    assert!(grew.starts_with(&format!("data grew {grown} times, from {from} to {to}; ")), "{grew}");
+    assert!(
+        grew.contains("went from P10 to P15 at ") && grew.ends_with(" s with 129 GiB"),
+        "{grew}"
+    );
+    let idle = "growth of log has no effect: a log is written round and round";
+    assert!(report.notes.iter().any(|note| note.starts_with(idle)), "{:?}", report.notes);
+}
+
+#[test]
+fn a_file_grows_no_further_than_its_instance_has_storage() {
+    let report = growing("192 GiB");
+    let database = &report.databases[0];
+    assert_eq!((database.load.growths, database.files[0].size_on_disk_bytes), (2, 128 << 30));
+    assert!(database.load.failed > 0);
+    let [full, grew] = &database.notes[..] else { panic!("{:?}", database.notes) };
+    assert!(full.contains("transactions were given up: the data files are full"), "{full}");
+    assert!(
+        grew.contains("could not grow at ") && grew.contains("193 GiB, 1 GiB more than"),
+        "{grew}"
     );
 }

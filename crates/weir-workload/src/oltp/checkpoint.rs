@@ -8,6 +8,7 @@
 
 use super::model::{Checkpoint, Checkpoints, PAGE};
 use super::pages::Pages;
+use super::placement::Placement;
 use std::collections::VecDeque;
 use std::ops::Range;
 use weir_units::{Instant, Span};
@@ -138,12 +139,11 @@ impl Checkpointer {
         old.max(self.started.filter(|_| self.hurries))
     }
 
-    /// The next write to a data file that has the pages of `range`: they are marked as on
-    /// their way.
+    /// The next write to a data file: its pages are marked as on their way.
     pub(super) fn next_write(
         &mut self,
         file: usize,
-        range: Range<u32>,
+        placement: &Placement,
         pages: &mut Pages,
         now: Instant,
     ) -> Option<PageWrite> {
@@ -166,7 +166,7 @@ impl Checkpointer {
                 return None;
             }
             writes.dirty.pop_front();
-            let pages = neighbours(page, most, range, pages);
+            let pages = neighbours(page, most, placement.piece(page), pages);
             let is_before = self.started.is_some_and(|started| since <= started);
             let waited_by = self.begun + u64::from(!is_before);
             writes.under_way += 1;
@@ -234,6 +234,7 @@ fn neighbours(page: u32, most: u32, range: Range<u32>, pages: &mut Pages) -> Ran
 
 #[cfg(test)]
 mod tests {
+    use super::super::model::DataFile;
     use super::*;
     use weir_units::Bytes;
 
@@ -246,6 +247,7 @@ mod tests {
     /// What writes one file of 128 pages, with these dirty since the first second.
     struct Rig {
         checkpointer: Checkpointer,
+        placement: Placement,
         pages: Pages,
         under_way: Vec<PageWrite>,
     }
@@ -255,8 +257,9 @@ mod tests {
             let latency = Some(Span::from_millis(50));
             let settings = Checkpoint { kind, writes, coalesce: Bytes::kib(256), latency };
             let checkpointer = Checkpointer::new(settings, 1);
-            let mut rig =
-                Self { checkpointer, pages: Pages::new(128, 128, true), under_way: Vec::new() };
+            let placement = Placement::new(&[DataFile::new(0, Bytes::mib(1))], 128);
+            let pages = Pages::new(128, false, 128, true);
+            let mut rig = Self { checkpointer, placement, pages, under_way: Vec::new() };
             dirty.into_iter().for_each(|page| rig.dirty(page, 1));
             rig
         }
@@ -274,7 +277,7 @@ mod tests {
         }
 
         fn next(&mut self, s: u64) -> Option<Range<u32>> {
-            let write = self.checkpointer.next_write(0, 0..128, &mut self.pages, at(s))?;
+            let write = self.checkpointer.next_write(0, &self.placement, &mut self.pages, at(s))?;
             self.under_way.push(write.clone());
             Some(write.pages)
         }

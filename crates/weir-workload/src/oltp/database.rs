@@ -13,8 +13,11 @@
 //! changes are in the data files. The log after the redo point is never written over.
 
 mod durable;
+mod growth;
 mod sequential;
 mod temporary;
+
+pub use growth::FileGrowth;
 
 use super::checkpoint::{Checkpointer, POLL};
 use super::cores::Cores;
@@ -22,6 +25,7 @@ use super::log::{CHECKPOINT_SLOT, LogWriter};
 use super::model::{EXTENT, Model, PAGE};
 use super::pages::{Found, Pages};
 use super::placement::Placement;
+use super::space::Space;
 use super::tempdb::Tempdb;
 use super::unhardened::Unhardened;
 use super::waits::{Wait, WaitStats};
@@ -128,6 +132,11 @@ pub struct Counters {
     pub pages_wanted: u64,
     /// Those of them that had to be read.
     pub pages_missed: u64,
+    /// Transactions that were given up because the data files were full (SQL Server's
+    /// error 1105).
+    pub failed: u64,
+    /// How often a data file grew.
+    pub growths: u64,
     /// Pages that had to go from memory to make room for others.
     pub pages_evicted: u64,
     /// What transactions waited for.
@@ -146,6 +155,8 @@ impl Counters {
             checkpoints: self.checkpoints - earlier.checkpoints,
             pages_wanted: self.pages_wanted - earlier.pages_wanted,
             pages_missed: self.pages_missed - earlier.pages_missed,
+            failed: self.failed - earlier.failed,
+            growths: self.growths - earlier.growths,
             pages_evicted: self.pages_evicted - earlier.pages_evicted,
             waits: self.waits.since(&earlier.waits),
         }
@@ -165,9 +176,11 @@ enum Purpose {
 #[derive(Debug, Clone, Copy, Default)]
 struct User {
     kind: usize,
-    /// Pages still to go through; the last `changes` of them are changed.
+    /// Pages still to go through; the last `changes` of them are changed, and of those
+    /// `new` are new, but for the hot ones at the end.
     left: u32,
     changes: u32,
+    new: u32,
     /// The page that is wanted.
     page: Option<u32>,
     /// Pages of tempdb still to be filled, and the file that gives them.
@@ -228,8 +241,11 @@ pub struct Database {
     /// When the next one begins.
     checkpoint_at: Option<Instant>,
     tempdb: Option<Tempdb>,
-    /// The next new page.
-    append: u64,
+    /// Where new pages go, and who waits for a file to grow.
+    space: Space,
+    unplaced: Vec<u32>,
+    /// Who waits for room in memory.
+    short: VecDeque<u32>,
     /// Who waits for a page on its way.
     waiting: HashMap<u32, Vec<u32>>,
     timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
@@ -264,7 +280,7 @@ impl Database {
     fn from(model: Model, redo: RedoPoint) -> Self {
         let placement = Placement::new(&model.data, model.working_set);
         let mut database = Self {
-            pages: Pages::new(placement.pages(), model.buffer_pool, model.warm),
+            pages: Pages::new(placement.pages(), model.grows(), model.buffer_pool, model.warm),
             cores: Cores::new(model.vcores),
             log: LogWriter::new(model.log, redo.lsn),
             checkpointer: Checkpointer::new(model.checkpoint, placement.files()),
@@ -281,7 +297,9 @@ impl Database {
             redo_on_its_way: false,
             checkpoint_at: None,
             tempdb: model.tempdb.as_ref().map(|tempdb| Tempdb::new(tempdb, model.checkpoint)),
-            append: 0,
+            space: Space::new(&model.data, placement.new_pages()),
+            unplaced: Vec::new(),
+            short: VecDeque::new(),
             waiting: HashMap::new(),
             timers: BinaryHeap::new(),
             serial: 0,
@@ -419,6 +437,7 @@ impl Database {
                 let took = self.now - since;
                 let is_more = self.checkpointer.written(data, waited_by, took);
                 (first..first + count).for_each(|page| self.wake(page));
+                self.relieve();
                 if is_more {
                     self.write_dirty(data);
                 }
@@ -444,15 +463,17 @@ impl Database {
     fn begin(&mut self, user: u32) {
         let kind = self.pick();
         let transaction = &self.model.mix[kind];
-        let (reads, writes) = (transaction.reads, transaction.writes);
+        let (reads, writes, new) = (transaction.reads, transaction.writes, transaction.new_pages);
         let (hot, compute) = (transaction.hot_writes, transaction.cpu);
         let reads = self.whole(reads);
-        let changes = self.whole(writes) + hot;
+        let changes = self.whole(writes);
+        let new = self.whole(new);
+        let changes = changes + new + hot;
         let left = reads + changes;
         let (waiting_since, started) = (self.now, self.now);
         self.changed[user as usize].clear();
         self.users[user as usize] =
-            User { kind, left, changes, compute, waiting_since, started, ..User::default() };
+            User { kind, left, changes, new, compute, waiting_since, started, ..User::default() };
         if self.cores.request(user) {
             self.compute(user);
         }
@@ -511,15 +532,19 @@ impl Database {
         }
     }
 
-    /// The next page that a user wants.
-    fn draw(&mut self, user: u32) -> u32 {
-        let User { kind, left, .. } = self.users[user as usize];
+    /// The next page that a user wants; none if a file must grow for it, or cannot.
+    fn draw(&mut self, user: u32) -> Option<u32> {
+        let User { kind, left, new, .. } = self.users[user as usize];
         let is_changing = self.users[user as usize].is_changing();
         let kind = &self.model.mix[kind];
         let hot = u64::from(kind.hot_pages);
         let all = self.model.working_set;
-        let logical = if kind.sequential && left > kind.hot_writes {
-            if is_changing { self.next_new() } else { self.next_of_scan(user) }
+        let is_new = left > kind.hot_writes && left <= kind.hot_writes + new;
+        if is_new {
+            return self.place_new(user);
+        }
+        let logical = if kind.sequential && !is_changing {
+            self.next_of_scan(user)
         } else if left <= kind.hot_writes {
             // They lie all over the database.
             self.rng.below(hot) * (all / hot)
@@ -528,7 +553,7 @@ impl Database {
         } else {
             self.rng.below(all)
         };
-        self.placement.page(logical)
+        Some(self.placement.page(logical))
     }
 
     /// A user goes through its pages until one is not to be had, or commits.
@@ -537,18 +562,23 @@ impl Database {
             let page = match self.users[user as usize].page {
                 Some(page) => page,
                 None => {
+                    let Some(page) = self.draw(user) else { return };
                     self.counters.pages_wanted += 1;
-                    self.draw(user)
+                    page
                 }
             };
             let state = &mut self.users[user as usize];
             let mut found = self.pages.want(page, state.is_changing());
-            if found == Found::Missing
-                && state.is_changing()
-                && self.model.mix[state.kind].sequential
-            {
-                self.pages.create(page);
-                found = Found::Ready;
+            if found == Found::Missing {
+                if !self.pages.make_room() {
+                    state.page = Some(page);
+                    self.wait_for_memory(user);
+                    return;
+                }
+                if self.placement.new_number(page).is_some() {
+                    self.pages.create(page);
+                    found = Found::Ready;
+                }
             }
             if found != Found::Ready {
                 state.page = Some(page);
@@ -578,6 +608,28 @@ impl Database {
         if found == Found::Missing {
             self.counters.pages_missed += 1;
             self.read(page);
+        }
+    }
+
+    /// Memory is full of what must be written first.
+    fn wait_for_memory(&mut self, user: u32) {
+        self.begin_wait(user);
+        let is_first = self.short.is_empty();
+        self.short.push_back(user);
+        if is_first {
+            self.write_all_dirty();
+        }
+    }
+
+    /// Pages have been written: who waits for memory may have it.
+    fn relieve(&mut self) {
+        while !self.short.is_empty()
+            && self.pages.make_room()
+            && let Some(user) = self.short.pop_front()
+        {
+            let waited = self.now - self.users[user as usize].waiting_since;
+            self.counters.waits.count(Wait::SleepBufferpoolHelpLw, waited);
+            self.go_on(user);
         }
     }
 
@@ -621,6 +673,10 @@ impl Database {
         self.counters.transactions += 1;
         self.counters.batches += u64::from(self.model.mix[kind].batches);
         self.counters.response += self.now - started;
+        self.think(user);
+    }
+
+    fn think(&mut self, user: u32) {
         let think = exponential(self.rng.unit(), self.model.think_time);
         self.set(self.now + think, Timer::Wake(user));
     }

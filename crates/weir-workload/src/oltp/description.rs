@@ -6,9 +6,10 @@
 
 use super::error::{OltpError, OltpFault, OltpPlace, nearest};
 use super::log::{LOG_START, least_ring, record_bytes, ring};
-use super::model::{Checkpoint, Checkpoints, DataFile, Log, Model, PAGE, Tempdb, Transaction};
+use super::model::{
+    Checkpoint, Checkpoints, DataFile, EXTENT, Growth, Log, Model, PAGE, Tempdb, Transaction,
+};
 use super::placement::Placement;
-use crate::place::Device;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -105,6 +106,7 @@ struct TransactionKeys {
     batches: Option<u32>,
     reads: Spanned<f64>,
     writes: Spanned<f64>,
+    new_pages: Option<Spanned<f64>>,
     #[serde(default)]
     hot_pages: u32,
     hot_writes: Option<Spanned<u32>>,
@@ -174,10 +176,24 @@ pub fn seed_of(seed: u64, index: u64) -> u64 {
 pub struct FileAbout<'a> {
     /// Its name.
     pub name: &'a str,
+    /// Its size.
+    pub size: Bytes,
+    /// What of it is allocated, where that is not its share by size.
+    pub used: Option<Bytes>,
+    /// How it grows when it is full; `None` if it does not.
+    pub growth: Option<Growth>,
     /// What is in it.
     pub role: Option<&'a str>,
     /// Its database.
     pub database: Option<&'a str>,
+}
+
+impl<'a> FileAbout<'a> {
+    /// A file, volume or stripe of which nothing more is known.
+    #[must_use]
+    pub fn new(name: &'a str, size: Bytes) -> Self {
+        Self { name, size, used: None, growth: None, role: None, database: None }
+    }
 }
 
 /// A file and its text, to say where something stands.
@@ -253,20 +269,27 @@ impl Description {
         })
     }
 
-    /// What runs, on `files`: the volumes and stripes of a layout, numbered as they
+    /// What runs, on `files`: the files, volumes and stripes of a layout, numbered as they
     /// stand there.
     ///
     /// # Errors
     ///
-    /// [`OltpError`] for a file that is not there or too small.
-    pub fn model(&self, files: &[Device], seed: u64) -> Result<Model, OltpError> {
+    /// [`OltpError`] for a file that is not there, is too small or has no room for new
+    /// pages.
+    pub fn model(&self, files: &[FileAbout<'_>], seed: u64) -> Result<Model, OltpError> {
         let source = Source { file: &self.file, text: &self.text };
         let keys = &self.keys;
-        let data = data_files(source, "data", &keys.data, files)?;
+        let mut data = data_files(source, "data", &keys.data, files)?;
         let working_set = self.working_set.get() / PAGE;
+        self.fill(source, &mut data, files)?;
         let placement = Placement::new(&data, working_set);
-        check_files(source, "size", &keys.size, &keys.data, files, (&placement, &data))?;
-        Ok(Model {
+        check_files(source, "size", &keys.size, &keys.data, (&placement, &data))?;
+        for (index, data) in data.iter_mut().enumerate() {
+            // Rounds of the pattern are whole, and the last of them may be only begun.
+            let pages = placement.range(index);
+            data.used = data.used.max(Bytes::new(u64::from(pages.end - pages.start) * PAGE));
+        }
+        let model = Model {
             users: *keys.users.get_ref(),
             think_time: keys.think_time.unwrap_or_default(),
             vcores: *keys.vcores.get_ref(),
@@ -282,7 +305,56 @@ impl Description {
             tempdb: self.tempdb(source, files)?,
             data,
             seed,
-        })
+        };
+        self.check_room(source, &model)?;
+        Ok(model)
+    }
+
+    /// Says what of each data file the database takes: what the layout says, or by their
+    /// sizes.
+    fn fill(
+        &self,
+        source: Source<'_>,
+        data: &mut [DataFile],
+        files: &[FileAbout<'_>],
+    ) -> Result<(), OltpError> {
+        let names = &self.keys.data;
+        let size = *self.keys.size.get_ref();
+        let stated = data.iter().map(|data| files[data.file as usize].used);
+        let stated: Vec<Option<Bytes>> = stated.collect();
+        if stated.iter().all(Option::is_none) {
+            let sum: u128 = data.iter().map(|data| u128::from(data.size.get())).sum();
+            for data in data {
+                let part = u128::from(size.get()) * u128::from(data.size.get()) / sum.max(1);
+                data.used = Bytes::new(u64::try_from(part).unwrap_or(u64::MAX));
+            }
+            return Ok(());
+        }
+        let mut sum = Bytes::ZERO;
+        for ((data, used), name) in data.iter_mut().zip(stated).zip(names.get_ref()) {
+            let Some(used) = used else {
+                let fault = OltpFault::UsedOfSome { name: name.get_ref().clone() };
+                return Err(source.error(Some(name.span()), fault));
+            };
+            (data.used, data.weight) = (used, used);
+            sum = Bytes::new(sum.get().saturating_add(used.get()));
+        }
+        let fault = |size: &Bytes| OltpFault::Used { size: *size, used: sum };
+        source.check(&self.keys.size, |size| *size == sum, fault)
+    }
+
+    /// Whoever adds pages has room for the first.
+    fn check_room(&self, source: Source<'_>, model: &Model) -> Result<(), OltpError> {
+        let extent = PAGE * u64::from(EXTENT);
+        let has_room = |data: &DataFile| {
+            data.growth.is_some() || data.size.get().saturating_sub(data.new_from()) >= extent
+        };
+        if !model.grows() || model.data.iter().any(has_room) {
+            return Ok(());
+        }
+        let adds = model.mix.iter().find(|kind| kind.share > 0 && kind.new_pages > 0.0);
+        let transaction = adds.map(|kind| kind.name.clone()).unwrap_or_default();
+        Err(source.error(Some(self.keys.data.span()), OltpFault::NoRoom { transaction }))
     }
 
     /// The name of the database: that of its file, without what comes after the dot.
@@ -368,16 +440,20 @@ impl Description {
     }
 
     /// Tempdb, if a transaction uses it.
-    fn tempdb(&self, source: Source<'_>, files: &[Device]) -> Result<Option<Tempdb>, OltpError> {
+    fn tempdb(
+        &self,
+        source: Source<'_>,
+        files: &[FileAbout<'_>],
+    ) -> Result<Option<Tempdb>, OltpError> {
         let Some(keys) = &self.keys.tempdb else { return Ok(None) };
         let data = data_files(source, "tempdb.data", &keys.data, files)?;
         let size = *keys.size.get_ref();
         let placement = Placement::new(&data, size.get() / PAGE);
-        check_files(source, "tempdb.size", &keys.size, &keys.data, files, (&placement, &data))?;
+        check_files(source, "tempdb.size", &keys.size, &keys.data, (&placement, &data))?;
         Ok(Some(Tempdb { data, size, latch: keys.latch.unwrap_or(LATCH) }))
     }
 
-    fn log(&self, source: Source<'_>, files: &[Device]) -> Result<Log, OltpError> {
+    fn log(&self, source: Source<'_>, files: &[FileAbout<'_>]) -> Result<Log, OltpError> {
         let keys = &self.keys.log_writer;
         let file = find(source, "log", &self.keys.log, files)?;
         let size = files[file as usize].size;
@@ -405,12 +481,13 @@ fn data_files(
     source: Source<'_>,
     key: &'static str,
     names: &Spanned<Vec<Spanned<String>>>,
-    files: &[Device],
+    files: &[FileAbout<'_>],
 ) -> Result<Vec<DataFile>, OltpError> {
     let mut data = Vec::new();
     for name in names.get_ref() {
         let file = find(source, key, name, files)?;
-        data.push(DataFile { file, free: files[file as usize].size });
+        let FileAbout { size, growth, .. } = files[file as usize];
+        data.push(DataFile { growth, ..DataFile::new(file, size) });
     }
     Ok(data)
 }
@@ -598,7 +675,9 @@ fn transaction(
     working_set: u64,
 ) -> Result<Transaction, OltpError> {
     let name = keys.name.get_ref().clone();
-    for (key, mean) in [("reads", &keys.reads), ("writes", &keys.writes)] {
+    let means = [("reads", Some(&keys.reads)), ("writes", Some(&keys.writes))];
+    for (key, mean) in means.into_iter().chain([("new_pages", keys.new_pages.as_ref())]) {
+        let Some(mean) = mean else { continue };
         let fits = |mean: &f64| (0.0..=MAX_MEAN).contains(mean);
         source.check(mean, fits, |mean| OltpFault::mean(key, *mean))?;
     }
@@ -625,12 +704,18 @@ fn transaction(
         let fault = OltpFault::TooManyHotPages { name, pages, all: working_set };
         return Err(source.error(Some(keys.name.span()), fault));
     }
+    // What a load changes is what it adds.
+    let (writes, new_pages) = (*keys.writes.get_ref(), keys.new_pages.as_ref());
+    let new_pages = new_pages.map_or(0.0, |mean| *mean.get_ref());
+    let (writes, new_pages) =
+        if keys.sequential { (0.0, writes + new_pages) } else { (writes, new_pages) };
     Ok(Transaction {
         name,
         share: keys.share,
         batches: keys.batches.unwrap_or(1),
         reads: *keys.reads.get_ref(),
-        writes: *keys.writes.get_ref(),
+        writes,
+        new_pages,
         hot_pages: pages,
         hot_writes,
         sequential: keys.sequential,
@@ -652,7 +737,8 @@ fn tempdb_pages(bytes: Bytes) -> u32 {
     reason = "means are checked to be from 0 to a million"
 )]
 fn most_log(kind: &Transaction) -> u64 {
-    record_bytes(kind.log.get(), kind.writes.ceil() as u64 + u64::from(kind.hot_writes))
+    let pages = kind.writes.ceil() as u64 + kind.new_pages.ceil() as u64;
+    record_bytes(kind.log.get(), pages + u64::from(kind.hot_writes))
 }
 
 /// The number of the file of that name.
@@ -660,12 +746,12 @@ fn find(
     source: Source<'_>,
     key: &'static str,
     name: &Spanned<String>,
-    files: &[Device],
+    files: &[FileAbout<'_>],
 ) -> Result<u32, OltpError> {
     let wanted = name.get_ref();
     let at = files.iter().position(|file| file.name == *wanted);
     at.and_then(|at| u32::try_from(at).ok()).ok_or_else(|| {
-        let names = || files.iter().map(|file| file.name.as_str());
+        let names = || files.iter().map(|file| file.name);
         let known = names().collect::<Vec<_>>().join(", ");
         let near = nearest(wanted, names());
         let fault = OltpFault::NoFile { key, name: wanted.clone(), near, known };
@@ -679,10 +765,9 @@ fn check_files(
     key: &'static str,
     size: &Spanned<Bytes>,
     names: &Spanned<Vec<Spanned<String>>>,
-    files: &[Device],
     (placement, data): (&Placement, &[DataFile]),
 ) -> Result<(), OltpError> {
-    let sum = data.iter().fold(0_u64, |sum, file| sum.saturating_add(file.free.get()));
+    let sum = data.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size.get()));
     source.check(
         size,
         |size| size.get() <= sum,
@@ -691,7 +776,7 @@ fn check_files(
     for (index, (file, name)) in data.iter().zip(names.get_ref()).enumerate() {
         let pages = placement.range(index);
         let needs = Bytes::new(u64::from(pages.end - pages.start) * PAGE);
-        let size = files[file.file as usize].size;
+        let size = file.size;
         source.check(
             name,
             |_| needs <= size,

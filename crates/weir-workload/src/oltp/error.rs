@@ -216,6 +216,32 @@ pub enum OltpFault {
         /// Of the files.
         files: Bytes,
     },
+    /// The layout says of some data files what is in use.
+    #[error(
+        "data file {name:?} has no used in the layout, and another has; give it for all or none"
+    )]
+    UsedOfSome {
+        /// The file.
+        name: String,
+    },
+    /// What is in use is not what the database has.
+    #[error(
+        "size = {size}, and the layout says that {used} of the data files are in use; make one fit the other"
+    )]
+    Used {
+        /// Of the database.
+        size: Bytes,
+        /// Of the files.
+        used: Bytes,
+    },
+    /// New pages, and nowhere to put them.
+    #[error(
+        "transaction {transaction:?} adds pages, and the data files are full and do not grow; make one larger than what is in it, or give it growth in the layout"
+    )]
+    NoRoom {
+        /// The transaction.
+        transaction: String,
+    },
     /// A data file that gets more than it holds, of extents that are not divided.
     #[error(
         "data file {name:?} of {size} is too small for its share of the working set, {needs}; make it larger"

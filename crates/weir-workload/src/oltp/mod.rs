@@ -24,8 +24,11 @@
 //! | [`waits`] | what transactions wait for, by SQL Server's names |
 //! | `pages` | the buffer pool |
 //! | [`placement`] | which page is where in which file |
+//! | `space` | where new pages go, and which file grows |
+//! | `table` | a value for each page |
 //! | [`log`] | the log writer, and what a log file looks like |
 //! | [`tally`] | what a run has come to |
+//! | [`files`] | what a file went through |
 //! | `unhardened` | pages that must wait for the log |
 //! | `checkpoint` | the sweeps that write what is dirty |
 //! | `cores` | the schedulers |
@@ -36,19 +39,24 @@ mod cores;
 pub mod database;
 pub mod description;
 pub mod error;
+pub mod files;
 pub mod log;
 pub mod model;
 mod pages;
 pub mod placement;
+mod space;
+mod table;
 pub mod tally;
 mod tempdb;
 mod unhardened;
 pub mod waits;
 
-pub use database::{Commit, Content, Counters, Database, FileIo, FileOp, RedoPoint};
+pub use database::{Commit, Content, Counters, Database, FileGrowth, FileIo, FileOp, RedoPoint};
 pub use description::{Description, FileAbout, seed_of};
 pub use error::{OltpError, OltpFault};
+pub use files::{FileTally, Held};
 pub use model::Model;
 pub use placement::Placement;
+pub use table::Table;
 pub use tally::LoadTally;
 pub use waits::Wait;

@@ -44,6 +44,12 @@ pub struct Model {
 }
 
 impl Model {
+    /// Whether a transaction adds pages.
+    #[must_use]
+    pub fn grows(&self) -> bool {
+        self.mix.iter().any(|kind| kind.share > 0 && kind.new_pages > 0.0)
+    }
+
     /// Its files, as the driver counts them, and their roles; the log last.
     #[must_use]
     pub fn files(&self) -> Vec<(u32, &'static str)> {
@@ -73,8 +79,9 @@ pub struct Transaction {
     pub hot_pages: u32,
     /// ... and how many of them.
     pub hot_writes: u32,
-    /// Its pages are read one after the other from a place on, and those that it changes
-    /// are new ones at the end.
+    /// Pages that it adds to the database, on average.
+    pub new_pages: f64,
+    /// Its pages are read one after the other from a place on.
     pub sequential: bool,
     /// Pages of tempdb that it fills.
     pub tempdb_pages: u32,
@@ -89,8 +96,39 @@ pub struct Transaction {
 pub struct DataFile {
     /// The file, as the driver counts them.
     pub file: u32,
-    /// Free bytes: extents go to the files in this proportion.
-    pub free: Bytes,
+    /// Its size now.
+    pub size: Bytes,
+    /// The extents of the database lie on the files in this proportion.
+    pub weight: Bytes,
+    /// What of it they take.
+    pub used: Bytes,
+    /// Pages that were new in an earlier run, behind those.
+    pub new_pages: u32,
+    /// How it grows when it is full; `None` if it does not.
+    pub growth: Option<Growth>,
+}
+
+/// How a file grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Growth {
+    /// By how much at a time.
+    pub by: Bytes,
+    /// Up to which size.
+    pub most: Bytes,
+}
+
+impl DataFile {
+    /// A file of which nothing is allocated and that does not grow.
+    #[must_use]
+    pub fn new(file: u32, size: Bytes) -> Self {
+        Self { file, size, weight: size, used: Bytes::ZERO, new_pages: 0, growth: None }
+    }
+
+    /// Where its new pages begin.
+    #[must_use]
+    pub fn new_from(&self) -> u64 {
+        self.used.get().next_multiple_of(PAGE * u64::from(EXTENT))
+    }
 }
 
 /// The log and its writer.

@@ -2,6 +2,8 @@
 //! their way. A byte a page and a bit for dirt, so that a sweep over all of them
 //! is a sweep over memory.
 
+use super::table::Table;
+
 /// In memory.
 const RESIDENT: u8 = 1;
 /// On its way from the file.
@@ -25,11 +27,13 @@ pub(super) enum Found {
 /// The pages of a database.
 #[derive(Debug)]
 pub(super) struct Pages {
-    state: Vec<u8>,
-    dirty: Vec<u64>,
+    state: Table<u8>,
+    dirty: Table<u64>,
     dirty_count: u64,
     /// How often each page was written, to the last byte.
-    written: Vec<u8>,
+    written: Table<u8>,
+    /// The clock hand is not needed: all there ever are fit in memory.
+    all_fit: bool,
     /// The pages in memory, in the order of the clock hand, if not all fit.
     frames: Vec<u32>,
     hand: usize,
@@ -43,14 +47,16 @@ pub(super) struct Pages {
 const REACH: usize = 64;
 
 impl Pages {
-    /// `count` pages, of which `capacity` fit in memory, and are there if it is warm.
-    pub(super) fn new(count: u32, capacity: u64, warm: bool) -> Self {
+    /// `count` pages, and new ones if it `grows`, of which `capacity` fit in memory, and
+    /// are there if it is warm.
+    pub(super) fn new(count: u32, grows: bool, capacity: u64, warm: bool) -> Self {
         let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
         let mut pages = Self {
-            state: vec![0; count as usize],
-            dirty: vec![0; (count as usize).div_ceil(64)],
+            state: Table::new(count as usize),
+            dirty: Table::new((count as usize).div_ceil(64)),
             dirty_count: 0,
-            written: vec![0; count as usize],
+            written: Table::new(count as usize),
+            all_fit: capacity >= count as usize && !grows,
             frames: Vec::new(),
             hand: 0,
             capacity,
@@ -71,7 +77,7 @@ impl Pages {
     /// Somebody wants to read a page, or to `change` it.
     #[inline]
     pub(super) fn want(&mut self, page: u32, change: bool) -> Found {
-        let state = &mut self.state[page as usize];
+        let state = self.state.get_mut(page as usize);
         if *state & RESIDENT == 0 {
             return if *state & READING == 0 { Found::Missing } else { Found::Busy };
         }
@@ -86,31 +92,39 @@ impl Pages {
     /// [`is_dirty_since`](Self::is_dirty_since) knows this time from later ones.
     #[inline]
     pub(super) fn mark_dirty(&mut self, page: u32) -> Option<u8> {
-        let (word, bit) = (&mut self.dirty[page as usize / 64], 1 << (page % 64));
+        let (word, bit) = (self.dirty.get_mut(page as usize / 64), 1 << (page % 64));
         let was_clean = *word & bit == 0;
         self.dirty_count += u64::from(was_clean);
         *word |= bit;
-        was_clean.then(|| self.written[page as usize])
+        was_clean.then(|| self.written.get(page as usize))
     }
 
     /// Whether a page is dirty, and was not written since it became so.
     pub(super) fn is_dirty_since(&self, page: u32, mark: u8) -> bool {
-        self.is_dirty(page) && self.written[page as usize] == mark
+        self.is_dirty(page) && self.written.get(page as usize) == mark
     }
 
     /// Whether a page is dirty and not on its way.
     pub(super) fn can_go(&self, page: u32) -> bool {
-        self.is_dirty(page) && self.state[page as usize] & WRITING == 0
+        self.is_dirty(page) && self.state.get(page as usize) & WRITING == 0
     }
 
     /// Whether a page is neither there nor on its way.
     pub(super) fn is_absent(&self, page: u32) -> bool {
-        self.state[page as usize] & (RESIDENT | READING) == 0
+        self.state.get(page as usize) & (RESIDENT | READING) == 0
     }
 
     /// A page is new: it is in memory without having been read.
     pub(super) fn create(&mut self, page: u32) {
         self.enter(page);
+    }
+
+    /// Whether one more page may come into memory: a few too many may be there, and clean
+    /// ones go for it.
+    pub(super) fn make_room(&mut self) -> bool {
+        let most = self.capacity.saturating_add(REACH.max(self.capacity / 64));
+        while self.resident >= most && self.evict() {}
+        self.resident < most
     }
 
     /// Whether more is in memory than has room there, because it is dirty.
@@ -120,24 +134,23 @@ impl Pages {
 
     /// A page is being read.
     pub(super) fn begin_read(&mut self, page: u32) {
-        self.state[page as usize] |= READING;
+        *self.state.get_mut(page as usize) |= READING;
     }
 
     /// A page has been read.
     pub(super) fn end_read(&mut self, page: u32) {
-        self.state[page as usize] &= !READING;
+        *self.state.get_mut(page as usize) &= !READING;
         self.enter(page);
     }
 
     fn enter(&mut self, page: u32) {
-        let all_fit = self.capacity >= self.state.len();
-        if !all_fit {
+        if !self.all_fit {
             // More than one where there was no room for earlier ones.
             while !self.has_room() && self.evict() {}
             self.frames.push(page);
         }
         self.resident += 1;
-        self.state[page as usize] |= RESIDENT | USED;
+        *self.state.get_mut(page as usize) |= RESIDENT | USED;
     }
 
     /// Drops a clean page that was not used for a round of the clock hand, if there is
@@ -149,15 +162,17 @@ impl Pages {
                 self.hand = 0;
             }
             let page = self.frames[self.hand];
-            let pinned = self.is_dirty(page) || self.state[page as usize] & WRITING != 0;
-            if !pinned && self.state[page as usize] & USED == 0 {
+            let is_dirty = self.is_dirty(page);
+            let state = self.state.get_mut(page as usize);
+            let pinned = is_dirty || *state & WRITING != 0;
+            if !pinned && *state & USED == 0 {
                 self.frames.swap_remove(self.hand);
-                self.state[page as usize] = 0;
+                *state = 0;
                 self.resident -= 1;
                 self.evicted += 1;
                 return true;
             }
-            self.state[page as usize] &= !USED;
+            *state &= !USED;
             reach -= usize::from(pinned);
             self.hand += 1;
         }
@@ -165,20 +180,21 @@ impl Pages {
     }
 
     pub(super) fn is_dirty(&self, page: u32) -> bool {
-        self.dirty[page as usize / 64] >> (page % 64) & 1 == 1
+        self.dirty.get(page as usize / 64) >> (page % 64) & 1 == 1
     }
 
     /// A dirty page is being written; as it is now is what the file gets.
     pub(super) fn begin_write(&mut self, page: u32) {
-        self.dirty[page as usize / 64] &= !(1 << (page % 64));
+        *self.dirty.get_mut(page as usize / 64) &= !(1 << (page % 64));
         self.dirty_count -= 1;
-        self.written[page as usize] = self.written[page as usize].wrapping_add(1);
-        self.state[page as usize] |= WRITING;
+        let written = self.written.get_mut(page as usize);
+        *written = written.wrapping_add(1);
+        *self.state.get_mut(page as usize) |= WRITING;
     }
 
     /// A page has been written.
     pub(super) fn end_write(&mut self, page: u32) {
-        self.state[page as usize] &= !WRITING;
+        *self.state.get_mut(page as usize) &= !WRITING;
     }
 
     /// Pages in memory.
@@ -269,7 +285,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_that_must_stay_is_lost(ops in prop::collection::vec(op(), 1..400)) {
-            let mut pages = Pages::new(COUNT, CAPACITY as u64, false);
+            let mut pages = Pages::new(COUNT, false, CAPACITY as u64, false);
             let mut kept = Kept::default();
             for op in &ops {
                 kept.act(&mut pages, op);

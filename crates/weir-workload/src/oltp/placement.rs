@@ -1,8 +1,14 @@
 //! Where the pages of a database are: extent by extent over the data files, in
-//! proportion to the free space of each (proportional fill).
+//! proportion to what of each is in use.
 //!
-//! A *page number* here counts through the files one after the other, so that
-//! pages that are neighbours in a file are neighbours in every table by page.
+//! A *page number* here counts through the working set, file by file, and then through
+//! the new pages of each file, so that pages that are neighbours in a file are
+//! neighbours in every table by page:
+//!
+//! ```text
+//! file      | working set | cold | new pages ->          | working set | cold | new ->
+//! number      0 ..                 base ..                 first[1] ..   base + stride ..
+//! ```
 
 use super::model::{DataFile, EXTENT, PAGE};
 use std::ops::Range;
@@ -19,6 +25,10 @@ pub struct Placement {
     share: Vec<u32>,
     /// The first page number of each file, and one past the last of all.
     first: Vec<u32>,
+    /// Where the new pages of each file begin in it.
+    new_from: Vec<u64>,
+    /// The numbers of one file's new pages.
+    stride: u32,
 }
 
 impl Placement {
@@ -38,12 +48,20 @@ impl Placement {
             let end = before + rounds * u64::from(*extents) * u64::from(EXTENT);
             first.push(u32::try_from(end).unwrap_or(u32::MAX));
         }
-        Self { round, share, first }
+        let numbers = u32::MAX - first.last().copied().unwrap_or(0);
+        let stride = numbers / u32::try_from(files.len().max(1)).unwrap_or(u32::MAX);
+        let new_from = files.iter().map(DataFile::new_from).collect();
+        Self { round, share, first, new_from, stride: stride / EXTENT * EXTENT }
     }
 
-    /// Page numbers are below this.
+    /// Pages of the working set, whose numbers are below this.
     pub fn pages(&self) -> u32 {
         self.first.last().copied().unwrap_or(0)
+    }
+
+    /// New pages that a file may have.
+    pub fn new_pages(&self) -> u32 {
+        self.stride
     }
 
     /// Data files.
@@ -51,9 +69,43 @@ impl Placement {
         self.share.len()
     }
 
-    /// The page numbers of a data file.
+    /// The page numbers of the working set in a data file.
     pub fn range(&self, file: usize) -> Range<u32> {
         self.first[file]..self.first[file + 1]
+    }
+
+    /// The page numbers of the first `count` new pages of a data file.
+    pub fn new_range(&self, file: usize, count: u32) -> Range<u32> {
+        let first = self.pages() + self.stride * u32::try_from(file).unwrap_or(u32::MAX);
+        first..first + count.min(self.stride)
+    }
+
+    /// The page number of the `new`-th new page of a data file.
+    pub fn new_page(&self, file: usize, new: u32) -> u32 {
+        self.new_range(file, new).end
+    }
+
+    /// The page numbers around one whose pages lie in one piece of a file.
+    pub fn piece(&self, page: u32) -> Range<u32> {
+        match self.new_number(page) {
+            Some((file, _)) => self.new_range(file, self.stride),
+            None => self.range(self.file_of(page)),
+        }
+    }
+
+    /// Of a new page the file, and the how many-th it is there.
+    pub fn new_number(&self, page: u32) -> Option<(usize, u32)> {
+        let new = page.checked_sub(self.pages())?;
+        Some(((new / self.stride.max(1)) as usize, new % self.stride.max(1)))
+    }
+
+    /// Whether there can be a page of this number.
+    pub fn has(&self, page: u32) -> bool {
+        self.new_number(page).is_none_or(|(file, _)| file < self.files())
+    }
+
+    fn file_of(&self, page: u32) -> usize {
+        self.first.partition_point(|first| *first <= page) - 1
     }
 
     /// The page number of the `logical`-th page of the database.
@@ -68,15 +120,20 @@ impl Placement {
 
     /// The data file of a page, and its offset there.
     pub fn locate(&self, page: u32) -> (usize, u64) {
-        let file = self.first.partition_point(|first| *first <= page) - 1;
-        (file, u64::from(page - self.first[file]) * PAGE)
+        match self.new_number(page) {
+            Some((file, new)) => (file, self.new_from[file] + u64::from(new) * PAGE),
+            None => {
+                let file = self.file_of(page);
+                (file, u64::from(page - self.first[file]) * PAGE)
+            }
+        }
     }
 }
 
 /// The files in the order in which they get extents: each time the one that is
 /// furthest behind its share.
 fn round(files: &[DataFile]) -> Vec<u32> {
-    let weights: Vec<u64> = files.iter().map(|file| (file.free.get() >> 20).max(1)).collect();
+    let weights: Vec<u64> = files.iter().map(|file| (file.weight.get() >> 20).max(1)).collect();
     let total: u64 = weights.iter().sum();
     let common = weights.iter().fold(total, |a, b| gcd(a, *b));
     let length = usize::try_from(total / common).unwrap_or(PATTERN).min(PATTERN);
@@ -105,7 +162,7 @@ mod tests {
     use weir_units::Bytes;
 
     fn files(free: &[u64]) -> Vec<DataFile> {
-        let file = |(file, gib)| DataFile { file, free: Bytes::gib(gib) };
+        let file = |(file, gib)| DataFile::new(file, Bytes::gib(gib));
         (0..).zip(free.iter().copied()).map(file).collect()
     }
 
@@ -129,5 +186,20 @@ mod tests {
         assert_eq!(placement.locate(placement.page(23)), (2, 7 * PAGE));
         assert_eq!(placement.locate(placement.page(24)), (0, 8 * PAGE));
         assert_eq!(placement.pages(), 240);
+    }
+
+    #[test]
+    fn new_pages_are_behind_what_is_in_use() {
+        let mut files = files(&[1, 1]);
+        files[1].used = Bytes::mib(100);
+        let placement = Placement::new(&files, 1600);
+        let new = placement.new_range(1, 20);
+        assert_eq!(placement.locate(new.start), (1, 100 << 20));
+        assert_eq!(placement.locate(new.end - 1), (1, (100 << 20) + 19 * PAGE));
+        assert_eq!(placement.new_number(new.start + 3), Some((1, 3)));
+        assert_eq!(placement.piece(new.start + 3), placement.new_range(1, u32::MAX));
+        assert_eq!((placement.piece(900), placement.piece(799)), (800..1600, 0..800));
+        let last = placement.new_range(1, u32::MAX).end - 1;
+        assert_eq!((placement.has(last), placement.has(last + 1)), (true, false));
     }
 }

@@ -1,10 +1,14 @@
 //! What a database under load has come to, counted in the same way by both clocks.
 
+mod growing;
 mod over_time;
+
+pub use growing::Grown;
 
 use super::model::{Model, PAGE};
 use super::waits::WaitTotals;
 use super::{Counters, Database, Description, Wait};
+use growing::Growing;
 use over_time::OverTime;
 use weir_report::number::float;
 use weir_report::oltp::{DatabaseReport, FileReport, LoadReport, WaitReport};
@@ -24,6 +28,7 @@ pub struct LoadTally {
     /// What was counted until then, once it has come.
     last: Option<Counters>,
     over_time: Option<OverTime>,
+    growing: Growing,
 }
 
 impl LoadTally {
@@ -41,7 +46,18 @@ impl LoadTally {
             end: from + description.duration,
             last: None,
             over_time: every.map(OverTime::new),
+            growing: Growing::default(),
         }
+    }
+
+    /// A data file grew.
+    pub fn grown(&mut self, now: Instant, grown: &Grown<'_>) {
+        self.growing.grown(now, grown);
+    }
+
+    /// A data file could not grow.
+    pub fn refused(&mut self, now: Instant, file: &str, why: &str) {
+        self.growing.refused(now, file, why);
     }
 
     /// The name of the database.
@@ -133,7 +149,7 @@ impl LoadTally {
             waits: waits(&counted),
             files,
             series: self.over_time.as_ref().map(series).unwrap_or_default(),
-            notes: notes(&counted),
+            notes: notes(&counted).chain(self.growing.notes()).collect(),
         }
     }
 
@@ -156,18 +172,27 @@ impl LoadTally {
             dirty_bytes: pages(database.pages_dirty()),
             page_life_s: (leave > 0.0).then(|| float(in_memory) / leave),
             checkpoints: counted.checkpoints,
+            failed: counted.failed,
+            growths: counted.growths,
         }
     }
 }
 
 /// What a reader should know of the figures.
-fn notes(counted: &Counters) -> Vec<String> {
+fn notes(counted: &Counters) -> impl Iterator<Item = String> + use<> {
     let none = (counted.checkpoints == 0).then(|| {
         "no checkpoint ended in the time that was measured, so the data files were written less \
          than in the long run; measure longer"
             .to_owned()
     });
-    none.into_iter().collect()
+    let failed = (counted.failed > 0).then(|| {
+        let failed = counted.failed;
+        format!(
+            "{failed} transactions were given up: the data files are full and cannot grow (SQL \
+             Server's error 1105)"
+        )
+    });
+    none.into_iter().chain(failed)
 }
 
 fn seconds(span: Span) -> f64 {

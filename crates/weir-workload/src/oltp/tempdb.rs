@@ -45,7 +45,7 @@ impl Tempdb {
         let kind = Checkpoints::Indirect { target_recovery };
         let files = placement.files();
         Self {
-            pages: Pages::new(placement.pages(), u64::MAX, true),
+            pages: Pages::new(placement.pages(), false, u64::MAX, true),
             checkpointer: Checkpointer::new(Checkpoint { kind, ..checkpoint }, files),
             waiting: HashMap::new(),
             next: 0,

@@ -1,27 +1,28 @@
 //! Pages with changes whose log is not yet there: none of them may be written to its
 //! file (write-ahead logging).
 
+use super::table::Table;
 use std::collections::HashMap;
 
 /// How many such changes each page has. A byte is enough for all but a page that
 /// hundreds of commits change at once.
 #[derive(Debug)]
 pub(super) struct Unhardened {
-    changes: Vec<u8>,
+    changes: Table<u8>,
     /// What is above 255.
     more: HashMap<u32, u32>,
 }
 
 impl Unhardened {
-    /// None, of so many pages.
+    /// None; the first `pages` are kept track of in one piece.
     pub(super) fn new(pages: u32) -> Self {
-        Self { changes: vec![0; pages as usize], more: HashMap::new() }
+        Self { changes: Table::new(pages as usize), more: HashMap::new() }
     }
 
     /// A commit changes a page.
     #[inline]
     pub(super) fn add(&mut self, page: u32) {
-        let changes = &mut self.changes[page as usize];
+        let changes = self.changes.get_mut(page as usize);
         match changes.checked_add(1) {
             Some(more) => *changes = more,
             None => *self.more.entry(page).or_default() += 1,
@@ -32,7 +33,7 @@ impl Unhardened {
     #[inline]
     pub(super) fn remove(&mut self, page: u32) {
         if self.more.is_empty() || !self.remove_more(page) {
-            self.changes[page as usize] -= 1;
+            *self.changes.get_mut(page as usize) -= 1;
         }
     }
 
@@ -49,7 +50,7 @@ impl Unhardened {
     /// Whether a page has such changes.
     #[inline]
     pub(super) fn contains(&self, page: u32) -> bool {
-        self.changes[page as usize] > 0
+        self.changes.get(page as usize) > 0
     }
 }
 

@@ -18,19 +18,22 @@ pub enum Wait {
     InstanceLogRateGovernor,
     /// The log is full; a checkpoint must free a part of it.
     LogmgrReserveAppend,
+    /// Memory is full of pages that must be written first; the lazy writer is at it.
+    SleepBufferpoolHelpLw,
     /// Ready to run, and every scheduler has another.
     SosSchedulerYield,
 }
 
 impl Wait {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::PageIoLatchSh,
         Self::PageIoLatchEx,
         Self::PageLatchUp,
         Self::WriteLog,
         Self::InstanceLogRateGovernor,
         Self::LogmgrReserveAppend,
+        Self::SleepBufferpoolHelpLw,
         Self::SosSchedulerYield,
     ];
 
@@ -44,6 +47,7 @@ impl Wait {
             Self::WriteLog => "WRITELOG",
             Self::InstanceLogRateGovernor => "INSTANCE_LOG_RATE_GOVERNOR",
             Self::LogmgrReserveAppend => "LOGMGR_RESERVE_APPEND",
+            Self::SleepBufferpoolHelpLw => "SLEEP_BUFFERPOOL_HELPLW",
             Self::SosSchedulerYield => "SOS_SCHEDULER_YIELD",
         }
     }

@@ -77,7 +77,7 @@ fn files_on_volumes(host: &Host) -> Table {
     let mut table = Table::new("", &heads).named("files");
     for file in &host.files {
         let mut row = named(host, file);
-        row.extend([gib(file.size.get()), size(file.growth)]);
+        row.extend([gib(file.size.get()), size(file.growth.map(|growth| growth.by))]);
         let export = host.export_of(file);
         row.push(or_none(export, |export| export.name.as_str().into()));
         row.push(gib(file.base.get()));
@@ -129,7 +129,11 @@ fn files_of_instance(host: &Host, edition: Option<&Edition>) -> Table {
     let mut table = Table::new("", &heads).named("files");
     for FileUse { file, volume } in host.file_uses() {
         let mut row = named(host, file);
-        row.extend([gib(volume.spec.size.get()), size(file.growth), size(volume.tier_size)]);
+        row.extend([
+            gib(volume.spec.size.get()),
+            size(file.growth.map(|growth| growth.by)),
+            size(volume.tier_size),
+        ]);
         row.push(match (volume.tier.as_deref(), host.spec.uncached.iops, file.role) {
             (Some(tier), ..) => tier.into(),
             (None, Some(_), Role::Data | Role::Log | Role::Backup) => "shared quota".into(),

@@ -75,6 +75,15 @@ pub(crate) fn read_layout(path: &Path, catalog: &Catalog) -> Result<Layout, CliE
     Ok(Layout::parse(&path.display().to_string(), &read(path, "layout")?, catalog)?)
 }
 
+/// The edition of a layout, if it has one.
+pub(crate) fn edition_of<'a>(
+    layout: &Layout,
+    catalog: &'a Catalog,
+) -> Result<Option<&'a Edition>, CliError> {
+    let edition = layout.edition.as_ref().map(|name| catalog.edition(name));
+    Ok(edition.transpose()?)
+}
+
 /// Says what a reader of the results should know.
 pub(crate) fn say_notes(layout: &Layout) {
     for host in &layout.hosts {

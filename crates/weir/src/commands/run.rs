@@ -3,37 +3,31 @@
 mod owner;
 
 use super::sim::watch::{Drive, Watch};
-use super::{read, read_layout, say_notes};
+use super::{edition_of, read, read_layout, say_notes};
 use crate::cli::RunArgs;
 use crate::error::{CliError, FAILED};
 use crate::output;
 use crate::progress::Progress;
+use crate::signals::Signals;
 use owner::Owner;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use weir_catalog::Catalog;
 use weir_core::{Cap, VolumeId};
 use weir_layout::Layout;
 use weir_layout::files::Place;
-use weir_observe::run::{
-    DatabaseCounters, FileCounters, HostCounters, Sample, Shape, VolumeCounters,
-};
+use weir_observe::run::{DatabaseCounters, HostCounters, Sample, Shape, VolumeCounters};
 use weir_report::number::{float, grouped, rate};
 use weir_report::recovery::RecoveryReport;
 use weir_report::status::VolumeStatus;
-use weir_runner::oltp::FileTotals;
-use weir_runner::oltp::serving::{held, served_files};
-use weir_runner::{Held, OltpOptions, OltpRun, OltpRunError, RunnerError};
-use weir_server::{Address, Listening, Options, Server};
+use weir_runner::oltp::serving::served_files;
+use weir_runner::{HeldBook, OltpOptions, OltpRun, OltpRunError, RunnerError};
+use weir_server::{Address, Listening, Observer, Options, Server};
 use weir_sim::observing::{self, DatabaseAbout};
-use weir_units::{Bytes, Instant, Span};
-use weir_workload::Device;
-use weir_workload::oltp::Description;
+use weir_units::{Instant, Span};
 use weir_workload::oltp::model::PAGE;
+use weir_workload::oltp::{Description, FileAbout};
 
 pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check(args)?;
@@ -43,26 +37,25 @@ pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let mut description = Description::parse(&args.oltp.display().to_string(), &text)?;
     description.duration = args.runtime.unwrap_or(description.duration);
     // What does not fit is said before anything is served.
-    let device = |place: Place| Device { name: place.name, size: place.size };
-    let devices: Vec<Device> = layout.places().into_iter().map(device).collect();
-    let model = description.model(&devices, args.seed)?;
+    let places = layout.places();
+    let files: Vec<FileAbout<'_>> = places.iter().map(weir_sim::about).collect();
+    let model = description.model(&files, args.run.seed)?;
     weir_sim::check_databases(&layout, std::slice::from_ref(&description))?;
     if let Some(data) = &args.data {
         check_volumes(data, &layout, &model.files())?;
     }
-    let signals = [catch(SIGINT)?, catch(SIGTERM)?];
+    let signals = Signals::catch()?;
     let folder = tempfile::tempdir()
         .map_err(|source| CliError::System { context: "making a folder for a socket", source })?;
-    let edition = match &layout.edition {
-        Some(name) => Some(catalog.edition(name)?),
-        None => None,
-    };
+    let edition = edition_of(&layout, catalog)?;
+    let book = Arc::new(HeldBook::default());
     let options = Options {
         data: args.data.clone(),
         listen: vec![Address::Unix(folder.path().join("nbd"))],
         control: None,
         notices: Listening::with(|notice| output::talk(&format!("weir: {notice}"))),
         holder: Some("weir run".to_owned()),
+        observer: Observer::with(book.writer()),
     };
     let server = Server::start(layout.clone(), edition, &options)?;
     let owner = args.data.as_deref().map(|data| Owner::find(data, &description)).transpose()?;
@@ -76,7 +69,7 @@ pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
         }
         owner.keep()?;
     }
-    let code = drive(args, &layout, &description, &server, &signals)?;
+    let code = drive(args, &layout, &description, &server, &signals, &book)?;
     server.stop()?;
     Ok(code)
 }
@@ -108,7 +101,7 @@ fn check(args: &RunArgs) -> Result<(), CliError> {
             args.oltp.display()
         )));
     }
-    if let Some(every) = args.every.filter(|every| *every < Span::from_millis(1)) {
+    if let Some(every) = args.run.every.filter(|every| *every < Span::from_millis(1)) {
         return Err(CliError::Refused(format!("--every {every}: 1 ms is the least")));
     }
     if let Some(file) = args.data.as_ref().filter(|path| path.exists() && !path.is_dir()) {
@@ -157,61 +150,55 @@ fn check_volumes(data: &Path, layout: &Layout, files: &[(u32, &str)]) -> Result<
     Ok(())
 }
 
-/// A signal: the exit code of who was ended by it, and whether it came. When it comes
-/// again, it ends the process at once, as kill would: nothing is lost by that either.
-fn catch(signal: i32) -> Result<(u8, Arc<AtomicBool>), CliError> {
-    let code = 128 + signal;
-    let flag = Arc::new(AtomicBool::new(false));
-    flag::register_conditional_shutdown(signal, code, Arc::clone(&flag))
-        .and_then(|_| flag::register(signal, Arc::clone(&flag)))
-        .map_err(|source| CliError::System { context: "catching signals", source })?;
-    Ok((u8::try_from(code).unwrap_or(FAILED), flag))
-}
-
 /// Recovers the database, and runs it; returns the exit code.
 fn drive(
     args: &RunArgs,
     layout: &Layout,
     description: &Description,
     server: &Server,
-    signals: &[(u8, Arc<AtomicBool>); 2],
+    signals: &Signals,
+    book: &HeldBook,
 ) -> Result<u8, CliError> {
-    let signalled = || signals.iter().find(|(_, flag)| flag.load(Ordering::Relaxed));
     let files = served_files(layout, server.uris(), server.refused());
-    let held = || held(layout, &server.status());
+    let resize = |volume: &str, size| {
+        let tiers = server.resize(volume, size).map_err(|error| error.to_string())?;
+        Ok(tiers.before.zip(tiers.after))
+    };
     let acknowledged = acknowledged(args, description);
     let options = OltpOptions {
         files: &files,
-        seed: args.seed,
-        every: args.every,
+        seed: args.run.seed,
+        every: args.run.every,
         acknowledged: acknowledged.as_deref(),
-        is_stopped: Some(&|| signalled().is_some()),
-        held: Some(&held),
+        is_stopped: Some(&|| signals.code().is_some()),
+        held: Some(book),
+        resize: Some(&resize),
     };
     let opened = match OltpRun::open(description, options) {
         Err(OltpRunError::Runner(RunnerError::RecoveryInterrupted)) => None,
         other => Some(other?),
     };
-    let Some((run, recovery)) = opened.filter(|_| signalled().is_none()) else {
+    let Some((run, recovery)) = opened.filter(|_| signals.code().is_none()) else {
         output::talk(&format!("weir: {}", RunnerError::RecoveryInterrupted));
-        return Ok(signalled().map_or(FAILED, |(code, _)| *code));
+        return Ok(signals.code().unwrap_or(FAILED));
     };
     if args.recover_only {
-        output::print(&recovery, args.output.format())?;
+        output::print(&recovery, args.run.output.format())?;
         return Ok(0);
     }
     say_recovery(&recovery);
     let mut wall = WallRun { run, layout, places: &layout.places(), server };
-    let watch = Watch::begin(args, &wall)?;
+    let watch = Watch::begin(args, &wall, signals)?;
     let length = description.ramp_time + description.duration;
-    let stopped = watch.drive(&mut wall, Progress::start(Some(length), args.quiet));
+    let stopped = watch.drive(&mut wall, Progress::start(Some(length), args.run.quiet));
     let mut report = wall.run.report();
     report.notes.extend(layout.hosts.iter().flat_map(|host| host.notes.clone()));
+    report.notes.extend(weir_sim::idle_growth(layout));
     report.notes.extend(match &stopped {
         Ok(stopped) => stopped.map(|stopped| stopped.to_string()),
         Err(error) => Some(format!("this is what came until the run failed: {error}")),
     });
-    output::print(&report, args.output.format())?;
+    output::print(&report, args.run.output.format())?;
     let stopped = stopped?;
     Ok(stopped.map_or(0, |stopped| stopped.code))
 }
@@ -269,7 +256,7 @@ impl Drive for WallRun<'_> {
     fn shape(&self) -> Shape {
         let mut shape = observing::shape(self.layout);
         let tally = self.run.tally();
-        let files: Vec<_> = self.run.totals().map(|(place, role, _)| (place, role)).collect();
+        let files: Vec<_> = self.run.tallies().map(|(place, role, ..)| (place, role)).collect();
         let about = DatabaseAbout {
             name: tally.name(),
             mix: tally.mix(),
@@ -278,14 +265,11 @@ impl Drive for WallRun<'_> {
             files: &files,
         };
         observing::declare_database(&mut shape, self.layout, self.places, &about);
-        // Replies do not say what held a request; the volumes know.
-        shape.files.iter_mut().for_each(|file| file.caps = None);
         shape
     }
 
     fn sample(&self) -> Sample {
         let status = self.server.status();
-        let held = held(self.layout, &status);
         let database = self.run.database();
         let mut sample = Sample::default();
         for host in &status.hosts {
@@ -298,10 +282,8 @@ impl Drive for WallRun<'_> {
             dirty_bytes: database.pages_dirty().saturating_mul(PAGE),
             ..observing::database_counters(&self.run.tally().counters(database))
         });
-        for (place, _, totals) in self.run.totals() {
-            let place = place as usize;
-            sample.files.push(file_counters(totals, &held[place], self.places[place].size));
-        }
+        let files = self.run.tallies();
+        sample.files = files.map(|(.., file, size)| observing::file_counters(file, size)).collect();
         sample
     }
 }
@@ -330,22 +312,6 @@ fn volume_counters(volume: &VolumeStatus) -> VolumeCounters {
         writeback_waits: named(&volume.writeback_waits_ns),
         burst_transactions: volume.burst_transactions,
         credits: credits.into_iter().filter_map(|(cap, left)| Some((cap, left?))).collect(),
-    }
-}
-
-fn file_counters(totals: &FileTotals, held: &Held, size: Bytes) -> FileCounters {
-    let (read_queued, write_queued) = totals.queued(held);
-    FileCounters {
-        reads: totals.read.count,
-        read_bytes: totals.read.bytes,
-        read_stall_ns: totals.read.stall.nanos(),
-        read_queued_ns: read_queued.nanos(),
-        writes: totals.write.count,
-        write_bytes: totals.write.bytes,
-        write_stall_ns: totals.write.stall.nanos(),
-        write_queued_ns: write_queued.nanos(),
-        size_bytes: size.get(),
-        ..FileCounters::default()
     }
 }
 

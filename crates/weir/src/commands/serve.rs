@@ -1,6 +1,6 @@
 //! `weir serve`.
 
-use super::{kept, read_layout, say_notes};
+use super::{edition_of, kept, read_layout, say_notes};
 use crate::cli::ServeArgs;
 use crate::error::{CliError, FAILED};
 use crate::output;
@@ -40,16 +40,13 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
             drop(signalled.send(Wake::Signal));
         }
     });
-    let edition = match &layout.edition {
-        Some(name) => Some(catalog.edition(name)?),
-        None => None,
-    };
+    let edition = edition_of(&layout, catalog)?;
     let options = Options {
         data: args.data.clone(),
         listen: args.nbd.clone(),
         control: Some(args.control.control.clone()),
         notices: Listening::with(move |notice| drop(noticed.send(Wake::Notice(notice)))),
-        holder: None,
+        ..Options::default()
     };
     let declared = kept::declared(&layout);
     let data = args.data.as_deref();

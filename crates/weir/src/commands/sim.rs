@@ -8,6 +8,7 @@ use crate::cli::SimArgs;
 use crate::error::CliError;
 use crate::output;
 use crate::progress::Progress;
+use crate::signals::Signals;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ pub(crate) fn read_jobs(paths: &[PathBuf]) -> Result<JobFile, CliError> {
 }
 
 pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
-    if let Some(every) = args.every.filter(|every| *every < Span::from_millis(1)) {
+    if let Some(every) = args.run.every.filter(|every| *every < Span::from_millis(1)) {
         return Err(CliError::Refused(format!("--every {every}: 1 ms is the least")));
     }
     if oltp::are_descriptions(&args.jobs)? {
@@ -75,21 +76,22 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let placed = place(&jobs, &devices, &args.map)?;
     check_warm(args, &layout, &devices, &placed)?;
     let options = Options {
-        seed: args.seed,
+        seed: args.run.seed,
         warm: args.warm.clone(),
-        every: args.every,
+        every: args.run.every,
         crash: args.crash.clone(),
     };
     let mut simulation = Simulation::new(&layout, placed, &options)?;
-    let watch = Watch::begin(args, &simulation)?;
-    let stopped = watch.drive(&mut simulation, Progress::start(length(&jobs), args.quiet))?;
+    let signals = Signals::catch()?;
+    let watch = Watch::begin(args, &simulation, &signals)?;
+    let stopped = watch.drive(&mut simulation, Progress::start(length(&jobs), args.run.quiet))?;
     let mut run = simulation.report();
     if stopped.is_none() {
         check_crash(args, &jobs, run.elapsed_s)?;
     }
     run.notes.extend(stopped.map(|stopped| stopped.to_string()));
     let writebacks = writebacks(&layout, &simulation, run.elapsed_s);
-    output::print(&SimReport { run, writebacks }, args.output.format())?;
+    output::print(&SimReport { run, writebacks }, args.run.output.format())?;
     Ok(stopped.map_or(0, |stopped| stopped.code))
 }
 

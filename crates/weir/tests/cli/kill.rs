@@ -85,7 +85,8 @@ impl Load {
                 sent.push(Sent::Write { block, nth, fua });
                 let data = stamp.to_le_bytes().repeat(512);
                 let at = block as u64 * BLOCK;
-                queued = queued.and_then(|()| self.client.queue_write(cookie, at, &data, fua));
+                queued =
+                    queued.and_then(|()| self.client.queue_write(cookie, at, &data, fua).map(drop));
             }
             queued.expect("fitting requests");
             if self.client.flush_out().is_err() {

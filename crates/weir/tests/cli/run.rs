@@ -27,9 +27,13 @@ struct Rig(Place);
 
 impl Rig {
     fn new() -> Self {
+        Self::with(LAYOUT, OLTP)
+    }
+
+    fn with(layout: &str, oltp: &str) -> Self {
         let place = Place::without_a_disk();
-        place.file("layout.toml", LAYOUT);
-        place.file("oltp.toml", OLTP);
+        place.file("layout.toml", layout);
+        place.file("oltp.toml", oltp);
         Self(place)
     }
 
@@ -153,6 +157,64 @@ fn nothing_acknowledged_is_lost_by_kill_9() {
     }
     let again = rig.recover();
     assert_eq!((&again["transactions"], &again["pages_rebuilt"]), (&0.into(), &0.into()));
+}
+
+/// Data files of 5 and 6 MiB, of which 8 MiB are in use, and which grow by 512 KiB.
+const GROWING: &str = "size = \"5 MiB\"\ngrowth = \"512 KiB\"\n[[file]]\nname = \"d2\"\n\
+    role = \"data\"\ngrowth = \"512 KiB\"\nsize = \"6 MiB\"\n";
+
+/// Each transaction adds two pages and changes three.
+const ADDING: &str = "users = 20\nthink_time = \"1ms\"\nvcores = 4\nsize = \"8 MiB\"\n\
+    working_set = \"2 MiB\"\nbuffer_pool = \"2 MiB\"\nduration = \"1h\"\ndata = [\"d1\", \"d2\"]\n\
+    log = \"log\"\n[checkpoint]\nevery = \"200ms\"\n[[transaction]]\nname = \"t\"\nshare = 1\n\
+    reads = 2\nwrites = 3\nnew_pages = 2\nlog = \"1 KiB\"\ncpu = \"100us\"\n";
+
+/// Killed while its files grow, a database comes back with all that it was told to keep,
+/// and the files go on growing from where they are.
+#[track_caller]
+fn grows_and_is_killed(layout: &str) {
+    let rig = Rig::with(layout, ADDING);
+    let mut pages = 0;
+    for round in 0..4 {
+        let mut child = rig.begin(150 + round * 67);
+        signal(&child, Signal::KILL);
+        child.wait().expect("an end");
+        let acknowledged = rig.acknowledged();
+        let found = rig.recover();
+        assert_eq!(found["acknowledged"], acknowledged);
+        assert!(found["commit"].as_u64() >= Some(acknowledged), "{found}");
+        // Those of the working set, and two for each transaction at least.
+        let checked = found["pages_read"].as_u64().expect("a number");
+        assert!(checked >= 256 + 2 * acknowledged && checked > pages, "{found}");
+        pages = checked;
+    }
+    let (stdout, stderr, code) =
+        run(rig.weir(&["--data", "d", "--runtime", "200ms", "-o", "json"]));
+    assert_eq!(code, Some(0), "{stderr}");
+    let json: Value = serde_json::from_str(&stdout).expect("JSON");
+    let database = &json["databases"][0];
+    assert_eq!(database["load"]["failed"], 0);
+    let size = |file: usize| database["files"][file]["size_on_disk_bytes"].as_u64();
+    let sizes = size(0).zip(size(1)).map(|(one, two)| one + two);
+    assert!(sizes >= Some((8 << 20) + pages * 8192 - (2 << 20)), "{database}");
+}
+
+#[test]
+fn files_on_a_disk_grow_and_nothing_is_lost_by_kill_9() {
+    grows_and_is_killed(&format!(
+        "[[volume]]\nname = \"disk\"\nsize = \"1 GiB\"\nlatency = \"1ms\"\nunlimited = true\n\
+         [[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"1 MiB\"\non = \"disk\"\n\
+         [[file]]\nname = \"d1\"\nrole = \"data\"\non = \"disk\"\n{GROWING}on = \"disk\"\n"
+    ));
+}
+
+#[test]
+fn files_of_an_instance_grow_and_nothing_is_lost_by_kill_9() {
+    grows_and_is_killed(&format!(
+        "edition = \"azure-mi-2018\"\nhost = {{ managed_instance = \"bc\", vcores = 8 }}\n\
+         [[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"1 MiB\"\n\
+         [[file]]\nname = \"d1\"\nrole = \"data\"\n{GROWING}"
+    ));
 }
 
 #[test]

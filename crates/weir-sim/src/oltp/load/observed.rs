@@ -27,7 +27,7 @@ impl Load {
         sample.databases.push(self.counted(&counters));
         for (file, _) in &self.files {
             let file = *file as usize;
-            sample.files.push(self.stats[file].sample(places[file].size));
+            sample.files.push(observing::file_counters(&self.stats[file], places[file].size));
         }
     }
 

@@ -102,9 +102,8 @@ impl Database {
     }
 
     pub(super) fn write_dirty(&mut self, data: usize) {
-        let range = self.placement.range(data);
         while let Some(write) =
-            self.checkpointer.next_write(data, range.clone(), &mut self.pages, self.now)
+            self.checkpointer.next_write(data, &self.placement, &mut self.pages, self.now)
         {
             let (first, count) = (write.pages.start, write.pages.end - write.pages.start);
             let offset = self.placement.locate(first).1;

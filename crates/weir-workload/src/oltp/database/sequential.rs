@@ -1,5 +1,4 @@
-//! Pages one after the other: scans, which are read ahead of, and loads, whose pages are
-//! new.
+//! Pages one after the other: scans, which are read ahead of.
 
 use super::{Database, EXTENT, FileOp, PAGE, Purpose};
 
@@ -8,13 +7,6 @@ use super::{Database, EXTENT, FileOp, PAGE, Purpose};
 const READ_AHEAD: u32 = 64;
 
 impl Database {
-    /// The number in the working set of the next new page.
-    pub(super) fn next_new(&mut self) -> u64 {
-        let page = self.append;
-        self.append = (page + 1) % self.model.working_set;
-        page
-    }
-
     /// The number in the working set of the page that a user's scan comes to.
     pub(super) fn next_of_scan(&mut self, user: u32) -> u64 {
         let (all, extent) = (self.model.working_set, u64::from(EXTENT));

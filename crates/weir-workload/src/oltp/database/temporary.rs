@@ -1,7 +1,7 @@
 //! What users do in tempdb, after they have computed and before they go through pages:
 //! they get pages from one file's allocation page, and fill them.
 
-use super::{Database, FileOp, PAGE, Purpose, Timer, User, Wait};
+use super::{Database, FileOp, PAGE, Purpose, Tempdb, Timer, User, Wait};
 use std::ops::Range;
 use weir_units::Span;
 
@@ -56,9 +56,8 @@ impl Database {
 
     fn write_temporary(&mut self, file: usize) {
         while let Some(tempdb) = &mut self.tempdb
-            && let range = tempdb.placement.range(file)
-            && let Some(write) =
-                tempdb.checkpointer.next_write(file, range, &mut tempdb.pages, self.now)
+            && let Tempdb { checkpointer, placement, pages, .. } = tempdb
+            && let Some(write) = checkpointer.next_write(file, placement, pages, self.now)
             && let Some(model) = &self.model.tempdb
         {
             let (first, count) = (write.pages.start, write.pages.end - write.pages.start);

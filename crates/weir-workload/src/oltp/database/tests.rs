@@ -6,13 +6,14 @@ use weir_units::Bytes;
 
 /// 50 users of a warm database of 8 MiB in two files, on 4 schedulers.
 fn model() -> Model {
-    let data = |file| DataFile { file, free: Bytes::gib(1) };
+    let data = |file| DataFile::new(file, Bytes::gib(1));
     let transaction = Transaction {
         name: "t".to_owned(),
         share: 1,
         batches: 2,
         reads: 2.5,
         writes: 1.5,
+        new_pages: 0.0,
         hot_pages: 10,
         hot_writes: 1,
         sequential: false,
@@ -61,7 +62,7 @@ impl Rig {
     }
 
     /// Runs for so long; `look` sees the database whenever something has happened.
-    fn run(&mut self, length: Span, mut look: impl FnMut(&Database)) {
+    fn run(&mut self, length: Span, mut look: impl FnMut(&mut Database)) {
         let end = self.now + length;
         loop {
             while let Some(io) = self.database.poll_io() {
@@ -69,7 +70,7 @@ impl Rig {
                 self.under_way.push(Reverse((self.now + self.latency, serial, io.tag)));
                 self.issued.push((self.now, io));
             }
-            look(&self.database);
+            look(&mut self.database);
             let disk = self.under_way.peek().map(|Reverse((at, ..))| *at);
             let next = disk.into_iter().chain(self.database.poll_deadline()).min();
             let Some(next) = next.filter(|next| *next <= end) else { break };
@@ -92,7 +93,12 @@ fn users(database: &Database) -> usize {
     let own = timers.filter(|Reverse((_, _, timer))| is_own(timer)).count();
     let at_pages: usize = database.waiting.values().map(Vec::len).sum();
     let in_tempdb = database.tempdb.as_ref().map_or(0, Tempdb::in_line);
-    own + at_pages + database.cores.in_line() + database.log.in_line() + in_tempdb
+    own + at_pages
+        + database.unplaced.len()
+        + database.short.len()
+        + database.cores.in_line()
+        + database.log.in_line()
+        + in_tempdb
 }
 
 #[test]
@@ -229,7 +235,7 @@ fn a_held_log_is_charged_to_the_governor() {
 
 /// The model with a tempdb of so many files of 256 pages, of which each transaction fills 4.
 fn with_tempdb(files: u32, latch: Span) -> Model {
-    let file = |n: u32| DataFile { file: 3 + n, free: Bytes::mib(4) };
+    let file = |n: u32| DataFile::new(3 + n, Bytes::mib(4));
     let data: Vec<DataFile> = (0..files).map(file).collect();
     let size = Bytes::mib(2 * u64::from(files));
     let mut mix = model().mix;
@@ -306,7 +312,13 @@ fn a_scan_reads_ahead_in_large_reads() {
 #[test]
 fn a_load_reads_nothing() {
     let mut mix = model().mix;
-    mix[0] = Transaction { sequential: true, reads: 0.0, writes: 32.0, ..mix[0].clone() };
+    mix[0] = Transaction {
+        sequential: true,
+        reads: 0.0,
+        writes: 0.0,
+        new_pages: 32.0,
+        ..mix[0].clone()
+    };
     (mix[0].hot_writes, mix[0].hot_pages) = (0, 0);
     let load = Model { mix, users: 1, warm: false, ..model() };
     let mut rig = Rig::new(load, Span::from_millis(1));
@@ -314,6 +326,66 @@ fn a_load_reads_nothing() {
     assert!(rig.issued.iter().all(|(_, io)| io.op == FileOp::Write));
     let pages = rig.issued.iter().filter(|(_, io)| io.file < 2);
     assert!(pages.clone().count() > 0 && pages.clone().all(|(_, io)| io.len >= 8 * PAGE));
+}
+
+/// A load of 2 MiB a transaction into files that have room for 4 MiB each behind the 4 MiB
+/// of the working set in each; the first grows by 1 MiB.
+fn filling(most: Bytes) -> Model {
+    let mut mix = model().mix;
+    let load = Transaction { reads: 0.0, writes: 0.0, new_pages: 256.0, ..mix[0].clone() };
+    mix[0] = Transaction { hot_writes: 0, hot_pages: 0, log: Bytes::mib(2), ..load };
+    let mut model = Model { mix, users: 2, buffer_pool: 2048, ..model() };
+    for data in &mut model.data {
+        (data.size, data.used) = (Bytes::mib(8), Bytes::mib(4));
+    }
+    model.data[0].growth = Some(model::Growth { by: Bytes::mib(1), most });
+    model
+}
+
+#[test]
+fn files_fill_and_grow_and_then_they_are_full() {
+    let mut rig = Rig::new(filling(Bytes::mib(12)), Span::from_millis(1));
+    let mut grown = Vec::new();
+    let mut sizes = [8 << 20; 2];
+    rig.run(Span::from_secs(20), |database| {
+        assert_eq!(users(database), 2);
+        // The working set is all in memory, and of the new pages so many as have room.
+        assert!(database.pages_in_memory() <= 2048 + 512, "{}", database.pages_in_memory());
+        while let Some(growth) = database.poll_growth() {
+            sizes[growth.file as usize] = growth.size.get();
+            grown.push(growth);
+            database.handle_growth(database.now, true);
+        }
+    });
+    let growth = |mib| FileGrowth { file: 0, size: Bytes::mib(mib) };
+    assert_eq!(grown, [9, 10, 11, 12].map(growth));
+    let counted = rig.database.counters();
+    assert_eq!((counted.growths, counted.transactions), (4, (8 + 4) / 2));
+    assert!(counted.failed > 10, "{counted:?}");
+    // Every extent of the files was written, none beyond their ends, and no new one twice.
+    let mut written = [0, 0];
+    for (_, io) in rig.issued.iter().filter(|(_, io)| io.file < 2 && io.op == FileOp::Write) {
+        let file = io.file as usize;
+        assert!(io.offset >= 4 << 20 && io.offset + io.len <= sizes[file], "{io:?}");
+        written[file] += io.len;
+    }
+    assert_eq!(written, [8 << 20, 4 << 20]);
+}
+
+#[test]
+fn who_may_not_grow_gives_up() {
+    let mut rig = Rig::new(filling(Bytes::gib(1)), Span::from_millis(1));
+    let mut asked = 0;
+    rig.run(Span::from_secs(20), |database| {
+        while let Some(growth) = database.poll_growth() {
+            asked += 1;
+            assert_eq!(growth.size, Bytes::mib(9));
+            database.handle_growth(database.now, false);
+        }
+    });
+    let counted = rig.database.counters();
+    assert_eq!((asked, counted.growths, counted.transactions), (1, 0, 4));
+    assert!(counted.failed > 10, "{counted:?}");
 }
 
 #[test]
@@ -325,5 +397,7 @@ fn the_lazy_writer_makes_room() {
     let mut most = 0;
     rig.run(Span::from_secs(5), |database| most = most.max(database.pages_in_memory()));
     assert!(rig.issued.iter().any(|(_, io)| io.op == FileOp::Write && io.file < 2));
-    assert!(most < 700, "{most} pages in memory");
+    assert!(most < 256 + 2 * 64, "{most} pages in memory");
+    let waits = rig.database.counters().waits;
+    assert!(waits.get(Wait::SleepBufferpoolHelpLw).count > 0, "{waits:?}");
 }

@@ -5,8 +5,8 @@ use super::*;
 const RIGHT: &str = "mix = \"tpcc\"\nusers = 100\nvcores = 8\nsize = \"100 GiB\"\n\
     buffer_pool = \"40 GiB\"\ndata = [\"d1\", \"d2\"]\nlog = \"log\"\n";
 
-fn files() -> Vec<Device> {
-    let file = |(name, gib): (&str, u64)| Device { name: name.to_owned(), size: Bytes::gib(gib) };
+fn files() -> Vec<FileAbout<'static>> {
+    let file = |(name, gib)| FileAbout::new(name, Bytes::gib(gib));
     [("other", 1), ("d1", 64), ("d2", 64), ("log", 32)].into_iter().map(file).collect()
 }
 
@@ -326,7 +326,7 @@ fn the_documentation_is_read() {
         assert!(text.contains(&format!("`{name}`")), "{name}");
     }
     // The second says what the defaults are.
-    let file = |name: &str| Device { name: name.to_owned(), size: Bytes::gib(32) };
+    let file = |name: &'static str| FileAbout::new(name, Bytes::gib(32));
     let model = read[1].model(&["d1", "d2", "d3", "log"].map(file), 1).expect("it fits");
     assert_eq!((model.log.block, model.log.writes), (LOG_BLOCK, LOG_WRITES));
     let Checkpoint { kind, writes, coalesce, latency } = model.checkpoint;

@@ -2,10 +2,11 @@
 
 use super::watch::{Drive, Watch};
 use crate::cli::SimArgs;
-use crate::commands::{read, read_layout};
+use crate::commands::{edition_of, read, read_layout};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::Progress;
+use crate::signals::Signals;
 use std::path::PathBuf;
 use weir_catalog::Catalog;
 use weir_observe::run::{Sample, Shape};
@@ -44,14 +45,16 @@ pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check_options(args)?;
     let layout = read_layout(&args.layout, catalog)?;
     let descriptions = read_descriptions(args)?;
-    let options = OltpOptions { seed: args.seed, every: args.every };
+    let edition = edition_of(&layout, catalog)?;
+    let options = OltpOptions { edition, seed: args.run.seed, every: args.run.every };
     let mut simulation = OltpSimulation::new(&layout, &descriptions, &options)?;
     let length = descriptions.iter().map(|one| one.ramp_time + one.duration).max();
-    let watch = Watch::begin(args, &simulation)?;
-    let stopped = watch.drive(&mut simulation, Progress::start(length, args.quiet))?;
+    let signals = Signals::catch()?;
+    let watch = Watch::begin(args, &simulation, &signals)?;
+    let stopped = watch.drive(&mut simulation, Progress::start(length, args.run.quiet))?;
     let mut report = simulation.report();
     report.notes.extend(stopped.map(|stopped| stopped.to_string()));
-    output::print(&report, args.output.format())?;
+    output::print(&report, args.run.output.format())?;
     Ok(stopped.map_or(0, |stopped| stopped.code))
 }
 

@@ -4,20 +4,17 @@
 //! A run can be stopped anywhere without changing it, so it is stopped where a sample is
 //! due, and looked at.
 
-use crate::cli::{RunArgs, SimArgs};
+use crate::cli::{RunArgs, RunOptions, SimArgs};
 use crate::commands::observe::picture::Picture;
 use crate::commands::read;
 use crate::error::CliError;
 use crate::progress::Progress;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use crate::signals::Signals;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use weir_observe::format::SIGNATURE;
 use weir_observe::run::{Sample, Shape};
 use weir_observe::{Header, LayoutText, Source, SourceKind, WriteError, Writer};
@@ -36,10 +33,7 @@ const KEPT: Span = Span::from_secs(10);
 pub(in crate::commands) struct Watched<'a> {
     layout: &'a Path,
     jobs: &'a [PathBuf],
-    seed: u64,
-    every: Option<Span>,
-    observe: Option<&'a Path>,
-    plot: Option<&'a Path>,
+    run: &'a RunOptions,
     kind: SourceKind,
 }
 
@@ -48,10 +42,7 @@ impl<'a> From<&'a SimArgs> for Watched<'a> {
         Self {
             layout: &args.layout,
             jobs: &args.jobs,
-            seed: args.seed,
-            every: args.every,
-            observe: args.observe.as_deref(),
-            plot: args.plot.as_deref(),
+            run: &args.run,
             kind: SourceKind::VirtualRun,
         }
     }
@@ -59,15 +50,8 @@ impl<'a> From<&'a SimArgs> for Watched<'a> {
 
 impl<'a> From<&'a RunArgs> for Watched<'a> {
     fn from(args: &'a RunArgs) -> Self {
-        Self {
-            layout: &args.layout,
-            jobs: std::slice::from_ref(&args.oltp),
-            seed: args.seed,
-            every: args.every,
-            observe: args.observe.as_deref(),
-            plot: args.plot.as_deref(),
-            kind: SourceKind::WallRun,
-        }
+        let jobs = std::slice::from_ref(&args.oltp);
+        Self { layout: &args.layout, jobs, run: &args.run, kind: SourceKind::WallRun }
     }
 }
 
@@ -101,21 +85,20 @@ impl fmt::Display for Stopped {
 }
 
 /// Who looks on.
-pub(in crate::commands) struct Watch {
-    signals: [(u8, Arc<AtomicBool>); 2],
+pub(in crate::commands) struct Watch<'s> {
+    signals: &'s Signals,
     observed: Option<Observed>,
 }
 
-impl Watch {
-    /// Begins what `args` ask for. From here on a signal ends the run in order, and the
-    /// second one at once.
+impl<'s> Watch<'s> {
+    /// Begins what `args` ask for. One of the `signals` ends the run in order.
     pub(in crate::commands) fn begin<'a>(
         args: impl Into<Watched<'a>>,
         run: &impl Drive,
+        signals: &'s Signals,
     ) -> Result<Self, CliError> {
         let args = &args.into();
-        let signals = [catch(SIGINT)?, catch(SIGTERM)?];
-        let wanted = args.observe.is_some() || args.plot.is_some();
+        let wanted = args.run.observe.is_some() || args.run.plot.is_some();
         let observed = if wanted { Some(Observed::begin(args, run.shape())?) } else { None };
         Ok(Self { signals, observed })
     }
@@ -139,9 +122,8 @@ impl Watch {
                 // Nothing happens before `next`.
                 observed.pass(next, || run.sample())?;
             }
-            let signalled = |(_, flag): &&(u8, Arc<AtomicBool>)| flag.load(Ordering::Relaxed);
-            if let Some((code, _)) = self.signals.iter().find(signalled) {
-                break Ok(Some(Stopped { at: until, code: *code }));
+            if let Some(code) = self.signals.code() {
+                break Ok(Some(Stopped { at: until, code }));
             }
             until = next + SLICE;
             if let Some(observed) = &self.observed {
@@ -160,17 +142,6 @@ impl Watch {
     }
 }
 
-/// A flag that `signal` raises, and the exit code of who was ended by it. Once it is
-/// raised, the signal ends the process.
-fn catch(signal: i32) -> Result<(u8, Arc<AtomicBool>), CliError> {
-    let code = 128 + signal;
-    let flag = Arc::new(AtomicBool::new(false));
-    flag::register_conditional_shutdown(signal, code, Arc::clone(&flag))
-        .and_then(|_| flag::register(signal, Arc::clone(&flag)))
-        .map_err(|source| CliError::System { context: "catching signals", source })?;
-    Ok((u8::try_from(code).unwrap_or(u8::MAX), flag))
-}
-
 /// What is written of a run: an observation, a plot, or both.
 struct Observed {
     every: Span,
@@ -187,9 +158,9 @@ struct Observed {
 
 impl Observed {
     fn begin(args: &Watched<'_>, shape: Shape) -> Result<Self, CliError> {
-        let every = args.every.unwrap_or(EVERY);
+        let every = args.run.every.unwrap_or(EVERY);
         let header = header(args, every, &shape)?;
-        let file = match args.observe {
+        let file = match &args.run.observe {
             None => None,
             Some(path) => {
                 check_replaceable(path)?;
@@ -199,7 +170,7 @@ impl Observed {
                 Some((path.to_owned(), Writer::new(file, &header).map_err(failed)?))
             }
         };
-        let plot = args.plot.map(|path| (path.to_owned(), Picture::new(&header)));
+        let plot = args.run.plot.as_deref().map(|path| (path.to_owned(), Picture::new(&header)));
         let (due, last, row) = (Instant::ZERO, None, Vec::new());
         let kept = (args.kind == SourceKind::WallRun).then_some(Instant::ZERO + KEPT);
         Ok(Self { every, due, last, kept, shape, row, file, plot })
@@ -257,7 +228,7 @@ fn observe(path: &Path, source: WriteError) -> CliError {
 fn header(args: &Watched<'_>, every: Span, shape: &Shape) -> Result<Header, CliError> {
     let jobs: Vec<String> = args.jobs.iter().map(|path| path.display().to_string()).collect();
     let about = BTreeMap::from([
-        ("seed".to_owned(), args.seed.to_string()),
+        ("seed".to_owned(), args.run.seed.to_string()),
         ("jobs".to_owned(), jobs.join(", ")),
     ]);
     let by = format!("weir {}", env!("CARGO_PKG_VERSION"));
@@ -289,6 +260,7 @@ fn check_replaceable(path: &Path) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::OutputArgs;
     use std::fs;
     use weir_observe::Reader;
 
@@ -297,15 +269,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (layout, path) = (folder.path().join("l.toml"), folder.path().join("o.weirobs"));
         fs::write(&layout, "").unwrap();
-        let args = Watched {
-            layout: &layout,
-            jobs: &[],
+        let run = RunOptions {
             seed: 1,
             every: None,
-            observe: Some(&path),
+            observe: Some(path.clone()),
             plot: None,
-            kind,
+            quiet: true,
+            output: OutputArgs::default(),
         };
+        let args = Watched { layout: &layout, jobs: &[], run: &run, kind };
         let mut observed = Observed::begin(&args, Shape::default()).unwrap();
         for slice in 1..=250 {
             observed.pass(Instant::ZERO + Span::from_millis(100 * slice), Sample::default).unwrap();

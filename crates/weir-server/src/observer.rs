@@ -1,0 +1,35 @@
+//! Who hears what held each request.
+
+use std::fmt;
+use std::sync::Arc;
+use weir_core::Completion;
+
+type Hears = dyn Fn(u64, &Completion) + Send + Sync;
+
+/// Hears of each request when the limits let it go, before its reply is on its way: the
+/// cookie that its client gave it, and what the engine says. Nobody by default.
+///
+/// It is called on the host's thread, which serves nobody meanwhile.
+#[derive(Clone, Default)]
+pub struct Observer(Option<Arc<Hears>>);
+
+impl Observer {
+    /// Calls `hears`.
+    #[must_use]
+    pub fn with(hears: impl Fn(u64, &Completion) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hears)))
+    }
+
+    #[inline]
+    pub(crate) fn hear(&self, cookie: u64, completion: &Completion) {
+        if let Some(hears) = &self.0 {
+            hears(cookie, completion);
+        }
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Observer").field(&self.0.is_some()).finish()
+    }
+}

@@ -1,0 +1,33 @@
+//! Ctrl-C and its like.
+
+use crate::error::{CliError, FAILED};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The signals that end a run in order. The second one ends the process at once, as kill
+/// would.
+pub(crate) struct Signals([(u8, Arc<AtomicBool>); 2]);
+
+impl Signals {
+    /// From here on they are caught.
+    pub(crate) fn catch() -> Result<Self, CliError> {
+        Ok(Self([catch(SIGINT)?, catch(SIGTERM)?]))
+    }
+
+    /// If one has come, the exit code that a shell expects of who was ended by it.
+    pub(crate) fn code(&self) -> Option<u8> {
+        let came = self.0.iter().find(|(_, flag)| flag.load(Ordering::Relaxed));
+        came.map(|(code, _)| *code)
+    }
+}
+
+fn catch(signal: i32) -> Result<(u8, Arc<AtomicBool>), CliError> {
+    let code = 128 + signal;
+    let flag = Arc::new(AtomicBool::new(false));
+    flag::register_conditional_shutdown(signal, code, Arc::clone(&flag))
+        .and_then(|_| flag::register(signal, Arc::clone(&flag)))
+        .map_err(|source| CliError::System { context: "catching signals", source })?;
+    Ok((u8::try_from(code).unwrap_or(FAILED), flag))
+}
