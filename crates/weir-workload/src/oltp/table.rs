@@ -29,6 +29,7 @@ impl<T: Copy + Default> Table<T> {
         }
     }
 
+    #[cold]
     fn get_new(&self, at: usize) -> T {
         let chunk = self.chunks.get(at / CHUNK).and_then(Option::as_ref);
         chunk.map_or(self.default, |chunk| chunk[at % CHUNK])
@@ -37,13 +38,11 @@ impl<T: Copy + Default> Table<T> {
     /// The value at `at`, to change it.
     #[inline]
     pub fn get_mut(&mut self, at: usize) -> &mut T {
-        // Twice, for the borrow checker does not see that the first is over.
-        if at < self.dense.len() {
-            return &mut self.dense[at];
-        }
-        self.get_new_mut(at - self.dense.len())
+        let dense = self.dense.len();
+        if at < dense { &mut self.dense[at] } else { self.get_new_mut(at - dense) }
     }
 
+    #[cold]
     fn get_new_mut(&mut self, at: usize) -> &mut T {
         if self.chunks.len() <= at / CHUNK {
             self.chunks.resize_with(at / CHUNK + 1, || None);
