@@ -241,6 +241,11 @@ impl BlobCache {
         }
     }
 
+    /// So many volumes there are from now on.
+    pub(crate) fn set_volumes(&mut self, volumes: usize) {
+        self.volumes.resize_with(volumes, Vec::new);
+    }
+
     /// Forgets all of a volume.
     pub(crate) fn forget(&mut self, volume: usize) {
         let held: u64 = self.volumes[volume].iter().map(|chunk| u64::from(chunk.held)).sum();

@@ -20,6 +20,7 @@
 //! | `path` | the data path: split, cache, gates, medium, completion |
 //! | `dirty` | writes that a ReadWrite cache takes, and their way to the disk |
 //! | `commands` | what changes a host while it runs |
+//! | `coming` | volumes that come and go |
 //! | `above` | what on-demand bursting is billed for |
 //! | `part` | what travels through the gates |
 //! | `types` | what goes in and what comes out |
@@ -33,12 +34,14 @@ use crate::waits::Cap;
 use crate::writeback::Dirty;
 use above::AboveTarget;
 use alloc::collections::VecDeque;
+use alloc::vec;
 use alloc::vec::Vec;
 use part::{Owner, Parent};
 use slab::Slab;
 use weir_units::{Bytes, Instant};
 
 mod above;
+mod coming;
 mod commands;
 mod dirty;
 mod part;
@@ -71,8 +74,11 @@ pub struct Engine {
     /// The size of each device.
     sizes: Vec<u64>,
     volumes: Vec<Volume>,
-    /// The disk gate of each volume, then the host's three: uncached, cached, log.
+    /// The host's three at [`UNCACHED`], [`CACHED`] and [`LOG`], then that of each
+    /// volume's disk.
     gates: Vec<Gate>,
+    /// Volumes that were removed, each with its device: the next ones that are added.
+    vacant: Vec<(VolumeId, DeviceId)>,
     cache: Option<(CacheSpec, BlobCache)>,
     /// Blocks of all volumes that are dirty or on their way to the disk ...
     dirty_blocks: u64,
@@ -88,6 +94,15 @@ pub struct Engine {
     now: Instant,
     serial: u64,
     seed: u64,
+}
+
+const UNCACHED: usize = 0;
+const CACHED: usize = 1;
+const LOG: usize = 2;
+
+/// The gate of a volume's disk.
+const fn disk_gate(volume: usize) -> usize {
+    LOG + 1 + volume
 }
 
 const UNCACHED_CAPS: GateCaps = GateCaps {
@@ -125,11 +140,12 @@ impl Engine {
     pub fn new(spec: HostSpec) -> Result<Self, SpecError> {
         spec.check()?;
         let count = spec.volumes.len();
-        let mut gates: Vec<Gate> =
-            spec.volumes.iter().map(|v| Gate::of_disk(&v.limits.gate)).collect();
-        gates.push(Gate::shared(UNCACHED_CAPS, &spec.uncached, count));
-        gates.push(Gate::shared(CACHED_CAPS, &spec.cached, count));
-        gates.push(Gate::shared(LOG_CAPS, &log_limits(spec.log_rate), count));
+        let mut gates = vec![
+            Gate::shared(UNCACHED_CAPS, &spec.uncached, count),
+            Gate::shared(CACHED_CAPS, &spec.cached, count),
+            Gate::shared(LOG_CAPS, &log_limits(spec.log_rate), count),
+        ];
+        gates.extend(spec.volumes.iter().map(|v| Gate::of_disk(&v.limits.gate)));
         let cache = spec.cache.map(|c| {
             let blobs = BlobCache::new(c.capacity.get(), count);
             (c, blobs)
@@ -141,6 +157,7 @@ impl Engine {
             sizes: Vec::new(),
             volumes: spec.volumes.into_iter().map(Volume::new).collect(),
             gates,
+            vacant: Vec::new(),
             dirty_room: cache.as_ref().map_or(0, room),
             cache,
             dirty_blocks: 0,
@@ -256,9 +273,9 @@ impl Engine {
     #[must_use]
     pub fn credits(&self, volume: VolumeId, cap: Cap) -> Option<u64> {
         let gate = match cap {
-            Cap::DiskIops | Cap::DiskBytes => volume.0,
-            Cap::HostUncachedIops | Cap::HostUncachedBytes => self.volumes.len(),
-            Cap::HostCachedIops | Cap::HostCachedBytes => self.volumes.len() + 1,
+            Cap::DiskIops | Cap::DiskBytes => disk_gate(volume.0),
+            Cap::HostUncachedIops | Cap::HostUncachedBytes => UNCACHED,
+            Cap::HostCachedIops | Cap::HostCachedBytes => CACHED,
             _ => return None,
         };
         self.gates.get(gate)?.credits(cap, self.now)

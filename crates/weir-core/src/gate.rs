@@ -111,6 +111,13 @@ impl Gate {
         Self::new(caps, limits, Queue::Fifo(Line::default()))
     }
 
+    /// The same, of a disk that comes at `now`.
+    pub(crate) fn of_disk_from(limits: &GateLimits, now: Instant) -> Self {
+        let mut gate = Self::of_disk(limits);
+        gate.meters.iter_mut().for_each(|metered| metered.meter.start(now));
+        gate
+    }
+
     /// A gate that all volumes of a host share.
     pub(crate) fn shared(caps: GateCaps, limits: &GateLimits, volumes: usize) -> Self {
         Self::new(caps, limits, Queue::Fair(FairQueue::new(volumes)))
@@ -124,6 +131,13 @@ impl Gate {
             head_due: None,
             admits: [Instant::ZERO; MOST_METERS],
             queue,
+        }
+    }
+
+    /// So many volumes share it from now on.
+    pub(crate) fn share_with(&mut self, volumes: usize) {
+        if let Queue::Fair(fair) = &mut self.queue {
+            fair.flows.resize(volumes, Flow::default());
         }
     }
 

@@ -11,7 +11,7 @@ use core::num::NonZeroU64;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// An alarm's index has 30 bits, and there are three gates more than volumes.
-const MAX_VOLUMES: usize = 1 << 29;
+pub(crate) const MAX_VOLUMES: usize = 1 << 29;
 
 /// One host with what is attached to it.
 #[derive(Debug, Clone, Default)]

@@ -3,7 +3,7 @@
 use super::above::AboveTarget;
 use super::part::Route;
 use super::types::{DeviceId, Event, Refused, VolumeId};
-use super::{Engine, log_limits};
+use super::{CACHED, Engine, LOG, UNCACHED, disk_gate, log_limits};
 use crate::cache::{BLOCK, Brought};
 use crate::gate::Gate;
 use crate::spec::{CacheMode, DiskLimits, GateLimits, Limit};
@@ -27,21 +27,21 @@ impl Engine {
         let held = self.volumes.get_mut(volume.0).ok_or(Refused::NoDevice)?;
         held.spec.limits = limits;
         held.above = AboveTarget::of(&limits);
-        self.set_gate_limits(volume.0, &limits.gate);
+        self.set_gate_limits(disk_gate(volume.0), &limits.gate);
         Ok(())
     }
 
     /// Gives the host new limits at `now`.
     pub fn set_host_limits(&mut self, now: Instant, uncached: &GateLimits, cached: &GateLimits) {
         self.advance(now);
-        self.set_gate_limits(self.volumes.len(), uncached);
-        self.set_gate_limits(self.volumes.len() + 1, cached);
+        self.set_gate_limits(UNCACHED, uncached);
+        self.set_gate_limits(CACHED, cached);
     }
 
     /// Gives the host another log rate at `now`, or none.
     pub fn set_log_rate(&mut self, now: Instant, rate: Option<Limit>) {
         self.advance(now);
-        self.set_gate_limits(self.volumes.len() + 2, &log_limits(rate));
+        self.set_gate_limits(LOG, &log_limits(rate));
     }
 
     /// Gives a volume a new size at `now`. What is under way completes.
@@ -141,11 +141,11 @@ impl Engine {
     }
 
     fn set_gate_limits(&mut self, gate: usize, limits: &GateLimits) {
-        let bit = match gate.checked_sub(self.volumes.len()) {
-            None => Route::DISK,
-            Some(0) => Route::UNCACHED,
-            Some(1) => Route::CACHED,
-            Some(_) => Route::LOG,
+        let bit = match gate {
+            UNCACHED => Route::UNCACHED,
+            CACHED => Route::CACHED,
+            LOG => Route::LOG,
+            _ => Route::DISK,
         };
         for key in self.gates[gate].set_limits(limits, &mut self.parts, self.now) {
             self.parts[key].route.0 |= bit;

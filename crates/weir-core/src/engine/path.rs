@@ -3,7 +3,7 @@
 
 use super::part::{Owner, Parent, Part, Route};
 use super::types::{Completion, Event, Op, Request, VolumeId};
-use super::{Engine, Volume, narrow};
+use super::{CACHED, Engine, LOG, UNCACHED, Volume, disk_gate, narrow};
 use crate::cache::{BlobCache, Brought};
 use crate::gate::Arrival;
 use crate::spec::{CacheMode, CacheSpec, DeviceSpec, Place};
@@ -165,10 +165,10 @@ impl Engine {
             part.route.0 ^= bit;
             part.at_gate = now;
             let gate = match bit {
-                Route::DISK => part.volume,
-                Route::UNCACHED => self.volumes.len(),
-                Route::CACHED => self.volumes.len() + 1,
-                _ => self.volumes.len() + 2,
+                Route::DISK => disk_gate(part.volume),
+                Route::UNCACHED => UNCACHED,
+                Route::CACHED => CACHED,
+                _ => LOG,
             };
             if self.gates[gate].is_open() {
                 continue;
@@ -212,7 +212,8 @@ impl Engine {
     /// A part has passed a gate. If it is that of a disk that bursts on demand,
     /// counts what is above the target.
     fn count_above(&mut self, gate: usize, key: usize) {
-        if let Some(Volume { above: Some(above), totals, .. }) = self.volumes.get_mut(gate) {
+        let Some(volume) = gate.checked_sub(disk_gate(0)) else { return };
+        if let Some(Volume { above: Some(above), totals, .. }) = self.volumes.get_mut(volume) {
             let part = &self.parts[key];
             totals.burst_transactions += above.passed(part.at_gate, part.operations, part.bytes);
         }

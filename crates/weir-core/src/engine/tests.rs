@@ -9,6 +9,7 @@ use core::num::NonZeroU64;
 use weir_units::Span;
 
 mod cache;
+mod coming;
 mod log_rate;
 mod properties;
 

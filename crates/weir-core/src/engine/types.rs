@@ -98,6 +98,8 @@ pub enum Refused {
     OutOfRange,
     /// It is empty, or larger than [`MAX_REQUEST`].
     BadLength,
+    /// The volume has requests under way, or is a column of a stripe.
+    Busy,
 }
 
 impl fmt::Display for Refused {
@@ -106,6 +108,7 @@ impl fmt::Display for Refused {
             Self::NoDevice => "there is no such device",
             Self::OutOfRange => "the request reaches beyond the end of the device",
             Self::BadLength => "the request is empty, or 4 GiB or more",
+            Self::Busy => "the volume has requests under way, or is a column of a stripe",
         })
     }
 }

@@ -315,21 +315,21 @@ proptest! {
     /// Of any gate, while requests of all kinds pass it and its limits change.
     #[test]
     fn no_window_of_a_gate_exceeds_its_rate(layout in layout(), trace in trace()) {
-        let mut of_gates: Vec<GateLimits> =
-            layout.volumes.iter().map(|volume| some_limits(volume.2)).collect();
         let log = |kind| GateLimits { iops: None, bytes: log_rate(kind) };
-        of_gates.extend([some_limits(layout.uncached), some_limits(layout.cached), log(layout.log)]);
+        let mut of_gates =
+            vec![some_limits(layout.uncached), some_limits(layout.cached), log(layout.log)];
+        of_gates.extend(layout.volumes.iter().map(|volume| some_limits(volume.2)));
         let mut changed = 0;
         PUNCTUAL.run(&layout, &trace, |engine, arrived| {
             // Limits change before the request that brings the change.
             for a in &trace[changed..arrived] {
                 match a.change {
-                    Some(Change::Disk { volume, limits }) => of_gates[volume] = some_limits(limits),
+                    Some(Change::Disk { volume, limits }) => of_gates[disk_gate(volume)] = some_limits(limits),
                     Some(Change::Host { uncached, cached }) => {
-                        of_gates[4] = some_limits(uncached);
-                        of_gates[5] = some_limits(cached);
+                        of_gates[UNCACHED] = some_limits(uncached);
+                        of_gates[CACHED] = some_limits(cached);
                     }
-                    Some(Change::Log { rate }) => of_gates[6] = log(rate),
+                    Some(Change::Log { rate }) => of_gates[LOG] = log(rate),
                     _ => {}
                 }
             }

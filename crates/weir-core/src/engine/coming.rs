@@ -1,0 +1,85 @@
+//! Volumes that come while the host runs, and go.
+
+use super::types::{DeviceId, Refused, VolumeId};
+use super::{CACHED, Engine, LOG, UNCACHED, Volume, disk_gate};
+use crate::cache::BLOCK;
+use crate::gate::Gate;
+use crate::spec::{CacheMode, DeviceSpec, MAX_VOLUMES, SpecError, VolumeSpec};
+use crate::writeback::Dirty;
+use weir_units::{Bytes, Instant};
+
+impl Engine {
+    /// Adds a volume at `now`, and a device that is the volume. It takes the place of one
+    /// that was removed, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`SpecError`] if it asks for a cache that the host has not, or there are too many.
+    pub fn add_volume(
+        &mut self,
+        now: Instant,
+        spec: VolumeSpec,
+    ) -> Result<(VolumeId, DeviceId), SpecError> {
+        self.advance(now);
+        let vacant = self.vacant.last().copied();
+        let volume = vacant.map_or(self.volumes.len(), |(volume, _)| volume.0);
+        if volume >= MAX_VOLUMES {
+            return Err(SpecError::TooMany);
+        }
+        if spec.cache != CacheMode::None && self.cache.is_none() {
+            return Err(SpecError::NoCache { volume });
+        }
+        let gate = Gate::of_disk_from(&spec.limits.gate, self.now);
+        let id = if let Some(vacant) = self.vacant.pop() {
+            self.gates[disk_gate(volume)] = gate;
+            self.volumes[volume] = Volume::new(spec);
+            vacant
+        } else {
+            self.gates.push(gate);
+            self.volumes.push(Volume::new(spec));
+            self.devices.push(DeviceSpec::Volume(volume));
+            let count = self.volumes.len();
+            for gate in [UNCACHED, CACHED, LOG] {
+                self.gates[gate].share_with(count);
+            }
+            if let Some((_, blobs)) = &mut self.cache {
+                blobs.set_volumes(count);
+            }
+            (VolumeId(volume), DeviceId(self.devices.len() - 1))
+        };
+        self.measure();
+        Ok(id)
+    }
+
+    /// Removes a volume at `now`, with what a ReadWrite cache has not written back of it.
+    /// Its device has no bytes from then on.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::NoDevice`] if there is no such volume, [`Refused::Busy`] as long as it has
+    /// requests or write-backs under way or is a column of a stripe.
+    pub fn remove_volume(&mut self, now: Instant, volume: VolumeId) -> Result<(), Refused> {
+        self.advance(now);
+        let is_gone = self.vacant.iter().any(|(gone, _)| *gone == volume);
+        if is_gone || volume.0 >= self.volumes.len() {
+            return Err(Refused::NoDevice);
+        }
+        let is_own =
+            |device: &DeviceSpec| matches!(device, DeviceSpec::Volume(own) if *own == volume.0);
+        let alone = self.devices.iter().position(is_own);
+        let busy = self.parts.iter().any(|(_, part)| part.volume == volume.0);
+        let Some(device) = alone.filter(|_| !busy) else { return Err(Refused::Busy) };
+        if let Some((_, blobs)) = &mut self.cache {
+            blobs.forget(volume.0);
+        }
+        let held = &mut self.volumes[volume.0];
+        self.dirty_blocks -= held.dirty.discard(0, held.spec.size.get().next_multiple_of(BLOCK));
+        held.dirty = Dirty::default();
+        held.spec.size = Bytes::ZERO;
+        held.spec.cache = CacheMode::None;
+        self.vacant.push((volume, DeviceId(device)));
+        self.measure();
+        self.settle(self.now);
+        Ok(())
+    }
+}
