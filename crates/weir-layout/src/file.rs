@@ -196,7 +196,9 @@ pub enum PlaceKey {
 }
 
 /// The host cache mode of a volume.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheKey {
     /// No cache.
@@ -301,7 +303,7 @@ pub struct FileKeys {
 }
 
 /// What is in a database file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Pages of tables and indexes.

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use weir_core::DeviceId;
 use weir_units::Bytes;
 
+/// Databases grow by extents of this.
+const EXTENT: u64 = 64 << 10;
+
 /// Files on one volume begin at multiples of this.
 const ALIGNMENT: u64 = 1 << 20;
 
@@ -19,6 +22,9 @@ pub struct Growth {
     /// Up to which size. Files on one volume or stripe have what it has free in equal
     /// parts; a file of a managed instance may have to stop before.
     pub most: Bytes,
+    /// Where on its device the bytes behind its [size](File::size) are, if they do not
+    /// follow it: files lie one behind the other, and what grows is behind all of them.
+    pub room: Option<Bytes>,
 }
 
 /// A database file of a layout.
@@ -50,9 +56,11 @@ impl File {
             role: keys.role,
             size: keys.size,
             used: keys.used,
-            growth: keys
-                .growth
-                .map(|by| Growth { by, most: keys.max_size.unwrap_or(Bytes::new(u64::MAX)) }),
+            growth: keys.growth.map(|by| Growth {
+                by,
+                most: keys.max_size.unwrap_or(Bytes::new(u64::MAX)),
+                room: None,
+            }),
             device,
             base,
         }
@@ -60,6 +68,12 @@ impl File {
 
     fn end(&self) -> u64 {
         self.base.get().saturating_add(self.size.get())
+    }
+
+    /// How it grows; only data files do. A log is written round and round and a checkpoint
+    /// makes room in it, tempdb uses its pages again, and nothing is added to a backup.
+    fn grows(&self) -> Option<Growth> {
+        self.growth.filter(|_| self.role == Role::Data)
     }
 }
 
@@ -87,6 +101,18 @@ pub struct Place {
     pub growth: Option<Growth>,
 }
 
+impl Place {
+    /// Where on its device a byte of it is.
+    #[must_use]
+    pub fn address(&self, offset: u64) -> u64 {
+        let room = self.growth.and_then(|growth| growth.room);
+        match (room, offset.checked_sub(self.size.get())) {
+            (Some(room), Some(behind)) => room.get() + behind,
+            _ => self.base.get() + offset,
+        }
+    }
+}
+
 impl Layout {
     /// What databases can lie on, host by host.
     #[must_use]
@@ -102,7 +128,7 @@ impl Layout {
                 role: Some(file.role),
                 database: file.database.clone(),
                 used: file.used,
-                growth: file.growth,
+                growth: file.grows(),
             };
             places.extend(host.files.iter().map(of_file));
             let is_bare = |export: &&Export| host.files.iter().all(|f| f.device != export.device);
@@ -157,6 +183,7 @@ impl Host {
                 .files
                 .iter()
                 .zip(&self.volumes)
+                .filter(|(_, volume)| !volume.is_gone())
                 .map(|(file, volume)| FileUse { file, volume })
                 .collect(),
         }
@@ -165,21 +192,25 @@ impl Host {
 
 /// The key of a file that contradicts another, and why.
 pub(crate) fn check_keys(keys: &FileKeys) -> Result<(), (&'static str, String)> {
-    const SECTOR: u64 = 512;
     let (size, used, max) = (keys.size, keys.used, keys.max_size);
-    let is_odd = |bytes: Bytes| bytes == Bytes::ZERO || !bytes.get().is_multiple_of(SECTOR);
+    let is_odd = |bytes: Bytes| bytes == Bytes::ZERO || !bytes.get().is_multiple_of(EXTENT);
     match keys.growth {
         Some(growth) if is_odd(growth) => {
-            let reason = "it is a positive multiple of 512 bytes; leave it out to not grow at all";
+            let reason = "it is a positive multiple of 64 KiB; leave it out to not grow at all";
             Err(("growth", format!("growth is {growth}; {reason}")))
+        }
+        Some(_) if keys.role == Role::Data && is_odd(size) => {
+            let size = size.exact();
+            Err(("size", format!("{size}: a file that grows has a multiple of 64 KiB")))
         }
         None if max.is_some() => Err((
             "max_size",
             "max_size is for a file that grows; say by how much, with growth".into(),
         )),
         _ if max.is_some_and(|max| max < size || is_odd(max)) => {
-            let max = max.unwrap_or_default();
-            Err(("max_size", format!("max_size is {max}; it must be {size} or more")))
+            let (max, size) = (max.unwrap_or_default(), size.exact());
+            let reason = format!("it must be a multiple of 64 KiB, and its size, {size}, or more");
+            Err(("max_size", format!("max_size is {max}; {reason}")))
         }
         _ if used.is_some_and(|used| used > size) => {
             let used = used.unwrap_or_default();
@@ -218,34 +249,62 @@ pub(crate) fn place(host: &Host, what: &str, on: &str) -> Result<(DeviceId, Byte
     Ok((export.device, Bytes::new(base)))
 }
 
-/// Gives the files of a host that grow their room on their volumes and stripes: what is
-/// free there, in equal parts, each behind its file.
+/// Gives the data files of a host that grow their room on their volumes and stripes: what
+/// is free there, in equal parts, behind all files.
 pub(crate) fn make_room(host: &mut Host) {
     if host.instance.is_some() {
         return;
     }
-    let mut free: BTreeMap<DeviceId, (u64, u64)> = BTreeMap::new();
     for export in &host.exports {
-        let own = || host.files.iter().filter(|file| file.device == export.device);
-        let end = own().map(File::end).max().unwrap_or(0);
-        let grow = own().filter(|file| file.growth.is_some()).count() as u64;
-        free.insert(export.device, (export.size.get().saturating_sub(end), grow));
+        let own = |file: &&File| file.device == export.device;
+        let count = host.files.iter().filter(|file| own(file) && file.grows().is_some()).count();
+        let end = host.files.iter().filter(own).map(File::end).max().unwrap_or(0);
+        let mut at = end.next_multiple_of(ALIGNMENT);
+        let free = export.size.get().saturating_sub(at);
+        let part = free / (count as u64).max(1) / ALIGNMENT * ALIGNMENT;
+        let files = host.files.iter_mut().filter(|file| file.device == export.device);
+        for file in files.filter(|file| file.role == Role::Data) {
+            let Some(growth) = &mut file.growth else { continue };
+            let room = part.min(growth.most.get().saturating_sub(file.size.get()));
+            growth.most = Bytes::new(file.size.get() + room);
+            growth.room = Some(Bytes::new(at));
+            at += part;
+        }
     }
-    let mut moved: BTreeMap<DeviceId, u64> = BTreeMap::new();
-    for file in &mut host.files {
-        let moved = moved.entry(file.device).or_default();
-        file.base = Bytes::new(file.base.get() + *moved);
-        let Some(growth) = &mut file.growth else { continue };
-        let (free, grow) = free.get(&file.device).copied().unwrap_or_default();
-        let part = free / grow.max(1) / ALIGNMENT * ALIGNMENT;
-        let room = part.min(growth.most.get() - file.size.get());
-        growth.most = Bytes::new(file.size.get() + room);
-        *moved += room.next_multiple_of(ALIGNMENT);
-    }
+}
+
+/// What of the growth of a host's files has no effect.
+pub(crate) fn idle_growth(host: &Host) -> Option<String> {
+    let idle = host.files.iter().filter(|file| file.growth.is_some() && file.grows().is_none());
+    let names: Vec<&str> = idle.map(|file| file.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "growth of {} has no effect: only data files grow; a checkpoint makes room in a log, \
+             and tempdb uses its pages again",
+            names.join(", ")
+        )
+    })
+}
+
+/// The place of a data file that says nothing of what is in use, where another of its
+/// database does.
+fn unsaid(host: &Host) -> Option<(usize, Kind)> {
+    let said = |file: &&File| file.role == Role::Data && file.used.is_some();
+    let lacks = |file: &File| {
+        let beside = |other: &&File| said(other) && other.database == file.database;
+        file.role == Role::Data && file.used.is_none() && host.files.iter().any(|f| beside(&f))
+    };
+    let at = host.files.iter().position(lacks)?;
+    let what = format!("file {:?}", host.files[at].name);
+    let reason = "another data file of its database has used; give it for all of them or for none";
+    Some((at, Kind::Contradiction { what, reason: reason.to_owned() }))
 }
 
 /// Whether the files of a host fit: the place of one that does not, and why.
 pub(crate) fn check(host: &Host) -> Result<(), (usize, Kind)> {
+    if let Some(unsaid) = unsaid(host) {
+        return Err(unsaid);
+    }
     if let Some(instance) = &host.instance {
         return instance.check(&host.name, &host.file_uses());
     }

@@ -10,6 +10,7 @@
 //! | [`mod@file`] | the keys as they are written, and their JSON schema |
 //! | `resolve` | hosts and stripes |
 //! | `volume` | what one volume's keys come to |
+//! | [`coming`] | volumes that are made while their host runs |
 //! | [`files`] | database files: where they are, and what they are together |
 //! | [`instance`] | managed instances: what they give, and what their files may come to |
 //! | [`steps`] | what a file would get at another size |
@@ -17,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod coming;
 pub mod error;
 pub mod file;
 pub mod files;

@@ -147,7 +147,10 @@ impl Host {
         let resized = self.volumes[volume.0].at_size(size, edition).map_err(|fault| fault.kind)?;
         if let Some(instance) = &self.instance {
             let mut files = self.file_uses();
-            files[volume.0].volume = &resized;
+            let name = &self.volumes[volume.0].name;
+            if let Some(own) = files.iter_mut().find(|file| file.volume.name == *name) {
+                own.volume = &resized;
+            }
             instance.check(&self.name, &files).map_err(|(_, kind)| kind)?;
         }
         Ok(resized)
@@ -166,10 +169,16 @@ impl Host {
     ) -> Result<Volume, Kind> {
         let changed =
             self.volumes[volume.0].with_cache(mode, edition).map_err(|fault| fault.kind)?;
-        if changed.spec.cache != CacheMode::None && self.spec.cache.is_none() {
-            return Err(no_cache(&changed.name, &self.name, self.size.as_deref()));
-        }
+        self.check_cache(&changed)?;
         Ok(changed)
+    }
+
+    /// A volume that wants a cache needs a host that has one.
+    pub(crate) fn check_cache(&self, volume: &Volume) -> Result<(), Kind> {
+        if volume.spec.cache != CacheMode::None && self.spec.cache.is_none() {
+            return Err(no_cache(&volume.name, &self.name, self.size.as_deref()));
+        }
+        Ok(())
     }
 }
 
@@ -419,9 +428,7 @@ impl<'a> Builder<'a> {
         let keys = volume::with_local_disk(name, keys, self.sizes[host])?;
         let volume = volume::resolve(name, &keys, self.edition)?;
         let host = &mut self.hosts[host];
-        if volume.spec.cache != CacheMode::None && host.spec.cache.is_none() {
-            return Err(no_cache(name, &host.name, host.size.as_deref()).at("cache"));
-        }
+        host.check_cache(&volume).map_err(|kind| kind.at("cache"))?;
         host.spec.volumes.push(volume.spec.clone());
         host.volumes.push(volume);
         Ok(VolumeId(host.volumes.len() - 1))
@@ -537,6 +544,8 @@ impl<'a> Builder<'a> {
                 source.at(kind.at(format!("file.{}.size", self.file_indices[index][at])))
             })?;
             files::make_room(host);
+            let idle = files::idle_growth(host);
+            host.notes.extend(idle);
         }
         if self.hosts.iter().all(|host| host.exports.is_empty()) {
             let reason = "there is no [[volume]], no [[stripe]] and no [[file]]".to_owned();
@@ -557,7 +566,7 @@ fn check_columns(count: usize) -> Result<(), String> {
     }
 }
 
-fn check_name(name: &str) -> Result<(), Fault> {
+pub(crate) fn check_name(name: &str) -> Result<(), Fault> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if name.is_empty() || name.len() > 100 || name.starts_with('.') || !name.chars().all(fine) {
         return Err(Kind::BadName { name: name.to_owned() }.at("name"));

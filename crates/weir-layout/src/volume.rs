@@ -25,6 +25,15 @@ pub struct Volume {
     pub(crate) keys: VolumeKeys,
 }
 
+impl Volume {
+    /// Whether it has gone, and its number is free for the next.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        // A name is never empty.
+        self.name.is_empty()
+    }
+}
+
 /// Where a volume's limits come from: at most one of these is given.
 enum Basis<'a> {
     Unlimited,

@@ -64,6 +64,8 @@ pub struct VolumeShape {
     pub credits: Vec<&'static str>,
     /// Whether bursts are billed.
     pub is_billed: bool,
+    /// Whether its limits may be others on the way.
+    pub limits_change: bool,
 }
 
 /// A database.
@@ -90,6 +92,17 @@ pub struct FileShape {
     pub attributes: Attributes,
     /// The caps that can hold its requests. Nothing if the driver does not know them.
     pub caps: Option<Vec<&'static str>>,
+    /// Whether its limits may be others on the way.
+    pub limits_change: bool,
+}
+
+/// Limits at a moment: operations and bytes per second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LimitsNow {
+    /// Operations per second.
+    pub iops: Option<u64>,
+    /// Bytes per second.
+    pub bytes_per_s: Option<u64>,
 }
 
 /// What has been counted since the start of a run, in the order of its [`Shape`].
@@ -146,6 +159,8 @@ pub struct VolumeCounters {
     pub burst_transactions: u64,
     /// Credits left, by limit.
     pub credits: Vec<(&'static str, u64)>,
+    /// Its limits.
+    pub limits: LimitsNow,
 }
 
 /// What a database has counted.
@@ -215,6 +230,8 @@ pub struct FileCounters {
     pub waits: CapTimes,
     /// Time that the medium took.
     pub medium_ns: u64,
+    /// The limits of its volume, if it has that to itself.
+    pub limits: LimitsNow,
 }
 
 /// A metric that is always there: its name, unit and kind, and where its value is.
@@ -312,6 +329,7 @@ impl Shape {
             let id = contents.entity(EntityKind::File, name, database, attributes);
             contents.metrics(id, &OF_FILE);
             contents.waits(id, file.caps.as_deref());
+            contents.limits(id, file.limits_change);
         }
         contents.0
     }
@@ -331,6 +349,7 @@ impl Shape {
             }
             values(row, counted, if volume.is_billed { &OF_BILLS } else { &[] });
             row.extend(volume.credits.iter().map(|limit| value(of(&counted.credits, limit))));
+            limits(row, volume.limits_change, &counted.limits);
         }
         for (database, counted) in self.databases.iter().zip(&sample.databases) {
             values(row, counted, &OF_DATABASE);
@@ -342,6 +361,7 @@ impl Shape {
         for (file, counted) in self.files.iter().zip(&sample.files) {
             values(row, counted, &OF_FILE);
             waits(row, file.caps.as_deref(), &counted.waits, counted.medium_ns);
+            limits(row, file.limits_change, &counted.limits);
         }
     }
 }
@@ -398,6 +418,15 @@ impl Declaring {
         for limit in &volume.credits {
             self.series(id, format!("credits_{limit}"), Count, Gauge);
         }
+        self.limits(id, volume.limits_change);
+    }
+
+    /// Limits that may be others on the way, under the names of their attributes.
+    fn limits(&mut self, entity: EntityId, change: bool) {
+        if change {
+            self.series(entity, metric::IOPS_LIMIT.to_owned(), Count, Gauge);
+            self.series(entity, metric::BYTES_PER_S_LIMIT.to_owned(), Bytes, Gauge);
+        }
     }
 
     fn database(&mut self, database: &DatabaseShape, host: Option<EntityId>) -> EntityId {
@@ -409,6 +438,12 @@ impl Declaring {
             self.metrics(wait, &OF_WAIT);
         }
         id
+    }
+}
+
+fn limits(row: &mut Vec<Option<i64>>, change: bool, now: &LimitsNow) {
+    if change {
+        row.extend([now.iops, now.bytes_per_s].map(|limit| limit.and_then(value)));
     }
 }
 

@@ -25,6 +25,12 @@ pub struct IoView {
     pub iops_limit: Option<u64>,
     /// The limit in bytes per second.
     pub bytes_per_s_limit: Option<u64>,
+    /// The same over time, where they may be others on the way.
+    pub iops_limits: Option<SeriesId>,
+    /// In bytes per second.
+    pub bytes_per_s_limits: Option<SeriesId>,
+    /// Its size over time.
+    pub size: Option<SeriesId>,
 }
 
 /// A database: what it does and what it waits for.
@@ -92,6 +98,9 @@ impl<'a> Index<'a> {
             medium: self.get(entity, metric::MEDIUM_NS),
             iops_limit: limit(metric::IOPS_LIMIT),
             bytes_per_s_limit: limit(metric::BYTES_PER_S_LIMIT),
+            iops_limits: self.get(entity, metric::IOPS_LIMIT),
+            bytes_per_s_limits: self.get(entity, metric::BYTES_PER_S_LIMIT),
+            size: self.get(entity, metric::SIZE_ON_DISK_BYTES),
         }
     }
 }

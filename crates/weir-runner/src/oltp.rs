@@ -67,6 +67,8 @@ use weir_workload::oltp::{
 pub struct ServedFile {
     /// What the layout says of it.
     pub place: Place,
+    /// Its size now: it may have grown.
+    pub size: Bytes,
     /// Whether it is a volume of its own, which grows with it.
     pub is_volume: bool,
     /// The export, or why it is not served.
@@ -148,6 +150,10 @@ pub struct OltpRun<'a> {
     tallies: Vec<FileTally>,
     /// What was counted when the measuring began.
     before: Option<Vec<FileTally>>,
+    /// I/Os of which nobody knows what held them.
+    unknown: u64,
+    /// Of the connections, in the book of what held their requests.
+    labels: Vec<u16>,
     acknowledged: Option<Acknowledged>,
     /// Runs since the first slice.
     clock: Option<Clock>,
@@ -192,10 +198,12 @@ impl<'a> OltpRun<'a> {
         }
         .run()?;
         contents.grow(&mut model, &mut files);
-        let mut wires = Wires::new()?;
+        let (mut wires, mut labels) = (Wires::new()?, Vec::new());
         for mut connection in files.connections {
             if let Some(book) = options.held {
-                connection.set_label(book.label());
+                let label = book.label();
+                connection.set_label(label);
+                labels.push(label);
             }
             wires.add(connection)?;
         }
@@ -208,6 +216,8 @@ impl<'a> OltpRun<'a> {
             wires,
             contents,
             tally,
+            unknown: 0,
+            labels,
             flights: Vec::new(),
             before: None,
             acknowledged,
@@ -276,7 +286,7 @@ impl<'a> OltpRun<'a> {
         while let Some(growth) = self.database.poll_growth() {
             let own = self.places.iter().position(|(place, _)| *place == growth.file);
             let own = own.unwrap_or_else(|| panic!("a database keeps to its files: {growth:?}"));
-            let ServedFile { place, is_volume, .. } = &mut self.files[own];
+            let ServedFile { place, is_volume, size, .. } = &mut self.files[own];
             let tiers = match (*is_volume, self.options.resize) {
                 (false, _) => Ok(None),
                 (true, Some(resize)) => resize(&place.name, growth.size),
@@ -285,10 +295,10 @@ impl<'a> OltpRun<'a> {
             match &tiers {
                 Ok(tiers) => {
                     let tiers = tiers.as_ref().map(|(before, after)| (&**before, &**after));
-                    let (from, to) = (place.size, growth.size);
+                    let (from, to) = (*size, growth.size);
                     let grown = Grown { file: &place.name, from, to, tiers };
                     self.tally.grown(self.now, &grown);
-                    place.size = growth.size;
+                    *size = growth.size;
                 }
                 Err(why) => self.tally.refused(self.now, &place.name, why),
             }
@@ -323,7 +333,7 @@ impl<'a> OltpRun<'a> {
     fn queue(&mut self, wire: WireId, io: &FileIo, now: Instant) -> Result<(), RunnerError> {
         let content = self.database.content(io);
         let first = if let Content::Pages { first, .. } = content { first } else { 0 };
-        let offset = self.files[wire].place.base.get() + io.offset;
+        let offset = self.files[wire].place.address(io.offset);
         let connection = self.wires.connection(wire);
         let cookie = match io.op {
             FileOp::Read => {
@@ -375,6 +385,7 @@ impl<'a> OltpRun<'a> {
     fn complete(&mut self, wire: WireId, flight: &Flight, now: Instant) {
         self.completed += 1;
         let held = self.options.held.and_then(|book| book.take(flight.cookie));
+        self.unknown += u64::from(held.is_none());
         let held = held.unwrap_or_default();
         let latency = now - flight.issued;
         self.tallies[wire].record(flight.io.op, flight.io.len, latency, &held);
@@ -431,7 +442,7 @@ impl<'a> OltpRun<'a> {
     /// the number of what it lies on and with its role, and its size.
     pub fn tallies(&self) -> impl Iterator<Item = (u32, &'static str, &FileTally, Bytes)> {
         let of_file = |((place, tally), file): ((&(u32, &'static str), _), &ServedFile)| {
-            (place.0, place.1, tally, file.place.size)
+            (place.0, place.1, tally, file.size)
         };
         self.places.iter().zip(&self.tallies).zip(&self.files).map(of_file)
     }
@@ -453,6 +464,9 @@ impl<'a> OltpRun<'a> {
         }
         if !is_known {
             notes.push("what held the requests is not known".to_owned());
+        } else if self.unknown > 0 {
+            let unknown = self.unknown;
+            notes.push(format!("of {unknown} requests it is not known what held them"));
         }
         OltpReport {
             clock: ClockName::Wall,
@@ -460,6 +474,15 @@ impl<'a> OltpRun<'a> {
             trace_hash: None,
             databases: vec![self.tally.report(self.now, &self.database, files)],
             notes,
+        }
+    }
+}
+
+impl Drop for OltpRun<'_> {
+    /// What was under way is answered to nobody.
+    fn drop(&mut self) {
+        if let Some(book) = self.options.held {
+            book.forget(&self.labels);
         }
     }
 }

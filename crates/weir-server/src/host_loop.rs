@@ -20,8 +20,10 @@
 //! |---|---|
 //! | `durable` | flushes: what a device owes, then its syncs |
 //! | `status` | where there is data |
+//! | `coming` | volumes that come and go |
 //! | `commands` | resizes, cache modes, crashes, the end |
 
+mod coming;
 mod commands;
 mod durable;
 mod status;
@@ -116,6 +118,12 @@ struct Device {
     durability: Durability,
 }
 
+impl Device {
+    fn new(map: DeviceMap) -> Self {
+        Self { map, served: Served::default(), durability: Durability::default() }
+    }
+}
+
 /// One host being served.
 #[derive(Debug)]
 pub struct HostLoop {
@@ -154,14 +162,12 @@ impl HostLoop {
     pub fn new(spec: HostSpec, volumes: Vec<VolumeData>) -> Result<Self, ServerError> {
         assert_eq!(spec.volumes.len(), volumes.len(), "each volume has a store");
         let devices = spec.devices.iter().map(|device| match device {
-            DeviceSpec::Volume(volume) => DeviceMap { volumes: vec![*volume], unit: 0 },
+            DeviceSpec::Volume(volume) => DeviceMap::of_volume(*volume),
             DeviceSpec::Stripe { unit, columns } => {
                 DeviceMap { volumes: columns.clone(), unit: unit.get() }
             }
         });
-        let device =
-            |map| Device { map, served: Served::default(), durability: Durability::default() };
-        let devices: Vec<Device> = devices.map(device).collect();
+        let devices: Vec<Device> = devices.map(Device::new).collect();
         let mut owners = vec![0; volumes.len()];
         for (id, device) in devices.iter().enumerate() {
             device.map.volumes.iter().for_each(|volume| owners[*volume] = id);

@@ -15,8 +15,8 @@ use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 use weir_core::DeviceId;
 use weir_proto::server::{Exports, Handshake, Step};
@@ -91,13 +91,34 @@ pub(crate) struct Served {
     pub(crate) host: Mailbox,
 }
 
-/// Everything that can be asked for, in the layout's order; the first is the default.
+/// Everything that can be asked for, in the layout's order, and what came later behind it;
+/// the first is the default.
 #[derive(Debug, Default)]
-pub(crate) struct Directory(pub(crate) Vec<Served>);
+pub(crate) struct Directory(RwLock<Vec<Served>>);
 
 impl Directory {
-    fn get(&self, name: &str) -> Option<&Served> {
-        self.0.iter().find(|served| name.is_empty() || served.name == name)
+    pub(crate) fn add(&self, served: Served) {
+        self.write().push(served);
+    }
+
+    pub(crate) fn remove(&self, name: &str) {
+        self.write().retain(|served| served.name != name);
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.read().iter().map(|served| served.name.clone()).collect()
+    }
+
+    fn get(&self, name: &str) -> Option<Served> {
+        self.read().iter().find(|served| name.is_empty() || served.name == name).cloned()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Vec<Served>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Vec<Served>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn describe(served: &Served) -> Option<Export> {
@@ -123,7 +144,7 @@ impl Directory {
 
 impl Exports for Directory {
     fn find(&self, name: &str) -> Option<Export> {
-        self.get(name).and_then(Self::describe)
+        self.get(name).as_ref().and_then(Self::describe)
     }
 
     fn list(&self) -> Vec<Export> {
@@ -135,7 +156,7 @@ impl Exports for Directory {
             flags: TransmissionFlags::HAS_FLAGS,
             block: BlockSizes::DEFAULT,
         };
-        self.0.iter().map(unknown).collect()
+        self.read().iter().map(unknown).collect()
     }
 }
 

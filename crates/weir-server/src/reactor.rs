@@ -4,6 +4,7 @@ use crate::connection::{Connection, Established, State, Stream};
 use crate::error::ServerError;
 use crate::host_loop::{ClientId, HostLoop, Owing, Replies, ReplyTo};
 use crate::notice::{Listening, Notice};
+use crate::volume::VolumeData;
 use crate::worker::{Finished, Workers};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
@@ -12,7 +13,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use weir_core::VolumeId;
+use weir_core::{DeviceId, VolumeId, VolumeSpec};
 use weir_units::{Instant, Span};
 use weir_wall::{Clock, Event, Events, Interest, Poller};
 
@@ -38,10 +39,30 @@ pub(crate) enum Message {
     Call(Call),
     /// A worker is done.
     Finished(Finished),
+    /// A volume comes.
+    Add(Box<Adding>),
+    /// A volume goes: its clients are cut off.
+    Remove(Removing),
     /// The host crashes: every client is cut off.
     Crash(Sender<weir_units::Bytes>),
     /// Complete what is under way, then end.
     Stop,
+}
+
+/// A volume that comes.
+pub(crate) struct Adding {
+    pub(crate) name: String,
+    pub(crate) spec: VolumeSpec,
+    pub(crate) data: VolumeData,
+    pub(crate) told: Sender<Result<(VolumeId, DeviceId), ServerError>>,
+}
+
+/// A volume that goes, as soon as nothing of it is under way.
+#[derive(Debug)]
+pub(crate) struct Removing {
+    pub(crate) volume: VolumeId,
+    pub(crate) device: DeviceId,
+    pub(crate) told: Sender<()>,
 }
 
 /// The way to a reactor, for other threads.
@@ -127,6 +148,7 @@ pub(crate) struct Reactor {
     /// By their numbers, for what is to be told.
     volumes: Vec<String>,
     notices: Listening,
+    removing: Vec<Removing>,
     /// Clients to send to and to look after in this round.
     touched: Vec<ClientId>,
     /// Set when it is to stop: when it next looks for clients that do not listen.
@@ -160,6 +182,7 @@ impl Reactor {
             clients,
             volumes,
             notices,
+            removing: Vec::new(),
             touched,
             stopping: None,
         })
@@ -234,6 +257,8 @@ impl Reactor {
                     let now = self.clock.now();
                     self.host.finished(now, done, &mut Outbox { clients, touched });
                 }
+                Message::Add(adding) => self.add(*adding),
+                Message::Remove(removing) => self.remove(removing),
                 Message::Crash(answer) => {
                     let _ = answer.send(self.host.crash(self.clock.now()));
                     self.clients.open.clear();
@@ -251,6 +276,43 @@ impl Reactor {
             }
         }
         Ok(())
+    }
+
+    fn add(&mut self, adding: Adding) {
+        let Adding { name, spec, data, told } = adding;
+        let added = self.host.add_volume(self.clock.now(), spec, data);
+        if let Ok((volume, _)) = &added {
+            if self.volumes.len() <= volume.0 {
+                self.volumes.resize(volume.0 + 1, String::new());
+            }
+            self.volumes[volume.0] = name;
+        }
+        let _ = told.send(added);
+    }
+
+    /// Begins to remove a volume. Its number may be another's soon, so nobody keeps a
+    /// connection to it.
+    fn remove(&mut self, removing: Removing) {
+        let now = self.clock.now();
+        let is_cut = |(_, connection): (usize, &Connection)| {
+            (connection.device == removing.device).then_some(connection.id)
+        };
+        let cut: Vec<ClientId> = self.clients.open.iter().filter_map(is_cut).collect();
+        cut.into_iter().for_each(|id| self.forget(id, now));
+        self.host.hasten(now, removing.volume);
+        self.removing.push(removing);
+    }
+
+    /// Removes what can go now.
+    fn let_go(&mut self, now: Instant) {
+        let host = &mut self.host;
+        self.removing.retain(|Removing { volume, device, told }| {
+            let gone = host.remove_volume(now, *volume, *device);
+            if gone {
+                let _ = told.send(());
+            }
+            !gone
+        });
     }
 
     /// Takes a client in. One that cannot be watched is dropped: that must not
@@ -289,6 +351,9 @@ impl Reactor {
                 }
                 Owing::Ends { volume } => Notice::Settled { volume: name(volume) },
             });
+        }
+        if !self.removing.is_empty() {
+            self.let_go(now);
         }
         if self.stopping.is_some_and(|until| until <= now) {
             self.drop_the_deaf(now);

@@ -152,7 +152,7 @@ impl Server {
         let (hosts, reactors): (Vec<_>, Vec<_>) =
             hosts.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
         let Starting { directory, refused, .. } = starting;
-        if directory.0.is_empty() {
+        if directory.names().is_empty() {
             return Err(ServerError::NothingToServe { refused });
         }
         let uris = uris(&directory, &listeners);
@@ -325,7 +325,7 @@ fn uris(directory: &Directory, listeners: &[Listener]) -> BTreeMap<String, Vec<S
         let servers = listeners.iter().filter_map(|l| server(&l.address));
         servers.map(|server| Uri { server, export: name.to_owned() }.to_string()).collect()
     };
-    directory.0.iter().map(|served| (served.name.clone(), uris(&served.name))).collect()
+    directory.names().into_iter().map(|name| (name.clone(), uris(&name))).collect()
 }
 
 impl Shared {

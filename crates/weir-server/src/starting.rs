@@ -88,7 +88,7 @@ impl<'a> Starting<'a> {
                 }
                 continue;
             }
-            self.directory.0.push(Served {
+            self.directory.add(Served {
                 name: export.name.clone(),
                 description: describe(&host, export),
                 device: export.device,
@@ -141,8 +141,11 @@ impl<'a> Starting<'a> {
             return Err(refuse(
                 volume,
                 format!(
-                    "the layout now says {declared}, but there is data behind that in the {kept} it \
-                     has; declare {kept}, or trim or move the data before shrinking"
+                    "the layout now says {}, but there is data behind that in the {} it has; \
+                     declare {}, or trim or move the data before shrinking",
+                    declared.exact(),
+                    kept.exact(),
+                    kept.exact(),
                 ),
             ));
         }

@@ -16,7 +16,7 @@ use weir_observe::header::{Attribute, Attributes};
 use weir_observe::metric;
 use weir_observe::run::{
     CapTimes, DatabaseCounters, DatabaseShape, FileCounters, FileShape, HostCounters, HostShape,
-    Sample, Shape, StripeShape, VolumeCounters, VolumeShape, WaitCounters,
+    LimitsNow, Sample, Shape, StripeShape, VolumeCounters, VolumeShape, WaitCounters,
 };
 use weir_units::Bytes;
 use weir_workload::oltp::{Counters, FileTally, Wait};
@@ -37,11 +37,26 @@ pub fn shape(layout: &Layout) -> Shape {
             let (name, attributes) = (export.name.clone(), of_stripe(export));
             shape.stripes.push(StripeShape { name, host: at, attributes });
         }
-        for (volume, stripe) in host.volumes.iter().zip(stripe_of) {
-            shape.volumes.push(of_volume(at, host, volume, stripe));
+        for (id, (volume, stripe)) in host.volumes.iter().zip(stripe_of).enumerate() {
+            let limits_change = grows(host, VolumeId(id));
+            let of_volume = of_volume(at, host, volume, stripe);
+            shape.volumes.push(VolumeShape { limits_change, ..of_volume });
         }
     }
     shape
+}
+
+/// Whether a volume is a file that grows, and goes through its tiers by that.
+fn grows(host: &Host, id: VolumeId) -> bool {
+    let is_file = host.instance.is_some();
+    is_file && host.files.get(id.0).is_some_and(|file| file.growth.is_some())
+}
+
+/// The limits of a volume now.
+#[must_use]
+pub fn limits_now(spec: &VolumeSpec) -> LimitsNow {
+    let gate = &spec.limits.gate;
+    LimitsNow { iops: rate(gate.iops.as_ref()), bytes_per_s: rate(gate.bytes.as_ref()) }
 }
 
 /// What an observation says of a database.
@@ -119,7 +134,7 @@ pub fn database_counters(counted: &Counters) -> DatabaseCounters {
 
 /// The counters of a file of a database.
 #[must_use]
-pub fn file_counters(tally: &FileTally, size: Bytes) -> FileCounters {
+pub fn file_counters(tally: &FileTally, size: Bytes, limits: LimitsNow) -> FileCounters {
     let FileTally { read, write, held } = tally;
     FileCounters {
         reads: read.count,
@@ -133,6 +148,7 @@ pub fn file_counters(tally: &FileTally, size: Bytes) -> FileCounters {
         size_bytes: size.get(),
         waits: cap_times(&held.waits),
         medium_ns: held.medium.nanos(),
+        limits,
     }
 }
 
@@ -147,6 +163,7 @@ fn volume_counters(engine: &Engine, id: VolumeId) -> VolumeCounters {
     let credits = engine.volume(id).map(credits).unwrap_or_default();
     let left = |cap: &Cap| Some((cap.name(), engine.credits(id, *cap)?));
     VolumeCounters {
+        limits: engine.volume(id).map(limits_now).unwrap_or_default(),
         reads: totals.reads,
         read_bytes: totals.read_bytes,
         writes: totals.writes,
@@ -242,6 +259,7 @@ fn of_volume(at: usize, host: &Host, volume: &Volume, stripe: Option<usize>) -> 
         }),
         credits: names(&credits(spec)),
         is_billed: is_billed.iter().flatten().any(Limit::is_on_demand),
+        limits_change: false,
     }
 }
 
@@ -296,6 +314,7 @@ fn of_file(
     set(&mut attributes, metric::SIZE_BYTES, Some(place.size.get()));
     let export = host.exports.iter().find(|export| export.device == place.device);
     let mut all: Vec<Cap> = Vec::new();
+    let mut limits_change = false;
     if let Some(export) = export {
         set(&mut attributes, metric::VOLUME, Some(export.name.as_str()));
         let columns = export.volumes.iter().map(|id| &host.volumes[id.0]);
@@ -305,12 +324,14 @@ fn of_file(
         let others = places.iter().filter(|p| (p.host, p.device) == (place.host, place.device));
         if let ([volume], 1) = (&export.volumes[..], others.count()) {
             // It has the volume to itself, and so its limits.
+            limits_change = grows(host, *volume);
             let volume = &host.volumes[volume.0];
             set(&mut attributes, metric::TIER, volume.tier.as_deref());
             set_limits(&mut attributes, "", &volume.spec.limits.gate);
         }
     }
-    FileShape { name: place.name.clone(), database, attributes, caps: Some(names(&all)) }
+    let name = place.name.clone();
+    FileShape { name, database, attributes, caps: Some(names(&all)), limits_change }
 }
 
 #[cfg(test)]

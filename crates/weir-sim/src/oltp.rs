@@ -14,7 +14,7 @@ use weir_catalog::Edition;
 use weir_core::{Completion, Engine, Event, Op, Request, TraceHash};
 use weir_layout::files::Place;
 use weir_layout::{Host, Layout, Role};
-use weir_observe::run::{Sample, Shape};
+use weir_observe::run::{LimitsNow, Sample, Shape};
 use weir_report::oltp::OltpReport;
 use weir_report::run::ClockName;
 use weir_units::{Bytes, Instant, Span};
@@ -45,6 +45,8 @@ pub struct OltpSimulation<'a> {
     engines: Vec<Engine>,
     /// What the databases lie on, as they count it.
     places: Vec<Place>,
+    /// The size of each now.
+    sizes: Vec<Bytes>,
     loads: Vec<Load>,
     /// The load, the place and the mark of each request under way.
     under_way: Vec<(usize, u32, u32)>,
@@ -85,6 +87,7 @@ impl<'a> OltpSimulation<'a> {
             edition: options.edition,
             seed: options.seed,
             engines: crate::engines(layout).0,
+            sizes: places.iter().map(|place| place.size).collect(),
             places,
             end: loads.iter().map(Load::end).max().unwrap_or(Instant::ZERO),
             loads,
@@ -150,9 +153,18 @@ impl<'a> OltpSimulation<'a> {
     pub fn sample(&self) -> Sample {
         let mut sample = observing::sample(self.layout, &self.engines);
         for load in &self.loads {
-            load.sample(&mut sample, &self.places);
+            load.sample(&mut sample, &self.sizes, |file| self.limits(file));
         }
         sample
+    }
+
+    /// The limits of the volume that a file of an instance is.
+    fn limits(&self, file: usize) -> LimitsNow {
+        let Place { host, device, .. } = self.places[file];
+        let mut exports = self.hosts[host].exports.iter();
+        let export = exports.find(|export| export.device == device);
+        let volume = export.and_then(|export| self.engines[host].volume(*export.volumes.first()?));
+        volume.map(observing::limits_now).unwrap_or_default()
     }
 
     fn jump(&mut self, next: Instant) {
@@ -171,7 +183,7 @@ impl<'a> OltpSimulation<'a> {
     fn grow(&mut self, load: usize) {
         while let Some(growth) = self.loads[load].poll_growth() {
             let file = growth.file as usize;
-            let from = self.places[file].size;
+            let from = self.sizes[file];
             let tiers = match self.resize(file, growth.size) {
                 Ok(tiers) => tiers,
                 Err(why) => {
@@ -179,7 +191,7 @@ impl<'a> OltpSimulation<'a> {
                     continue;
                 }
             };
-            self.places[file].size = growth.size;
+            self.sizes[file] = growth.size;
             let tiers = tiers.as_ref().map(|(before, after)| (before.as_str(), after.as_str()));
             let name = &self.places[file].name;
             let grown = Grown { file: name, from, to: growth.size, tiers };
@@ -208,7 +220,8 @@ impl<'a> OltpSimulation<'a> {
     }
 
     fn submit(&mut self, load: usize, io: &FileIo) {
-        let Place { host, device, base, .. } = self.places[io.file as usize];
+        let place = &self.places[io.file as usize];
+        let (host, device) = (place.host, place.device);
         let op = match io.op {
             FileOp::Read => Op::Read,
             FileOp::Write => Op::WriteThrough,
@@ -219,7 +232,7 @@ impl<'a> OltpSimulation<'a> {
             self.under_way.len() - 1
         });
         self.under_way[tag] = owner;
-        let offset = base.get() + io.offset;
+        let offset = place.address(io.offset);
         let request = Request { device, op, offset, len: io.len, tag: tag as u64 };
         let taken = self.engines[host].handle_request(self.now, &request);
         assert_eq!(taken, Ok(()), "a database keeps to its files, which were checked: {io:?}");
@@ -257,25 +270,14 @@ impl<'a> OltpSimulation<'a> {
             clock: ClockName::Virtual,
             seed: self.seed,
             trace_hash: Some(format!("{:016x}", self.trace.get())),
-            databases: self.loads.iter().map(|load| load.report(self.now, &self.places)).collect(),
-            notes: hosts.chain(idle_growth(self.layout)).collect(),
+            databases: self
+                .loads
+                .iter()
+                .map(|load| load.report(self.now, &self.places, &self.sizes))
+                .collect(),
+            notes: hosts.collect(),
         }
     }
-}
-
-/// What of the growth of a layout's files has no effect.
-#[must_use]
-pub fn idle_growth(layout: &Layout) -> Option<String> {
-    let files = layout.hosts.iter().flat_map(|host| &host.files);
-    let idle = files.filter(|file| file.growth.is_some() && file.role != Role::Data);
-    let names: Vec<&str> = idle.map(|file| file.name.as_str()).collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "growth of {} has no effect: a log is written round and round and a checkpoint makes \
-             room in it, and tempdb uses its pages again; only data files grow",
-            names.join(", ")
-        )
-    })
 }
 
 /// Checks what the layout says of the files that databases name, and of the vCores of

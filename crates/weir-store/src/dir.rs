@@ -4,6 +4,7 @@
 //! DIR/format          "weir data 1"
 //! DIR/lock            locked by the server that has it, and says which
 //! DIR/volumes/NAME    a volume                              (crate::volume)
+//! DIR/volumes/.gone-* what is left of one that was removed, until it is gone
 //! ```
 //!
 //! A folder that holds anything else is refused before anything is put into it.
@@ -22,6 +23,7 @@ const FORMAT_FILE: &str = "format";
 const FORMAT: &str = "weir data 1";
 const FORMAT_FAMILY: &str = "weir data ";
 const VOLUMES: &str = "volumes";
+const GONE: &str = ".gone-";
 
 /// What may lie in a folder whose format is not written yet: the leavings of an
 /// opener that crashed, and what a file system puts at its top.
@@ -57,7 +59,14 @@ impl DataDir {
         if !check_format(&path)? {
             disk::replace_file(&path, FORMAT_FILE, format!("{FORMAT}\n").as_bytes())?;
         }
-        disk::create_dirs(&path.join(VOLUMES))?;
+        let volumes = path.join(VOLUMES);
+        disk::create_dirs(&volumes)?;
+        // A crash came between the two steps of a removal.
+        for name in disk::names_in(&volumes)?.unwrap_or_default() {
+            if name.starts_with(GONE) {
+                disk::remove_tree(&volumes.join(name))?;
+            }
+        }
         Ok(Self { path, lock, open: Mutex::default() })
     }
 
@@ -83,6 +92,21 @@ impl DataDir {
         let volume = Arc::new(volume);
         open.insert(name.to_owned(), Arc::downgrade(&volume));
         Ok(volume)
+    }
+
+    /// Removes a volume and its bytes: after a crash it is there as a whole, or not at all.
+    /// Whoever still has it must not use it any more.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        name::check(name)?;
+        locked(&self.open).remove(name);
+        let volumes = self.path.join(VOLUMES);
+        let gone = volumes.join(format!("{GONE}{name}"));
+        disk::remove_tree(&gone)?;
+        if disk::rename(&volumes.join(name), &gone)? {
+            disk::sync_dir(&volumes)?;
+            disk::remove_tree(&gone)?;
+        }
+        Ok(())
     }
 
     /// The volumes that exist, by name, damaged ones among them.

@@ -48,6 +48,23 @@ pub(crate) fn create_dirs(dir: &Path) -> Result<()> {
     }
 }
 
+/// Gives a folder another name; whether it was there.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<bool> {
+    match fs::rename(from, to) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(StoreError::io("remove", from, e)),
+    }
+}
+
+/// Removes a folder and all that is in it, if it is there.
+pub(crate) fn remove_tree(dir: &Path) -> Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(StoreError::io("remove", dir, e)),
+        _ => Ok(()),
+    }
+}
+
 /// At most `limit` bytes of a small file; `None` where there is none.
 pub(crate) fn read_small(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
     let mut content = Vec::new();

@@ -435,3 +435,31 @@ fn a_segment_listed_behind_the_end_is_not_missed_nor_listed_when_the_volume_grow
     volume(&dir, "db").unwrap().set_size(Bytes::gib(3072)).unwrap();
     assert!(volume(&dir, "db").unwrap().meta().segments.is_empty());
 }
+
+#[test]
+fn what_is_removed_is_gone_and_its_name_is_free() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = open(&dir);
+    let old = data.volume("db", new(Bytes::mib(8))).unwrap();
+    old.write_at(0, &[7; 4096]).unwrap();
+    data.remove("db").unwrap();
+    assert!(data.list().unwrap().is_empty());
+    assert_eq!(fs::read_dir(dir.path().join("volumes")).unwrap().count(), 0);
+    // The next of the name is another one, whoever still has the old.
+    let next = data.volume("db", new(Bytes::mib(4))).unwrap();
+    let mut bytes = [1; 4096];
+    next.read_at(0, &mut bytes).unwrap();
+    assert_eq!((bytes, next.size()), ([0; 4096], Bytes::mib(4)));
+    data.remove("nobody").unwrap();
+    assert_eq!(data.remove("../db").unwrap_err().kind(), ErrorKind::Name);
+}
+
+#[test]
+fn a_crash_between_the_steps_of_a_removal_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(volume(&dir, "db").unwrap());
+    let gone = volume_path(&dir, ".gone-db");
+    fs::rename(volume_path(&dir, "db"), &gone).unwrap();
+    let data = open(&dir);
+    assert!(!gone.exists() && data.list().unwrap().is_empty());
+}

@@ -159,22 +159,35 @@ fn files_of_a_machine_lie_one_behind_the_other() {
     let layout = layout(
         "[[volume]]\nname = \"disk\"\nunlimited = true\nsize = \"10 GiB\"\n\
          [[file]]\nname = \"a\"\nrole = \"data\"\nsize = \"1000 KiB\"\non = \"disk\"\n\
-         [[file]]\nname = \"b\"\ndatabase = \"shop\"\nrole = \"log\"\nsize = \"2 GiB\"\ngrowth = \"64 MiB\"\non = \"disk\"\n",
+         [[file]]\nname = \"b\"\ndatabase = \"shop\"\nrole = \"data\"\nsize = \"2 GiB\"\ngrowth = \"64 MiB\"\non = \"disk\"\n\
+         [[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"3 MiB\"\ngrowth = \"64 MiB\"\non = \"disk\"\n",
     );
     let host = &layout.hosts[0];
-    let [a, b] = &host.files[..] else { panic!("two files") };
+    let [a, b, log] = &host.files[..] else { panic!("three files") };
     assert_eq!((a.device, a.base, a.growth), (DeviceId(0), Bytes::ZERO, None));
     let expect = File {
         name: "b".into(),
         database: Some("shop".into()),
-        role: Role::Log,
+        role: Role::Data,
         size: Bytes::gib(2),
         used: None,
-        growth: Some(Growth { by: Bytes::mib(64), most: Bytes::mib((10 << 10) - 1) }),
+        // Behind the log; a log does not grow.
+        growth: Some(Growth {
+            by: Bytes::mib(64),
+            most: Bytes::mib((10 << 10) - 4),
+            room: Some(Bytes::mib((2 << 10) + 4)),
+        }),
         device: DeviceId(0),
         base: Bytes::mib(1),
     };
     assert_eq!(*b, expect);
+    assert_eq!(log.base, Bytes::mib((2 << 10) + 1));
+    let place = &layout.places()[1];
+    let addresses = [0, (2 << 30) - 1, 2 << 30].map(|offset| place.address(offset));
+    assert_eq!(addresses, [1 << 20, (1 << 20) + (2 << 30) - 1, (2 << 30) + (4 << 20)]);
+    let idle = "growth of log has no effect: only data files grow; a checkpoint makes room in a \
+                log, and tempdb uses its pages again";
+    assert_eq!(host.notes, [idle]);
     assert_eq!((host.spec.log_rate, host.spec.volumes[0].log), (None, false));
     assert!(host.file_uses().is_empty() && host.volume_of(a).is_none());
 }

@@ -6,7 +6,7 @@ use super::log::{self, Records};
 use super::page::{self, PageId, State};
 use std::ops::Range;
 use weir_units::Bytes;
-use weir_workload::oltp::model::{Model, PAGE};
+use weir_workload::oltp::model::{DataFile, Model, PAGE};
 use weir_workload::oltp::{Commit, Content, FileIo, Placement, Table};
 
 /// What pages of tempdb are full of: anything but what a store may take for a hole.
@@ -57,9 +57,11 @@ impl Contents {
         }
     }
 
-    /// The numbers of the pages of a data file.
-    pub(super) fn ranges(&self, file: usize) -> [Range<u32>; 2] {
-        [self.placement.range(file), self.placement.new_range(file, self.new[file])]
+    /// The numbers of the pages of a data file, each range in one piece of it.
+    pub(super) fn ranges(&self, file: usize) -> [Range<u32>; 3] {
+        let new = self.placement.new_range(file, self.new[file]);
+        let border = self.placement.piece(new.start).end.min(new.end);
+        [self.placement.range(file), new.start..border, border..new.end]
     }
 
     /// The model of a database that has these new pages: what they lie in has grown.
@@ -78,7 +80,7 @@ impl Contents {
             if served.is_volume {
                 data.size = data.size.max(connection.size());
             }
-            served.place.size = data.size;
+            served.size = data.size;
         }
     }
 
@@ -154,8 +156,9 @@ impl Contents {
 
 /// A number that other sizes and files change (FNV-1a).
 fn identity(model: &Model) -> u64 {
-    let sizes = model.data.iter().map(|data| data.weight).chain([model.log.size]);
-    let numbers = sizes.map(Bytes::get).chain([model.working_set]);
+    let of_file = |data: &DataFile| [data.weight.get(), data.new_from()];
+    let sizes = model.data.iter().flat_map(of_file).chain([model.log.size.get()]);
+    let numbers = sizes.chain([model.working_set]);
     numbers.fold(0xcbf2_9ce4_8422_2325, |hash, number| {
         let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         number.to_le_bytes().into_iter().fold(hash, mix)

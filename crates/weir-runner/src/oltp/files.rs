@@ -33,10 +33,9 @@ impl Files {
                 reason: reason.clone(),
             })?;
             let connection = Connection::open(uri)?;
-            let (size, end) = {
-                let Place { base, size, .. } = &file.place;
-                (connection.size(), base.get().saturating_add(size.get()))
-            };
+            let Place { base, size, .. } = &file.place;
+            let end = base.get().saturating_add(size.get());
+            let size = connection.size();
             if end > size.get() {
                 let (job, export) = (file.place.name.clone(), uri.export.clone());
                 return Err(RunnerError::TooSmall { job, export, size, needed: Bytes::new(end) });
@@ -59,11 +58,10 @@ impl Files {
         length: u64,
     ) -> Result<Vec<u8>, RunnerError> {
         let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-        let base = self.served[file].place.base.get();
         let most = PIECE.min(self.connections[file].session().block.max_payload().into());
         let mut at = offset;
         for piece in bytes.chunks_mut(usize::try_from(most).unwrap_or(usize::MAX)) {
-            let read = self.connections[file].read(base + at, piece);
+            let read = self.connections[file].read(self.served[file].place.address(at), piece);
             read.map_err(|error| self.failed(file, "read", at, piece.len() as u64, error))?;
             at += piece.len() as u64;
         }
@@ -76,10 +74,10 @@ impl Files {
         file: usize,
         writes: impl IntoIterator<Item = (u64, Vec<u8>)>,
     ) -> Result<(), RunnerError> {
-        let base = self.served[file].place.base.get();
         for (offset, bytes) in writes {
+            let address = self.served[file].place.address(offset);
             let connection = &mut self.connections[file];
-            connection.queue_write(offset, base + offset, &bytes, true)?;
+            connection.queue_write(offset, address, &bytes, true)?;
             if connection.in_flight() == WRITES {
                 self.settle(file)?;
             }

@@ -29,7 +29,7 @@ pub fn served_files(
                 Err(refused.map_or("it has no address", |refused| &refused.reason).to_owned())
             }
         };
-        ServedFile { is_volume: host.instance.is_some(), uri, place }
+        ServedFile { is_volume: host.instance.is_some(), size: place.size, uri, place }
     };
     layout.places().into_iter().map(served).collect()
 }

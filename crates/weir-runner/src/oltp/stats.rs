@@ -42,6 +42,12 @@ impl HeldBook {
         self.noted().remove(&cookie)
     }
 
+    /// What was noted of connections that are gone.
+    pub(super) fn forget(&self, labels: &[u16]) {
+        let is_theirs = |cookie: &u64| labels.iter().any(|l| u64::from(*l) == cookie >> 48);
+        self.noted().retain(|cookie, _| !is_theirs(cookie));
+    }
+
     /// A label that no other connection of this process has.
     pub(super) fn label(&self) -> u16 {
         LABEL | self.labels.fetch_add(1, Ordering::Relaxed)
@@ -107,6 +113,8 @@ mod tests {
         assert_eq!(book.take(second), None);
         assert_eq!(book.take(first), Some(held(1, 2)));
         assert_eq!(book.take(first), None);
+        book.note(second, held(3, 3));
+        book.forget(&[u16::try_from(second >> 48).unwrap()]);
         assert!(book.noted().is_empty());
     }
 }

@@ -14,6 +14,11 @@ pub(crate) struct DeviceMap {
 }
 
 impl DeviceMap {
+    /// A device that is one volume.
+    pub(crate) fn of_volume(volume: usize) -> Self {
+        Self { volumes: vec![volume], unit: 0 }
+    }
+
     /// Cuts a range at the stripe's borders: (volume, offset there, range of the buffer).
     fn pieces(&self, offset: u64, len: u64) -> impl Iterator<Item = (usize, u64, u64, u64)> + '_ {
         let unit = if self.unit == 0 { u64::MAX } else { self.unit };

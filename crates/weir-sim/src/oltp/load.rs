@@ -5,7 +5,7 @@ mod observed;
 use weir_core::{Cap, Completion, Op};
 use weir_layout::files::Place;
 use weir_report::oltp::{DatabaseReport, FileReport};
-use weir_units::{Instant, Span};
+use weir_units::{Bytes, Instant, Span};
 use weir_workload::oltp::model::Model;
 use weir_workload::oltp::tally::Grown;
 use weir_workload::oltp::{
@@ -107,17 +107,22 @@ impl Load {
     }
 
     /// What it has come to by now.
-    pub(super) fn report(&self, now: Instant, places: &[Place]) -> DatabaseReport {
+    pub(super) fn report(&self, now: Instant, places: &[Place], sizes: &[Bytes]) -> DatabaseReport {
         let elapsed = now.min(self.end()).since(self.tally.from());
-        let files = self.files.iter().map(|file| self.file(*file, places, elapsed));
+        let files = self.files.iter().map(|file| self.file(*file, (places, sizes), elapsed));
         self.tally.report(now, &self.database, files.collect())
     }
 
-    fn file(&self, (file, role): (u32, &str), places: &[Place], elapsed: Span) -> FileReport {
+    fn file(
+        &self,
+        (file, role): (u32, &str),
+        (places, sizes): (&[Place], &[Bytes]),
+        elapsed: Span,
+    ) -> FileReport {
         let place = &places[file as usize];
         let now = &self.stats[file as usize];
         let before = self.before.as_ref().map_or(now, |before| &before[file as usize]);
-        let stats = now.since(before).report(place.size, elapsed);
+        let stats = now.since(before).report(sizes[file as usize], elapsed);
         FileReport { file: place.name.clone(), role: role.to_owned(), ..stats }
     }
 }

@@ -244,8 +244,11 @@ pub struct Database {
     /// Where new pages go, and who waits for a file to grow.
     space: Space,
     unplaced: Vec<u32>,
-    /// Who waits for room in memory.
+    /// Who waits for room in memory, and whether they are getting it.
     short: VecDeque<u32>,
+    relieving: bool,
+    /// New pages of transactions that were given up.
+    returned: Vec<u32>,
     /// Who waits for a page on its way.
     waiting: HashMap<u32, Vec<u32>>,
     timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
@@ -300,6 +303,8 @@ impl Database {
             space: Space::new(&model.data, placement.new_pages()),
             unplaced: Vec::new(),
             short: VecDeque::new(),
+            relieving: false,
+            returned: Vec::new(),
             waiting: HashMap::new(),
             timers: BinaryHeap::new(),
             serial: 0,
@@ -416,6 +421,7 @@ impl Database {
                 Timer::Poll => {
                     self.write_all_dirty();
                     self.write_all_temporary();
+                    self.relieve();
                     self.set(at + POLL, Timer::Poll);
                 }
             }
@@ -431,6 +437,7 @@ impl Database {
             Purpose::Read { first, count } => {
                 (first..first + count).for_each(|page| self.pages.end_read(page));
                 (first..first + count).for_each(|page| self.wake(page));
+                self.relieve();
             }
             Purpose::Write { first, count, data, since, waited_by } => {
                 (first..first + count).for_each(|page| self.pages.end_write(page));
@@ -570,7 +577,9 @@ impl Database {
             let state = &mut self.users[user as usize];
             let mut found = self.pages.want(page, state.is_changing());
             if found == Found::Missing {
-                if !self.pages.make_room() {
+                // Nobody overtakes who waits for memory already.
+                let is_in_line = self.relieving || self.short.is_empty();
+                if !is_in_line || !self.pages.make_room() {
                     state.page = Some(page);
                     self.wait_for_memory(user);
                     return;
@@ -616,21 +625,30 @@ impl Database {
         self.begin_wait(user);
         let is_first = self.short.is_empty();
         self.short.push_back(user);
+        self.pages.set_wanted(true);
         if is_first {
             self.write_all_dirty();
         }
     }
 
-    /// Pages have been written: who waits for memory may have it.
+    /// Pages have been written or read: who waits for memory may have it.
     fn relieve(&mut self) {
-        while !self.short.is_empty()
-            && self.pages.make_room()
-            && let Some(user) = self.short.pop_front()
-        {
+        if self.short.is_empty() || self.relieving {
+            return;
+        }
+        self.relieving = true;
+        // Each once: who needs another page comes behind the others.
+        for _ in 0..self.short.len() {
+            if !self.pages.make_room() {
+                break;
+            }
+            let Some(user) = self.short.pop_front() else { break };
             let waited = self.now - self.users[user as usize].waiting_since;
             self.counters.waits.count(Wait::SleepBufferpoolHelpLw, waited);
             self.go_on(user);
         }
+        self.relieving = false;
+        self.pages.set_wanted(!self.short.is_empty());
     }
 
     /// A page has come, or has been written: whoever waited for it goes on.
@@ -658,7 +676,7 @@ impl Database {
         let start = page - extent_rank(offset);
         let mut extent = start..start + EXTENT;
         let whole = self.model.read_extents
-            && self.pages.has_room()
+            && self.pages.has_room_for(EXTENT)
             && extent.all(|page| self.pages.is_absent(page));
         let (first, count) = if whole { (start, EXTENT) } else { (page, 1) };
         (first..first + count).for_each(|page| self.pages.begin_read(page));

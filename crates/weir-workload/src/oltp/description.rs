@@ -347,7 +347,8 @@ impl Description {
     fn check_room(&self, source: Source<'_>, model: &Model) -> Result<(), OltpError> {
         let extent = PAGE * u64::from(EXTENT);
         let has_room = |data: &DataFile| {
-            data.growth.is_some() || data.size.get().saturating_sub(data.new_from()) >= extent
+            let most = data.growth.map_or(data.size, |growth| growth.most.max(data.size));
+            most.get().saturating_sub(data.new_from()) >= extent
         };
         if !model.grows() || model.data.iter().any(has_room) {
             return Ok(());

@@ -96,7 +96,9 @@ pub struct Transaction {
 pub struct DataFile {
     /// The file, as the driver counts them.
     pub file: u32,
-    /// Its size now.
+    /// The size that it was made with.
+    pub declared: Bytes,
+    /// Its size now: it may have grown.
     pub size: Bytes,
     /// The extents of the database lie on the files in this proportion.
     pub weight: Bytes,
@@ -121,7 +123,8 @@ impl DataFile {
     /// A file of which nothing is allocated and that does not grow.
     #[must_use]
     pub fn new(file: u32, size: Bytes) -> Self {
-        Self { file, size, weight: size, used: Bytes::ZERO, new_pages: 0, growth: None }
+        let used = Bytes::ZERO;
+        Self { file, declared: size, size, weight: size, used, new_pages: 0, growth: None }
     }
 
     /// Where its new pages begin.

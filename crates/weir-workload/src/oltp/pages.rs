@@ -3,6 +3,7 @@
 //! is a sweep over memory.
 
 use super::table::Table;
+use std::collections::HashMap;
 
 /// In memory.
 const RESIDENT: u8 = 1;
@@ -28,7 +29,7 @@ pub(super) enum Found {
 #[derive(Debug)]
 pub(super) struct Pages {
     state: Table<u8>,
-    dirty: Table<u64>,
+    dirty: Table<u64, 64>,
     dirty_count: u64,
     /// How often each page was written, to the last byte.
     written: Table<u8>,
@@ -39,7 +40,14 @@ pub(super) struct Pages {
     hand: usize,
     capacity: usize,
     resident: usize,
+    /// Pages on their way in.
+    reading: usize,
+    /// Somebody waits for memory.
+    wanted: bool,
     evicted: u64,
+    /// New pages in memory, by the piece of the tables that they are in: what of those is
+    /// gone is forgotten, so that the tables are no longer than memory is large.
+    new: HashMap<usize, u32>,
 }
 
 /// So many pages that cannot go the clock hand passes, at most, to make room for one.
@@ -61,7 +69,10 @@ impl Pages {
             hand: 0,
             capacity,
             resident: 0,
+            reading: 0,
+            wanted: false,
             evicted: 0,
+            new: HashMap::new(),
         };
         if warm {
             (0..count).take(capacity).for_each(|page| pages.enter(page));
@@ -69,9 +80,9 @@ impl Pages {
         pages
     }
 
-    /// Whether memory is not full.
-    pub(super) fn has_room(&self) -> bool {
-        self.resident < self.capacity
+    /// Whether memory has room for `more` pages, beside those on their way.
+    pub(super) fn has_room_for(&self, more: u32) -> bool {
+        self.resident + self.reading + more as usize <= self.capacity
     }
 
     /// Somebody wants to read a page, or to `change` it.
@@ -123,31 +134,41 @@ impl Pages {
     /// ones go for it.
     pub(super) fn make_room(&mut self) -> bool {
         let most = self.capacity.saturating_add(REACH.max(self.capacity / 64));
-        while self.resident >= most && self.evict() {}
-        self.resident < most
+        while self.resident + self.reading >= most && self.evict() {}
+        self.resident + self.reading < most
+    }
+
+    /// Whether somebody waits for memory.
+    pub(super) fn set_wanted(&mut self, wanted: bool) {
+        self.wanted = wanted;
     }
 
     /// Whether more is in memory than has room there, because it is dirty.
     pub(super) fn is_pressed(&self) -> bool {
-        self.resident > self.capacity
+        self.resident > self.capacity || self.wanted
     }
 
     /// A page is being read.
     pub(super) fn begin_read(&mut self, page: u32) {
         *self.state.get_mut(page as usize) |= READING;
+        self.reading += 1;
     }
 
     /// A page has been read.
     pub(super) fn end_read(&mut self, page: u32) {
         *self.state.get_mut(page as usize) &= !READING;
+        self.reading -= 1;
         self.enter(page);
     }
 
     fn enter(&mut self, page: u32) {
         if !self.all_fit {
             // More than one where there was no room for earlier ones.
-            while !self.has_room() && self.evict() {}
+            while self.resident >= self.capacity && self.evict() {}
             self.frames.push(page);
+            if let Some(chunk) = self.state.chunk_of(page as usize) {
+                *self.new.entry(chunk).or_default() += 1;
+            }
         }
         self.resident += 1;
         *self.state.get_mut(page as usize) |= RESIDENT | USED;
@@ -170,6 +191,7 @@ impl Pages {
                 *state = 0;
                 self.resident -= 1;
                 self.evicted += 1;
+                self.forget_new(page as usize);
                 return true;
             }
             *state &= !USED;
@@ -177,6 +199,20 @@ impl Pages {
             self.hand += 1;
         }
         false
+    }
+
+    /// A page is no longer in memory. If it is the last of the new ones in its piece of the
+    /// tables, the piece goes. (That of `dirty` is 64 times as many pages in a bit each.)
+    fn forget_new(&mut self, page: usize) {
+        let Some(chunk) = self.state.chunk_of(page) else { return };
+        let Some(count) = self.new.get_mut(&chunk) else { return };
+        *count -= 1;
+        // A page that is being read is not in memory and has a state.
+        if *count == 0 && self.reading == 0 {
+            self.new.remove(&chunk);
+            self.state.forget(page);
+            self.written.forget(page);
+        }
     }
 
     pub(super) fn is_dirty(&self, page: u32) -> bool {
@@ -200,6 +236,12 @@ impl Pages {
     /// Pages in memory.
     pub(super) fn resident(&self) -> usize {
         self.resident
+    }
+
+    /// Pieces of the tables that there are beside the first.
+    #[cfg(test)]
+    pub(super) fn pieces(&self) -> usize {
+        self.state.pieces().max(self.written.pieces())
     }
 
     /// Pages that had to go.

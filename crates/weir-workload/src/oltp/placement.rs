@@ -27,6 +27,8 @@ pub struct Placement {
     first: Vec<u32>,
     /// Where the new pages of each file begin in it.
     new_from: Vec<u64>,
+    /// How many of its new pages lie in what it was made with; the others may be elsewhere.
+    near: Vec<u32>,
     /// The numbers of one file's new pages.
     stride: u32,
 }
@@ -50,8 +52,14 @@ impl Placement {
         }
         let numbers = u32::MAX - first.last().copied().unwrap_or(0);
         let stride = numbers / u32::try_from(files.len().max(1)).unwrap_or(u32::MAX);
+        let stride = stride / EXTENT * EXTENT;
         let new_from = files.iter().map(DataFile::new_from).collect();
-        Self { round, share, first, new_from, stride: stride / EXTENT * EXTENT }
+        let near = |file: &DataFile| {
+            let pages = file.declared.get().saturating_sub(file.new_from()) / PAGE;
+            u32::try_from(pages).unwrap_or(u32::MAX).min(stride)
+        };
+        let near = files.iter().map(near).collect();
+        Self { round, share, first, new_from, near, stride }
     }
 
     /// Pages of the working set, whose numbers are below this.
@@ -88,7 +96,11 @@ impl Placement {
     /// The page numbers around one whose pages lie in one piece of a file.
     pub fn piece(&self, page: u32) -> Range<u32> {
         match self.new_number(page) {
-            Some((file, _)) => self.new_range(file, self.stride),
+            Some((file, new)) => {
+                let all = self.new_range(file, self.stride);
+                let border = all.start + self.near[file];
+                if new < self.near[file] { all.start..border } else { border..all.end }
+            }
             None => self.range(self.file_of(page)),
         }
     }
@@ -133,7 +145,11 @@ impl Placement {
 /// The files in the order in which they get extents: each time the one that is
 /// furthest behind its share.
 fn round(files: &[DataFile]) -> Vec<u32> {
-    let weights: Vec<u64> = files.iter().map(|file| (file.weight.get() >> 20).max(1)).collect();
+    const EXTENT_BYTES: u64 = PAGE * EXTENT as u64;
+    let mut weights: Vec<u64> = files.iter().map(|file| file.weight.get() / EXTENT_BYTES).collect();
+    if weights.iter().all(|weight| *weight == 0) {
+        weights.fill(1);
+    }
     let total: u64 = weights.iter().sum();
     let common = weights.iter().fold(total, |a, b| gcd(a, *b));
     let length = usize::try_from(total / common).unwrap_or(PATTERN).min(PATTERN);
@@ -180,6 +196,15 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_which_nothing_is_in_use_gets_nothing() {
+        let mut files = files(&[1, 1]);
+        files[0].weight = Bytes::ZERO;
+        let placement = Placement::new(&files, 800);
+        assert_eq!((placement.range(0), placement.range(1)), (0..0, 0..800));
+        assert!((0..800).all(|logical| placement.locate(placement.page(logical)).0 == 1));
+    }
+
+    #[test]
     fn an_extent_is_in_one_piece() {
         let placement = Placement::new(&files(&[1, 1, 1]), 240);
         assert_eq!(placement.locate(placement.page(16)), (2, 0));
@@ -197,7 +222,11 @@ mod tests {
         assert_eq!(placement.locate(new.start), (1, 100 << 20));
         assert_eq!(placement.locate(new.end - 1), (1, (100 << 20) + 19 * PAGE));
         assert_eq!(placement.new_number(new.start + 3), Some((1, 3)));
-        assert_eq!(placement.piece(new.start + 3), placement.new_range(1, u32::MAX));
+        let near = u32::try_from(((1 << 30) - (100 << 20)) / PAGE).expect("few");
+        assert_eq!(placement.piece(new.start + 3), new.start..new.start + near);
+        // What it has grown by may lie elsewhere, so no write goes over the border.
+        let all = placement.new_range(1, u32::MAX);
+        assert_eq!(placement.piece(new.start + near), new.start + near..all.end);
         assert_eq!((placement.piece(900), placement.piece(799)), (800..1600, 0..800));
         let last = placement.new_range(1, u32::MAX).end - 1;
         assert_eq!((placement.has(last), placement.has(last + 1)), (true, false));

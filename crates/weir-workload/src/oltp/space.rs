@@ -154,6 +154,12 @@ impl Space {
         }
     }
 
+    /// Whether a file has room and no numbers for more new pages.
+    pub(super) fn is_out_of_numbers(&self) -> bool {
+        let can_grow = |room: &Room| room.free_extents() > 0 || room.next_size().is_some();
+        self.files.iter().zip(&self.new).any(|(room, new)| *new >= self.limit && can_grow(room))
+    }
+
     /// The data file that is to grow, and to what size.
     pub(super) fn growing(&self) -> Option<(usize, u64)> {
         let turns = (0..self.files.len()).map(|n| (self.grows + n) % self.files.len());

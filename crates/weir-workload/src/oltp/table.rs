@@ -1,22 +1,21 @@
 //! A value for each page: of those of the working set in one piece, of new ones as they
 //! come.
 
-/// Entries that come at once.
-const CHUNK: usize = 1 << 15;
+use std::collections::HashMap;
 
-/// Values by page number; the default where nothing was written.
+/// Values by page number; the default where nothing was written. Those behind the first
+/// come in pieces of `CHUNK`.
 #[derive(Debug, Clone)]
-pub struct Table<T> {
+pub struct Table<T, const CHUNK: usize = 4096> {
     dense: Vec<T>,
-    chunks: Vec<Option<Box<[T]>>>,
-    default: T,
+    chunks: HashMap<usize, Box<[T]>>,
 }
 
-impl<T: Copy + Default> Table<T> {
+impl<T: Copy + Default, const CHUNK: usize> Table<T, CHUNK> {
     /// The default everywhere; the first `dense` are kept in one piece.
     #[must_use]
     pub fn new(dense: usize) -> Self {
-        Self { dense: vec![T::default(); dense], chunks: Vec::new(), default: T::default() }
+        Self { dense: vec![T::default(); dense], chunks: HashMap::new() }
     }
 
     /// The value at `at`.
@@ -31,8 +30,7 @@ impl<T: Copy + Default> Table<T> {
 
     #[cold]
     fn get_new(&self, at: usize) -> T {
-        let chunk = self.chunks.get(at / CHUNK).and_then(Option::as_ref);
-        chunk.map_or(self.default, |chunk| chunk[at % CHUNK])
+        self.chunks.get(&(at / CHUNK)).map_or_else(T::default, |chunk| chunk[at % CHUNK])
     }
 
     /// The value at `at`, to change it.
@@ -44,12 +42,25 @@ impl<T: Copy + Default> Table<T> {
 
     #[cold]
     fn get_new_mut(&mut self, at: usize) -> &mut T {
-        if self.chunks.len() <= at / CHUNK {
-            self.chunks.resize_with(at / CHUNK + 1, || None);
+        let new = || vec![T::default(); CHUNK].into();
+        &mut self.chunks.entry(at / CHUNK).or_insert_with(new)[at % CHUNK]
+    }
+
+    /// The default from now on where `at` is and around it, if it is not in the first piece.
+    pub(super) fn forget(&mut self, at: usize) {
+        if let Some(new) = at.checked_sub(self.dense.len()) {
+            self.chunks.remove(&(new / CHUNK));
         }
-        let default = self.default;
-        let chunk = self.chunks[at / CHUNK].get_or_insert_with(|| vec![default; CHUNK].into());
-        &mut chunk[at % CHUNK]
+    }
+
+    #[cfg(test)]
+    pub(super) fn pieces(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// The piece that `at` is in, if it is not the first.
+    pub(super) fn chunk_of(&self, at: usize) -> Option<usize> {
+        at.checked_sub(self.dense.len()).map(|new| new / CHUNK)
     }
 }
 
@@ -59,8 +70,8 @@ mod tests {
 
     #[test]
     fn what_was_never_written_is_the_default() {
-        let mut table: Table<u8> = Table::new(3);
-        let far = 5 * CHUNK + 7;
+        let mut table: Table<u8, 16> = Table::new(3);
+        let far = 3 + 5 * 16 + 7;
         assert_eq!((table.get(2), table.get(3), table.get(usize::MAX)), (0, 0, 0));
         *table.get_mut(2) = 1;
         *table.get_mut(3) = 2;
@@ -68,6 +79,10 @@ mod tests {
         let got = [1, 2, 3, 4, far - 1, far, far + 1].map(|at| table.get(at));
         assert_eq!(got, [0, 1, 2, 0, 0, 3, 0]);
         // Only what was touched takes room.
-        assert_eq!(table.chunks.iter().flatten().count(), 2);
+        assert_eq!(table.chunks.len(), 2);
+        assert_eq!([2, 3, far].map(|at| table.chunk_of(at)), [None, Some(0), Some(5)]);
+        table.forget(far + 1);
+        table.forget(2);
+        assert_eq!(([2, 3, far].map(|at| table.get(at)), table.chunks.len()), ([1, 2, 0], 1));
     }
 }

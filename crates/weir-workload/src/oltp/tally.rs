@@ -149,7 +149,9 @@ impl LoadTally {
             waits: waits(&counted),
             files,
             series: self.over_time.as_ref().map(series).unwrap_or_default(),
-            notes: notes(&counted).chain(self.growing.notes()).collect(),
+            notes: notes(&counted, database.is_out_of_numbers())
+                .chain(self.growing.notes())
+                .collect(),
         }
     }
 
@@ -179,18 +181,19 @@ impl LoadTally {
 }
 
 /// What a reader should know of the figures.
-fn notes(counted: &Counters) -> impl Iterator<Item = String> + use<> {
+fn notes(counted: &Counters, is_out_of_numbers: bool) -> impl Iterator<Item = String> + use<> {
     let none = (counted.checkpoints == 0).then(|| {
         "no checkpoint ended in the time that was measured, so the data files were written less \
          than in the long run; measure longer"
             .to_owned()
     });
     let failed = (counted.failed > 0).then(|| {
-        let failed = counted.failed;
-        format!(
-            "{failed} transactions were given up: the data files are full and cannot grow (SQL \
-             Server's error 1105)"
-        )
+        let failed = weir_report::number::grouped(counted.failed);
+        let why = match is_out_of_numbers {
+            false => "the data files are full and cannot grow (SQL Server's error 1105)",
+            true => "a database has 32 TiB of pages here at most, and a data file its part of that",
+        };
+        format!("{failed} transactions were given up: {why}")
     });
     none.into_iter().chain(failed)
 }

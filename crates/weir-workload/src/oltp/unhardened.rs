@@ -1,31 +1,32 @@
 //! Pages with changes whose log is not yet there: none of them may be written to its
 //! file (write-ahead logging).
 
-use super::table::Table;
 use std::collections::HashMap;
 
 /// How many such changes each page has. A byte is enough for all but a page that
 /// hundreds of commits change at once.
 #[derive(Debug)]
 pub(super) struct Unhardened {
-    changes: Table<u8>,
-    /// What is above 255.
+    changes: Vec<u8>,
+    /// What is above 255, and those of new pages.
     more: HashMap<u32, u32>,
 }
 
 impl Unhardened {
-    /// None; the first `pages` are kept track of in one piece.
+    /// None; pages behind the first `pages` are new.
     pub(super) fn new(pages: u32) -> Self {
-        Self { changes: Table::new(pages as usize), more: HashMap::new() }
+        Self { changes: vec![0; pages as usize], more: HashMap::new() }
     }
 
     /// A commit changes a page.
     #[inline]
     pub(super) fn add(&mut self, page: u32) {
-        let changes = self.changes.get_mut(page as usize);
-        match changes.checked_add(1) {
-            Some(more) => *changes = more,
-            None => *self.more.entry(page).or_default() += 1,
+        if let Some(changes) = self.changes.get_mut(page as usize)
+            && let Some(more) = changes.checked_add(1)
+        {
+            *changes = more;
+        } else {
+            *self.more.entry(page).or_default() += 1;
         }
     }
 
@@ -33,7 +34,7 @@ impl Unhardened {
     #[inline]
     pub(super) fn remove(&mut self, page: u32) {
         if self.more.is_empty() || !self.remove_more(page) {
-            *self.changes.get_mut(page as usize) -= 1;
+            self.changes[page as usize] -= 1;
         }
     }
 
@@ -50,7 +51,10 @@ impl Unhardened {
     /// Whether a page has such changes.
     #[inline]
     pub(super) fn contains(&self, page: u32) -> bool {
-        self.changes.get(page as usize) > 0
+        match self.changes.get(page as usize) {
+            Some(changes) => *changes > 0,
+            None => self.more.contains_key(&page),
+        }
     }
 }
 
@@ -65,6 +69,11 @@ mod tests {
             (0..changes).for_each(|_| pages.add(7));
             pages.add(8);
             pages.remove(8);
+            // A new one.
+            pages.add(12);
+            assert!(pages.contains(12) && !pages.contains(11));
+            pages.remove(12);
+            assert!(!pages.contains(12));
             for _ in 0..changes {
                 assert!(pages.contains(7) && !pages.contains(8), "{changes}");
                 pages.remove(7);

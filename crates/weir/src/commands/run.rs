@@ -9,7 +9,7 @@ use crate::error::{CliError, FAILED};
 use crate::output;
 use crate::progress::Progress;
 use crate::signals::Signals;
-use owner::Owner;
+use owner::{Geometry, Owner};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use weir_catalog::Catalog;
 use weir_core::{Cap, VolumeId};
 use weir_layout::Layout;
 use weir_layout::files::Place;
-use weir_observe::run::{DatabaseCounters, HostCounters, Sample, Shape, VolumeCounters};
+use weir_observe::run::{DatabaseCounters, HostCounters, LimitsNow, Sample, Shape, VolumeCounters};
 use weir_report::number::{float, grouped, rate};
 use weir_report::recovery::RecoveryReport;
 use weir_report::status::VolumeStatus;
@@ -57,8 +57,13 @@ pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
         holder: Some("weir run".to_owned()),
         observer: Observer::with(book.writer()),
     };
+    let geometry = Geometry { layout: &layout, places: &places, model: &model };
+    let find = |data: &Path| Owner::find(data, &description, &geometry);
+    // A folder that is not there yet has no records.
+    let old = args.data.as_deref().filter(|data| data.exists());
+    old.map(find).transpose()?;
     let server = Server::start(layout.clone(), edition, &options)?;
-    let owner = args.data.as_deref().map(|data| Owner::find(data, &description)).transpose()?;
+    let owner = args.data.as_deref().map(find).transpose()?;
     if let Some(owner) = &owner {
         if owner.is_known && log_is_gone(&layout, &server, &description) {
             output::talk(&format!(
@@ -193,7 +198,6 @@ fn drive(
     let stopped = watch.drive(&mut wall, Progress::start(Some(length), args.run.quiet));
     let mut report = wall.run.report();
     report.notes.extend(layout.hosts.iter().flat_map(|host| host.notes.clone()));
-    report.notes.extend(weir_sim::idle_growth(layout));
     report.notes.extend(match &stopped {
         Ok(stopped) => stopped.map(|stopped| stopped.to_string()),
         Err(error) => Some(format!("this is what came until the run failed: {error}")),
@@ -282,10 +286,19 @@ impl Drive for WallRun<'_> {
             dirty_bytes: database.pages_dirty().saturating_mul(PAGE),
             ..observing::database_counters(&self.run.tally().counters(database))
         });
-        let files = self.run.tallies();
-        sample.files = files.map(|(.., file, size)| observing::file_counters(file, size)).collect();
+        let volumes = || status.hosts.iter().flat_map(|host| &host.volumes);
+        for (place, _, tally, size) in self.run.tallies() {
+            let name = &self.places[place as usize].name;
+            let limits = volumes().find(|volume| volume.name == *name).map(limits_now);
+            let limits = limits.unwrap_or_default();
+            sample.files.push(observing::file_counters(tally, size, limits));
+        }
         sample
     }
+}
+
+fn limits_now(volume: &VolumeStatus) -> LimitsNow {
+    LimitsNow { iops: volume.limit_iops, bytes_per_s: volume.limit_bytes_per_s }
 }
 
 fn volume_counters(volume: &VolumeStatus) -> VolumeCounters {
@@ -298,6 +311,7 @@ fn volume_counters(volume: &VolumeStatus) -> VolumeCounters {
         (Cap::DiskBytes.name(), volume.credits_bytes),
     ];
     VolumeCounters {
+        limits: limits_now(volume),
         reads: volume.reads,
         read_bytes: volume.read_bytes,
         writes: volume.writes,

@@ -207,3 +207,35 @@ fn what_cannot_be_read_or_written_says_why() {
     assert!(stderr.contains("a plot is an .svg or .html; give a name that ends so"), "{stderr}");
     assert_eq!(code, Some(2));
 }
+
+/// A file that grows over the border of its tier has the limits of the next from then on.
+#[test]
+fn a_file_that_grew_is_shown_with_the_limits_that_it_has() {
+    let place = Place::new();
+    place.file(
+        "layout.toml",
+        "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 }\n\
+         [[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"128 GiB\"\ngrowth = \"1 GiB\"\n\
+         [[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"2 TiB\"\n",
+    );
+    place.file(
+        "load.toml",
+        "users = 16\nvcores = 8\nsize = \"128 GiB\"\nworking_set = \"8 MiB\"\n\
+         buffer_pool = \"64 MiB\"\nduration = \"20s\"\ndata = [\"data\"]\nlog = \"log\"\n\
+         [checkpoint]\nevery = \"1s\"\ncoalesce = \"8 KiB\"\n[[transaction]]\nname = \"rows\"\n\
+         share = 1\nsequential = true\nreads = 0\nwrites = 16\nlog = \"8 KiB\"\ncpu = \"1ms\"\n",
+    );
+    let sim = ["sim", "layout.toml", "load.toml", "--observe", "o.weirobs"];
+    let (_, stderr, code) = run(place.weir(&sim));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)));
+    let (stdout, _, _) = run(place.weir(&["observe", "show", "o.weirobs", "-o", "json"]));
+    let json: Value = serde_json::from_str(&stdout).expect("JSON");
+    let file = &json["files"][0];
+    // P15 from the first page on; 128 GiB would be P10 with 500.
+    assert_eq!((&file["name"], &file["iops_limit"]), (&"data".into(), &1_100.into()), "{file}");
+    let iops = file["iops"]["max"].as_f64().expect("a rate");
+    assert!((1_000.0..=1_101.0).contains(&iops), "{iops}");
+    assert_eq!(json["volumes"][0]["iops_limit"], 1_100);
+    let note = "data grew from 128 GiB to 129 GiB; its limits are those of the end";
+    assert_eq!(json["notes"], serde_json::json!([note]));
+}

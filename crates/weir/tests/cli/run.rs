@@ -169,6 +169,65 @@ const ADDING: &str = "users = 20\nthink_time = \"1ms\"\nvcores = 4\nsize = \"8 M
     log = \"log\"\n[checkpoint]\nevery = \"200ms\"\n[[transaction]]\nname = \"t\"\nshare = 1\n\
     reads = 2\nwrites = 3\nnew_pages = 2\nlog = \"1 KiB\"\ncpu = \"100us\"\n";
 
+/// What of the layout and the description may change under a database that has grown, and
+/// what may not: that is refused before anything is read from the wrong place.
+#[test]
+fn what_would_move_a_file_is_refused() {
+    let file = |name: &str, role: &str, size: &str| {
+        format!(
+            "[[file]]\nname = \"{name}\"\nrole = \"{role}\"\non = \"disk\"\nsize = \"{size}\"\n"
+        )
+    };
+    let disk =
+        "[[volume]]\nname = \"disk\"\nsize = \"1 GiB\"\nlatency = \"1ms\"\nunlimited = true\n";
+    let grows = "growth = \"512 KiB\"\n";
+    let (d1, d2) = (file("d1", "data", "8 MiB") + grows, file("d2", "data", "4 MiB"));
+    let log = file("log", "log", "1 MiB");
+    let layout = [disk, &d1, &d2, &log].concat();
+    let rig = Rig::with(&layout, &ADDING.replace("1h", "500ms"));
+    rig.run();
+    let with = |from: &str, to: &str| {
+        assert!(layout.contains(from), "{from}");
+        rig.0.file("layout.toml", &layout.replacen(from, to, 1));
+        let (_, stderr, code) = run(rig.weir(&["--data", "d", "--recover-only"]));
+        (stderr, code)
+    };
+    let fine = |from: &str, to: &str| assert_eq!(with(from, to), (String::new(), Some(0)), "{to}");
+    let moved = |from: &str, to: &str, expect: &str| {
+        let (stderr, code) = with(from, to);
+        let begins = format!("weir: the database in d has its file at \"{expect}");
+        assert!(stderr.starts_with(&begins) && code == Some(2), "{to}: {stderr}");
+    };
+    fine(disk, disk);
+    fine("1 GiB", "2 GiB");
+    fine("512 KiB", "1 MiB");
+    moved(grows, "", "d1 on disk at 0 size 8388608 new 5636096 room ");
+    fine(grows, "growth = \"512 KiB\"\nmax_size = \"9 MiB\"\n");
+    moved("\"4 MiB\"", "\"5 MiB\"", "d1 on disk at 0 ");
+    moved(&d2, &(file("x", "data", "1 MiB") + &d2), "d1 on disk at 0 ");
+    moved(&d2, &(d2.clone() + grows), "d1 on disk at 0 ");
+    rig.0.file("layout.toml", &layout);
+    rig.0.file("oltp.toml", &ADDING.replace("size = \"8 MiB\"", "size = \"9 MiB\""));
+    let (stderr, code) = {
+        let (_, stderr, code) = run(rig.weir(&["--data", "d"]));
+        (stderr, code)
+    };
+    assert!(stderr.contains("new 5636096") && stderr.contains("new 6291456"), "{stderr}");
+    assert_eq!(code, Some(2));
+    rig.0.file("oltp.toml", &ADDING.replace("data = [\"d1\", \"d2\"]", "data = [\"d1\"]"));
+    let (_, stderr, code) = run(rig.weir(&["--data", "d"]));
+    assert_eq!(
+        (stderr.as_str(), code),
+        (
+            "weir: the database in d has the files d1, d2, log, and now d1, log are named: a file cannot \
+         be added to a database or taken from it; put them back, or give another folder\n",
+            Some(2),
+        )
+    );
+    rig.0.file("oltp.toml", &ADDING.replace("1h", "100ms"));
+    rig.run();
+}
+
 /// Killed while its files grow, a database comes back with all that it was told to keep,
 /// and the files go on growing from where they are.
 #[track_caller]
@@ -402,7 +461,8 @@ fn what_is_refused() {
     );
     // A folder with another database in it.
     rig.run();
-    rig.0.file("oltp.toml", &OLTP.replace("\"8 MiB\"", "\"16 MiB\""));
+    // That another one gives the working set is seen in the log, the rest is noted.
+    rig.0.file("oltp.toml", &OLTP.replace("buffer_pool", "working_set = \"4 MiB\"\nbuffer_pool"));
     check(
         &["--data", "d"],
         "database file \"log\" is of another description: its data files or their sizes, its \
@@ -431,8 +491,8 @@ fn a_database_does_not_take_the_files_of_another() {
         (stdout.as_str(), stderr.as_str(), code),
         (
             "",
-            "weir: file \"data\" in d is of the database whose log is \"log\"; give this one files of \
-             its own, or another folder\n",
+            "weir: file \"data\" in d is of the database whose log is \"log\", or lies where a file \
+             of it does; give this one files of its own, or another folder\n",
             Some(2)
         )
     );

@@ -4,7 +4,8 @@ use super::Load;
 use crate::observing::{self, DatabaseAbout};
 use weir_layout::Layout;
 use weir_layout::files::Place;
-use weir_observe::run::{DatabaseCounters, Sample, Shape};
+use weir_observe::run::{DatabaseCounters, LimitsNow, Sample, Shape};
+use weir_units::Bytes;
 use weir_workload::oltp::Counters;
 use weir_workload::oltp::model::PAGE;
 
@@ -22,12 +23,21 @@ impl Load {
     }
 
     /// Adds what they have counted.
-    pub(in crate::oltp) fn sample(&self, sample: &mut Sample, places: &[Place]) {
+    pub(in crate::oltp) fn sample(
+        &self,
+        sample: &mut Sample,
+        sizes: &[Bytes],
+        limits: impl Fn(usize) -> LimitsNow,
+    ) {
         let counters = self.tally.counters(&self.database);
         sample.databases.push(self.counted(&counters));
         for (file, _) in &self.files {
             let file = *file as usize;
-            sample.files.push(observing::file_counters(&self.stats[file], places[file].size));
+            sample.files.push(observing::file_counters(
+                &self.stats[file],
+                sizes[file],
+                limits(file),
+            ));
         }
     }
 

@@ -31,17 +31,26 @@ impl Database {
     }
 
     /// Whether all pages that a transaction changes are in memory. One may have been
-    /// written and evicted while the user waited for another; then it is wanted again.
+    /// written and evicted while the user waited for another: the transaction has seen it,
+    /// so it comes back without being read. One that somebody else reads is waited for.
     fn has_its_pages(&mut self, user: u32) -> bool {
         if !self.users[user as usize].waited {
             return true;
         }
-        let changed = &self.changed[user as usize];
-        let mut found = changed.iter().map(|page| (*page, self.pages.want(*page, false)));
-        let missing = found.find(|(_, found)| *found != Found::Ready);
-        let Some((page, found)) = missing else { return true };
-        self.wait_for(user, page, found);
-        false
+        for at in 0..self.changed[user as usize].len() {
+            let page = self.changed[user as usize][at];
+            match self.pages.want(page, false) {
+                Found::Ready => {}
+                Found::Missing => self.pages.create(page),
+                Found::Busy => {
+                    self.wait_for(user, page, Found::Busy);
+                    return false;
+                }
+            }
+            // So that none goes for one that comes behind it.
+            self.mark_dirty(page);
+        }
+        true
     }
 
     /// The record is in the log's memory, and the changes are in the pages'.
@@ -49,9 +58,6 @@ impl Database {
         self.commits += 1;
         let changed = std::mem::take(&mut self.changed[user as usize]);
         self.changes += changed.len() as u64;
-        if self.users[user as usize].waited {
-            changed.iter().for_each(|page| self.mark_dirty(*page));
-        }
         changed.iter().for_each(|page| self.unhardened.add(*page));
         if let Some(told) = &mut self.told {
             let (number, changes, pages) = (self.commits, self.changes, changed.clone());

@@ -38,9 +38,17 @@ impl Database {
         }
     }
 
+    /// Whether there is room for new pages, and no numbers.
+    pub(in crate::oltp) fn is_out_of_numbers(&self) -> bool {
+        self.space.is_out_of_numbers()
+    }
+
     /// The next new page. If there is none the user waits until a file has
     /// grown, or gives up.
     pub(super) fn place_new(&mut self, user: u32) -> Option<u32> {
+        if let Some(page) = self.returned.pop() {
+            return Some(page);
+        }
         match self.space.next() {
             NewPage::Page(file, number) => Some(self.placement.new_page(file, number)),
             NewPage::Full => {
@@ -54,9 +62,10 @@ impl Database {
         }
     }
 
-    /// A transaction ends without having changed anything.
+    /// A transaction ends without having changed anything; its new pages are free again.
     fn give_up(&mut self, user: u32) {
-        self.changed[user as usize].clear();
+        let changed = self.changed[user as usize].drain(..);
+        self.returned.extend(changed.filter(|page| self.placement.new_number(*page).is_some()));
         self.counters.failed += 1;
         self.think(user);
     }

@@ -29,6 +29,9 @@ impl Database {
     /// Reads the pages from `start` to `end` that are not there, as many neighbours at
     /// once as a read may bring.
     fn read_ahead(&mut self, start: u64, end: u64) {
+        if !self.pages.make_room() {
+            return;
+        }
         let mut pages: Vec<u32> = (start..end.min(self.model.working_set))
             .map(|logical| self.placement.page(logical))
             .filter(|page| self.pages.is_absent(*page))

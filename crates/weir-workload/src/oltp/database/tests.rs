@@ -372,6 +372,71 @@ fn files_fill_and_grow_and_then_they_are_full() {
     assert_eq!(written, [8 << 20, 4 << 20]);
 }
 
+/// A pool of 128 pages for users that each want more of them than that, at disks that take
+/// no time and at such that do.
+#[test]
+fn a_transaction_larger_than_memory_commits() {
+    for latency in [Span::ZERO, Span::from_millis(1)] {
+        for (writes, new_pages) in [(300.0, 0.0), (0.0, 300.0)] {
+            let mut model = filling(Bytes::gib(1));
+            let kind = Transaction { writes, new_pages, ..model.mix[0].clone() };
+            (model.mix, model.buffer_pool, model.warm) = (vec![kind], 128, false);
+            let mut rig = Rig::new(model, latency);
+            rig.run(Span::from_secs(5), |database| {
+                while database.poll_growth().is_some() {
+                    database.handle_growth(database.now, true);
+                }
+            });
+            let counted = rig.database.counters();
+            assert!(counted.transactions > 10, "{latency} {writes}: {counted:?}");
+            let reads = rig.issued.iter().filter(|(_, io)| io.op == FileOp::Read && io.file < 2);
+            assert_eq!(reads.count() > 0, writes > 0.0, "nobody reads a new page");
+        }
+    }
+}
+
+#[test]
+fn however_many_want_pages_memory_is_no_larger_than_it_is() {
+    let model = Model { users: 5_000, buffer_pool: 128, warm: false, ..model() };
+    let mut rig = Rig::new(model, Span::from_millis(3));
+    let mut most = 0;
+    rig.run(Span::from_secs(2), |database| most = most.max(database.pages_in_memory()));
+    assert!(most <= 128 + 2 * 64, "{most} pages in memory");
+    let counted = rig.database.counters();
+    assert!(counted.waits.get(Wait::SleepBufferpoolHelpLw).count > 0, "{counted:?}");
+    assert!(counted.transactions > 1_000, "{counted:?}");
+}
+
+#[test]
+fn what_a_large_transaction_could_not_have_small_ones_can() {
+    let mut model = filling(Bytes::mib(8));
+    let small = Transaction { new_pages: 1.0, log: Bytes::kib(8), ..model.mix[0].clone() };
+    let large = Transaction { new_pages: 2_000.0, ..model.mix[0].clone() };
+    (model.mix, model.users) = (vec![large, small], 1);
+    let mut rig = Rig::new(model, Span::from_millis(1));
+    rig.run(Span::from_secs(60), |_| {});
+    let counted = rig.database.counters();
+    // 8 MiB are free: all of them are used in the end, a page at a time.
+    assert_eq!(counted.transactions, 1024, "{counted:?}");
+}
+
+/// The tables are as long as memory is large, however much was written.
+#[test]
+fn memory_does_not_grow_with_what_was_added() {
+    let mut model = filling(Bytes::gib(1 << 10));
+    (model.buffer_pool, model.warm) = (2048, false);
+    let mut rig = Rig::new(model, Span::from_micros(10));
+    rig.run(Span::from_secs(20), |database| {
+        while database.poll_growth().is_some() {
+            database.handle_growth(database.now, true);
+        }
+    });
+    let added = rig.database.counters().transactions * 256;
+    assert!(added > 100_000, "{added}");
+    let kept = rig.database.pages.pieces();
+    assert!(kept * 4096 < 20_000, "{kept} pieces for {added} pages");
+}
+
 #[test]
 fn who_may_not_grow_gives_up() {
     let mut rig = Rig::new(filling(Bytes::gib(1)), Span::from_millis(1));

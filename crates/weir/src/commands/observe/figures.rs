@@ -10,7 +10,7 @@ use weir_report::number::float;
 use weir_report::observe::{
     ObservationReport, ObservedDatabase, ObservedEntity, ObservedIo, ObservedWait, RateReport,
 };
-use weir_units::Instant;
+use weir_units::{Bytes, Instant};
 
 /// As the script of Microsoft's engineers has it: from here on a sample is near its limit.
 const NEAR: f64 = 0.9;
@@ -20,6 +20,9 @@ const NEAR: f64 = 0.9;
 struct Rate {
     spread: Spread,
     limit: Option<u64>,
+    /// The limit over time, where it may be another on the way; and the one before.
+    limits: Option<SeriesId>,
+    before: Option<u64>,
     near_s: f64,
     all_s: f64,
 }
@@ -27,13 +30,13 @@ struct Rate {
 /// What is followed, in the order in which it was asked for.
 #[derive(Debug, Default)]
 struct Plan {
-    rates: Vec<(Track, Option<u64>)>,
+    rates: Vec<(Track, Option<u64>, Option<SeriesId>)>,
     totals: Vec<Track>,
 }
 
 impl Plan {
-    fn rate(&mut self, track: Track, limit: Option<u64>) -> usize {
-        self.rates.push((track, limit));
+    fn rate(&mut self, track: Track, limit: Option<u64>, limits: Option<SeriesId>) -> usize {
+        self.rates.push((track, limit, limits));
         self.rates.len() - 1
     }
 
@@ -44,6 +47,32 @@ impl Plan {
 
     fn total_of(&mut self, series: SeriesId) -> usize {
         self.total(Track(vec![series]))
+    }
+}
+
+/// The size of a file at the beginning and at the end.
+#[derive(Debug)]
+struct Size {
+    name: String,
+    series: SeriesId,
+    first: Option<u64>,
+    last: Option<u64>,
+}
+
+impl Size {
+    fn of(contents: &Contents, view: &IoView) -> Option<Self> {
+        let name = contents.entity(view.entity)?.name.clone();
+        Some(Self { name, series: view.size?, first: None, last: None })
+    }
+
+    fn note(&self) -> Option<String> {
+        let (first, last) = self.first.zip(self.last).filter(|(first, last)| first != last)?;
+        let verb = if last > first { "grew" } else { "shrank" };
+        let (first, last) = (Bytes::new(first), Bytes::new(last));
+        Some(format!(
+            "{} {verb} from {first} to {last}; its limits are those of the end",
+            self.name
+        ))
     }
 }
 
@@ -78,6 +107,7 @@ pub(super) struct Figures {
     rates: Vec<Rate>,
     total_tracker: Tracker,
     totals: Vec<f64>,
+    sizes: Vec<Size>,
     samples: u64,
     first: Option<Instant>,
     last: Instant,
@@ -94,17 +124,21 @@ impl Figures {
         let (files, volumes) = (io(EntityKind::File), io(EntityKind::Volume));
         let databases = view::databases(contents).into_iter();
         let databases = databases.map(|view| database_at(view, &mut plan)).collect();
-        let tracks: Vec<Track> = plan.rates.iter().map(|(track, _)| track.clone()).collect();
-        let rate = |(_, limit): &(Track, Option<u64>)| Rate {
+        let tracks: Vec<Track> = plan.rates.iter().map(|(track, ..)| track.clone()).collect();
+        let rate = |(_, limit, limits): &(Track, Option<u64>, Option<SeriesId>)| Rate {
             spread: Spread::default(),
             limit: *limit,
+            limits: *limits,
+            before: *limit,
             near_s: 0.0,
             all_s: 0.0,
         };
+        let sizes = files.iter().filter_map(|at| Size::of(contents, &at.view)).collect();
         Self {
             files,
             volumes,
             databases,
+            sizes,
             rate_tracker: Tracker::new(contents, &tracks),
             rates: plan.rates.iter().map(rate).collect(),
             total_tracker: Tracker::new(contents, &plan.totals),
@@ -119,13 +153,27 @@ impl Figures {
         self.samples += 1;
         self.first.get_or_insert(at);
         self.last = at;
+        let now = |id: SeriesId| row.get(id.0 as usize).copied().flatten();
+        let count = |id: SeriesId| now(id).and_then(|n| u64::try_from(n).ok());
+        for rate in &mut self.rates {
+            if let Some(limits) = rate.limits {
+                // Of a stretch in which it changed, the larger counts.
+                (rate.before, rate.limit) = (rate.limit, count(limits));
+            }
+        }
+        for size in &mut self.sizes {
+            let size_now = count(size.series);
+            size.first = size.first.or(size_now);
+            size.last = size_now.or(size.last);
+        }
         let rates = &mut self.rates;
         self.rate_tracker.sample(at, row, |index, reading| {
             let rate = &mut rates[index];
             rate.spread.add(&reading);
             let is_near = |limit: u64| reading.rate() >= NEAR * float(limit);
             rate.all_s += reading.seconds();
-            rate.near_s += if rate.limit.is_some_and(is_near) { reading.seconds() } else { 0.0 };
+            let limit = rate.limit.max(rate.before);
+            rate.near_s += if limit.is_some_and(is_near) { reading.seconds() } else { 0.0 };
         });
         let totals = &mut self.totals;
         self.total_tracker.sample(at, row, |index, reading| totals[index] += reading.amount);
@@ -173,7 +221,8 @@ impl Figures {
             )
         });
         let none = (self.samples == 0).then(|| "no whole sample is in it".to_owned());
-        none.into_iter().chain(notes.iter().map(at)).chain(back).collect()
+        let sizes = self.sizes.iter().filter_map(Size::note);
+        none.into_iter().chain(notes.iter().map(at)).chain(back).chain(sizes).collect()
     }
 
     fn rate(&self, at: usize, scale: f64) -> RateReport {
@@ -212,10 +261,10 @@ impl Figures {
             role: text(metric::ROLE),
             tier: text(metric::TIER),
             iops: self.rate(at.operations, 1.0),
-            iops_limit: at.view.iops_limit,
+            iops_limit: self.rates[at.operations].limit,
             near_iops_limit_share: self.near(at.operations),
             bytes_per_s: self.rate(at.bytes, 1.0),
-            bytes_per_s_limit: at.view.bytes_per_s_limit,
+            bytes_per_s_limit: self.rates[at.bytes].limit,
             near_bytes_limit_share: self.near(at.bytes),
             latency_mean_ns: latency.filter(|_| operations > 0.0).map(|ns| ns / operations),
             waits_ns: waits.into_iter().filter(|(_, ns)| *ns > 0).collect(),
@@ -252,8 +301,8 @@ impl Figures {
 fn io_at(view: IoView, plan: &mut Plan) -> IoAt {
     let waits = view.waits.iter().map(|(cap, id)| (cap.clone(), plan.total_of(*id))).collect();
     IoAt {
-        operations: plan.rate(view.operations.clone(), view.iops_limit),
-        bytes: plan.rate(view.bytes.clone(), view.bytes_per_s_limit),
+        operations: plan.rate(view.operations.clone(), view.iops_limit, view.iops_limits),
+        bytes: plan.rate(view.bytes.clone(), view.bytes_per_s_limit, view.bytes_per_s_limits),
         stall_ms: plan.total(view.stall_ms.clone()),
         waits,
         medium: view.medium.map(|id| plan.total_of(id)),
@@ -263,7 +312,7 @@ fn io_at(view: IoView, plan: &mut Plan) -> IoAt {
 
 fn database_at(view: DatabaseView, plan: &mut Plan) -> DatabaseAt {
     let rate =
-        |id: Option<SeriesId>, plan: &mut Plan| id.map(|id| plan.rate(Track(vec![id]), None));
+        |id: Option<SeriesId>, plan: &mut Plan| id.map(|id| plan.rate(Track(vec![id]), None, None));
     let (batches, cpu) = (rate(view.batches, plan), rate(view.cpu, plan));
     let wait = |wait: &view::WaitView| {
         (wait.count.map(|id| plan.total_of(id)), plan.total_of(wait.time_ms))

@@ -1,15 +1,113 @@
 //! Whose the files of a data directory are: beside the volumes stands, for each database
-//! that ran there, which files it has. So a database never takes over the files of
-//! another, and one whose log is gone is told from one that never ran.
+//! that ran there, which files it has and where each of them lies. So a database never
+//! takes over the files of another, one whose log is gone is told from one that never ran,
+//! and a layout that moves a file is told before anything is read from the wrong place.
 
 use crate::error::CliError;
+use std::fmt;
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use weir_workload::oltp::Description;
+use weir_layout::Layout;
+use weir_layout::files::Place;
+use weir_workload::oltp::model::DataFile;
+use weir_workload::oltp::{Description, Model};
 
 /// What the name of such a record begins with; the name of the log follows.
 const PREFIX: &str = "database-";
+
+/// Where the files of a database lie.
+pub(super) struct Geometry<'a> {
+    pub(super) layout: &'a Layout,
+    pub(super) places: &'a [Place],
+    pub(super) model: &'a Model,
+}
+
+/// Where a file lies, in bytes; in the record
+/// `FILE on EXPORT at BASE size SIZE new NEW_FROM room ROOM MOST`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Line {
+    file: String,
+    export: String,
+    base: u64,
+    size: u64,
+    /// Where its new pages begin; 0 for a log.
+    new_from: u64,
+    /// Where on the export it goes on when it grows, and up to which size.
+    room: Option<(u64, u64)>,
+}
+
+impl Geometry<'_> {
+    fn lines(&self) -> impl Iterator<Item = Line> + '_ {
+        let files = self.model.files();
+        let kept = files.into_iter().filter(|(_, role)| *role != "tempdb");
+        kept.map(|(file, _)| {
+            let place = &self.places[file as usize];
+            let mut exports = self.layout.hosts[place.host].exports.iter();
+            let export = exports.find(|export| export.device == place.device);
+            let data = self.model.data.iter().find(|data| data.file == file);
+            Line {
+                file: place.name.clone(),
+                export: export.map_or(&place.name, |export| &export.name).clone(),
+                base: place.base.get(),
+                size: place.size.get(),
+                new_from: data.map_or(0, DataFile::new_from),
+                room: place.growth.and_then(|growth| Some((growth.room?.get(), growth.most.get()))),
+            }
+        })
+    }
+}
+
+impl Line {
+    fn read(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let [file, "on", export, "at", base, "size", size, "new", new, "room", room, most] =
+            words[..]
+        else {
+            return None;
+        };
+        let room = room.parse().ok().zip(most.parse().ok());
+        let (base, size, new_from) = (base.parse().ok()?, size.parse().ok()?, new.parse().ok()?);
+        Some(Self { file: file.to_owned(), export: export.to_owned(), base, size, new_from, room })
+    }
+
+    /// What it takes of its export.
+    fn ranges(&self) -> impl Iterator<Item = std::ops::Range<u64>> + '_ {
+        let room = |(room, most): (u64, u64)| room..room + most.saturating_sub(self.size);
+        std::iter::once(self.base..self.base + self.size).chain(self.room.map(room))
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        let meets =
+            |a: &std::ops::Range<u64>, b: &std::ops::Range<u64>| a.start < b.end && b.start < a.end;
+        self.export == other.export
+            && self.ranges().any(|own| other.ranges().any(|others| meets(&own, &others)))
+    }
+
+    /// Whether the bytes of this file would be looked for elsewhere. It may be told to grow
+    /// where it did not, and how far.
+    fn moves_to(&self, now: &Self) -> bool {
+        let room_moves = match (self.room, now.room) {
+            (None, _) => false,
+            (Some((was, _)), Some((now, _))) => was != now,
+            (Some(_), None) => true,
+        };
+        room_moves
+            || (&self.file, &self.export, self.base, self.size, self.new_from)
+                != (&now.file, &now.export, now.base, now.size, now.new_from)
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, export, base, size, new_from, room } = self;
+        write!(f, "{file} on {export} at {base} size {size} new {new_from} room ")?;
+        match room {
+            Some((room, most)) => write!(f, "{room} {most}"),
+            None => f.write_str("- -"),
+        }
+    }
+}
 
 /// The record of a database.
 pub(super) struct Owner {
@@ -21,8 +119,13 @@ pub(super) struct Owner {
 
 impl Owner {
     /// Reads the records of `data`; refused if a file that `description` names is another
-    /// database's.
-    pub(super) fn find(data: &Path, description: &Description) -> Result<Self, CliError> {
+    /// database's, lies where one of another does, or lies elsewhere than before.
+    pub(super) fn find(
+        data: &Path,
+        description: &Description,
+        geometry: &Geometry<'_>,
+    ) -> Result<Self, CliError> {
+        let mut lines: Vec<Line> = geometry.lines().collect();
         let failed = |path: &Path| {
             let context = format!("reading {}", path.display());
             move |source| CliError::Folder { context, source }
@@ -36,27 +139,72 @@ impl Owner {
                 continue;
             }
             let text = fs::read_to_string(entry.path()).map_err(failed(&entry.path()))?;
-            if let Some(file) = description.file_names().find(|own| text.lines().any(|l| l == *own))
-            {
+            let others: Vec<Line> = text.lines().filter_map(Line::read).collect();
+            let shared = |own: &&Line| {
+                others.iter().any(|other| other.file == own.file || other.overlaps(own))
+            };
+            if let Some(Line { file, .. }) = lines.iter().find(shared) {
                 return Err(CliError::Refused(format!(
-                    "file {file:?} in {} is of the database whose log is {:?}; give this one files \
-                     of its own, or another folder",
+                    "file {file:?} in {} is of the database whose log is {:?}, or lies where a file \
+                     of it does; give this one files of its own, or another folder",
                     data.display(),
                     &name[PREFIX.len()..],
                 )));
             }
         }
-        let text: String = description.file_names().map(|name| format!("{name}\n")).collect();
-        let is_known = path.exists();
-        Ok(Self { path, text, is_known })
+        let known = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            read => Some(read.map_err(failed(&path))?),
+        };
+        if let Some(known) = &known
+            && known.lines().count() != lines.len()
+        {
+            let was = known.lines().map(|line| line.split(' ').next().unwrap_or_default());
+            let was: Vec<&str> = was.collect();
+            let now: Vec<&str> = lines.iter().map(|line| line.file.as_str()).collect();
+            return Err(CliError::Refused(format!(
+                "the database in {} has the files {}, and now {} are named: a file cannot be added \
+                 to a database or taken from it; put them back, or give another folder",
+                data.display(),
+                was.join(", "),
+                now.join(", "),
+            )));
+        }
+        let was: Vec<&str> = known.iter().flat_map(|known| known.lines()).collect();
+        for (was, now) in was.iter().zip(&lines) {
+            let moved = Line::read(was).is_none_or(|old| {
+                // What another file gets may not be what this one has grown into.
+                let others = lines.iter().filter(|other| other.file != old.file);
+                old.moves_to(now) || others.into_iter().any(|other| other.overlaps(&old))
+            });
+            if moved {
+                return Err(CliError::Refused(format!(
+                    "the database in {} has its file at {was:?}, and the layout and the \
+                     description now say {:?}, or give another file a part of that; put them back, \
+                     or give another folder",
+                    data.display(),
+                    now.to_string(),
+                )));
+            }
+        }
+        // How far a file may have grown is remembered, even if it may not any more.
+        let old = was.iter().filter_map(|line| Line::read(line));
+        for (old, line) in old.zip(&mut lines) {
+            line.room = line.room.map(|(at, most)| (at, most.max(old.room.map_or(0, |r| r.1))));
+        }
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        Ok(Self { path, text, is_known: known.is_some() })
     }
 
-    /// Writes the record, before the database writes anything.
+    /// Writes the record as a whole, before the database writes anything.
     pub(super) fn keep(&self) -> Result<(), CliError> {
         let write = || {
-            let mut file = fs::File::create(&self.path)?;
+            let temporary = self.path.with_extension("tmp");
+            let mut file = fs::File::create(&temporary)?;
             file.write_all(self.text.as_bytes())?;
-            file.sync_all()
+            file.sync_all()?;
+            fs::rename(&temporary, &self.path)?;
+            self.path.parent().map_or(Ok(()), |folder| fs::File::open(folder)?.sync_all())
         };
         let context = || format!("writing {}", self.path.display());
         write().map_err(|source| CliError::Folder { context: context(), source })
