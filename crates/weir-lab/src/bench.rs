@@ -140,7 +140,8 @@ impl Bench<'_> {
 
     fn drive(&self, server: &Server) -> Result<RunReport, LabError> {
         let devices = devices(&self.layout);
-        let uri = |name: &String| server.uris().get(name).and_then(|uris| uris.first());
+        let uris = server.uris();
+        let uri = |name: &String| uris.get(name).and_then(|uris| uris.first());
         let uris: Vec<Uri> = devices
             .iter()
             .filter_map(|device| uri(&device.name))

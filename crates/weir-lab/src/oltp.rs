@@ -106,7 +106,7 @@ impl Databases<'_> {
         index: u64,
     ) -> Result<OltpReport, LabError> {
         let stopped = || self.options.stop.load(Ordering::Relaxed);
-        let files = served_files(&self.layout, server.uris(), server.refused());
+        let files = served_files(&self.layout, &server.uris(), server.refused());
         let resize = |volume: &str, size| {
             let tiers = server.resize(volume, size).map_err(|error| error.to_string())?;
             Ok(tiers.before.zip(tiers.after))

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_core::CacheMode;
+use weir_layout::coming::NewVolume;
 use weir_layout::file::CacheKey;
 use weir_units::Bytes;
 
@@ -37,6 +38,18 @@ pub enum Request {
         volume: String,
         /// Its size.
         size: Bytes,
+    },
+    /// A volume comes.
+    Create {
+        /// Its host, where there are several.
+        host: Option<String>,
+        /// What it is to be.
+        volume: NewVolume,
+    },
+    /// A volume goes, with its bytes; its clients are cut off.
+    Delete {
+        /// The volume.
+        volume: String,
     },
     /// A volume's new cache mode.
     SetCache {

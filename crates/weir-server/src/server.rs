@@ -3,14 +3,15 @@
 use crate::control::{ControlSocket, Request, cache_key, cache_name};
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
-use crate::listener::{Address, Directory, Listener};
+use crate::listener::{Address, Directory, Listener, Served};
 use crate::notice::{Listening, Notice};
 use crate::observer::Observer;
-use crate::reactor::{Mailbox, Message, Reactor};
-use crate::starting::{CACHE, Starting};
+use crate::reactor::{Adding, Mailbox, Message, Reactor, Removing};
+use crate::starting::{self, CACHE, Starting};
+use crate::volume::VolumeData;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,11 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use weir_catalog::Edition;
 use weir_core::{CacheMode, Cap, DeviceId, VolumeId, Waits};
+use weir_layout::coming::NewVolume;
 use weir_layout::error::Kind as LayoutKind;
 use weir_layout::{Export, Host, Layout, Volume};
 use weir_proto::uri::{Server as UriServer, Uri};
 use weir_report::status::{ExportStatus, HostStatus, Refused, Status, VolumeStatus};
-use weir_store::{DataDir, Volume as StoredVolume};
+use weir_store::{DataDir, MemoryStore, Volume as StoredVolume};
 use weir_units::Bytes;
 use weir_wall::Clock;
 
@@ -71,9 +73,11 @@ pub(crate) struct Shared {
     edition: Option<Edition>,
     hosts: Mutex<Vec<HostState>>,
     refused: Vec<Refused>,
-    uris: BTreeMap<String, Vec<String>>,
+    directory: Arc<Directory>,
+    /// Where clients reach what is served.
+    addresses: Vec<UriServer>,
     /// The data directory stays locked while this lives.
-    _data: Option<DataDir>,
+    data: Option<DataDir>,
 }
 
 /// A host as the control socket knows it.
@@ -84,6 +88,8 @@ pub(crate) struct HostState {
     pub(crate) mailbox: Mailbox,
     /// The volumes of the data directory; none for those in memory or refused.
     pub(crate) stored: Vec<Option<Arc<StoredVolume>>>,
+    /// Volumes that were made while it was served.
+    pub(crate) made: BTreeSet<usize>,
     /// Volumes of which somebody changes something now, and what.
     pub(crate) changing: BTreeMap<usize, &'static str>,
 }
@@ -155,10 +161,12 @@ impl Server {
         if directory.names().is_empty() {
             return Err(ServerError::NothingToServe { refused });
         }
-        let uris = uris(&directory, &listeners);
-        let hosts = Mutex::new(hosts);
+        let addresses = listeners.iter().filter_map(|l| reached_at(&l.address)).collect();
+        let (hosts, directory) = (Mutex::new(hosts), Arc::new(directory));
         let edition = edition.cloned();
-        let shared = Arc::new(Shared { clock, edition, hosts, refused, uris, _data: data });
+        let served = Arc::clone(&directory);
+        let shared = Shared { clock, edition, hosts, refused, directory: served, addresses, data };
+        let shared = Arc::new(shared);
         let stop = Arc::new(AtomicBool::new(false));
         let (listening, running) = (Vec::new(), Vec::new());
         let mut server =
@@ -192,9 +200,8 @@ impl Server {
     fn listen(
         &mut self,
         listeners: Vec<Listener>,
-        directory: Directory,
+        directory: Arc<Directory>,
     ) -> Result<(), ServerError> {
-        let directory = Arc::new(directory);
         for listener in listeners {
             let listener = Arc::new(listener);
             let (own, directory, stop) =
@@ -222,8 +229,8 @@ impl Server {
 
     /// The URIs of every export, by its name.
     #[must_use]
-    pub fn uris(&self) -> &BTreeMap<String, Vec<String>> {
-        &self.shared.uris
+    pub fn uris(&self) -> BTreeMap<String, Vec<String>> {
+        self.shared.uris()
     }
 
     /// Volumes and stripes that are left out, and why.
@@ -310,8 +317,8 @@ fn raise_file_limit() {
     }
 }
 
-fn uris(directory: &Directory, listeners: &[Listener]) -> BTreeMap<String, Vec<String>> {
-    let server = |address: &Address| match address {
+fn reached_at(address: &Address) -> Option<UriServer> {
+    match address {
         Address::Unix(path) => {
             Some(UriServer::Unix { socket: path.to_string_lossy().into_owned() })
         }
@@ -320,17 +327,20 @@ fn uris(directory: &Directory, listeners: &[Listener]) -> BTreeMap<String, Vec<S
             let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
             Some(UriServer::Tcp { host, port: port.parse().ok()? })
         }
-    };
-    let uris = |name: &str| {
-        let servers = listeners.iter().filter_map(|l| server(&l.address));
-        servers.map(|server| Uri { server, export: name.to_owned() }.to_string()).collect()
-    };
-    directory.names().into_iter().map(|name| (name.clone(), uris(&name))).collect()
+    }
 }
 
 impl Shared {
     fn hosts(&self) -> MutexGuard<'_, Vec<HostState>> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn uris(&self) -> BTreeMap<String, Vec<String>> {
+        let uri = |server: &UriServer, name: &str| {
+            Uri { server: server.clone(), export: name.to_owned() }.to_string()
+        };
+        let uris = |name: &str| self.addresses.iter().map(|server| uri(server, name)).collect();
+        self.directory.names().into_iter().map(|name| (name.clone(), uris(&name))).collect()
     }
 
     pub(crate) fn answer(&self, request: Request) -> Result<Value, ServerError> {
@@ -339,6 +349,8 @@ impl Shared {
             Request::Resize { volume, size } => self
                 .resize(&volume, size)
                 .map(|tiers| json!({ "volume": volume, "size": size, "tier": tiers.after })),
+            Request::Create { host, volume } => self.create(host.as_deref(), &volume),
+            Request::Delete { volume } => self.delete(&volume),
             Request::SetCache { volume, mode } => self.set_cache(&volume, &mode),
             Request::Crash { host } => self.crash(&host),
             Request::Warm { export, offset, len } => self.warm(&export, offset, len),
@@ -363,6 +375,7 @@ impl Shared {
                     return Err(ServerError::is_stripe(name, &columns.collect::<Vec<_>>()));
                 }
                 let known = hosts.iter().flat_map(|host| &host.layout.volumes);
+                let known = known.filter(|volume| !volume.is_gone());
                 Err(ServerError::not_there("volume", name, known.map(|v| v.name.as_str())))
             }
         }
@@ -403,6 +416,101 @@ impl Shared {
         let after = change.to.tier.clone();
         change.keep();
         Ok(Tiers { before, after })
+    }
+
+    /// Makes a volume and serves it.
+    fn create(&self, host: Option<&str>, new: &NewVolume) -> Result<Value, ServerError> {
+        let name = &new.name;
+        // Nobody else makes or removes one meanwhile.
+        let mut hosts = self.hosts();
+        let at = self.host_of(&hosts, host)?;
+        if self.directory.names().contains(name) || self.find(&hosts, name).is_ok() {
+            return Err(refuse(name, "there is one of this name; take another".to_owned()));
+        }
+        let coming = hosts[at].layout.coming(new, self.edition.as_ref());
+        let coming = coming.map_err(ServerError::Layout)?;
+        let size = coming.volume.spec.size;
+        let (data, stored) = match &self.data {
+            None => {
+                (VolumeData { store: Arc::new(MemoryStore::new(size)), may_block: false }, None)
+            }
+            Some(data) => {
+                let volume = starting::make(data, &hosts[at].layout.name, new, &coming)?;
+                (VolumeData { store: volume.clone(), may_block: true }, Some(volume))
+            }
+        };
+        let mailbox = hosts[at].mailbox.clone();
+        let (told, heard) = channel();
+        let (own, spec) = (name.clone(), coming.volume.spec.clone());
+        mailbox.send(Message::Add(Box::new(Adding { name: own, spec, data, told })));
+        let added = heard.recv().map_err(|_| gone()).and_then(|added| added);
+        if added.is_err()
+            && let Some(data) = &self.data
+        {
+            data.remove(name)?;
+        }
+        let (id, device) = added?;
+        let state = &mut hosts[at];
+        state.layout.take_in(&coming, id, device);
+        state.made.insert(id.0);
+        match state.stored.get_mut(id.0) {
+            Some(place) => *place = stored,
+            None => state.stored.push(stored),
+        }
+        let description = coming.volume.tier.clone().unwrap_or_else(|| "own limits".to_owned());
+        self.directory.add(Served { name: name.clone(), description, device, host: mailbox });
+        drop(hosts);
+        let uris = self.uris().remove(name).unwrap_or_default();
+        Ok(json!({ "volume": name, "size": size, "tier": coming.volume.tier, "uris": uris }))
+    }
+
+    /// Removes a volume with its bytes: its clients are cut off.
+    fn delete(&self, name: &str) -> Result<Value, ServerError> {
+        let mut hosts = self.hosts();
+        let (at, id) = self.find(&hosts, name)?;
+        let state = &mut hosts[at];
+        if let Some(what) = state.changing.get(&id.0) {
+            return Err(refuse(name, format!("{what} right now; ask again when that is done")));
+        }
+        if !state.made.contains(&id.0) {
+            let reason = "it is in the layout; take it out there, and remove its folder";
+            return Err(refuse(name, reason.to_owned()));
+        }
+        let alone = |export: &&Export| export.volumes == [id];
+        let export = state.layout.exports.iter().find(alone);
+        let Some(export) = export else { unreachable!("{name} was made alone") };
+        let (device, mailbox) = (export.device, state.mailbox.clone());
+        state.changing.insert(id.0, "it is being removed");
+        self.directory.remove(name);
+        drop(hosts);
+        let (told, heard) = channel();
+        mailbox.send(Message::Remove(Removing { volume: id, device, told }));
+        heard.recv().map_err(|_| gone())?;
+        let mut hosts = self.hosts();
+        let state = &mut hosts[at];
+        state.stored[id.0] = None;
+        state.layout.let_go(id);
+        state.changing.remove(&id.0);
+        state.made.remove(&id.0);
+        if let Some(data) = &self.data {
+            data.remove(name)?;
+        }
+        Ok(json!({ "volume": name }))
+    }
+
+    /// The host of that name, or the only one.
+    fn host_of(&self, hosts: &[HostState], name: Option<&str>) -> Result<usize, ServerError> {
+        let names = || hosts.iter().map(|host| host.layout.name.as_str());
+        match name {
+            None if hosts.len() == 1 => Ok(0),
+            None => Err(ServerError::Refused(format!(
+                "there are several hosts; say which: {}",
+                names().collect::<Vec<_>>().join(", ")
+            ))),
+            Some(name) => names()
+                .position(|own| own == name)
+                .ok_or_else(|| ServerError::not_there("host", name, names())),
+        }
     }
 
     fn set_cache(&self, name: &str, mode: &str) -> Result<Value, ServerError> {
@@ -478,7 +586,7 @@ impl Shared {
     }
 
     fn host_status(&self, layout: Host, mailbox: &Mailbox) -> Option<HostStatus> {
-        let uris = self.uris.clone();
+        let uris = self.uris();
         mailbox.ask(move |running, _| HostStatus {
             name: layout.name.clone(),
             size: layout.size.clone(),
@@ -490,6 +598,7 @@ impl Shared {
                 .map(|export| export_status(running, export, &uris))
                 .collect(),
             volumes: (0..layout.volumes.len())
+                .filter(|id| !layout.volumes[*id].is_gone())
                 .map(|id| volume_status(running, &layout, VolumeId(id)))
                 .collect(),
         })

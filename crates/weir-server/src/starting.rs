@@ -13,13 +13,16 @@ use crate::listener::{Directory, Served};
 use crate::reactor::Reactor;
 use crate::server::{HostState, Options};
 use crate::volume::VolumeData;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_catalog::Edition;
-use weir_core::VolumeId;
+use weir_core::{DeviceId, VolumeId};
+use weir_layout::coming::{Coming, NewVolume};
 use weir_layout::{Export, Host};
 use weir_report::status::Refused;
-use weir_store::{DataDir, ExtentKind, MemoryStore, NewVolume, Store, Volume as StoredVolume};
+use weir_store::{
+    DataDir, ExtentKind, MemoryStore, NewVolume as NewStored, Store, Volume as StoredVolume,
+};
 use weir_units::Bytes;
 use weir_wall::Clock;
 
@@ -29,6 +32,32 @@ pub(crate) const CACHE: &str = "cache";
 const DECLARED_CACHE: &str = "declared-cache";
 /// Where the volume's bytes belong in its stripe, if it is a column of one.
 const COLUMN: &str = "column";
+
+/// What a volume that no layout names was made from, and on which host.
+const MADE: &str = "made";
+const HOST: &str = "host";
+
+/// Makes the volume of a data directory that `new` comes to, on the host called `host`.
+pub(crate) fn make(
+    data: &DataDir,
+    host: &str,
+    new: &NewVolume,
+    coming: &Coming,
+) -> Result<Arc<StoredVolume>, ServerError> {
+    let made = serde_json::to_string(new).unwrap_or_default();
+    let mode = cache_name(coming.volume.spec.cache).to_owned();
+    let attributes = [(MADE, made), (HOST, host.to_owned()), (DECLARED_CACHE, mode)];
+    let attributes = attributes.map(|(name, value)| (name.to_owned(), value)).into();
+    // What is left of one that no layout named any more is another's.
+    if data.list()?.iter().any(|listed| listed.name == new.name) {
+        let path = data.path().join("volumes").join(&new.name);
+        return Err(ServerError::Volume {
+            volume: new.name.clone(),
+            reason: format!("{} has data of such a one already; remove it first", path.display()),
+        });
+    }
+    Ok(data.volume(&new.name, NewStored { size: coming.volume.spec.size, attributes })?)
+}
 
 /// What is needed to bring up hosts, and what comes of it.
 pub(crate) struct Starting<'a> {
@@ -50,7 +79,43 @@ impl<'a> Starting<'a> {
         Self { edition, data, clock, options, directory: Directory::default(), refused: Vec::new() }
     }
 
+    /// Adds to the host what was made on it while it was served, and no layout names.
+    fn add_made(&mut self, host: &mut Host) -> Result<BTreeSet<usize>, ServerError> {
+        let mut added = BTreeSet::new();
+        let listed = self.data.map(DataDir::list).transpose()?.unwrap_or_default();
+        for volume in listed {
+            let Ok(meta) = &volume.meta else { continue };
+            let on = meta.attributes.get(HOST).map(String::as_str);
+            let named = host.volumes.iter().any(|own| own.name == volume.name);
+            let Some(made) = meta.attributes.get(MADE).filter(|_| on == Some(&host.name)) else {
+                continue;
+            };
+            if named {
+                continue;
+            }
+            let new = serde_json::from_str::<NewVolume>(made);
+            let new = new.map_err(|error| error.to_string());
+            let coming = new.and_then(|new| {
+                let size = Some(meta.declared_size);
+                let new = NewVolume { size, ..new };
+                host.coming(&new, self.edition).map_err(|kind| kind.to_string())
+            });
+            match coming {
+                Ok(coming) => {
+                    let (id, device) = (host.volumes.len(), host.spec.devices.len());
+                    host.take_in(&coming, VolumeId(id), DeviceId(device));
+                    added.insert(id);
+                }
+                Err(reason) => {
+                    self.refused.push(Refused { name: volume.name, reason, input: false });
+                }
+            }
+        }
+        Ok(added)
+    }
+
     pub(crate) fn host(&mut self, mut host: Host) -> Result<(HostState, Reactor), ServerError> {
+        let made = self.add_made(&mut host)?;
         let (mut stores, mut stored) = (Vec::new(), Vec::new());
         let mut broken = Vec::new();
         for id in 0..host.volumes.len() {
@@ -96,7 +161,7 @@ impl<'a> Starting<'a> {
             });
         }
         let changing = BTreeMap::new();
-        Ok((HostState { layout: host, mailbox, stored, changing }, reactor))
+        Ok((HostState { layout: host, mailbox, stored, made, changing }, reactor))
     }
 
     fn volume(
@@ -114,7 +179,7 @@ impl<'a> Starting<'a> {
         let mut attributes = BTreeMap::from([(DECLARED_CACHE.to_owned(), mode.to_owned())]);
         attributes.extend(column.clone().map(|column| (COLUMN.to_owned(), column)));
         let volume =
-            data.volume(&host.volumes[id.0].name, NewVolume { size: declared, attributes })?;
+            data.volume(&host.volumes[id.0].name, NewStored { size: declared, attributes })?;
         adopt_column(&volume, column.as_deref())?;
         self.adopt_size(&volume, host, id)?;
         self.adopt_cache(&volume, host, id, mode)?;

@@ -2,6 +2,8 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
+use weir_layout::Role;
+use weir_layout::file::CacheKey;
 use weir_report::Format;
 use weir_server::Address;
 use weir_units::{Bytes, ParseError, Span};
@@ -385,6 +387,24 @@ pub(crate) enum VolumeCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
+    /// Make a volume and serve it, on the running server: a disk, or a file of a managed
+    /// instance. It is there at the next start, too, if the server has a data folder.
+    #[command(after_help = "Examples:\n  weir volume create scratch --size 64GiB\n  weir volume \
+                            create fast --tier P30 --cache read-only\n  weir volume create \
+                            sales-2 --size 256GiB --role data --database sales")]
+    Create(CreateArgs),
+    /// Delete a volume that weir volume create made, with all its data.
+    #[command(after_help = "Example:\n  weir volume delete scratch --yes\n\nIts clients are cut \
+                            off. A volume of the layout is not deleted.")]
+    Delete {
+        /// The volume; weir volume list shows them.
+        name: String,
+        /// Delete it: its data cannot be brought back.
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        control: ControlArgs,
+    },
     /// Resize a volume; its tier and limits follow at once, under load.
     #[command(
         after_help = "Example:\n  weir volume resize data 540GiB\n\nClients see the new size when \
@@ -412,6 +432,60 @@ pub(crate) enum VolumeCommand {
     },
 }
 
+/// A volume that is to be made.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// Its name, and its export's.
+    pub(crate) name: String,
+    /// Its size, with a unit; that of its tier if left out.
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
+    pub(crate) size: Option<Bytes>,
+    /// Its tier, as a layout names it.
+    #[arg(long, value_name = "TIER")]
+    pub(crate) tier: Option<String>,
+    /// The tier set or family of its tier or size.
+    #[arg(long, value_name = "FAMILY")]
+    pub(crate) family: Option<String>,
+    /// Its host cache mode.
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) cache: Option<CacheArg>,
+    /// What is in the file, on a managed instance.
+    #[arg(long, value_name = "ROLE", value_enum)]
+    pub(crate) role: Option<RoleArg>,
+    /// The file's database, on a managed instance.
+    #[arg(long, value_name = "DATABASE")]
+    pub(crate) database: Option<String>,
+    /// Its host, where there are several.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
+}
+
+/// What is in a file.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum RoleArg {
+    /// Pages of tables and indexes.
+    Data,
+    /// The transaction log.
+    Log,
+    /// Temporary objects and row versions.
+    Tempdb,
+    /// A backup.
+    Backup,
+}
+
+impl From<RoleArg> for Role {
+    fn from(role: RoleArg) -> Self {
+        match role {
+            RoleArg::Data => Self::Data,
+            RoleArg::Log => Self::Log,
+            RoleArg::Tempdb => Self::Tempdb,
+            RoleArg::Backup => Self::Backup,
+        }
+    }
+}
+
 /// A host cache mode.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum CacheArg {
@@ -421,6 +495,16 @@ pub(crate) enum CacheArg {
     ReadOnly,
     /// Writes are done once the host has them, too.
     ReadWrite,
+}
+
+impl From<CacheArg> for CacheKey {
+    fn from(mode: CacheArg) -> Self {
+        match mode {
+            CacheArg::None => Self::None,
+            CacheArg::ReadOnly => Self::ReadOnly,
+            CacheArg::ReadWrite => Self::ReadWrite,
+        }
+    }
 }
 
 impl CacheArg {

@@ -337,7 +337,7 @@ mod tests {
         let listen = vec![Address::Unix(folder.path().join("nbd"))];
         let options = Options { listen, ..Options::default() };
         let server = Server::start(layout.clone(), None, &options).unwrap();
-        let files = served_files(&layout, server.uris(), server.refused());
+        let files = served_files(&layout, &server.uris(), server.refused());
         let options = OltpOptions { files: &files, seed: 1, ..OltpOptions::default() };
         let description = Description::parse("oltp.toml", OLTP).unwrap();
         let (mut run, _) = OltpRun::open(&description, options).unwrap();

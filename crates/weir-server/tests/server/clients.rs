@@ -35,14 +35,14 @@ volumes = { count = 3, unlimited = true, size = "1 MiB" }
 fn every_export_has_bytes_of_its_own_and_the_first_is_the_default() {
     let place = Place::new();
     let server = place.serve(TWO_HOSTS);
-    let names: Vec<&str> = server.uris().keys().map(String::as_str).collect();
+    let names: Vec<String> = server.uris().into_keys().collect();
     assert_eq!(names, ["first", "second", "wide"]);
     for (name, mib) in [("first", 1), ("second", 2), ("wide", 3)] {
         let mut client = place.open(name);
         assert_eq!(client.size().get(), mib << 20);
         client.write(12_345, name.as_bytes()).expect("a write");
     }
-    for name in names {
+    for name in &names {
         let mut found = vec![0; name.len()];
         place.open(name).read(12_345, &mut found).expect("a read");
         assert_eq!(found, name.as_bytes());
@@ -76,7 +76,7 @@ fn tcp_gives_the_port_that_was_free() {
         Err(_) => start(TWO_HOSTS, &Options { listen: options.listen[..1].to_vec(), ..options })
             .expect("a server"),
     };
-    for text in &server.uris()["second"] {
+    for text in &server.uris()["second"].clone() {
         let uri: Uri = text.parse().expect("a URI");
         assert!(!text.contains(":0/"), "{text}");
         assert_eq!(Connection::open(&uri).expect("an export").size().get(), 2 << 20);

@@ -1,5 +1,6 @@
 //! A whole server, in this process, on sockets in a temporary folder.
 
 mod clients;
+mod coming;
 mod common;
 mod life;

@@ -164,7 +164,7 @@ fn drive(
     signals: &Signals,
     book: &HeldBook,
 ) -> Result<u8, CliError> {
-    let files = served_files(layout, server.uris(), server.refused());
+    let files = served_files(layout, &server.uris(), server.refused());
     let resize = |volume: &str, size| {
         let tiers = server.resize(volume, size).map_err(|error| error.to_string())?;
         Ok(tiers.before.zip(tiers.after))

@@ -1,10 +1,13 @@
 //! `weir status`, `weir volume`, `weir host`: talk to a running server.
 
-use crate::cli::{ControlArgs, HostCommand, StatusArgs, VolumeCommand};
+use crate::cli::{ControlArgs, CreateArgs, HostCommand, StatusArgs, VolumeCommand};
 use crate::error::CliError;
 use crate::output;
 use serde_json::Value;
 use std::time::Duration;
+use weir_layout::Role;
+use weir_layout::coming::NewVolume;
+use weir_layout::file::CacheKey;
 use weir_report::number::grouped;
 use weir_report::status::{Status, StatusReport};
 use weir_report::table::Listing;
@@ -29,6 +32,16 @@ pub(crate) fn volume(command: &VolumeCommand) -> Result<u8, CliError> {
             let table = reading(control)?.volume_list();
             output::print(&Listing(vec![table]), output.format())?;
         }
+        VolumeCommand::Create(args) => create(args)?,
+        VolumeCommand::Delete { name, yes, control } => {
+            if !yes {
+                return Err(CliError::Refused(format!(
+                    "{name}: its data cannot be brought back; say --yes to delete it"
+                )));
+            }
+            send(control, &Request::Delete { volume: name.clone() })?;
+            output::talk(&format!("{name} is deleted"));
+        }
         VolumeCommand::Resize { name, size, control } => {
             let done = send(control, &Request::Resize { volume: name.clone(), size: *size })?;
             let tier = done["tier"].as_str().map(|tier| format!(", now {tier}"));
@@ -42,6 +55,26 @@ pub(crate) fn volume(command: &VolumeCommand) -> Result<u8, CliError> {
         }
     }
     Ok(0)
+}
+
+fn create(args: &CreateArgs) -> Result<(), CliError> {
+    let cache = args.cache.map_or(CacheKey::None, CacheKey::from);
+    let volume = NewVolume {
+        name: args.name.clone(),
+        size: args.size,
+        tier: args.tier.clone(),
+        family: args.family.clone(),
+        cache,
+        role: args.role.map(Role::from),
+        database: args.database.clone(),
+    };
+    let done = send(&args.control, &Request::Create { host: args.host.clone(), volume })?;
+    let size = done["size"].as_str().unwrap_or_default();
+    let tier = done["tier"].as_str().map(|tier| format!(", {tier}")).unwrap_or_default();
+    output::talk(&format!("{} has {size}{tier}", args.name));
+    let uris = done["uris"].as_array().into_iter().flatten();
+    uris.filter_map(Value::as_str).for_each(|uri| output::talk(&format!("  {uri}")));
+    Ok(())
 }
 
 pub(crate) fn host(command: &HostCommand) -> Result<u8, CliError> {

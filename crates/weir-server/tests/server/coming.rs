@@ -1,0 +1,141 @@
+//! Volumes that are made on a running server, and deleted.
+
+use crate::common::Place;
+use serde_json::Value;
+use weir_layout::Role;
+use weir_layout::coming::NewVolume;
+use weir_runner::client::Connection;
+use weir_server::Server;
+use weir_server::control::Request;
+use weir_units::Bytes;
+
+fn new(name: &str, mib: u64) -> NewVolume {
+    NewVolume { name: name.to_owned(), size: Some(Bytes::mib(mib)), ..NewVolume::default() }
+}
+
+fn create(server: &Server, volume: NewVolume) -> Result<Value, String> {
+    let request = Request::Create { host: None, volume };
+    server.command(request).map_err(|error| error.to_string())
+}
+
+fn delete(server: &Server, name: &str) -> Result<Value, String> {
+    let request = Request::Delete { volume: name.to_owned() };
+    server.command(request).map_err(|error| error.to_string())
+}
+
+fn names(server: &Server) -> Vec<String> {
+    let status = server.status();
+    status.hosts[0].volumes.iter().map(|volume| volume.name.clone()).collect()
+}
+
+const PREMIUM: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\n\
+    name = \"v\"\ntier = \"P10\"\n";
+
+#[test]
+fn a_volume_that_is_made_has_its_tier_and_is_there_after_a_restart() {
+    let place = Place::new();
+    let server = place.serve_kept(PREMIUM);
+    let made = create(&server, NewVolume { tier: Some("P30".into()), ..new("more", 1024) });
+    let made = made.expect("a volume");
+    assert_eq!((&made["tier"], &made["size"]), (&"P30".into(), &"1 GiB".into()));
+    let mut client = place.open("more");
+    assert_eq!(client.size(), Bytes::gib(1));
+    client.write(12_345, b"kept").expect("a write");
+    client.flush().expect("a flush");
+    server.stop().expect("a clean end");
+
+    let server = place.serve_kept(PREMIUM);
+    assert_eq!(names(&server), ["v", "more"]);
+    let status = server.status();
+    let limit = status.hosts[0].volumes[1].limit_iops;
+    assert_eq!(limit, Some(5_000));
+    let mut found = [0; 4];
+    place.open("more").read(12_345, &mut found).expect("a read");
+    assert_eq!(&found, b"kept");
+    server.stop().expect("a clean end");
+
+    // Once a layout names it, it is the layout's.
+    let named =
+        [PREMIUM, "[[volume]]\nname = \"more\"\ntier = \"P20\"\nsize = \"1 GiB\"\n"].concat();
+    let server = place.serve_kept(&named);
+    place.open("more").read(12_345, &mut found).expect("a read");
+    assert_eq!(&found, b"kept");
+    assert_eq!(server.status().hosts[0].volumes[1].limit_iops, Some(2_300));
+    let refused = "volume \"more\": it is in the layout; take it out there, and remove its folder";
+    assert_eq!(delete(&server, "more"), Err(refused.to_owned()));
+}
+
+#[test]
+fn a_volume_that_is_deleted_is_gone_with_its_bytes_and_its_clients() {
+    let place = Place::new();
+    let server = place.serve_kept(PREMIUM);
+    create(&server, new("x", 2)).expect("a volume");
+    let mut client = place.open("x");
+    client.write(0, &[7; 4096]).expect("a write");
+    delete(&server, "x").expect("it is made here");
+    assert!(client.read(0, &mut [0; 4096]).is_err(), "the connection is cut");
+    let uri = format!("nbd+unix:///x?socket={}", place.socket().display());
+    assert!(Connection::open(&uri.parse().expect("a URI")).is_err(), "there is no such export");
+    assert_eq!(names(&server), ["v"]);
+    assert!(!place.data().join("volumes/x").exists());
+    assert_eq!(delete(&server, "x"), Err("there is no volume \"x\"; there is v".to_owned()));
+    // Another of its name, in its place, has none of its bytes.
+    create(&server, new("x", 4)).expect("a volume");
+    let mut client = place.open("x");
+    let mut found = [1; 4096];
+    client.read(0, &mut found).expect("a read");
+    assert_eq!((found, client.size()), ([0; 4096], Bytes::mib(4)));
+    assert_eq!(
+        create(&server, new("v", 4)),
+        Err("volume \"v\": there is one of this name; take another".to_owned())
+    );
+    server.stop().expect("a clean end");
+    assert_eq!(names(&place.serve_kept(PREMIUM)), ["v", "x"]);
+}
+
+#[test]
+fn a_volume_goes_while_requests_wait_for_its_limit() {
+    let place = Place::new();
+    let server = place.serve(PREMIUM);
+    create(&server, new("x", 2)).expect("a volume");
+    let mut client = place.open("x");
+    for cookie in 0..2_000 {
+        client.queue_write(cookie, 0, &[1; 4096], false).expect("room");
+    }
+    // Four seconds of a P10, of which nobody waits.
+    client.flush_out().expect("a socket");
+    delete(&server, "x").expect("it goes");
+    assert_eq!(names(&server), ["v"]);
+    place.open("v").write(0, &[1; 512]).expect("the host lives");
+}
+
+#[test]
+fn an_instance_takes_files_as_far_as_it_has_room() {
+    let place = Place::new();
+    let layout = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, storage \
+                  = \"64 GiB\" }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
+    let server = place.serve(layout);
+    let file = |name: &str, gib| NewVolume {
+        role: Some(Role::Log),
+        size: Some(Bytes::gib(gib)),
+        ..new(name, 0)
+    };
+    let refused = create(&server, file("log", 33));
+    assert_eq!(
+        refused,
+        Err("host \"host\": size of all files is 65 GiB, 1 GiB more than the 64 GiB of storage of the \
+             gp instance"
+            .to_owned())
+    );
+    assert_eq!(
+        create(&server, new("log", 32)),
+        Err("volume \"log\": it is a file of a managed instance; give its size and its role"
+            .to_owned())
+    );
+    create(&server, file("log", 32)).expect("it fits");
+    assert!(create(&server, file("more", 1)).is_err());
+    delete(&server, "log").expect("it goes");
+    create(&server, file("more", 1)).expect("there is room again");
+    assert_eq!(names(&server), ["data", "more"]);
+    server.resize("more", Bytes::gib(32)).expect("there is room");
+}
