@@ -51,3 +51,4 @@ pub use listener::Address;
 pub use notice::{Listening, Notice};
 pub use observer::Observer;
 pub use server::{Options, Server, Tiers};
+pub use starting::MADE;

@@ -33,8 +33,9 @@ const DECLARED_CACHE: &str = "declared-cache";
 /// Where the volume's bytes belong in its stripe, if it is a column of one.
 const COLUMN: &str = "column";
 
-/// What a volume that no layout names was made from, and on which host.
-const MADE: &str = "made";
+/// The attribute of a volume that was made on a running server: what it was made from.
+pub const MADE: &str = "made";
+/// The host that it was made on.
 const HOST: &str = "host";
 
 /// Makes the volume of a data directory that `new` comes to, on the host called `host`.

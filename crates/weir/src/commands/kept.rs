@@ -5,7 +5,7 @@ use super::cache_name;
 use std::path::Path;
 use weir_layout::Layout;
 use weir_report::status::Status;
-use weir_store::DataDir;
+use weir_store::{DataDir, ListedVolume, Meta};
 use weir_units::Bytes;
 
 /// A volume as the layout has it.
@@ -33,7 +33,10 @@ pub(crate) fn unnamed(data: &Path, layout: &Path, declared: &[Declared]) -> Vec<
         return Vec::new();
     }
     let listed = DataDir::open(data, "weir serve").and_then(|dir| dir.list());
-    let unnamed = listed.unwrap_or_default().into_iter().map(|volume| volume.name);
+    // What was made on a running server is served, whatever the layout says.
+    let made = |meta: &Meta| meta.attributes.contains_key(weir_server::MADE);
+    let is_left = |volume: &ListedVolume| !volume.meta.as_ref().is_ok_and(made);
+    let unnamed = listed.unwrap_or_default().into_iter().filter(is_left).map(|volume| volume.name);
     unnamed
         .filter(|name| declared.iter().all(|volume| volume.name != *name))
         .map(|name| {

@@ -440,3 +440,54 @@ fn a_damaged_volume_is_said_and_the_rest_is_served() {
     assert!(stderr.starts_with("weir: no volume can be served\n  v: data/volumes/v/"), "{stderr}");
     assert_eq!(code, Some(3));
 }
+
+#[test]
+fn volumes_are_made_and_deleted_on_a_running_server() {
+    let place = Place::new();
+    let layout = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\n\
+                  name = \"v\"\ntier = \"P10\"\n";
+    let server = place.serve(layout, &["--data", "data"]);
+    let (stdout, stderr, code) = run(place.weir(&["volume", "create", "x", "--size", "200GiB"]));
+    let uri = format!("nbd+unix:///x?socket={}", place.path("nbd.sock").display());
+    assert_eq!(
+        (stdout, stderr, code),
+        (String::new(), format!("x has 200 GiB, P20\n  {uri}\n"), Some(0))
+    );
+    let check = |args: &[&str], expect: &str| {
+        check_in(&place, &[&["volume"], args].concat(), 2, &format!("weir: {expect}\n"));
+    };
+    check(
+        &["create", "x", "--size", "1GiB"],
+        "volume \"x\": there is one of this name; take another",
+    );
+    check(
+        &["create", "y", "--size", "1GiB", "--role", "data"],
+        "volume \"y\": role and database are for files of a managed instance",
+    );
+    check(
+        &["create", "y", "--tier", "P99"],
+        "unknown tier \"P99\" in azure-premium-2015; there are: P10, P20, P30, S4, S6, S10, S20, S30",
+    );
+    check(
+        &["create", "../y", "--size", "1GiB"],
+        "the name \"../y\" cannot be used; take letters, digits, '.', '_' and '-', at most 100, not first '.'",
+    );
+    check(
+        &["create", "y", "--size", "1GiB", "--host", "hots"],
+        "there is no host \"hots\"; did you mean \"host\"?; there is host",
+    );
+    check(&["delete", "x"], "x: its data cannot be brought back; say --yes to delete it");
+    check(
+        &["delete", "v", "--yes"],
+        "volume \"v\": it is in the layout; take it out there, and remove its folder",
+    );
+    server.stop();
+    let server = place.serve(layout, &["--data", "data"]);
+    let (listed, _, _) = run(place.weir(&["volume", "list"]));
+    assert!(listed.contains(" x ") && listed.contains("P20"), "{listed}");
+    assert!(!server.said.contains("not served"), "{}", server.said);
+    let (_, stderr, code) = run(place.weir(&["volume", "delete", "x", "--yes"]));
+    assert_eq!((stderr.as_str(), code), ("x is deleted\n", Some(0)));
+    check(&["delete", "x", "--yes"], "there is no volume \"x\"; there is v");
+    server.stop();
+}
