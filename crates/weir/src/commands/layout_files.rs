@@ -67,7 +67,9 @@ fn files_on_volumes(host: &Host) -> Table {
         "database",
         "role",
         ">size GiB|size_bytes",
+        "|used_bytes",
         "|growth_bytes",
+        "|max_size_bytes",
         "on",
         "|offset_bytes",
         "tier",
@@ -77,7 +79,8 @@ fn files_on_volumes(host: &Host) -> Table {
     let mut table = Table::new("", &heads).named("files");
     for file in &host.files {
         let mut row = named(host, file);
-        row.extend([gib(file.size.get()), size(file.growth.map(|growth| growth.by))]);
+        row.push(gib(file.size.get()));
+        row.extend(growth(file));
         let export = host.export_of(file);
         row.push(or_none(export, |export| export.name.as_str().into()));
         row.push(gib(file.base.get()));
@@ -98,6 +101,7 @@ fn files_on_volumes(host: &Host) -> Table {
         table.row(row);
     }
     table.notes.push("files on one volume or stripe share its limits".to_owned());
+    table.notes.extend(growth_notes(host));
     table
 }
 
@@ -108,7 +112,9 @@ fn files_of_instance(host: &Host, edition: Option<&Edition>) -> Table {
         "database",
         "role",
         ">size GiB|size_bytes",
+        "|used_bytes",
         "|growth_bytes",
+        "|max_size_bytes",
         ">blob GiB|blob_bytes",
         "tier",
         ">IOPS|iops",
@@ -129,11 +135,9 @@ fn files_of_instance(host: &Host, edition: Option<&Edition>) -> Table {
     let mut table = Table::new("", &heads).named("files");
     for FileUse { file, volume } in host.file_uses() {
         let mut row = named(host, file);
-        row.extend([
-            gib(volume.spec.size.get()),
-            size(file.growth.map(|growth| growth.by)),
-            size(volume.tier_size),
-        ]);
+        row.extend([gib(volume.spec.size.get())]);
+        row.extend(growth(file));
+        row.push(size(volume.tier_size));
         row.push(match (volume.tier.as_deref(), host.spec.uncached.iops, file.role) {
             (Some(tier), ..) => tier.into(),
             (None, Some(_), Role::Data | Role::Log | Role::Backup) => "shared quota".into(),
@@ -151,7 +155,34 @@ fn files_of_instance(host: &Host, edition: Option<&Edition>) -> Table {
         row.extend(step(steps.as_ref().and_then(|steps| steps.down.as_ref())));
         table.row(row);
     }
+    table.notes.extend(growth_notes(host));
     table
+}
+
+/// What is in use, by how much it grows and up to where.
+fn growth(file: &File) -> [Cell; 3] {
+    let growth = file.growth.filter(|_| file.role == Role::Data);
+    let most = growth.map(|growth| growth.most).filter(|most| most.get() < u64::MAX);
+    [size(file.used), size(growth.map(|growth| growth.by)), size(most)]
+}
+
+/// The same for people, a line for each file of which there is something to say.
+fn growth_notes(host: &Host) -> impl Iterator<Item = String> + '_ {
+    let words = |file: &File| {
+        let used = file.used.map(|used| format!("{used} of it are in use"));
+        let grows = file.growth.filter(|_| file.role == Role::Data).map(|growth| {
+            let limit = host.instance.as_ref().map(|instance| instance.storage);
+            match (growth.most.get(), limit) {
+                (u64::MAX, Some(storage)) => {
+                    format!("grows by {} as long as all files have {storage} or less", growth.by)
+                }
+                _ => format!("grows by {} up to {}", growth.by, growth.most),
+            }
+        });
+        let parts: Vec<String> = grows.into_iter().chain(used).collect();
+        (!parts.is_empty()).then(|| format!("{}: {}", file.name, parts.join("; ")))
+    };
+    host.files.iter().filter_map(words)
 }
 
 fn step(step: Option<&Step>) -> [Cell; 4] {
