@@ -77,8 +77,8 @@ pub struct Engine {
     /// The host's three at [`UNCACHED`], [`CACHED`] and [`LOG`], then that of each
     /// volume's disk.
     gates: Vec<Gate>,
-    /// Volumes that were removed, each with its device: the next ones that are added.
-    vacant: Vec<(VolumeId, DeviceId)>,
+    /// Volumes that were removed: the next ones that are added have their numbers.
+    vacant: Vec<usize>,
     cache: Option<(CacheSpec, BlobCache)>,
     /// Blocks of all volumes that are dirty or on their way to the disk ...
     dirty_blocks: u64,
@@ -294,9 +294,11 @@ impl Engine {
                 }
                 Alarm::Writeback(volume) => {
                     let volume = volume as usize;
-                    self.volumes[volume].dirty.alarm_set = false;
-                    self.volumes[volume].dirty.draining = true;
-                    self.write_back(volume, at);
+                    // One that is not set is of a volume that has gone.
+                    if core::mem::take(&mut self.volumes[volume].dirty.alarm_set) {
+                        self.volumes[volume].dirty.draining = true;
+                        self.write_back(volume, at);
+                    }
                 }
             }
             self.settle(at);

@@ -46,7 +46,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// [`Kind`] where the edition has no such volume, or the host no room for it.
+    /// [`Kind`] where the edition has no such volume, or the host no cache for it.
     pub fn coming(&self, new: &NewVolume, edition: Option<&Edition>) -> Result<Coming, Kind> {
         let what = || format!("volume {:?}", new.name);
         let wrong =
@@ -86,11 +86,19 @@ impl Host {
         };
         let volume = instance.volume_of(&keys, edition);
         let volume = volume::resolve(&new.name, &volume, edition).map_err(|fault| fault.kind)?;
+        Ok(Coming { volume, file: Some(keys) })
+    }
+
+    /// Whether a managed instance has room for one more file.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind`], by how much it has not.
+    pub fn check_room(&self, coming: &Coming) -> Result<(), Kind> {
+        let Some(instance) = &self.instance else { return Ok(()) };
         let mut with = self.clone();
-        let coming = Coming { volume, file: Some(keys) };
-        with.take_in(&coming, VolumeId(self.volumes.len()), DeviceId(usize::MAX));
-        instance.check(&self.name, &with.file_uses()).map_err(|(_, kind)| kind)?;
-        Ok(coming)
+        with.take_in(coming, VolumeId(self.volumes.len()), DeviceId(usize::MAX));
+        instance.check(&self.name, &with.file_uses()).map_err(|(_, kind)| kind)
     }
 
     /// Takes a volume in, as the engine numbered it.

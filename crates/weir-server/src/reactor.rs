@@ -290,8 +290,7 @@ impl Reactor {
         let _ = told.send(added);
     }
 
-    /// Begins to remove a volume. Its number may be another's soon, so nobody keeps a
-    /// connection to it.
+    /// Begins to remove a volume. Nobody keeps a connection to it, or it would not go.
     fn remove(&mut self, removing: Removing) {
         let now = self.clock.now();
         let is_cut = |(_, connection): (usize, &Connection)| {
@@ -320,7 +319,8 @@ impl Reactor {
     fn welcome(&mut self, stream: Stream, hello: Established, now: Instant) {
         let id = self.clients.next_id();
         let watched = self.poller.add(&stream, id.0, Interest::READ);
-        if self.stopping.is_some() || watched.is_err() {
+        let is_going = self.removing.iter().any(|removing| removing.device == hello.device);
+        if self.stopping.is_some() || watched.is_err() || is_going {
             return;
         }
         let mut connection = Connection::new(stream, id, hello);

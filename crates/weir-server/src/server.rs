@@ -72,6 +72,8 @@ pub(crate) struct Shared {
     clock: Clock,
     edition: Option<Edition>,
     hosts: Mutex<Vec<HostState>>,
+    /// Held by who makes or deletes a volume, for as long as that takes: one at a time.
+    coming: Mutex<()>,
     refused: Vec<Refused>,
     directory: Arc<Directory>,
     /// Where clients reach what is served.
@@ -154,6 +156,7 @@ impl Server {
         };
         let clock = Clock::start();
         let mut starting = Starting::new(edition, data.as_ref(), clock, options);
+        starting.look_for_made(&layout)?;
         let hosts = layout.hosts.into_iter().map(|host| starting.host(host));
         let (hosts, reactors): (Vec<_>, Vec<_>) =
             hosts.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
@@ -165,7 +168,16 @@ impl Server {
         let (hosts, directory) = (Mutex::new(hosts), Arc::new(directory));
         let edition = edition.cloned();
         let served = Arc::clone(&directory);
-        let shared = Shared { clock, edition, hosts, refused, directory: served, addresses, data };
+        let shared = Shared {
+            clock,
+            edition,
+            hosts,
+            coming: Mutex::default(),
+            refused,
+            directory: served,
+            addresses,
+            data,
+        };
         let shared = Arc::new(shared);
         let stop = Arc::new(AtomicBool::new(false));
         let (listening, running) = (Vec::new(), Vec::new());
@@ -362,7 +374,8 @@ impl Shared {
         if let Some(refused) = self.refused.iter().find(|refused| refused.name == name) {
             return Err(refuse(name, format!("it is not served: {}", refused.reason)));
         }
-        let position = |host: &HostState| host.layout.volumes.iter().position(|v| v.name == name);
+        let is_it = |volume: &Volume| !volume.is_gone() && volume.name == name;
+        let position = |host: &HostState| host.layout.volumes.iter().position(is_it);
         let found = hosts.iter().enumerate().find_map(|(at, host)| Some((at, position(host)?)));
         match found {
             Some((at, id)) => Ok((at, VolumeId(id))),
@@ -418,28 +431,37 @@ impl Shared {
         Ok(Tiers { before, after })
     }
 
+    fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
+        self.coming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes a volume and serves it.
     fn create(&self, host: Option<&str>, new: &NewVolume) -> Result<Value, ServerError> {
+        let _alone = self.one_at_a_time();
         let name = &new.name;
-        // Nobody else makes or removes one meanwhile.
-        let mut hosts = self.hosts();
-        let at = self.host_of(&hosts, host)?;
-        if self.directory.names().contains(name) || self.find(&hosts, name).is_ok() {
-            return Err(refuse(name, "there is one of this name; take another".to_owned()));
-        }
-        let coming = hosts[at].layout.coming(new, self.edition.as_ref());
-        let coming = coming.map_err(ServerError::Layout)?;
+        let (at, coming, host, mailbox) = {
+            let hosts = self.hosts();
+            let at = self.host_of(&hosts, host)?;
+            if self.is_taken(&hosts, name) {
+                return Err(refuse(name, "there is one of this name; take another".to_owned()));
+            }
+            let layout = &hosts[at].layout;
+            let coming = layout.coming(new, self.edition.as_ref());
+            let coming = coming.map_err(ServerError::Layout)?;
+            layout.check_room(&coming).map_err(ServerError::Layout)?;
+            (at, coming, layout.name.clone(), hosts[at].mailbox.clone())
+        };
         let size = coming.volume.spec.size;
         let (data, stored) = match &self.data {
             None => {
-                (VolumeData { store: Arc::new(MemoryStore::new(size)), may_block: false }, None)
+                let store = Arc::new(MemoryStore::new(size));
+                (VolumeData { store, may_block: false }, None)
             }
             Some(data) => {
-                let volume = starting::make(data, &hosts[at].layout.name, new, &coming)?;
+                let volume = starting::make(data, &host, new, &coming)?;
                 (VolumeData { store: volume.clone(), may_block: true }, Some(volume))
             }
         };
-        let mailbox = hosts[at].mailbox.clone();
         let (told, heard) = channel();
         let (own, spec) = (name.clone(), coming.volume.spec.clone());
         mailbox.send(Message::Add(Box::new(Adding { name: own, spec, data, told })));
@@ -450,48 +472,62 @@ impl Shared {
             data.remove(name)?;
         }
         let (id, device) = added?;
-        let state = &mut hosts[at];
-        state.layout.take_in(&coming, id, device);
-        state.made.insert(id.0);
-        match state.stored.get_mut(id.0) {
-            Some(place) => *place = stored,
-            None => state.stored.push(stored),
+        {
+            let state = &mut self.hosts()[at];
+            state.layout.take_in(&coming, id, device);
+            state.made.insert(id.0);
+            match state.stored.get_mut(id.0) {
+                Some(place) => *place = stored,
+                None => state.stored.push(stored),
+            }
         }
         let description = coming.volume.tier.clone().unwrap_or_else(|| "own limits".to_owned());
         self.directory.add(Served { name: name.clone(), description, device, host: mailbox });
-        drop(hosts);
         let uris = self.uris().remove(name).unwrap_or_default();
         Ok(json!({ "volume": name, "size": size, "tier": coming.volume.tier, "uris": uris }))
     }
 
+    /// Whether a volume or an export has this name, served or not.
+    fn is_taken(&self, hosts: &[HostState], name: &str) -> bool {
+        let layouts = || hosts.iter().map(|host| &host.layout);
+        layouts().flat_map(|host| &host.volumes).any(|volume| volume.name == name)
+            || layouts().flat_map(|host| &host.exports).any(|export| export.name == name)
+            || self.refused.iter().any(|refused| refused.name == name)
+    }
+
     /// Removes a volume with its bytes: its clients are cut off.
     fn delete(&self, name: &str) -> Result<Value, ServerError> {
-        let mut hosts = self.hosts();
-        let (at, id) = self.find(&hosts, name)?;
-        let state = &mut hosts[at];
-        if let Some(what) = state.changing.get(&id.0) {
-            return Err(refuse(name, format!("{what} right now; ask again when that is done")));
-        }
-        if !state.made.contains(&id.0) {
-            let reason = "it is in the layout; take it out there, and remove its folder";
-            return Err(refuse(name, reason.to_owned()));
-        }
-        let alone = |export: &&Export| export.volumes == [id];
-        let export = state.layout.exports.iter().find(alone);
-        let Some(export) = export else { unreachable!("{name} was made alone") };
-        let (device, mailbox) = (export.device, state.mailbox.clone());
-        state.changing.insert(id.0, "it is being removed");
+        let _alone = self.one_at_a_time();
+        let (at, id, device, mailbox) = {
+            let mut hosts = self.hosts();
+            let (at, id) = self.find(&hosts, name)?;
+            let state = &mut hosts[at];
+            if let Some(what) = state.changing.get(&id.0) {
+                return Err(refuse(name, format!("{what} right now; ask again when that is done")));
+            }
+            if !state.made.contains(&id.0) {
+                let reason = "it is in the layout; take it out there, and remove its folder";
+                return Err(refuse(name, reason.to_owned()));
+            }
+            let alone = |export: &&Export| export.volumes == [id];
+            let export = state.layout.exports.iter().find(alone);
+            let Some(export) = export else { unreachable!("{name} was made alone") };
+            let device = export.device;
+            state.changing.insert(id.0, "it is being removed");
+            (at, id, device, state.mailbox.clone())
+        };
         self.directory.remove(name);
-        drop(hosts);
         let (told, heard) = channel();
         mailbox.send(Message::Remove(Removing { volume: id, device, told }));
-        heard.recv().map_err(|_| gone())?;
-        let mut hosts = self.hosts();
-        let state = &mut hosts[at];
-        state.stored[id.0] = None;
-        state.layout.let_go(id);
-        state.changing.remove(&id.0);
-        state.made.remove(&id.0);
+        let gone = heard.recv().map_err(|_| gone());
+        {
+            let state = &mut self.hosts()[at];
+            state.changing.remove(&id.0);
+            gone?;
+            state.stored[id.0] = None;
+            state.layout.let_go(id);
+            state.made.remove(&id.0);
+        }
         if let Some(data) = &self.data {
             data.remove(name)?;
         }

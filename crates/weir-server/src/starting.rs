@@ -18,10 +18,11 @@ use std::sync::Arc;
 use weir_catalog::Edition;
 use weir_core::{DeviceId, VolumeId};
 use weir_layout::coming::{Coming, NewVolume};
-use weir_layout::{Export, Host};
+use weir_layout::{Export, Host, Layout};
 use weir_report::status::Refused;
 use weir_store::{
-    DataDir, ExtentKind, MemoryStore, NewVolume as NewStored, Store, Volume as StoredVolume,
+    DataDir, ExtentKind, ListedVolume, MemoryStore, NewVolume as NewStored, Store,
+    Volume as StoredVolume,
 };
 use weir_units::Bytes;
 use weir_wall::Clock;
@@ -68,6 +69,8 @@ pub(crate) struct Starting<'a> {
     options: &'a Options,
     pub(crate) directory: Directory,
     pub(crate) refused: Vec<Refused>,
+    /// What was made on a running server, with its host, as far as it is not added.
+    made: Vec<(String, NewVolume)>,
 }
 
 impl<'a> Starting<'a> {
@@ -77,46 +80,80 @@ impl<'a> Starting<'a> {
         clock: Clock,
         options: &'a Options,
     ) -> Self {
-        Self { edition, data, clock, options, directory: Directory::default(), refused: Vec::new() }
+        Self {
+            edition,
+            data,
+            clock,
+            options,
+            directory: Directory::default(),
+            refused: Vec::new(),
+            made: Vec::new(),
+        }
     }
 
-    /// Adds to the host what was made on it while it was served, and no layout names.
-    fn add_made(&mut self, host: &mut Host) -> Result<BTreeSet<usize>, ServerError> {
-        let mut added = BTreeSet::new();
-        let listed = self.data.map(DataDir::list).transpose()?.unwrap_or_default();
-        for volume in listed {
-            let Ok(meta) = &volume.meta else { continue };
-            let on = meta.attributes.get(HOST).map(String::as_str);
-            let named = host.volumes.iter().any(|own| own.name == volume.name);
-            let Some(made) = meta.attributes.get(MADE).filter(|_| on == Some(&host.name)) else {
+    /// Finds what was made on a running server. What the layout names by now is the
+    /// layout's, and what was made on a host that it does not have is not served.
+    pub(crate) fn look_for_made(&mut self, layout: &Layout) -> Result<(), ServerError> {
+        let Some(data) = self.data else { return Ok(()) };
+        let volumes = || layout.hosts.iter().flat_map(|host| &host.volumes);
+        let exports = || layout.hosts.iter().flat_map(|host| &host.exports);
+        for ListedVolume { name, meta } in data.list()? {
+            let Ok(meta) = meta else { continue };
+            let (Some(made), Some(host)) = (meta.attributes.get(MADE), meta.attributes.get(HOST))
+            else {
                 continue;
             };
-            if named {
+            if volumes().any(|volume| volume.name == name) {
+                let volume =
+                    data.volume(&name, NewStored { size: meta.size, attributes: BTreeMap::new() })?;
+                volume.set_attribute(MADE, None)?;
+                volume.set_attribute(HOST, None)?;
                 continue;
             }
-            let new = serde_json::from_str::<NewVolume>(made);
-            let new = new.map_err(|error| error.to_string());
-            let coming = new.and_then(|new| {
-                let size = Some(meta.declared_size);
-                let new = NewVolume { size, ..new };
-                host.coming(&new, self.edition).map_err(|kind| kind.to_string())
-            });
-            match coming {
+            let refused = if exports().any(|export| export.name == name) {
+                Some("a stripe of the layout has its name; give the stripe another".to_owned())
+            } else if !layout.hosts.iter().any(|own| own.name == *host) {
+                Some(format!("it was made on host {host:?}, which the layout does not have"))
+            } else {
+                None
+            };
+            match (serde_json::from_str::<NewVolume>(made), refused) {
+                (Ok(new), None) => {
+                    let new = NewVolume { name, size: Some(meta.size), ..new };
+                    self.made.push((host.clone(), new));
+                }
+                (Err(error), None) => {
+                    self.refused.push(Refused { name, reason: error.to_string(), input: false });
+                }
+                (_, Some(reason)) => self.refused.push(Refused { name, reason, input: true }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to the host what was made on it. It had room for that, and limits by the sizes
+    /// that its volumes have now.
+    fn add_made(&mut self, host: &mut Host) -> BTreeSet<usize> {
+        let mut added = BTreeSet::new();
+        let own: Vec<_> = self.made.extract_if(.., |(on, _)| *on == host.name).collect();
+        for (_, new) in own {
+            match host.coming(&new, self.edition) {
                 Ok(coming) => {
                     let (id, device) = (host.volumes.len(), host.spec.devices.len());
                     host.take_in(&coming, VolumeId(id), DeviceId(device));
                     added.insert(id);
                 }
-                Err(reason) => {
-                    self.refused.push(Refused { name: volume.name, reason, input: false });
+                Err(kind) => {
+                    let reason = kind.to_string();
+                    self.refused.push(Refused { name: new.name, reason, input: true });
                 }
             }
         }
-        Ok(added)
+        added
     }
 
     pub(crate) fn host(&mut self, mut host: Host) -> Result<(HostState, Reactor), ServerError> {
-        let made = self.add_made(&mut host)?;
+        let made = self.add_made(&mut host);
         let (mut stores, mut stored) = (Vec::new(), Vec::new());
         let mut broken = Vec::new();
         for id in 0..host.volumes.len() {

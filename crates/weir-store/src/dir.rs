@@ -64,7 +64,8 @@ impl DataDir {
         // A crash came between the two steps of a removal.
         for name in disk::names_in(&volumes)?.unwrap_or_default() {
             if name.starts_with(GONE) {
-                disk::remove_tree(&volumes.join(name))?;
+                // What cannot be removed takes room, and nobody looks at it.
+                let _ = disk::remove_tree(&volumes.join(name));
             }
         }
         Ok(Self { path, lock, open: Mutex::default() })

@@ -6,11 +6,13 @@ use crate::cache::BLOCK;
 use crate::gate::Gate;
 use crate::spec::{CacheMode, DeviceSpec, MAX_VOLUMES, SpecError, VolumeSpec};
 use crate::writeback::Dirty;
+use alloc::vec::Vec;
 use weir_units::{Bytes, Instant};
 
 impl Engine {
-    /// Adds a volume at `now`, and a device that is the volume. It takes the place of one
-    /// that was removed, if there is one.
+    /// Adds a volume at `now`, and a device that is the volume. The volume may have the
+    /// number of one that was removed; the device is new, so that who still has an old one
+    /// never gets at another's bytes.
     ///
     /// # Errors
     ///
@@ -21,8 +23,7 @@ impl Engine {
         spec: VolumeSpec,
     ) -> Result<(VolumeId, DeviceId), SpecError> {
         self.advance(now);
-        let vacant = self.vacant.last().copied();
-        let volume = vacant.map_or(self.volumes.len(), |(volume, _)| volume.0);
+        let volume = self.vacant.last().copied().unwrap_or(self.volumes.len());
         if volume >= MAX_VOLUMES {
             return Err(SpecError::TooMany);
         }
@@ -30,14 +31,12 @@ impl Engine {
             return Err(SpecError::NoCache { volume });
         }
         let gate = Gate::of_disk_from(&spec.limits.gate, self.now);
-        let id = if let Some(vacant) = self.vacant.pop() {
+        if self.vacant.pop().is_some() {
             self.gates[disk_gate(volume)] = gate;
             self.volumes[volume] = Volume::new(spec);
-            vacant
         } else {
             self.gates.push(gate);
             self.volumes.push(Volume::new(spec));
-            self.devices.push(DeviceSpec::Volume(volume));
             let count = self.volumes.len();
             for gate in [UNCACHED, CACHED, LOG] {
                 self.gates[gate].share_with(count);
@@ -45,10 +44,10 @@ impl Engine {
             if let Some((_, blobs)) = &mut self.cache {
                 blobs.set_volumes(count);
             }
-            (VolumeId(volume), DeviceId(self.devices.len() - 1))
-        };
+        }
+        self.devices.push(DeviceSpec::Volume(volume));
         self.measure();
-        Ok(id)
+        Ok((VolumeId(volume), DeviceId(self.devices.len() - 1)))
     }
 
     /// Removes a volume at `now`, with what a ReadWrite cache has not written back of it.
@@ -60,8 +59,7 @@ impl Engine {
     /// requests or write-backs under way or is a column of a stripe.
     pub fn remove_volume(&mut self, now: Instant, volume: VolumeId) -> Result<(), Refused> {
         self.advance(now);
-        let is_gone = self.vacant.iter().any(|(gone, _)| *gone == volume);
-        if is_gone || volume.0 >= self.volumes.len() {
+        if self.vacant.contains(&volume.0) || volume.0 >= self.volumes.len() {
             return Err(Refused::NoDevice);
         }
         let is_own =
@@ -77,7 +75,9 @@ impl Engine {
         held.dirty = Dirty::default();
         held.spec.size = Bytes::ZERO;
         held.spec.cache = CacheMode::None;
-        self.vacant.push((volume, DeviceId(device)));
+        // A stripe of nothing has no bytes.
+        self.devices[device] = DeviceSpec::Stripe { unit: Bytes::new(BLOCK), columns: Vec::new() };
+        self.vacant.push(volume.0);
         self.measure();
         self.settle(self.now);
         Ok(())

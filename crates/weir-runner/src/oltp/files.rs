@@ -33,8 +33,13 @@ impl Files {
                 reason: reason.clone(),
             })?;
             let connection = Connection::open(uri)?;
-            let Place { base, size, .. } = &file.place;
+            let Place { base, size, growth, .. } = &file.place;
             let end = base.get().saturating_add(size.get());
+            let room = growth.and_then(|growth| Some((growth.room?, growth.most)));
+            let grown = |(room, most): (Bytes, Bytes)| {
+                room.get().saturating_add(most.get().saturating_sub(size.get()))
+            };
+            let end = room.map_or(end, |room| end.max(grown(room)));
             let size = connection.size();
             if end > size.get() {
                 let (job, export) = (file.place.name.clone(), uri.export.clone());

@@ -1,6 +1,6 @@
 //! Volumes that come while the host is served, and go.
 
-use super::{Device, HostLoop};
+use super::{Device, HostLoop, Owing};
 use crate::error::ServerError;
 use crate::volume::{DeviceMap, VolumeBytes, VolumeData};
 use std::sync::Arc;
@@ -50,7 +50,11 @@ impl HostLoop {
             Ok(()) => {
                 let store = Arc::new(MemoryStore::new(Bytes::ZERO));
                 let nothing = VolumeData { store, may_block: false };
-                self.volumes[volume.0] = VolumeBytes::new(nothing);
+                let gone =
+                    std::mem::replace(&mut self.volumes[volume.0], VolumeBytes::new(nothing));
+                if gone.owing_told {
+                    self.owing.push(Owing::Ends { volume });
+                }
                 self.share_stores();
                 true
             }

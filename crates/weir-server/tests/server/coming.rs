@@ -139,3 +139,74 @@ fn an_instance_takes_files_as_far_as_it_has_room() {
     assert_eq!(names(&server), ["data", "more"]);
     server.resize("more", Bytes::gib(32)).expect("there is room");
 }
+
+/// Several clients make and delete at once: each has what it was told that it has.
+#[test]
+fn who_makes_and_deletes_at_once_gets_what_it_is_told() {
+    let place = Place::new();
+    let server = place.serve_kept(PREMIUM);
+    std::thread::scope(|scope| {
+        for client in 0..3 {
+            let (server, place) = (&server, &place);
+            scope.spawn(move || {
+                for round in 0..15 {
+                    let name = format!("t{client}-{round}");
+                    create(server, new(&name, 1 + client)).expect("a volume");
+                    let mut connection = place.open(&name);
+                    assert_eq!(connection.size(), Bytes::mib(1 + client));
+                    let mut bytes = [1; 4096];
+                    connection.read(0, &mut bytes).expect("a read");
+                    assert_eq!(bytes, [0; 4096], "{name} has another's bytes");
+                    connection.write(0, name.as_bytes()).expect("a write");
+                    delete(server, &name).expect("it is there");
+                }
+            });
+        }
+    });
+    assert_eq!(names(&server), ["v"]);
+    assert_eq!(server.uris().into_keys().collect::<Vec<_>>(), ["v"]);
+    assert_eq!(std::fs::read_dir(place.data().join("volumes")).expect("a folder").count(), 1);
+    assert!(server.resize("", Bytes::gib(1)).is_err(), "what has gone has no name");
+}
+
+#[test]
+fn what_was_made_is_looked_for_on_its_host_and_by_its_size() {
+    let place = Place::new();
+    let two =
+        "[[host]]\nname = \"a\"\nunlimited = true\n[[host]]\nname = \"b\"\nunlimited = true\n";
+    let volume = |name: &str, host: &str| {
+        format!("[[volume]]\nname = \"{name}\"\nhost = \"{host}\"\ntier = \"P10\"\n")
+    };
+    let edition = "edition = \"azure-premium-2015\"\n";
+    let layout = [edition, two, &volume("v", "a"), &volume("w", "b")].concat();
+    let server = place.serve_kept(&layout);
+    for (name, gib) in [("more", 1), ("gone", 1), ("grown", 100)] {
+        let volume = NewVolume { size: Some(Bytes::gib(gib)), ..new(name, 0) };
+        let request = Request::Create { host: Some("a".to_owned()), volume };
+        server.command(request).expect("a volume");
+    }
+    server.resize("grown", Bytes::gib(600)).expect("a size");
+    server.stop().expect("a clean end");
+
+    // Another host names one of them; and they are where they were made, at their size.
+    let named = [layout.as_str(), &volume("more", "b")].concat();
+    let server = place.serve_kept(&named);
+    let status = server.status();
+    let all = |host: usize| -> Vec<(&str, Option<&str>)> {
+        let volumes = status.hosts[host].volumes.iter();
+        volumes.map(|volume| (volume.name.as_str(), volume.tier.as_deref())).collect()
+    };
+    assert_eq!(all(0), [("v", Some("P10")), ("gone", Some("P10")), ("grown", Some("P30"))]);
+    assert_eq!(all(1), [("w", Some("P10")), ("more", Some("P10"))]);
+    assert!(delete(&server, "more").is_err(), "it is the layout's now");
+    server.stop().expect("a clean end");
+
+    // Their host has another name: that is told.
+    let renamed = [edition, &two.replace("\"a\"", "\"aa\""), &volume("v", "aa"), &volume("w", "b")];
+    let server = place.serve_kept(&renamed.concat());
+    let refused = server.refused();
+    let told: Vec<&str> = refused.iter().map(|refused| refused.name.as_str()).collect();
+    assert_eq!(told, ["gone", "grown"]);
+    let reason = "it was made on host \"a\", which the layout does not have";
+    assert!(refused.iter().all(|refused| refused.reason == reason), "{refused:?}");
+}

@@ -207,8 +207,8 @@ impl Pages {
         let Some(chunk) = self.state.chunk_of(page) else { return };
         let Some(count) = self.new.get_mut(&chunk) else { return };
         *count -= 1;
-        // A page that is being read is not in memory and has a state.
-        if *count == 0 && self.reading == 0 {
+        // New pages are never read, so none is on its way.
+        if *count == 0 {
             self.new.remove(&chunk);
             self.state.forget(page);
             self.written.forget(page);

@@ -276,10 +276,14 @@ impl Drive for WallRun<'_> {
         let status = self.server.status();
         let database = self.run.database();
         let mut sample = Sample::default();
-        for host in &status.hosts {
+        // As the layout has them: a server may have more that were made on it.
+        for (host, declared) in status.hosts.iter().zip(&self.layout.hosts) {
             let cache_resident_bytes = host.cache_resident_bytes;
             sample.hosts.push(HostCounters { cache_resident_bytes });
-            sample.volumes.extend(host.volumes.iter().map(volume_counters));
+            let of = |name: &String| host.volumes.iter().find(|volume| volume.name == *name);
+            let counted = declared.volumes.iter().map(|volume| of(&volume.name));
+            let counted = counted.map(|found| found.map(volume_counters).unwrap_or_default());
+            sample.volumes.extend(counted);
         }
         sample.databases.push(DatabaseCounters {
             buffer_bytes: (database.pages_in_memory() as u64).saturating_mul(PAGE),

@@ -207,6 +207,13 @@ fn what_would_move_a_file_is_refused() {
     moved(&d2, &(file("x", "data", "1 MiB") + &d2), "d1 on disk at 0 ");
     moved(&d2, &(d2.clone() + grows), "d1 on disk at 0 ");
     rig.0.file("layout.toml", &layout);
+    // What a crash leaves of a record is none.
+    let record = std::fs::read_to_string(rig.0.path("d/database-log")).expect("a record");
+    rig.0.file("d/.database-log.tmp", &record[..10]);
+    fine(disk, disk);
+    // The record of an earlier release.
+    rig.0.file("d/database-log", "d1\nd2\nlog\n");
+    fine(disk, disk);
     rig.0.file("oltp.toml", &ADDING.replace("size = \"8 MiB\"", "size = \"9 MiB\""));
     let (stderr, code) = {
         let (_, stderr, code) = run(rig.weir(&["--data", "d"]));

@@ -73,9 +73,11 @@ fn a_volume_goes_when_nothing_is_under_way_and_the_next_takes_its_place() {
     let request = Request { device, op: Op::Read, offset: 0, len: 4096, tag: 1 };
     assert_eq!(load.engine.handle_request(secs(2), &request), Err(Refused::OutOfRange));
     let again = add(&mut load, secs(2), volume(200, 0));
-    assert_eq!((again, load.engine.devices.len()), (volume_id, 2));
+    // Its number, and another device: whoever has the old one gets nothing.
+    assert_eq!((again, load.engine.devices.len()), (volume_id, 3));
+    assert_eq!(load.engine.handle_request(secs(2), &request), Err(Refused::OutOfRange));
     load.go_on(secs(4));
-    assert!(load.completed_in(1, 3 * SEC, 4 * SEC).abs_diff(200) <= 1, "not the 3 of the old one");
+    assert!(load.completed_in(2, 3 * SEC, 4 * SEC).abs_diff(200) <= 1, "not the 3 of the old one");
     assert!(load.completed_in(0, 3 * SEC, 4 * SEC).abs_diff(500) <= 1);
     assert_eq!(load.engine.totals(again).map(|t| t.reads), Some(0));
 }

@@ -57,22 +57,22 @@ struct Size {
     series: SeriesId,
     first: Option<u64>,
     last: Option<u64>,
+    limits_change: bool,
 }
 
 impl Size {
     fn of(contents: &Contents, view: &IoView) -> Option<Self> {
         let name = contents.entity(view.entity)?.name.clone();
-        Some(Self { name, series: view.size?, first: None, last: None })
+        let limits_change = view.iops_limits.or(view.bytes_per_s_limits).is_some();
+        Some(Self { name, series: view.size?, first: None, last: None, limits_change })
     }
 
     fn note(&self) -> Option<String> {
         let (first, last) = self.first.zip(self.last).filter(|(first, last)| first != last)?;
         let verb = if last > first { "grew" } else { "shrank" };
         let (first, last) = (Bytes::new(first), Bytes::new(last));
-        Some(format!(
-            "{} {verb} from {first} to {last}; its limits are those of the end",
-            self.name
-        ))
+        let limits = if self.limits_change { "; its limits are those of the end" } else { "" };
+        Some(format!("{} {verb} from {first} to {last}{limits}", self.name))
     }
 }
 

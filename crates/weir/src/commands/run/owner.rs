@@ -139,10 +139,12 @@ impl Owner {
                 continue;
             }
             let text = fs::read_to_string(entry.path()).map_err(failed(&entry.path()))?;
-            let others: Vec<Line> = text.lines().filter_map(Line::read).collect();
-            let shared = |own: &&Line| {
-                others.iter().any(|other| other.file == own.file || other.overlaps(own))
+            let claims = |own: &Line, other: &str| match Line::read(other) {
+                Some(other) => other.file == own.file || other.overlaps(own),
+                // A record of an earlier release has the names alone.
+                None => other == own.file,
             };
+            let shared = |own: &&Line| text.lines().any(|other| claims(own, other));
             if let Some(Line { file, .. }) = lines.iter().find(shared) {
                 return Err(CliError::Refused(format!(
                     "file {file:?} in {} is of the database whose log is {:?}, or lies where a file \
@@ -172,11 +174,14 @@ impl Owner {
         }
         let was: Vec<&str> = known.iter().flat_map(|known| known.lines()).collect();
         for (was, now) in was.iter().zip(&lines) {
-            let moved = Line::read(was).is_none_or(|old| {
-                // What another file gets may not be what this one has grown into.
-                let others = lines.iter().filter(|other| other.file != old.file);
-                old.moves_to(now) || others.into_iter().any(|other| other.overlaps(&old))
-            });
+            let moved = match Line::read(was) {
+                Some(old) => {
+                    // What another file gets may not be what this one has grown into.
+                    let mut others = lines.iter().filter(|other| other.file != old.file);
+                    old.moves_to(now) || others.any(|other| other.overlaps(&old))
+                }
+                None => *was != now.file,
+            };
             if moved {
                 return Err(CliError::Refused(format!(
                     "the database in {} has its file at {was:?}, and the layout and the \
@@ -199,7 +204,9 @@ impl Owner {
     /// Writes the record as a whole, before the database writes anything.
     pub(super) fn keep(&self) -> Result<(), CliError> {
         let write = || {
-            let temporary = self.path.with_extension("tmp");
+            let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+            // Not with the prefix of a record: one that a crash leaves is none.
+            let temporary = self.path.with_file_name(format!(".{name}.tmp"));
             let mut file = fs::File::create(&temporary)?;
             file.write_all(self.text.as_bytes())?;
             file.sync_all()?;
