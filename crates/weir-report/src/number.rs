@@ -65,12 +65,14 @@ pub fn percent(share: f64) -> Cell {
     Cell::number(format!("{:.1} %", share * 100.0), share)
 }
 
+/// The nearest whole number; what is too large saturates.
+#[must_use]
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "rounded for display; what is too large saturates"
+    reason = "rounded, and it may saturate"
 )]
-fn whole(x: f64) -> u64 {
+pub fn whole(x: f64) -> u64 {
     x.round() as u64
 }
 

@@ -6,10 +6,12 @@
 //! | `serving` | is every request answered once, and rightly, whatever breaks? |
 //! | `lanes` | does what waits hold up nobody else, and come out right? |
 //! | `cache` | what does a ReadWrite cache keep, show and lose? |
+//! | `coming` | does a volume that goes take long, or what is not its own? |
 //! | `same_trace` | does a late driver get what the simulator gets? |
 //! | `power_loss` | is everything there that was promised to be? |
 
 mod cache;
+mod coming;
 mod lanes;
 mod power_loss;
 mod rig;

@@ -94,7 +94,7 @@ fn a_volume_that_is_deleted_is_gone_with_its_bytes_and_its_clients() {
 }
 
 #[test]
-fn a_volume_goes_while_requests_wait_for_its_limit() {
+fn a_volume_goes_with_requests_under_way_and_its_host_lives() {
     let place = Place::new();
     let server = place.serve(PREMIUM);
     create(&server, new("x", 2)).expect("a volume");
@@ -102,7 +102,6 @@ fn a_volume_goes_while_requests_wait_for_its_limit() {
     for cookie in 0..2_000 {
         client.queue_write(cookie, 0, &[1; 4096], false).expect("room");
     }
-    // Four seconds of a P10, of which nobody waits.
     client.flush_out().expect("a socket");
     delete(&server, "x").expect("it goes");
     assert_eq!(names(&server), ["v"]);

@@ -6,7 +6,7 @@ use weir_observe::view::{self, DatabaseView, IoView};
 use weir_observe::{
     Attribute, Contents, Ending, EntityId, EntityKind, Header, Note, SeriesId, metric,
 };
-use weir_report::number::float;
+use weir_report::number::{float, whole};
 use weir_report::observe::{
     ObservationReport, ObservedDatabase, ObservedEntity, ObservedIo, ObservedWait, RateReport,
 };
@@ -343,15 +343,6 @@ fn entities(contents: &Contents) -> Vec<ObservedEntity> {
             .collect::<BTreeMap<_, _>>(),
     };
     all.map(observed).collect()
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a sum of counts; what is too large saturates"
-)]
-fn whole(x: f64) -> u64 {
-    x.round() as u64
 }
 
 #[cfg(test)]
