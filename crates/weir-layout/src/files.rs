@@ -214,7 +214,10 @@ pub(crate) fn check_keys(keys: &FileKeys) -> Result<(), (&'static str, String)> 
         }
         _ if used.is_some_and(|used| used > size) => {
             let used = used.unwrap_or_default();
-            Err(("used", format!("{used} of {size} cannot be in use")))
+            Err((
+                "used",
+                format!("used is {used}, and the file has {size}; make one fit the other"),
+            ))
         }
         _ if used.is_some() && keys.role != Role::Data => {
             Err(("used", "used is for data files: pages fill only them".into()))
