@@ -28,7 +28,7 @@
 use crate::cache::{BLOCK, BlobCache};
 use crate::gate::{Gate, GateCaps};
 use crate::meter::MAX_COST;
-use crate::spec::{CacheSpec, DeviceSpec, GateLimits, HostSpec, Limit, SpecError, VolumeSpec};
+use crate::spec::{CacheMode, CacheSpec, DeviceSpec, GateLimits, HostSpec, Limit, SpecError, VolumeSpec};
 use crate::timers::{Alarm, Timers};
 use crate::waits::Cap;
 use crate::writeback::Dirty;
@@ -38,7 +38,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use part::{Owner, Parent};
 use slab::Slab;
-use weir_units::{Bytes, Instant};
+use weir_units::{Bytes, Instant, Span};
 
 mod above;
 mod coming;
@@ -214,6 +214,23 @@ impl Engine {
     /// Does what was due until `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now);
+    }
+
+    /// For how long a request that came at `now` would wait before the limits, about: what
+    /// is before it there, at the gate of its way where that is most. A cache that would
+    /// serve it is not asked.
+    pub fn backlog(&mut self, now: Instant, device: DeviceId) -> Span {
+        self.advance(now);
+        let Some(device) = self.devices.get(device.0) else { return Span::ZERO };
+        let columns = device.columns().iter();
+        let at = |volume: usize| {
+            let spec = &self.volumes[volume].spec;
+            let shared = if spec.cache == CacheMode::None { UNCACHED } else { CACHED };
+            let log = spec.log.then_some(LOG);
+            let gates = [disk_gate(volume), shared].into_iter().chain(log);
+            gates.map(|gate| self.gates[gate].backlog(volume, self.now)).max()
+        };
+        columns.filter_map(|volume| at(*volume)).max().unwrap_or(Span::ZERO)
     }
 
     /// When something is due next.

@@ -97,6 +97,27 @@ pub(crate) struct Gate {
     /// worked out by [`due`](Self::due), for the meters stand still until it goes.
     admits: [Instant; MOST_METERS],
     queue: Queue,
+    /// What the head and those behind it will be charged.
+    waiting: Load,
+}
+
+/// What requests cost together.
+#[derive(Debug, Clone, Copy, Default)]
+struct Load {
+    operations: u64,
+    bytes: u64,
+}
+
+impl Load {
+    fn add(&mut self, part: &Part) {
+        self.operations += u64::from(part.operations);
+        self.bytes += u64::from(part.bytes);
+    }
+
+    fn take(&mut self, part: &Part) {
+        self.operations -= u64::from(part.operations);
+        self.bytes -= u64::from(part.bytes);
+    }
 }
 
 impl Gate {
@@ -131,6 +152,7 @@ impl Gate {
             head_due: None,
             admits: [Instant::ZERO; MOST_METERS],
             queue,
+            waiting: Load::default(),
         }
     }
 
@@ -160,6 +182,7 @@ impl Gate {
                 fair.held.advance(&self.admits[..self.meters.len()], now);
                 fair.held.join(key);
             }
+            self.waiting.add(&parts[key]);
             self.queue.push(key, parts, cost);
             return Arrival::Queued;
         }
@@ -172,6 +195,7 @@ impl Gate {
                 fair.held.first_since = now;
                 fair.held.join(key);
             }
+            self.waiting.add(&parts[key]);
             self.head = Some(key);
             Arrival::Head(due)
         }
@@ -182,6 +206,7 @@ impl Gate {
         let key = self.head.take()?;
         self.head_due = None;
         let part = &mut parts[key];
+        self.waiting.take(part);
         if let Queue::Fair(fair) = &mut self.queue {
             fair.held.advance(&self.admits[..self.meters.len()], Instant::FAR);
             fair.held.charge(&self.meters, key, part);
@@ -256,6 +281,34 @@ impl Gate {
         self.head = None;
         self.head_due = None;
         self.queue.clear();
+        self.waiting = Load::default();
+    }
+
+    /// For how long a request of `volume` that came now would wait here, about: what each
+    /// meter still owes and what is before it, of those that share the gate its fair part.
+    pub(crate) fn backlog(&self, volume: usize, now: Instant) -> Span {
+        let wait = |m: &Metered| {
+            let cost = match m.counts {
+                Counts::Operations => self.waiting.operations,
+                Counts::Bytes => self.waiting.bytes,
+            };
+            let queued = u128::from(cost) * u128::from(NANOS_PER_SEC) / u128::from(m.meter.rate().get());
+            let queued = Span::from_nanos(u64::try_from(queued).unwrap_or(u64::MAX));
+            (m.meter.admits_at(now) - now, queued)
+        };
+        let longest = |own: Option<Span>| {
+            let waits = self.meters.iter().map(wait);
+            let waits = waits.map(|(owed, queued)| owed + own.map_or(queued, |own| own.min(queued)));
+            waits.max().unwrap_or(Span::ZERO)
+        };
+        match &self.queue {
+            Queue::Fifo(_) => longest(None),
+            Queue::Fair(fair) => {
+                let own = fair.flows[volume].finish.saturating_sub(fair.virtual_time);
+                let rivals = fair.waiting.len().max(1) as u64;
+                longest(Some(Span::from_nanos(own.saturating_mul(rivals))))
+            }
+        }
     }
 
     /// What is left of the burst credits for `cap`.

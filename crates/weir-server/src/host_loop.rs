@@ -92,6 +92,15 @@ pub struct Served {
     pub overhead: Span,
 }
 
+/// Bytes that a read gives in place of its device's: the device's limits hold it all the
+/// same.
+#[derive(Debug, Clone)]
+pub(crate) struct Elsewhere {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
+}
+
 #[derive(Debug)]
 struct Pending {
     client: ClientId,
@@ -107,6 +116,8 @@ struct Pending {
     jobs: u32,
     /// Bytes that caches keep for it.
     in_caches: usize,
+    /// What it reads from, if not from its device.
+    from: Option<Elsewhere>,
     /// Why its bytes could not be kept.
     error: Option<Arc<StoreError>>,
 }
@@ -214,14 +225,36 @@ impl HostLoop {
         request: &Request,
         payload: &[u8],
     ) -> Result<usize, Errno> {
+        self.submit_from(now, client, device, request, payload, None)
+    }
+
+    /// The same; what a read gives may be elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// The errno to answer at once.
+    pub(crate) fn submit_from(
+        &mut self,
+        now: Instant,
+        client: ClientId,
+        device: DeviceId,
+        request: &Request,
+        payload: &[u8],
+        from: Option<Elsewhere>,
+    ) -> Result<usize, Errno> {
         let admitted = self.admit(now, client, device, request, payload);
+        if let (Ok((key, _)), Some(from)) = (admitted, from) {
+            self.pending[key].from = Some(from);
+        }
         if admitted.is_err() {
             let served = &mut self.devices[device.0].served;
             served.requests += 1;
             served.errors += 1;
         }
-        admitted
+        admitted.map(|(_, held)| held)
     }
+
+    /// The key of the request, and how many bytes are held for it.
 
     fn admit(
         &mut self,
@@ -230,7 +263,7 @@ impl HostLoop {
         device: DeviceId,
         request: &Request,
         payload: &[u8],
-    ) -> Result<usize, Errno> {
+    ) -> Result<(usize, usize), Errno> {
         let fua = request.flags.contains(CommandFlags::FUA);
         let op = match request.command {
             Command::Read | Command::Cache => Some(Op::Read),
@@ -270,15 +303,15 @@ impl HostLoop {
             on_worker: false,
             jobs: 0,
             in_caches: 0,
+            from: None,
             error: None,
         });
         self.stirred = true;
-        match request.command {
-            Command::Write | Command::Trim | Command::WriteZeroes => {
-                Ok(self.store(key, op, payload))
-            }
-            _ => Ok(0),
-        }
+        let held = match request.command {
+            Command::Write | Command::Trim | Command::WriteZeroes => self.store(key, op, payload),
+            _ => 0,
+        };
+        Ok((key, held))
     }
 
     /// Keeps the bytes of a request that changes them; returns how many are held
@@ -383,6 +416,12 @@ impl HostLoop {
             self.held.entry(client).or_default().push(key);
             return;
         }
+        let from = self.pending[key].from.take();
+        if let Some(from) = from {
+            *to.reading += request.length as usize;
+            self.read_from(key, from);
+            return;
+        }
         let Request { cookie, offset, length, .. } = request;
         let start = to.out.len();
         reply::read_header(to.out, to.structured, cookie, offset, length);
@@ -407,6 +446,23 @@ impl HostLoop {
                 self.answer(now, key, Some(&error), replies);
             }
         }
+    }
+
+    /// Reads from another store than the device's, which may wait for its medium.
+    fn read_from(&mut self, key: usize, from: Elsewhere) {
+        let device = self.pending[key].device;
+        let Elsewhere { store, offset, len } = from;
+        let (stores, map, dirty) = ([store].into(), DeviceMap::of_volume(0), Vec::new());
+        let len = len as usize;
+        let read = ReadJob { key, stores, map, offset, len, dirty };
+        self.pending[key].on_worker = true;
+        self.jobs.push(Job { device, task: Task::Read(Box::new(read)) });
+    }
+
+    /// For how long a request that came at `now` would wait before the limits, about.
+    pub fn backlog(&mut self, now: Instant, device: DeviceId) -> Span {
+        self.stirred = true;
+        self.engine.backlog(now, device)
     }
 
     /// Goes on with what was held because `client` left its replies unread: it has

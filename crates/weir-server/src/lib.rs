@@ -20,6 +20,7 @@
 //! | [`volume`] | the bytes of a volume and of a device |
 //! | `reactor` | sockets and deadlines of one host |
 //! | `connection` | the buffers of one client |
+//! | [`disk`] | a device in process, without a socket |
 //! | `listener` | accepting and the handshake |
 //! | `local_socket` | a Unix socket to listen on |
 //! | `places` | so many at once and no more |
@@ -33,6 +34,7 @@
 
 mod connection;
 pub mod control;
+pub mod disk;
 pub mod error;
 pub mod host_loop;
 mod listener;

@@ -1,6 +1,7 @@
 //! Sockets and deadlines of one host: the loop that turns [`HostLoop`].
 
 use crate::connection::{Connection, Established, State, Stream};
+use crate::disk::{Errands, NewErrand};
 use crate::error::ServerError;
 use crate::host_loop::{ClientId, HostLoop, Owing, Replies, ReplyTo};
 use crate::notice::{Listening, Notice};
@@ -35,6 +36,8 @@ type Call = Box<dyn FnOnce(&mut HostLoop, Instant) + Send>;
 pub(crate) enum Message {
     /// A client has chosen one of this host's exports.
     Client(Stream, Established),
+    /// A request without a socket.
+    Ask(Box<NewErrand>),
     /// Something to do on the reactor's thread.
     Call(Call),
     /// A worker is done.
@@ -104,7 +107,7 @@ struct Clients {
 impl Clients {
     /// The slab's key in the low half, a number that never comes again in the high.
     fn next_id(&mut self) -> ClientId {
-        self.count = self.count.wrapping_add(1);
+        self.count = self.count.wrapping_add(1) & (u32::MAX >> 1);
         ClientId(u64::from(self.count) << 32 | self.open.vacant_key() as u64)
     }
 
@@ -117,11 +120,17 @@ impl Clients {
 /// Buffers of the clients, and which of them got something.
 struct Outbox<'a> {
     clients: &'a mut Clients,
+    errands: &'a mut Errands,
     touched: &'a mut Vec<ClientId>,
 }
 
 impl Replies for Outbox<'_> {
     fn reply_to(&mut self, client: ClientId) -> Option<ReplyTo<'_>> {
+        if Errands::has(client) {
+            let to = self.errands.reply_to(client)?;
+            self.touched.push(client);
+            return Some(to);
+        }
         let connection = self.clients.get(client)?;
         if connection.unsent() >= SEND_AT {
             // A broken socket shows again when the client is looked after.
@@ -145,6 +154,7 @@ pub(crate) struct Reactor {
     mailbox: Mailbox,
     workers: Workers,
     clients: Clients,
+    errands: Errands,
     /// By their numbers, for what is to be told.
     volumes: Vec<String>,
     notices: Listening,
@@ -180,6 +190,7 @@ impl Reactor {
             mailbox,
             workers,
             clients,
+            errands: Errands::default(),
             volumes,
             notices,
             removing: Vec::new(),
@@ -251,17 +262,20 @@ impl Reactor {
         while let Ok(message) = self.inbox.try_recv() {
             match message {
                 Message::Client(stream, hello) => self.welcome(stream, hello, now),
+                Message::Ask(errand) => self.take(*errand),
                 Message::Call(call) => call(&mut self.host, self.clock.now()),
                 Message::Finished(done) => {
-                    let (clients, touched) = (&mut self.clients, &mut self.touched);
+                    let (clients, errands) = (&mut self.clients, &mut self.errands);
+                    let touched = &mut self.touched;
                     let now = self.clock.now();
-                    self.host.finished(now, done, &mut Outbox { clients, touched });
+                    self.host.finished(now, done, &mut Outbox { clients, errands, touched });
                 }
                 Message::Add(adding) => self.add(*adding),
                 Message::Remove(removing) => self.remove(removing),
                 Message::Crash(answer) => {
                     let _ = answer.send(self.host.crash(self.clock.now()));
                     self.clients.open.clear();
+                    self.errands.forget_all();
                 }
                 Message::Stop => {
                     let now = self.clock.now();
@@ -276,6 +290,14 @@ impl Reactor {
             }
         }
         Ok(())
+    }
+
+    /// Takes a request that came without a socket, unless its device goes, or the host.
+    fn take(&mut self, errand: NewErrand) {
+        let is_going = self.removing.iter().any(|removing| removing.device == errand.device);
+        if self.stopping.is_none() && !is_going {
+            self.errands.take(errand, self.clock.now(), &mut self.host);
+        }
     }
 
     fn add(&mut self, adding: Adding) {
@@ -335,8 +357,9 @@ impl Reactor {
     /// Completes what is due, sends the replies, hands jobs to the workers.
     fn advance(&mut self) -> Result<(), ServerError> {
         let now = self.clock.now();
-        let (clients, touched) = (&mut self.clients, &mut self.touched);
-        self.host.advance(now, &mut Outbox { clients, touched });
+        let (clients, errands) = (&mut self.clients, &mut self.errands);
+        let touched = &mut self.touched;
+        self.host.advance(now, &mut Outbox { clients, errands, touched });
         while let Some(id) = self.touched.pop() {
             self.look_after(id, now)?;
         }
@@ -364,11 +387,16 @@ impl Reactor {
     /// Sends to a client, goes on with what had to wait for room, and adjusts what
     /// is watched.
     fn look_after(&mut self, id: ClientId, now: Instant) -> Result<(), ServerError> {
+        if Errands::has(id) {
+            self.errands.look_after(id);
+            return Ok(());
+        }
         let Some(connection) = self.clients.get(id) else { return Ok(()) };
         let mut state = connection.flush();
         if state == State::Open && !connection.is_full() {
-            let (clients, touched) = (&mut self.clients, &mut self.touched);
-            self.host.resume(now, id, &mut Outbox { clients, touched });
+            let (clients, errands) = (&mut self.clients, &mut self.errands);
+            let touched = &mut self.touched;
+            self.host.resume(now, id, &mut Outbox { clients, errands, touched });
         }
         let Some(connection) = self.clients.get(id) else { return Ok(()) };
         if state == State::Open && connection.has_input() {
@@ -394,8 +422,9 @@ impl Reactor {
         {
             // Closing the socket also takes it out of the poller.
             drop(self.clients.open.remove(key));
-            let (clients, touched) = (&mut self.clients, &mut self.touched);
-            self.host.resume(now, id, &mut Outbox { clients, touched });
+            let (clients, errands) = (&mut self.clients, &mut self.errands);
+            let touched = &mut self.touched;
+            self.host.resume(now, id, &mut Outbox { clients, errands, touched });
         }
     }
 
@@ -414,7 +443,8 @@ impl Reactor {
     }
 
     fn is_done(&self) -> bool {
-        self.stopping.is_some() && self.host.is_idle() && self.all_sent()
+        let is_idle = self.host.is_idle() && self.errands.is_empty();
+        self.stopping.is_some() && is_idle && self.all_sent()
     }
 
     fn all_sent(&self) -> bool {

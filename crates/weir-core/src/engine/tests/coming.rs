@@ -120,3 +120,32 @@ fn no_cache_can_be_had_where_there_is_none() {
     let refused = engine.add_volume(Instant::ZERO, cached).map(|_| ());
     assert_eq!(refused, Err(SpecError::NoCache { volume: 1 }));
 }
+
+/// A request that comes waits for as long as its host said it would.
+#[test]
+fn a_backlog_is_what_the_next_request_waits() {
+    let mut engine = engine(host(vec![volume(500, 0), volume(0, 1 << 20)]));
+    let ask = |engine: &mut Engine, device: usize, tag: u64| {
+        let (device, op, len) = (DeviceId(device), Op::Read, 8 << 10);
+        let request = Request { device, op, offset: 0, len, tag };
+        engine.handle_request(Instant::ZERO, &request).expect("it fits");
+    };
+    assert_eq!(engine.backlog(Instant::ZERO, DeviceId(0)), Span::ZERO);
+    let mut said = Vec::new();
+    for tag in 0..100 {
+        let device = usize::from(tag % 2 == 1);
+        said.push(engine.backlog(Instant::ZERO, DeviceId(device)));
+        ask(&mut engine, device, tag);
+    }
+    engine.handle_timeout(secs(2));
+    let mut held = 0;
+    while let Some(event) = engine.poll_event() {
+        let Event::Completed(done) = event else { continue };
+        let tag = usize::try_from(done.tag).expect("it is small");
+        let waited = done.waits.iter().map(|(_, span)| span.nanos()).sum::<u64>();
+        assert!(said[tag].nanos().abs_diff(waited) <= 2, "{tag}: {:?}, {waited}", said[tag]);
+        held += u64::from(waited > 0);
+    }
+    assert_eq!(held, 98);
+    assert_eq!(engine.backlog(secs(2), DeviceId(0)), Span::ZERO);
+}

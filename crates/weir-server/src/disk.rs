@@ -1,0 +1,293 @@
+//! A device as the other front ends of the server use it: requests without a socket.
+//!
+//! They come to the host's thread by its mailbox and go the way of every other request
+//! there. Each is a client of its own, of one request, so that its answer is handed over
+//! as it was made.
+
+use crate::host_loop::{ClientId, Elsewhere, HostLoop, ReplyTo};
+use crate::reactor::{Mailbox, Message};
+use slab::Slab;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use weir_core::DeviceId;
+use weir_proto::{Command, CommandFlags, Errno, Request};
+use weir_store::Store;
+use weir_units::{Instant, Span};
+
+/// The ids of errands have this bit, those of connections don't.
+const ERRAND: u64 = 1 << 63;
+/// The magic number, the error and the cookie before a reply's bytes.
+const REPLY_HEADER: usize = 16;
+
+/// What is asked of a device. Offsets and lengths are in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// The bytes of a range.
+    Read {
+        /// Where it begins.
+        offset: u64,
+        /// How long it is; not zero.
+        len: u32,
+    },
+    /// Puts bytes in place.
+    Write {
+        /// Where they go.
+        offset: u64,
+        /// The bytes; not none.
+        data: Vec<u8>,
+        /// Answered when they survive a loss of power.
+        durable: bool,
+    },
+    /// Makes a range read as zeros, and frees its space.
+    Zero {
+        /// Where it begins.
+        offset: u64,
+        /// How long it is; not zero.
+        len: u32,
+        /// Answered when that survives a loss of power.
+        durable: bool,
+    },
+    /// Makes durable what was answered.
+    Flush,
+}
+
+impl Ask {
+    fn request(&self, cookie: u64) -> Request {
+        let (command, offset, length, durable) = match self {
+            Self::Read { offset, len } => (Command::Read, *offset, *len, false),
+            Self::Write { offset, data, durable } => {
+                let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+                (Command::Write, *offset, len, *durable)
+            }
+            Self::Zero { offset, len, durable } => (Command::WriteZeroes, *offset, *len, *durable),
+            Self::Flush => (Command::Flush, 0, 0, false),
+        };
+        let flags = if durable { CommandFlags::FUA } else { CommandFlags::NONE };
+        Request { flags, command, cookie, offset, length }
+    }
+
+    fn payload(&self) -> &[u8] {
+        if let Self::Write { data, .. } = self { data } else { &[] }
+    }
+}
+
+/// When a request is refused that would have to wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// For how long it may wait before the limits; for ever if not said.
+    pub most_wait: Option<Span>,
+    /// How many of these requests of its device may be under way before it; any number
+    /// if not said.
+    pub most_before: Option<usize>,
+}
+
+/// Why a request was not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotDone {
+    /// Its [`Terms`] are not met: it would have to wait for about so long.
+    Busy(Span),
+    /// The device could not do it.
+    Failed(Errno),
+    /// The device has gone, or its host crashed or stops.
+    Gone,
+}
+
+/// What came of a request: the bytes of a read, else nothing.
+pub type Answer = Result<Vec<u8>, NotDone>;
+
+type Told = Box<dyn FnOnce(Answer) + Send>;
+
+/// A device of a running server.
+#[derive(Debug, Clone)]
+pub struct Disk {
+    pub(crate) device: DeviceId,
+    pub(crate) host: Mailbox,
+}
+
+impl Disk {
+    /// Asks; `told` hears the answer on the host's thread, which serves nobody meanwhile.
+    pub fn ask(&self, ask: Ask, terms: Terms, told: impl FnOnce(Answer) + Send + 'static) {
+        self.send(ask, terms, None, told);
+    }
+
+    /// Reads from a store in the device's place, for example a snapshot of it. The device's
+    /// limits hold it as a read of so many bytes, or of all that the device has.
+    pub fn read_from(
+        &self,
+        store: Arc<dyn Store>,
+        (offset, len): (u64, u32),
+        terms: Terms,
+        told: impl FnOnce(Answer) + Send + 'static,
+    ) {
+        let from = Elsewhere { store, offset, len };
+        self.send(Ask::Read { offset: 0, len }, terms, Some(from), told);
+    }
+
+    fn send(
+        &self,
+        ask: Ask,
+        terms: Terms,
+        from: Option<Elsewhere>,
+        told: impl FnOnce(Answer) + Send + 'static,
+    ) {
+        let told = Telling(Some(Box::new(told)));
+        let errand = NewErrand { device: self.device, ask, terms, from, told };
+        self.host.send(Message::Ask(Box::new(errand)));
+    }
+}
+
+/// Whoever is to be told, who is also told if nobody comes to it: a host that ends drops
+/// what is in its mailbox.
+struct Telling(Option<Told>);
+
+impl Telling {
+    fn tell(mut self, answer: Answer) {
+        if let Some(told) = self.0.take() {
+            told(answer);
+        }
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        if let Some(told) = self.0.take() {
+            told(Err(NotDone::Gone));
+        }
+    }
+}
+
+/// A request on its way to its host.
+pub(crate) struct NewErrand {
+    pub(crate) device: DeviceId,
+    ask: Ask,
+    terms: Terms,
+    from: Option<Elsewhere>,
+    told: Telling,
+}
+
+/// A request under way.
+struct Errand {
+    id: ClientId,
+    device: DeviceId,
+    told: Telling,
+    out: Vec<u8>,
+    in_flight: usize,
+    reading: usize,
+    writing: usize,
+}
+
+/// The requests of a host that came without a socket.
+#[derive(Default)]
+pub(crate) struct Errands {
+    open: Slab<Errand>,
+    count: u32,
+    /// How many of each device.
+    of_device: HashMap<DeviceId, usize>,
+}
+
+impl fmt::Debug for Errands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Errands").field("open", &self.open.len()).finish_non_exhaustive()
+    }
+}
+
+impl Errands {
+    /// Whether this is the id of such a request.
+    pub(crate) fn has(id: ClientId) -> bool {
+        id.0 & ERRAND != 0
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Takes a request to the host.
+    pub(crate) fn take(&mut self, new: NewErrand, now: Instant, host: &mut HostLoop) {
+        let NewErrand { device, ask, terms, from, told } = new;
+        let before = self.of_device.get(&device).copied().unwrap_or(0);
+        if terms.most_wait.is_some() || terms.most_before.is_some_and(|most| before >= most) {
+            let wait = host.backlog(now, device);
+            let too_long = terms.most_wait.is_some_and(|most| wait > most);
+            if too_long || terms.most_before.is_some_and(|most| before >= most) {
+                told.tell(Err(NotDone::Busy(wait)));
+                return;
+            }
+        }
+        self.count = self.count.wrapping_add(1) & (u32::MAX >> 1);
+        let key = self.open.vacant_key();
+        let id = ClientId(ERRAND | u64::from(self.count) << 32 | key as u64);
+        let (mut request, payload) = (ask.request(key as u64), ask.payload());
+        if from.is_some() {
+            let size = u32::try_from(host.size(device).get()).unwrap_or(u32::MAX);
+            request.length = request.length.min(size);
+        }
+        match host.submit_from(now, id, device, &request, payload, from) {
+            Err(errno) => told.tell(Err(NotDone::Failed(errno))),
+            Ok(writing) => {
+                let (out, reading) = (Vec::new(), 0);
+                self.open.insert(Errand { id, device, told, out, in_flight: 1, reading, writing });
+                *self.of_device.entry(device).or_default() += 1;
+            }
+        }
+    }
+
+    pub(crate) fn reply_to(&mut self, id: ClientId) -> Option<ReplyTo<'_>> {
+        let errand = self.get(id)?;
+        Some(ReplyTo {
+            out: &mut errand.out,
+            structured: false,
+            meta_context: None,
+            in_flight: &mut errand.in_flight,
+            reading: &mut errand.reading,
+            writing: &mut errand.writing,
+            full: false,
+        })
+    }
+
+    /// Tells whoever asked, if the request is answered.
+    pub(crate) fn look_after(&mut self, id: ClientId) {
+        if self.get(id).is_some_and(|errand| errand.in_flight == 0) {
+            let mut errand = self.remove(key_of(id));
+            let answer = match errno_in(&errand.out) {
+                Some(errno) => Err(NotDone::Failed(errno)),
+                None => Ok(errand.out.split_off(REPLY_HEADER.min(errand.out.len()))),
+            };
+            errand.told.tell(answer);
+        }
+    }
+
+    /// Nobody will answer those that are under way.
+    pub(crate) fn forget_all(&mut self) {
+        self.of_device.clear();
+        self.open.drain().for_each(drop);
+    }
+
+    fn get(&mut self, id: ClientId) -> Option<&mut Errand> {
+        self.open.get_mut(key_of(id)).filter(|errand| errand.id == id)
+    }
+
+    fn remove(&mut self, key: usize) -> Errand {
+        let errand = self.open.remove(key);
+        if let Some(count) = self.of_device.get_mut(&errand.device) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_device.remove(&errand.device);
+            }
+        }
+        errand
+    }
+}
+
+fn key_of(id: ClientId) -> usize {
+    usize::try_from(id.0 & u64::from(u32::MAX)).unwrap_or(usize::MAX)
+}
+
+/// The error of a reply.
+fn errno_in(reply: &[u8]) -> Option<Errno> {
+    let code = reply.get(4..8).and_then(|code| code.try_into().ok()).map(u32::from_be_bytes);
+    match code {
+        Some(code) => Errno::from_wire(code),
+        None => Some(Errno::Io),
+    }
+}
