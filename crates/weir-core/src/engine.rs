@@ -28,7 +28,9 @@
 use crate::cache::{BLOCK, BlobCache};
 use crate::gate::{Gate, GateCaps};
 use crate::meter::MAX_COST;
-use crate::spec::{CacheMode, CacheSpec, DeviceSpec, GateLimits, HostSpec, Limit, SpecError, VolumeSpec};
+use crate::spec::{
+    CacheMode, CacheSpec, DeviceSpec, GateLimits, HostSpec, Limit, SpecError, VolumeSpec,
+};
 use crate::timers::{Alarm, Timers};
 use crate::waits::Cap;
 use crate::writeback::Dirty;

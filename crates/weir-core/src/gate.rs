@@ -292,13 +292,15 @@ impl Gate {
                 Counts::Operations => self.waiting.operations,
                 Counts::Bytes => self.waiting.bytes,
             };
-            let queued = u128::from(cost) * u128::from(NANOS_PER_SEC) / u128::from(m.meter.rate().get());
+            let queued =
+                u128::from(cost) * u128::from(NANOS_PER_SEC) / u128::from(m.meter.rate().get());
             let queued = Span::from_nanos(u64::try_from(queued).unwrap_or(u64::MAX));
             (m.meter.admits_at(now) - now, queued)
         };
         let longest = |own: Option<Span>| {
             let waits = self.meters.iter().map(wait);
-            let waits = waits.map(|(owed, queued)| owed + own.map_or(queued, |own| own.min(queued)));
+            let waits =
+                waits.map(|(owed, queued)| owed + own.map_or(queued, |own| own.min(queued)));
             waits.max().unwrap_or(Span::ZERO)
         };
         match &self.queue {

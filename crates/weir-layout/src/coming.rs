@@ -1,14 +1,14 @@
 //! Volumes that are made while their host runs, and go.
 
 use crate::error::Kind;
-use crate::file::{CacheKey, FileKeys, Role, VolumeKeys};
+use crate::file::{CacheKey, FileKeys, LimitKeys, Role, VolumeKeys};
 use crate::files::File;
 use crate::resolve::{Export, Host};
 use crate::volume::{self, Volume};
 use serde::{Deserialize, Serialize};
 use weir_catalog::Edition;
 use weir_core::{DeviceId, DeviceSpec, VolumeId};
-use weir_units::Bytes;
+use weir_units::{Bytes, BytesPerSec, Iops};
 
 /// A volume that is to be made: on a managed instance a file, elsewhere a disk. Its keys
 /// mean what they mean in a layout.
@@ -30,6 +30,38 @@ pub struct NewVolume {
     pub role: Option<Role>,
     /// The file's database.
     pub database: Option<String>,
+    /// No limits and no latency.
+    #[serde(default)]
+    pub unlimited: bool,
+    /// Operations per second of its own: provisioned ones where its family has such.
+    pub iops: Option<Iops>,
+    /// Bytes per second of its own, likewise.
+    pub throughput: Option<BytesPerSec>,
+    /// Whether it is a page blob: it knows which pages were written, and snapshots share
+    /// them.
+    #[serde(default)]
+    pub blob: bool,
+}
+
+impl NewVolume {
+    /// The same, of that size on that host: on a managed instance it is a file with data,
+    /// or with a log where its name says so.
+    #[must_use]
+    pub fn sized(&self, host: &Host, size: Bytes) -> Self {
+        let mut new = Self { size: Some(size), ..self.clone() };
+        if host.instance.is_some() && new.role.is_none() {
+            let is_log = new.name.to_ascii_lowercase().ends_with(".ldf");
+            new.role = Some(if is_log { Role::Log } else { Role::Data });
+        }
+        new
+    }
+
+    /// Its limits, if it has some of its own that no family provisions.
+    fn limits(&self) -> Option<LimitKeys> {
+        let own = self.iops.is_some() || self.throughput.is_some();
+        let keys = LimitKeys { iops: self.iops, throughput: self.throughput, burst: None };
+        (own && self.family.is_none() && self.tier.is_none()).then_some(keys)
+    }
 }
 
 /// A volume that a host can take in.
@@ -56,18 +88,24 @@ impl Host {
             if new.role.is_some() || new.database.is_some() {
                 return wrong("role and database are for files of a managed instance");
             }
+            let limits = new.limits();
             let keys = VolumeKeys {
                 size: new.size,
                 tier: new.tier.clone(),
                 family: new.family.clone(),
                 cache: new.cache,
+                unlimited: new.unlimited,
+                iops: new.iops.filter(|_| limits.is_none()),
+                throughput: new.throughput.filter(|_| limits.is_none()),
+                limits,
                 ..VolumeKeys::default()
             };
             let volume = volume::resolve(&new.name, &keys, edition).map_err(|fault| fault.kind)?;
             self.check_cache(&volume)?;
             return Ok(Coming { volume, file: None });
         };
-        if new.tier.is_some() || new.family.is_some() || new.cache != CacheKey::None {
+        let own = new.unlimited || new.iops.is_some() || new.throughput.is_some();
+        if new.tier.is_some() || new.family.is_some() || new.cache != CacheKey::None || own {
             return wrong("it is a file of a managed instance, which has a size and a role alone");
         }
         let (Some(size), Some(role)) = (new.size, new.role) else {

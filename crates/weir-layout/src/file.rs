@@ -5,6 +5,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
+use std::path::PathBuf;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// A layout file.
@@ -30,6 +31,85 @@ pub struct LayoutFile {
     /// Database files.
     #[serde(default)]
     pub file: Vec<FileKeys>,
+    /// Page blobs, which are served over REST.
+    pub blob: Option<BlobKeys>,
+}
+
+/// How page blobs are served: each is a volume of a host, made and deleted by clients.
+#[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BlobKeys {
+    /// Where to listen, HOST:PORT; "127.0.0.1:10000" if left out.
+    pub listen: Option<String>,
+    /// The host of the blobs' volumes, where there are several.
+    pub host: Option<String>,
+    /// What a request does that is over a cap: it waits, or it is answered with 503
+    /// ServerBusy and asked again later.
+    #[serde(default)]
+    pub over: OverKey,
+    /// Requests of one blob that may be under way; further ones get 503 ServerBusy. 4096 if
+    /// left out.
+    pub queue: Option<usize>,
+    /// The tier set or family that the blobs' sizes snap in; the edition's default if left
+    /// out.
+    pub family: Option<String>,
+    /// No limits and no latency.
+    #[serde(default)]
+    pub unlimited: bool,
+    /// Operations per second of each blob, instead of its tier's.
+    #[schemars(with = "Option<Quantity>")]
+    pub iops: Option<Iops>,
+    /// Bytes per second of each blob, instead of its tier's.
+    #[schemars(with = "Option<String>")]
+    pub throughput: Option<BytesPerSec>,
+    /// Who may use the account that everybody knows, devstoreaccount1.
+    #[serde(default)]
+    pub well_known_key: WellKnownKey,
+    /// Further accounts.
+    #[serde(default)]
+    pub account: Vec<AccountKeys>,
+    /// For HTTPS: the certificate chain, a PEM file (`weir cert` makes one).
+    #[schemars(with = "Option<String>")]
+    pub certificate: Option<PathBuf>,
+    /// And its private key.
+    #[schemars(with = "Option<String>")]
+    pub key: Option<PathBuf>,
+}
+
+/// An account of page blobs: give `key` or `key_env`.
+#[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AccountKeys {
+    /// Its name: 3 to 24 lower-case letters and digits.
+    pub name: String,
+    /// Its key, in Base64.
+    pub key: Option<String>,
+    /// The environment variable that has its key.
+    pub key_env: Option<String>,
+}
+
+/// What a request does that is over a cap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OverKey {
+    /// It waits.
+    #[default]
+    Wait,
+    /// It is refused if it would wait for more than 100 ms.
+    Reject,
+}
+
+/// Who may use the well-known account.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WellKnownKey {
+    /// This machine.
+    #[default]
+    Loopback,
+    /// Everybody who gets here.
+    Anywhere,
+    /// Nobody.
+    None,
 }
 
 /// TOML knows no unsigned integers.

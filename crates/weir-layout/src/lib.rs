@@ -10,6 +10,7 @@
 //! | [`mod@file`] | the keys as they are written, and their JSON schema |
 //! | `resolve` | hosts and stripes |
 //! | `volume` | what one volume's keys come to |
+//! | [`blob`] | page blobs: where they are served, what their volumes are |
 //! | [`coming`] | volumes that are made while their host runs |
 //! | [`files`] | database files: where they are, and what they are together |
 //! | [`instance`] | managed instances: what they give, and what their files may come to |
@@ -18,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod blob;
 pub mod coming;
 pub mod error;
 pub mod file;
@@ -27,6 +29,7 @@ mod resolve;
 pub mod steps;
 mod volume;
 
+pub use blob::Blob;
 pub use error::LayoutError;
 pub use file::{ManagedInstance, Role};
 pub use files::File;

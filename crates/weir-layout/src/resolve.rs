@@ -1,9 +1,10 @@
 //! Hosts and stripes: who is attached to what, and whether it fits.
 
+use crate::blob::Blob;
 use crate::error::{self, Fault, Kind, LayoutError, Source};
 use crate::file::{
-    CacheKey, CacheKeys, Columns, FileKeys, HostKeys, LayoutFile, ManagedInstance, StripeKeys,
-    VolumeKeys,
+    BlobKeys, CacheKey, CacheKeys, Columns, FileKeys, HostKeys, LayoutFile, ManagedInstance,
+    StripeKeys, VolumeKeys,
 };
 use crate::files::{self, File};
 use crate::instance::{self, Instance};
@@ -22,6 +23,8 @@ pub struct Layout {
     pub edition: Option<String>,
     /// The hosts, at least one.
     pub hosts: Vec<Host>,
+    /// How page blobs are served, if they are.
+    pub blob: Option<Blob>,
 }
 
 /// A host with its volumes, stripes and exports.
@@ -89,7 +92,21 @@ impl Layout {
         for (index, keys) in keys.file.iter().enumerate() {
             builder.file(index, keys).map_err(|fault| within("file", index, fault))?;
         }
+        builder.blob = keys.blob.clone();
         builder.finish()
+    }
+
+    /// How page blobs are served on this layout if it is asked for from outside.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind`] where its hosts leave it open.
+    pub fn blob_or_default(&self, edition: Option<&Edition>) -> Result<Blob, Kind> {
+        match &self.blob {
+            Some(blob) => Ok(blob.clone()),
+            None => Blob::resolve(&BlobKeys::default(), &self.hosts, edition)
+                .map_err(|fault| fault.kind),
+        }
     }
 
     /// The export of that name, with its host's index.
@@ -156,6 +173,20 @@ impl Host {
         Ok(resized)
     }
 
+    /// What a volume would be with the limits of a tier, its size unchanged.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind`] where the edition has no such tier, or it is smaller than the volume.
+    pub fn retiered(
+        &self,
+        volume: VolumeId,
+        tier: &str,
+        edition: Option<&Edition>,
+    ) -> Result<Volume, Kind> {
+        self.volumes[volume.0].in_tier(tier, edition).map_err(|fault| fault.kind)
+    }
+
     /// What a volume would be with another cache mode.
     ///
     /// # Errors
@@ -190,6 +221,7 @@ struct Builder<'a> {
     sizes: Vec<Option<&'a HostSize>>,
     /// Where each host's files stand in the layout.
     file_indices: Vec<Vec<usize>>,
+    blob: Option<BlobKeys>,
 }
 
 impl<'a> Builder<'a> {
@@ -202,7 +234,7 @@ impl<'a> Builder<'a> {
         let given = keys.host.as_ref().map(|h| h.0.clone()).unwrap_or_default();
         let given = if given.is_empty() { vec![unlimited] } else { given };
         let (hosts, sizes, file_indices) = (Vec::new(), Vec::new(), Vec::new());
-        let mut builder = Self { edition, source, hosts, sizes, file_indices };
+        let mut builder = Self { edition, source, hosts, sizes, file_indices, blob: None };
         let single = given.len() == 1;
         for (index, keys) in given.iter().enumerate() {
             let within = |fault: Fault| source.at(fault.within(&format!("host.{index}")));
@@ -547,13 +579,17 @@ impl<'a> Builder<'a> {
             let idle = files::idle_growth(host);
             host.notes.extend(idle);
         }
-        if self.hosts.iter().all(|host| host.exports.is_empty()) {
-            let reason = "there is no [[volume]], no [[stripe]] and no [[file]]".to_owned();
+        let blob = |keys| Blob::resolve(keys, &self.hosts, self.edition);
+        let blob = self.blob.as_ref().map(blob).transpose();
+        let blob = blob.map_err(|fault| source.at(fault.within("blob")))?;
+        if blob.is_none() && self.hosts.iter().all(|host| host.exports.is_empty()) {
+            let reason = "there is no [[volume]], no [[stripe]], no [[file]] and no [blob]";
+            let reason = reason.to_owned();
             let kind = Kind::Contradiction { what: "the layout".into(), reason };
             return Err(source.at(kind.into()));
         }
         let edition = self.edition.map(|e| e.name().to_owned());
-        Ok(Layout { edition, hosts: self.hosts })
+        Ok(Layout { edition, hosts: self.hosts, blob })
     }
 }
 

@@ -32,6 +32,12 @@ impl Volume {
         // A name is never empty.
         self.name.is_empty()
     }
+
+    /// The tier that it was given by name, and did not get by its size.
+    #[must_use]
+    pub fn named_tier(&self) -> Option<&str> {
+        self.keys.tier.as_deref()
+    }
 }
 
 /// Where a volume's limits come from: at most one of these is given.
@@ -150,6 +156,13 @@ impl Volume {
             let set = edition.and_then(|e| e.tier(&tier).ok()).map(|t| t.set.clone());
             keys.family = set.or(keys.family);
         }
+        resolve(&self.name, &keys, edition)
+    }
+
+    /// The same volume with the limits of a tier.
+    pub(crate) fn in_tier(&self, tier: &str, edition: Option<&Edition>) -> Result<Self, Fault> {
+        let size = Some(self.spec.size);
+        let keys = VolumeKeys { tier: Some(tier.to_owned()), size, ..self.keys.clone() };
         resolve(&self.name, &keys, edition)
     }
 

@@ -28,7 +28,7 @@ mod commands;
 mod durable;
 mod status;
 
-pub use commands::Owing;
+pub use commands::{Behind, Owing};
 
 use crate::error::{ServerError, errno_of};
 use crate::observer::Observer;

@@ -48,9 +48,10 @@ mod starting;
 pub mod volume;
 mod worker;
 
+pub use disk::{Answer, Ask, Disk, NotDone, Terms};
 pub use error::ServerError;
 pub use listener::Address;
 pub use notice::{Listening, Notice};
 pub use observer::Observer;
-pub use server::{Options, Server, Tiers};
+pub use server::{Handle, Opened, Options, Paged, Server, Tiers};
 pub use starting::MADE;

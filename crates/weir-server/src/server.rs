@@ -1,14 +1,17 @@
 //! Starting, stopping, and the parts together.
 
+mod coming;
+
+pub use coming::{Handle, Opened, Paged};
+
 use crate::control::{ControlSocket, Request, cache_key, cache_name};
 use crate::error::ServerError;
-use crate::host_loop::HostLoop;
-use crate::listener::{Address, Directory, Listener, Served};
+use crate::host_loop::{Behind, HostLoop};
+use crate::listener::{Address, Directory, Listener};
 use crate::notice::{Listening, Notice};
 use crate::observer::Observer;
-use crate::reactor::{Adding, Mailbox, Message, Reactor, Removing};
+use crate::reactor::{Mailbox, Message, Reactor};
 use crate::starting::{self, CACHE, Starting};
-use crate::volume::VolumeData;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,12 +23,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use weir_catalog::Edition;
 use weir_core::{CacheMode, Cap, DeviceId, VolumeId, Waits};
-use weir_layout::coming::NewVolume;
 use weir_layout::error::Kind as LayoutKind;
 use weir_layout::{Export, Host, Layout, Volume};
 use weir_proto::uri::{Server as UriServer, Uri};
 use weir_report::status::{ExportStatus, HostStatus, Refused, Status, VolumeStatus};
-use weir_store::{DataDir, MemoryStore, Volume as StoredVolume};
+use weir_store::{DataDir, Volume as StoredVolume};
 use weir_units::Bytes;
 use weir_wall::Clock;
 
@@ -45,6 +47,8 @@ pub struct Options {
     /// Who holds the data directory, as others are told; `weir serve at ADDRESS` if not
     /// given.
     pub holder: Option<String>,
+    /// Whether it may begin without volumes, because they come later.
+    pub may_be_empty: bool,
 }
 
 /// The tiers of a volume that was resized, if it has any.
@@ -92,6 +96,8 @@ pub(crate) struct HostState {
     pub(crate) stored: Vec<Option<Arc<StoredVolume>>>,
     /// Volumes that were made while it was served.
     pub(crate) made: BTreeSet<usize>,
+    /// Those of them that are page blobs.
+    pub(crate) paged: BTreeMap<usize, Paged>,
     /// Volumes of which somebody changes something now, and what.
     pub(crate) changing: BTreeMap<usize, &'static str>,
 }
@@ -161,7 +167,7 @@ impl Server {
         let (hosts, reactors): (Vec<_>, Vec<_>) =
             hosts.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
         let Starting { directory, refused, .. } = starting;
-        if directory.names().is_empty() {
+        if directory.names().is_empty() && !options.may_be_empty {
             return Err(ServerError::NothingToServe { refused });
         }
         let addresses = listeners.iter().filter_map(|l| reached_at(&l.address)).collect();
@@ -267,7 +273,13 @@ impl Server {
     /// [`ServerError`] if there is no such volume, it may not have that size, or there is
     /// data behind the new end.
     pub fn resize(&self, volume: &str, size: Bytes) -> Result<Tiers, ServerError> {
-        self.shared.resize(volume, size)
+        self.shared.resize(volume, size, Behind::Keep)
+    }
+
+    /// The server as its other front ends see it.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle::new(Arc::clone(&self.shared))
     }
 
     /// A reading of all counters.
@@ -359,7 +371,7 @@ impl Shared {
         match request {
             Request::Status => Ok(serde_json::to_value(self.status()).unwrap_or(Value::Null)),
             Request::Resize { volume, size } => self
-                .resize(&volume, size)
+                .resize(&volume, size, Behind::Keep)
                 .map(|tiers| json!({ "volume": volume, "size": size, "tier": tiers.after })),
             Request::Create { host, volume } => self.create(host.as_deref(), &volume),
             Request::Delete { volume } => self.delete(&volume),
@@ -413,7 +425,7 @@ impl Shared {
         Ok(Change { shared: self, host: at, id, to, mailbox, stored })
     }
 
-    fn resize(&self, name: &str, size: Bytes) -> Result<Tiers, ServerError> {
+    fn resize(&self, name: &str, size: Bytes, behind: Behind) -> Result<Tiers, ServerError> {
         let edition = self.edition.as_ref();
         let mut before = None;
         let change = self.change(name, "it is being resized", |host, id| {
@@ -423,115 +435,38 @@ impl Shared {
         let (id, spec, own) = (change.id, change.to.spec.clone(), name.to_owned());
         let (sender, receiver) = channel();
         change.mailbox.send(Message::Call(Box::new(move |host, now| {
-            host.resize(now, id, &own, &spec, move |result| drop(sender.send(result)));
+            host.resize(now, id, &own, &spec, behind, move |result| drop(sender.send(result)));
         })));
         receiver.recv().map_err(|_| gone())??;
         let after = change.to.tier.clone();
+        self.remember(&change)?;
         change.keep();
         Ok(Tiers { before, after })
     }
 
-    fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
-        self.coming.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Gives a volume the limits of a tier, its size unchanged.
+    fn retier(&self, name: &str, tier: &str) -> Result<Tiers, ServerError> {
+        let edition = self.edition.as_ref();
+        let mut before = None;
+        let change = self.change(name, "its tier is being changed", |host, id| {
+            before.clone_from(&host.volumes[id.0].tier);
+            host.retiered(id, tier, edition)
+        })?;
+        let (id, limits) = (change.id, change.to.spec.limits);
+        ask(&change.mailbox, move |host, now| host.set_limits(now, id, limits))?;
+        let after = change.to.tier.clone();
+        self.remember(&change)?;
+        change.keep();
+        Ok(Tiers { before, after })
     }
 
-    /// Makes a volume and serves it.
-    fn create(&self, host: Option<&str>, new: &NewVolume) -> Result<Value, ServerError> {
-        let _alone = self.one_at_a_time();
-        let name = &new.name;
-        let (at, coming, host, mailbox) = {
-            let hosts = self.hosts();
-            let at = self.host_of(&hosts, host)?;
-            if self.is_taken(&hosts, name) {
-                return Err(refuse(name, "there is one of this name; take another".to_owned()));
-            }
-            let layout = &hosts[at].layout;
-            let coming = layout.coming(new, self.edition.as_ref());
-            let coming = coming.map_err(ServerError::Layout)?;
-            layout.check_room(&coming).map_err(ServerError::Layout)?;
-            (at, coming, layout.name.clone(), hosts[at].mailbox.clone())
-        };
-        let size = coming.volume.spec.size;
-        let (data, stored) = match &self.data {
-            None => {
-                let store = Arc::new(MemoryStore::new(size));
-                (VolumeData { store, may_block: false }, None)
-            }
-            Some(data) => {
-                let volume = starting::make(data, &host, new, &coming)?;
-                (VolumeData { store: volume.clone(), may_block: true }, Some(volume))
-            }
-        };
-        let (told, heard) = channel();
-        let (own, spec) = (name.clone(), coming.volume.spec.clone());
-        mailbox.send(Message::Add(Box::new(Adding { name: own, spec, data, told })));
-        let added = heard.recv().map_err(|_| gone()).and_then(|added| added);
-        if added.is_err()
-            && let Some(data) = &self.data
-        {
-            data.remove(name)?;
+    /// Keeps the tier that a volume which was made is to have.
+    fn remember(&self, change: &Change<'_>) -> Result<(), ServerError> {
+        let made = self.hosts()[change.host].made.contains(&change.id.0);
+        match &change.stored {
+            Some(volume) if made => starting::remember_tier(volume, change.to.named_tier()),
+            _ => Ok(()),
         }
-        let (id, device) = added?;
-        {
-            let state = &mut self.hosts()[at];
-            state.layout.take_in(&coming, id, device);
-            state.made.insert(id.0);
-            match state.stored.get_mut(id.0) {
-                Some(place) => *place = stored,
-                None => state.stored.push(stored),
-            }
-        }
-        let description = coming.volume.tier.clone().unwrap_or_else(|| "own limits".to_owned());
-        self.directory.add(Served { name: name.clone(), description, device, host: mailbox });
-        let uris = self.uris().remove(name).unwrap_or_default();
-        Ok(json!({ "volume": name, "size": size, "tier": coming.volume.tier, "uris": uris }))
-    }
-
-    /// Whether a volume or an export has this name, served or not.
-    fn is_taken(&self, hosts: &[HostState], name: &str) -> bool {
-        let layouts = || hosts.iter().map(|host| &host.layout);
-        layouts().flat_map(|host| &host.volumes).any(|volume| volume.name == name)
-            || layouts().flat_map(|host| &host.exports).any(|export| export.name == name)
-            || self.refused.iter().any(|refused| refused.name == name)
-    }
-
-    /// Removes a volume with its bytes: its clients are cut off.
-    fn delete(&self, name: &str) -> Result<Value, ServerError> {
-        let _alone = self.one_at_a_time();
-        let (at, id, device, mailbox) = {
-            let mut hosts = self.hosts();
-            let (at, id) = self.find(&hosts, name)?;
-            let state = &mut hosts[at];
-            if let Some(what) = state.changing.get(&id.0) {
-                return Err(refuse(name, format!("{what} right now; ask again when that is done")));
-            }
-            if !state.made.contains(&id.0) {
-                let reason = "it is in the layout; take it out there, and remove its folder";
-                return Err(refuse(name, reason.to_owned()));
-            }
-            let alone = |export: &&Export| export.volumes == [id];
-            let export = state.layout.exports.iter().find(alone);
-            let Some(export) = export else { unreachable!("{name} was made alone") };
-            let device = export.device;
-            state.changing.insert(id.0, "it is being removed");
-            (at, id, device, state.mailbox.clone())
-        };
-        self.directory.remove(name);
-        let (told, heard) = channel();
-        mailbox.send(Message::Remove(Removing { volume: id, device, told }));
-        let gone = heard.recv().map_err(|_| gone());
-        {
-            let state = &mut self.hosts()[at];
-            state.changing.remove(&id.0);
-            gone?;
-            state.stored[id.0] = None;
-            state.layout.let_go(id);
-            state.made.remove(&id.0);
-        }
-        if let Some(data) = &self.data {
-            data.remove(name)?;
-        }
-        Ok(json!({ "volume": name }))
     }
 
     /// The host of that name, or the only one.

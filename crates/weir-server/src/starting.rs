@@ -11,7 +11,7 @@ use crate::error::ServerError;
 use crate::host_loop::HostLoop;
 use crate::listener::{Directory, Served};
 use crate::reactor::Reactor;
-use crate::server::{HostState, Options};
+use crate::server::{HostState, Options, Paged};
 use crate::volume::VolumeData;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -58,7 +58,21 @@ pub(crate) fn make(
             reason: format!("{} has data of such a one already; remove it first", path.display()),
         });
     }
-    Ok(data.volume(&new.name, NewStored { size: coming.volume.spec.size, attributes })?)
+    let stored = NewStored { size: coming.volume.spec.size, attributes };
+    Ok(if new.blob {
+        data.paged_volume(&new.name, stored)?
+    } else {
+        data.volume(&new.name, stored)?
+    })
+}
+
+/// Keeps the tier that a volume which was made was given by name.
+pub(crate) fn remember_tier(volume: &StoredVolume, tier: Option<&str>) -> Result<(), ServerError> {
+    let meta = volume.meta();
+    let made = meta.attributes.get(MADE).and_then(|made| serde_json::from_str(made).ok());
+    let Some(made): Option<NewVolume> = made else { return Ok(()) };
+    let made = NewVolume { tier: tier.map(str::to_owned), ..made };
+    Ok(volume.set_attribute(MADE, serde_json::to_string(&made).ok().as_deref())?)
 }
 
 /// What is needed to bring up hosts, and what comes of it.
@@ -137,7 +151,10 @@ impl<'a> Starting<'a> {
         let mut added = BTreeSet::new();
         let own: Vec<_> = self.made.extract_if(.., |(on, _)| *on == host.name).collect();
         for (_, new) in own {
-            match host.coming(&new, self.edition) {
+            // A crash may have come between a resize and the tier that went with it.
+            let untiered = NewVolume { tier: None, ..new.clone() };
+            let coming = host.coming(&new, self.edition);
+            match coming.or_else(|kind| host.coming(&untiered, self.edition).map_err(|_| kind)) {
                 Ok(coming) => {
                     let (id, device) = (host.volumes.len(), host.spec.devices.len());
                     host.take_in(&coming, VolumeId(id), DeviceId(device));
@@ -199,7 +216,11 @@ impl<'a> Starting<'a> {
             });
         }
         let changing = BTreeMap::new();
-        Ok((HostState { layout: host, mailbox, stored, made, changing }, reactor))
+        let pages = (0..).zip(&stored).filter_map(|(id, stored): (usize, &Option<_>)| {
+            Some((id, Paged::of(stored.as_ref()?)?))
+        });
+        let paged = pages.collect();
+        Ok((HostState { layout: host, mailbox, stored, made, paged, changing }, reactor))
     }
 
     fn volume(

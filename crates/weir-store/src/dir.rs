@@ -13,7 +13,7 @@
 use crate::lock::{self, DirLock};
 use crate::meta::Meta;
 use crate::sync::locked;
-use crate::volume::{self, NewVolume, Volume};
+use crate::volume::{self, NewVolume, Pages, Volume};
 use crate::{Result, StoreError, disk, name};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -78,17 +78,28 @@ impl DataDir {
     }
 
     /// The volume of that name, made from `new` unless it exists. One that
-    /// exists keeps its size and attributes; [`Volume::meta`] tells them.
+    /// exists keeps its size, attributes and kind; [`Volume::meta`] tells them.
     pub fn volume(&self, name: &str, new: NewVolume) -> Result<Arc<Volume>> {
+        self.volume_or_new(name, new, Pages::Unknown)
+    }
+
+    /// The volume of that name, made from `new` as one that knows which of its pages were
+    /// written and takes snapshots, unless it exists. One that exists stays of its kind;
+    /// [`Volume::paged`] tells it.
+    pub fn paged_volume(&self, name: &str, new: NewVolume) -> Result<Arc<Volume>> {
+        self.volume_or_new(name, new, Pages::Known)
+    }
+
+    fn volume_or_new(&self, name: &str, new: NewVolume, pages: Pages) -> Result<Arc<Volume>> {
         name::check(name)?;
         let mut open = locked(&self.open);
         if let Some(volume) = open.get(name).and_then(Weak::upgrade) {
             return Ok(volume);
         }
         let dir = self.path.join(VOLUMES).join(name);
-        let volume = match Volume::open(dir.clone(), name, Arc::clone(&self.lock))? {
+        let volume = match Volume::open(&dir, name, Arc::clone(&self.lock))? {
             Some(volume) => volume,
-            None => Volume::create(dir, name, new, Arc::clone(&self.lock))?,
+            None => Volume::create(&dir, name, new, pages, Arc::clone(&self.lock))?,
         };
         let volume = Arc::new(volume);
         open.insert(name.to_owned(), Arc::downgrade(&volume));

@@ -85,6 +85,17 @@ pub enum StoreError {
         /// The largest.
         max: Bytes,
     },
+    /// A change of what is only there to be read. Nothing was changed.
+    #[error("a snapshot is read-only")]
+    ReadOnly,
+    /// A snapshot that is not there, or not where it is asked for.
+    #[error("snapshot {snapshot} {problem}")]
+    Snapshot {
+        /// Its number.
+        snapshot: u64,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
 }
 
 /// The kinds of [`StoreError`], without their context.
@@ -109,6 +120,10 @@ pub enum ErrorKind {
     Name,
     /// See [`StoreError::TooLarge`].
     TooLarge,
+    /// See [`StoreError::ReadOnly`].
+    ReadOnly,
+    /// See [`StoreError::Snapshot`].
+    Snapshot,
 }
 
 impl StoreError {
@@ -125,6 +140,8 @@ impl StoreError {
             Self::Foreign { .. } => ErrorKind::Foreign,
             Self::Name { .. } => ErrorKind::Name,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::ReadOnly => ErrorKind::ReadOnly,
+            Self::Snapshot { .. } => ErrorKind::Snapshot,
         }
     }
 
@@ -132,7 +149,7 @@ impl StoreError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::OutOfRange { .. } | Self::Io { .. } => None,
+            Self::OutOfRange { .. } | Self::Io { .. } | Self::Snapshot { .. } => None,
             Self::NoSpace { .. } => Some("free space on the file system"),
             Self::Damaged { hint, .. } => Some(hint),
             Self::Locked { .. } => Some("stop that process or choose another data directory"),
@@ -142,6 +159,7 @@ impl StoreError {
                 Some("use 1 to 128 letters, digits, '.', '_' or '-', and no '.' in front")
             }
             Self::TooLarge { .. } => Some("choose a smaller size"),
+            Self::ReadOnly => Some("change the volume, or a copy of the snapshot"),
         }
     }
 

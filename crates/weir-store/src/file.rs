@@ -130,11 +130,6 @@ impl FileStore {
         &self.dir
     }
 
-    /// Whether the store could have `size`.
-    pub(crate) fn check_size(&self, size: Bytes) -> Result<()> {
-        count_segments(size, self.segment_len).map(|_| ())
-    }
-
     fn layout(&self) -> Arc<Layout> {
         Arc::clone(&shared(&self.layout))
     }
@@ -272,11 +267,14 @@ impl FileStore {
     }
 }
 
+/// Refuses a size that no volume of files has.
+pub(crate) fn check_size(size: Bytes) -> Result<()> {
+    if size > MAX_SIZE { Err(StoreError::TooLarge { size, max: MAX_SIZE }) } else { Ok(()) }
+}
+
 /// How many segments `size` bytes have.
 fn count_segments(size: Bytes, segment_len: u64) -> Result<u64> {
-    if size > MAX_SIZE {
-        return Err(StoreError::TooLarge { size, max: MAX_SIZE });
-    }
+    check_size(size)?;
     Ok(size.get().div_ceil(segment_len))
 }
 
@@ -363,7 +361,7 @@ impl Store for FileStore {
     /// Whoever remembers the size elsewhere has to change it there too;
     /// a [`crate::Volume`] does both in the right order.
     fn resize(&self, new: Bytes) -> Result<()> {
-        self.check_size(new)?;
+        check_size(new)?;
         let _alone = locked(&self.resizing);
         if new > self.size() {
             self.prepare(new)?;

@@ -410,4 +410,5 @@ fn nothing_lands_behind_the_end_of_a_shrinking_volume() {
     check_shrinking_under_a_writer(&small(dir.path(), 1 << 20), 1 << 19);
     check_shrinking_under_a_writer(&crate::MemoryStore::new(Bytes::mib(16)), 4096);
     check_shrinking_under_a_writer(&crate::MemoryStore::new(Bytes::mib(16)), 8 << 20);
+    check_shrinking_under_a_writer(&crate::PagedStore::in_memory(Bytes::mib(16)), 4096);
 }

@@ -10,15 +10,17 @@
 //! | [`store`] | [`Store`], the operations of a volume's bytes; [`Extent`] |
 //! | [`memory`] | [`MemoryStore`], sparse, in 4 KiB pages |
 //! | [`file`](mod@file) | [`FileStore`], sparse files of at most 1 TiB each |
+//! | [`paged`] | [`PagedStore`], which knows its written pages and takes snapshots |
 //! | [`dir`] | [`DataDir`], a locked folder of volumes |
-//! | [`volume`] | [`Volume`], a [`FileStore`] whose size and attributes survive |
+//! | [`volume`] | [`Volume`], a [`FileStore`] or [`PagedStore`] whose size and attributes survive |
 //! | [`meta`] | [`Meta`], what is remembered of a volume, and its file |
 //! | [`fault`] | [`FaultStore`], for tests: power loss, full and broken media |
 //! | [`error`] | [`StoreError`] |
 //!
 //! What is promised: bytes written before a [`Store::sync`] that returned `Ok`
 //! survive the death of the process and of the machine; later ones survive the
-//! death of the process only.
+//! death of the process only. A [`PagedStore`] promises nothing of later ones, but that
+//! closing it syncs: which pages they are of is in memory until then.
 
 #![forbid(unsafe_code)]
 
@@ -31,6 +33,7 @@ mod lock;
 pub mod memory;
 pub mod meta;
 mod name;
+pub mod paged;
 mod pieces;
 mod segment;
 pub mod store;
@@ -42,7 +45,8 @@ pub use error::{ErrorKind, StoreError};
 pub use fault::{Fault, FaultStore};
 pub use file::FileStore;
 pub use memory::MemoryStore;
-pub use meta::Meta;
+pub use meta::{LayerMeta, Layers, Meta};
+pub use paged::{Change, PageRange, PagedStore, SnapshotId};
 pub use store::{Extent, ExtentKind, Store};
 pub use volume::{NewVolume, Volume};
 

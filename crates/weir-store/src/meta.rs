@@ -17,12 +17,26 @@
 //! yet, and a crash between the two leaves nothing to complain about.
 //!
 //! Format 1 lists no segments. It is read, and the next sync writes format 2.
+//!
+//! A volume that knows its pages lists its layers, and the segments of each of them:
+//!
+//! ```json
+//! "segments": [],
+//! "layers": { "next_snapshot": 3, "stack": [
+//!   { "number": 0, "size": "512 GiB", "snapshot": 2, "segments": [0] },
+//!   { "number": 4, "size": "1 TiB", "segments": [] }
+//! ] }
+//! ```
+//!
+//! The last of the stack is the one that is written to, and has the volume's size.
 
+use crate::sync::locked;
 use crate::{Result, StoreError, disk};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
 use weir_units::Bytes;
 
 /// The name of the file.
@@ -30,7 +44,7 @@ pub(crate) const FILE: &str = "meta.json";
 const FORMAT: &str = "weir volume 2";
 /// The format of volumes that list no segments.
 const UNLISTED: &str = "weir volume 1";
-const MAX_LEN: u64 = 1 << 20;
+const MAX_LEN: u64 = 64 << 20;
 const HINT: &str = "put the file back from a copy; the volume's bytes in data/ beside it are \
                     untouched, and other volumes are not concerned";
 
@@ -50,6 +64,34 @@ pub struct Meta {
     pub segments: BTreeSet<u64>,
     /// Whatever the server wants to find again: tier, cache, limits.
     pub attributes: BTreeMap<String, String>,
+    /// The layers of a volume that knows its pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<Layers>,
+}
+
+/// What is remembered of a volume that knows its pages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Layers {
+    /// The number of the snapshot that is taken next.
+    pub next_snapshot: u64,
+    /// From the lowest to the one that is written to.
+    pub stack: Vec<LayerMeta>,
+}
+
+/// What is remembered of a layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayerMeta {
+    /// Its folder.
+    pub number: u64,
+    /// How many bytes the volume has here.
+    pub size: Bytes,
+    /// The snapshot that ends with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<u64>,
+    /// The files that are there, in the length of their share of the size.
+    pub segments: BTreeSet<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -95,6 +137,10 @@ impl Meta {
         if meta.segment == Bytes::ZERO {
             return Err(damaged("says that a segment holds nothing".to_owned()));
         }
+        let top = meta.layers.as_ref().map(|layers| layers.stack.last().map(|top| top.size));
+        if top.is_some_and(|size| size != Some(meta.size)) {
+            return Err(damaged("has no layer of the volume's size on top".to_owned()));
+        }
         Ok(Some(meta))
     }
 
@@ -114,6 +160,48 @@ impl Meta {
     }
 }
 
+/// What is remembered of an open volume: in memory, and the same in its file.
+#[derive(Debug)]
+pub(crate) struct MetaFile {
+    dir: PathBuf,
+    meta: Mutex<Meta>,
+}
+
+impl MetaFile {
+    /// For the file in `dir`, which says `meta`, or is to say it with the first change.
+    pub(crate) fn new(dir: &Path, meta: Meta) -> Self {
+        Self { dir: dir.to_owned(), meta: Mutex::new(meta) }
+    }
+
+    pub(crate) fn get(&self) -> Meta {
+        self.lock().clone()
+    }
+
+    /// For who needs it not to change meanwhile.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Meta> {
+        locked(&self.meta)
+    }
+
+    /// Changes it, durably.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Meta)) -> Result<()> {
+        let mut meta = self.lock();
+        let mut changed = meta.clone();
+        change(&mut changed);
+        if changed == *meta { Ok(()) } else { self.replace(&mut meta, changed) }
+    }
+
+    /// Puts `changed` in place of what [`lock`](Self::lock) gave.
+    pub(crate) fn replace(&self, meta: &mut Meta, changed: Meta) -> Result<()> {
+        changed.save(&self.dir).inspect_err(|_| {
+            // If it failed late, the file may be the new one already, and a
+            // smaller size in it would cut off what is written from here on.
+            let _ = meta.save(&self.dir);
+        })?;
+        *meta = changed;
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +215,7 @@ mod tests {
             segment: Bytes::gib(1024),
             segments: [0].into(),
             attributes: [("tier".to_owned(), "P30".to_owned())].into(),
+            layers: None,
         }
     }
 

@@ -4,7 +4,8 @@
 //! ```text
 //! volumes/NAME/meta.json     size, attributes     (crate::meta)
 //! volumes/NAME/data/00000    bytes                (crate::file)
-//! ```
+//! volumes/NAME/layers/00000  instead of data, of a volume that knows its pages
+//! ```                                             (crate::paged)
 //!
 //! `meta.json` decides how long the volume is. A crash leaves the old size or the
 //! new one, and never old bytes in a part that is new:
@@ -26,15 +27,16 @@
 //! 2. the next sync makes file and name durable;
 //! 3. `meta.json` lists it, and the sync returns.
 
-use crate::file::{FileStore, SEGMENT, segment_name, share};
+use crate::file::{self, FileStore, SEGMENT, segment_name, share};
 use crate::lock::DirLock;
-use crate::meta::{self, Meta};
+use crate::meta::{self, Meta, MetaFile};
+use crate::paged::PagedStore;
+use crate::paged::folders::{self, Folders};
 use crate::store::{Extent, Store};
-use crate::sync::locked;
 use crate::{Result, StoreError, disk};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::path::Path;
+use std::sync::Arc;
 use weir_units::Bytes;
 
 const DATA: &str = "data";
@@ -53,43 +55,75 @@ pub struct NewVolume {
 #[derive(Debug)]
 pub struct Volume {
     name: String,
-    dir: PathBuf,
-    store: FileStore,
-    meta: Mutex<Meta>,
+    bytes: VolumeBytes,
+    meta: Arc<MetaFile>,
     _lock: Arc<DirLock>,
+}
+
+/// What a volume's bytes are kept in.
+#[derive(Debug)]
+enum VolumeBytes {
+    Plain(FileStore),
+    /// Has the size and its layers in the same [`MetaFile`].
+    Paged(PagedStore),
+}
+
+/// Whether a new volume knows which of its pages were written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pages {
+    Unknown,
+    Known,
 }
 
 impl Volume {
     /// Opens the volume kept in `dir`, if there is one.
-    pub(crate) fn open(dir: PathBuf, name: &str, lock: Arc<DirLock>) -> Result<Option<Self>> {
-        let Some(meta) = inspect(&dir)? else { return Ok(None) };
-        let store = FileStore::open_segmented(dir.join(DATA), meta.size, meta.segment)?;
-        store.cut()?;
-        store.lengthen(meta.size)?;
-        Ok(Some(Self { name: name.to_owned(), dir, store, meta: Mutex::new(meta), _lock: lock }))
+    pub(crate) fn open(dir: &Path, name: &str, lock: Arc<DirLock>) -> Result<Option<Self>> {
+        let Some(found) = inspect(dir)? else { return Ok(None) };
+        let meta = Arc::new(MetaFile::new(dir, found.clone()));
+        let bytes = if let Some(layers) = &found.layers {
+            VolumeBytes::Paged(Folders::open(dir, Arc::clone(&meta), layers)?)
+        } else {
+            let store = FileStore::open_segmented(dir.join(DATA), found.size, found.segment)?;
+            store.cut()?;
+            store.lengthen(found.size)?;
+            VolumeBytes::Plain(store)
+        };
+        Ok(Some(Self { name: name.to_owned(), bytes, meta, _lock: lock }))
     }
 
     /// Makes a volume in `dir`, where [`inspect`] found none. Until `meta.json`
     /// is there it does not exist; a crash before that leaves empty folders.
     pub(crate) fn create(
-        dir: PathBuf,
+        dir: &Path,
         name: &str,
         new: NewVolume,
+        pages: Pages,
         lock: Arc<DirLock>,
     ) -> Result<Self> {
-        let data = dir.join(DATA);
-        std::fs::create_dir_all(&data).map_err(|e| StoreError::io("create", &data, e))?;
-        let store = FileStore::open(data, new.size)?;
-        let meta = Meta {
+        // What a crash left of one that was to be of the other kind.
+        disk::remove_tree(&dir.join(folders::LAYERS))?;
+        disk::remove_tree(&dir.join(DATA))?;
+        let first = Meta {
             size: new.size,
             declared_size: new.size,
             segment: SEGMENT,
             segments: BTreeSet::new(),
             attributes: new.attributes,
+            layers: None,
         };
-        meta.save(&dir)?;
+        let meta = Arc::new(MetaFile::new(dir, first));
+        let bytes = match pages {
+            Pages::Known => VolumeBytes::Paged(Folders::create(dir, Arc::clone(&meta), new.size)?),
+            Pages::Unknown => {
+                let data = dir.join(DATA);
+                std::fs::create_dir_all(&data).map_err(|e| StoreError::io("create", &data, e))?;
+                let store = FileStore::open(data, new.size)?;
+                meta.get().save(dir)?;
+                VolumeBytes::Plain(store)
+            }
+        };
         dir.parent().map_or(Ok(()), disk::sync_dir)?;
-        Ok(Self { name: name.to_owned(), dir, store, meta: Mutex::new(meta), _lock: lock })
+        Ok(Self { name: name.to_owned(), bytes, meta, _lock: lock })
     }
 
     /// The volume's name.
@@ -98,108 +132,134 @@ impl Volume {
         &self.name
     }
 
+    /// The volume as one that knows which of its pages were written, if it is one.
+    #[must_use]
+    pub fn paged(&self) -> Option<&PagedStore> {
+        match &self.bytes {
+            VolumeBytes::Paged(store) => Some(store),
+            VolumeBytes::Plain(_) => None,
+        }
+    }
+
+    fn store(&self) -> &dyn Store {
+        match &self.bytes {
+            VolumeBytes::Plain(store) => store,
+            VolumeBytes::Paged(store) => store,
+        }
+    }
+
     /// What is remembered of the volume now.
     #[must_use]
     pub fn meta(&self) -> Meta {
-        locked(&self.meta).clone()
+        self.meta.get()
     }
 
     /// Resizes, durably. If it fails, the size is the old one, or the new one
     /// with space still to be freed; [`Store::size`] says which.
     pub fn set_size(&self, new: Bytes) -> Result<()> {
-        self.store.check_size(new)?;
+        let store = match &self.bytes {
+            VolumeBytes::Paged(store) => return store.resize(new),
+            VolumeBytes::Plain(store) => store,
+        };
+        file::check_size(new)?;
         // Held over all of it, so that two resizes do not interleave.
-        let mut meta = locked(&self.meta);
+        let mut meta = self.meta.lock();
         if new > meta.size {
-            self.store.prepare(new)?;
+            store.prepare(new)?;
         }
         let mut changed = Meta { size: new, ..meta.clone() };
         changed.segments.retain(|number| share(new.get(), meta.segment.get(), *number) > 0);
-        self.replace_meta(&mut meta, changed)?;
-        self.store.adopt(new)?;
-        self.store.cut()
+        self.meta.replace(&mut meta, changed)?;
+        store.adopt(new)?;
+        store.cut()
     }
 
     /// Remembers, durably, that the layout has asked for `size`.
     pub fn set_declared_size(&self, size: Bytes) -> Result<()> {
-        self.change_meta(|meta| meta.declared_size = size)
+        self.meta.change(|meta| meta.declared_size = size)
     }
 
     /// Remembers an attribute, durably; `None` forgets it.
     pub fn set_attribute(&self, name: &str, value: Option<&str>) -> Result<()> {
-        self.change_meta(|meta| {
+        self.meta.change(|meta| {
             match value {
                 Some(value) => meta.attributes.insert(name.to_owned(), value.to_owned()),
                 None => meta.attributes.remove(name),
             };
         })
     }
+}
 
-    /// Lists the segments that are there to stay and are not listed yet.
-    fn list_segments(&self) -> Result<()> {
-        let mut meta = locked(&self.meta);
-        let mut listed = self.store.durable_segments();
-        if listed.is_subset(&meta.segments) {
-            return Ok(());
-        }
-        listed.extend(&meta.segments);
-        let changed = Meta { segments: listed, ..meta.clone() };
-        self.replace_meta(&mut meta, changed)
+/// Lists the segments that are there to stay and are not listed yet.
+fn list_segments(store: &FileStore, file: &MetaFile) -> Result<()> {
+    let mut meta = file.lock();
+    let mut listed = store.durable_segments();
+    if listed.is_subset(&meta.segments) {
+        return Ok(());
     }
-
-    fn change_meta(&self, change: impl FnOnce(&mut Meta)) -> Result<()> {
-        let mut meta = locked(&self.meta);
-        let mut changed = meta.clone();
-        change(&mut changed);
-        if changed == *meta { Ok(()) } else { self.replace_meta(&mut meta, changed) }
-    }
-
-    fn replace_meta(&self, meta: &mut Meta, changed: Meta) -> Result<()> {
-        changed.save(&self.dir).inspect_err(|_| {
-            // If it failed late, the file may be the new one already, and a
-            // smaller size in it would cut off what is written from here on.
-            let _ = meta.save(&self.dir);
-        })?;
-        *meta = changed;
-        Ok(())
-    }
+    listed.extend(&meta.segments);
+    let changed = Meta { segments: listed, ..meta.clone() };
+    file.replace(&mut meta, changed)
 }
 
 /// What is remembered of the volume in the folder `dir`; `None` where there is
 /// no volume, or one whose creation did not finish.
 pub(crate) fn inspect(dir: &Path) -> Result<Option<Meta>> {
-    let meta = Meta::load(dir)?;
-    let data = dir.join(DATA);
-    let segments = disk::names_in(&data)?;
-    match (meta, segments) {
-        (Some(mut meta), Some(_)) => {
-            // One behind the end holds nothing that could be missed.
-            let (size, segment) = (meta.size.get(), meta.segment.get());
-            meta.segments.retain(|number| share(size, segment, *number) > 0);
-            check_segments(&meta, &data)?;
-            Ok(Some(meta))
+    let Some(mut meta) = Meta::load(dir)? else {
+        return check_no_bytes(dir).map(|()| None);
+    };
+    let segment = meta.segment.get();
+    match &mut meta.layers {
+        Some(layers) => {
+            for layer in &mut layers.stack {
+                let data = folders::data_dir(dir, layer.number);
+                check_segments(&mut layer.segments, layer.size, segment, &data)?;
+            }
         }
-        (Some(_), None) => Err(StoreError::Damaged {
+        None => check_segments(&mut meta.segments, meta.size, segment, &dir.join(DATA))?,
+    }
+    Ok(Some(meta))
+}
+
+/// Refuses a folder that has a volume's bytes and nothing to say what they are of.
+fn check_no_bytes(dir: &Path) -> Result<()> {
+    let layers = dir.join(folders::LAYERS);
+    let layers = disk::names_in(&layers)?.unwrap_or_default().into_iter().map(|l| layers.join(l));
+    let layers = layers.map(|layer| layer.join(DATA));
+    for data in layers.chain([dir.join(DATA)]) {
+        if disk::names_in(&data)?.is_some_and(|segments| !segments.is_empty()) {
+            let inside = data.strip_prefix(dir).unwrap_or(&data).display();
+            return Err(StoreError::Damaged {
+                what: format!(
+                    "{} is missing, and {inside}/ beside it holds a volume's bytes",
+                    dir.join(meta::FILE).display()
+                ),
+                hint: "put the file back from a copy, or move the folder away to start anew",
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a volume, or a layer of one, of which a file is missing or was cut.
+fn check_segments(
+    listed: &mut BTreeSet<u64>,
+    size: Bytes,
+    segment: u64,
+    data: &Path,
+) -> Result<()> {
+    if !data.is_dir() {
+        return Err(StoreError::Damaged {
             what: format!("{} is missing, which held the volume's bytes", data.display()),
             hint: "put the folder back from a copy; with an empty folder in its place the volume \
                    is all zeros",
-        }),
-        (None, Some(segments)) if !segments.is_empty() => Err(StoreError::Damaged {
-            what: format!(
-                "{} is missing, and data/ beside it holds a volume's bytes",
-                dir.join(meta::FILE).display()
-            ),
-            hint: "put the file back from a copy, or move the folder away to start anew",
-        }),
-        (None, _) => Ok(None),
+        });
     }
-}
-
-/// Refuses a volume of which a file is missing or was cut.
-fn check_segments(meta: &Meta, data: &Path) -> Result<()> {
-    for number in &meta.segments {
+    // One behind the end holds nothing that could be missed.
+    listed.retain(|number| share(size.get(), segment, *number) > 0);
+    for number in &*listed {
         let path = data.join(segment_name(*number));
-        let share = share(meta.size.get(), meta.segment.get(), *number);
+        let share = share(size.get(), segment, *number);
         let found = match std::fs::metadata(&path) {
             Ok(found) => Some(found.len()),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
@@ -221,35 +281,38 @@ fn check_segments(meta: &Meta, data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The bytes are the files'; a resize is [`Volume::set_size`].
+/// The bytes are the files' or the layers'; a resize is [`Volume::set_size`].
 impl Store for Volume {
     fn size(&self) -> Bytes {
-        self.store.size()
+        self.store().size()
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.store.read_at(offset, buf)
+        self.store().read_at(offset, buf)
     }
 
     fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool> {
-        self.store.try_read_at(offset, buf)
+        self.store().try_read_at(offset, buf)
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
-        self.store.write_at(offset, data)
+        self.store().write_at(offset, data)
     }
 
     fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()> {
-        self.store.write_zeroes(offset, len, may_trim)
+        self.store().write_zeroes(offset, len, may_trim)
     }
 
     fn trim(&self, offset: u64, len: u64) -> Result<()> {
-        self.store.trim(offset, len)
+        self.store().trim(offset, len)
     }
 
     fn sync(&self) -> Result<()> {
-        self.store.sync()?;
-        self.list_segments()
+        self.store().sync()?;
+        match &self.bytes {
+            VolumeBytes::Plain(store) => list_segments(store, &self.meta),
+            VolumeBytes::Paged(_) => Ok(()),
+        }
     }
 
     fn resize(&self, new: Bytes) -> Result<()> {
@@ -257,10 +320,10 @@ impl Store for Volume {
     }
 
     fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {
-        self.store.extents(offset, len, max)
+        self.store().extents(offset, len, max)
     }
 
     fn allocated(&self) -> Result<Bytes> {
-        self.store.allocated()
+        self.store().allocated()
     }
 }

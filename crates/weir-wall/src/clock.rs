@@ -21,3 +21,12 @@ impl Clock {
         Instant::from_nanos(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 }
+
+/// Nanoseconds since 1970-01-01 UTC, by the machine's calendar clock, which may jump: for
+/// dates that people and protocols read, and for nothing that is measured.
+#[expect(clippy::disallowed_methods, reason = "this is the drivers' calendar")]
+#[must_use]
+pub fn calendar() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}

@@ -9,5 +9,5 @@
 mod clock;
 mod poller;
 
-pub use clock::Clock;
+pub use clock::{Clock, calendar};
 pub use poller::{Event, Events, Interest, Poller};

@@ -27,7 +27,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a layout's volumes over NBD, with their limits.
+    /// Serve a layout's volumes over NBD, and page blobs over REST, with their limits.
     #[command(
         after_help = "Example:\n  weir serve layout.toml --data /var/lib/weir --nbd unix:/tmp/weir.sock\n\n\
                             Ctrl-C and SIGTERM complete what is under way and make it durable."
@@ -72,6 +72,12 @@ pub(crate) enum Command {
     /// Act on a host of a running server.
     #[command(subcommand)]
     Host(HostCommand),
+    /// Make a certificate for page blobs over HTTPS, and the authority that clients trust.
+    #[command(after_help = "Example:\n  weir cert tls\n  weir serve layout.toml   # with [blob] \
+                            certificate = \"tls/certificate.pem\", key = \"tls/key.pem\"\n\n\
+                            Clients trust tls/authority.pem. Its key is not kept: nobody can sign \
+                            another certificate with it.")]
+    Cert(CertArgs),
     /// Look up tiers and machines, each figure with its source and date.
     #[command(subcommand)]
     Catalog(CatalogCommand),
@@ -101,8 +107,26 @@ pub(crate) struct ServeArgs {
     /// unix:/tmp/weir.sock or tcp:0.0.0.0:10809. May be repeated.
     #[arg(long, value_name = "ADDRESS", default_values_t = [Address::default()])]
     pub(crate) nbd: Vec<Address>,
+    /// Serve page blobs over REST here, as the layout's [blob] would: an Azure SDK makes
+    /// them, each is a volume of the layout's host. Without HOST:PORT at the layout's
+    /// address, or at 127.0.0.1:10000, where UseDevelopmentStorage=true looks.
+    #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, value_parser = host_and_port)]
+    pub(crate) blob: Option<Option<String>>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CertArgs {
+    /// The folder for authority.pem, certificate.pem and key.pem.
+    pub(crate) dir: PathBuf,
+    /// Host names and addresses that clients use. May be repeated.
+    #[arg(
+        long = "name",
+        value_name = "NAME",
+        default_values_t = ["localhost", "*.blob.localhost", "127.0.0.1", "::1"].map(str::to_owned)
+    )]
+    pub(crate) names: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -207,6 +231,14 @@ fn plot_file(text: &str) -> Result<PathBuf, String> {
 
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
+}
+
+fn host_and_port(text: &str) -> Result<String, String> {
+    if weir_layout::blob::is_address(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("it needs a host and a port, like 127.0.0.1:10000".to_owned())
+    }
 }
 
 fn mapping(text: &str) -> Result<(String, String), String> {

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
+use weir_blob::BlobError;
 use weir_catalog::CatalogError;
 use weir_lab::LabError;
 use weir_layout::LayoutError;
@@ -34,6 +35,8 @@ pub(crate) enum CliError {
     Catalog(#[from] CatalogError),
     #[error("{0}")]
     Server(#[from] ServerError),
+    #[error("{0}")]
+    Blob(#[from] BlobError),
     #[error("{0}")]
     Jobs(#[from] FioError),
     #[error("{0}")]
@@ -106,7 +109,8 @@ impl CliError {
             Self::Lab(error) if error.is_usage() => USAGE,
             Self::Lab(_) => FAILED,
             Self::Server(error) if error.is_input() => USAGE,
-            Self::Server(_) | Self::System { .. } | Self::Folder { .. } => FAILED,
+            Self::Blob(error) if error.is_input() => USAGE,
+            Self::Server(_) | Self::Blob(_) | Self::System { .. } | Self::Folder { .. } => FAILED,
         }
     }
 }

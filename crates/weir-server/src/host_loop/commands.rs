@@ -30,6 +30,15 @@ pub enum Owing {
     },
 }
 
+/// What a shrinking does with data behind the new end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Behind {
+    /// Nothing is shrunk then.
+    Keep,
+    /// It goes.
+    Forget,
+}
+
 /// Hears how a resize went.
 type Told = Box<dyn FnOnce(Result<(), ServerError>) + Send>;
 
@@ -48,8 +57,8 @@ impl std::fmt::Debug for Resizing {
 
 impl HostLoop {
     /// Resizes a volume and moves its limits at `now`, or as soon as the store has
-    /// done it; loses nothing. `told` hears [`ServerError::Volume`] if there is data
-    /// behind the new end, and what the store says.
+    /// done it. `told` hears [`ServerError::Volume`] if there is data behind the new end
+    /// that is to be kept, and what the store says.
     ///
     /// A shrinking looks for data first; from the moment that none was found nobody
     /// gets at what is behind the new end.
@@ -59,14 +68,20 @@ impl HostLoop {
         volume: VolumeId,
         name: &str,
         spec: &VolumeSpec,
+        behind: Behind,
         told: impl FnOnce(Result<(), ServerError>) + Send + 'static,
     ) {
         let resizing = Resizing { name: name.to_owned(), spec: spec.clone(), told: Box::new(told) };
         self.resizing.push_back((volume.0, resizing));
         let old = self.engine.volume(volume).map_or(Bytes::ZERO, |v| v.size);
-        let step = match spec.size < old {
-            true => Work::Probe { end: spec.size.get() },
-            false => Work::Resize { size: spec.size },
+        let shrinks = spec.size < old;
+        let step = match behind {
+            Behind::Keep if shrinks => Work::Probe { end: spec.size.get() },
+            Behind::Forget if shrinks => {
+                self.set_size(now, volume.0, spec.size);
+                Work::Resize { size: spec.size }
+            }
+            _ => Work::Resize { size: spec.size },
         };
         self.resize_step(now, volume.0, step);
     }

@@ -1,6 +1,7 @@
 //! One module per verb.
 
 mod catalog;
+mod cert;
 mod kept;
 mod lab;
 mod layout;
@@ -27,6 +28,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
     let catalog = || catalog_with(&cli.editions);
     match cli.command {
         Command::Serve(args) => serve::run(&args, &catalog()?),
+        Command::Cert(args) => cert::run(&args),
         Command::Sim(args) => sim::run(&args, &catalog()?),
         Command::Run(args) => run::run(&args, &catalog()?),
         Command::Observe(command) => observe::run(&command),

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::thread;
-use weir_catalog::Catalog;
+use weir_blob::Endpoint;
+use weir_catalog::{Catalog, Edition};
+use weir_layout::{Blob, Layout};
 use weir_server::{Listening, Notice, Options, Server};
 
 /// What ends the waiting, or interrupts it.
@@ -41,7 +43,9 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
         }
     });
     let edition = edition_of(&layout, catalog)?;
+    let blob = blob_of(args, &layout, edition)?;
     let options = Options {
+        may_be_empty: blob.is_some(),
         data: args.data.clone(),
         listen: args.nbd.clone(),
         control: Some(args.control.control.clone()),
@@ -55,7 +59,8 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     unnamed.unwrap_or_default().iter().for_each(|line| output::talk(line));
     let overrides = kept::overrides(&server.status(), &args.layout, &declared);
     overrides.iter().for_each(|line| output::talk(line));
-    introduce(args, &server)?;
+    let blob = blob.map(|blob| Endpoint::start(server.handle(), &blob)).transpose()?;
+    introduce(args, &server, blob.as_ref())?;
     for wake in wakes {
         match wake {
             Wake::Signal => break,
@@ -74,12 +79,27 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
             .map_err(|source| CliError::System { context: "catching signals", source })?;
     }
     output::talk("stopping: completing what is under way; once more to end at once");
+    // Its clients ask the server.
+    let blobs = blob.map_or(Ok(()), Endpoint::stop);
     server.stop()?;
+    blobs?;
     Ok(0)
 }
 
+/// How page blobs are to be served, if they are: as the layout says, and the arguments.
+fn blob_of(
+    args: &ServeArgs,
+    layout: &Layout,
+    edition: Option<&Edition>,
+) -> Result<Option<Blob>, CliError> {
+    let Some(listen) = &args.blob else { return Ok(layout.blob.clone()) };
+    let wrong = |kind| CliError::Refused(format!("--blob: {kind}"));
+    let blob = layout.blob_or_default(edition).map_err(wrong)?;
+    Ok(Some(Blob { listen: listen.clone().unwrap_or(blob.listen), ..blob }))
+}
+
 /// Says what is served and where.
-fn introduce(args: &ServeArgs, server: &Server) -> Result<(), CliError> {
+fn introduce(args: &ServeArgs, server: &Server, blob: Option<&Endpoint>) -> Result<(), CliError> {
     for refused in server.refused() {
         output::talk(&format!("weir: not served: {}: {}", refused.name, refused.reason));
     }
@@ -87,6 +107,9 @@ fn introduce(args: &ServeArgs, server: &Server) -> Result<(), CliError> {
         for uri in uris {
             output::print_text(&format!("{name} {uri}\n"))?;
         }
+    }
+    for url in blob.iter().flat_map(|blob| blob.urls()) {
+        output::print_text(&format!("blobs {url}\n"))?;
     }
     if args.data.is_none() {
         output::talk("data is in memory and gone at the end; keep it with --data DIR");

@@ -67,6 +67,7 @@ fn create(args: &CreateArgs) -> Result<(), CliError> {
         cache,
         role: args.role.map(Role::from),
         database: args.database.clone(),
+        ..NewVolume::default()
     };
     let done = send(&args.control, &Request::Create { host: args.host.clone(), volume })?;
     let size = done["size"].as_str().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! What stands around a [`HostLoop`] in a test: clients, a clock, workers.
 
 use crate::error::ServerError;
-use crate::host_loop::{ClientId, HostLoop, Replies, ReplyTo};
+use crate::host_loop::{Behind, ClientId, HostLoop, Replies, ReplyTo};
 use crate::volume::VolumeData;
 use crate::worker::{Finished, Job, Task};
 use std::collections::BTreeMap;
@@ -290,7 +290,7 @@ impl Rig {
         let tell = move |result: Result<(), ServerError>| {
             sender.send(result.map_err(|e| e.to_string())).expect("someone listens");
         };
-        self.host.resize(self.now, VolumeId(0), "data", spec, tell);
+        self.host.resize(self.now, VolumeId(0), "data", spec, Behind::Keep, tell);
         self.collect();
         self.work();
         told.try_recv().expect("the resize is over")

@@ -6,6 +6,7 @@
 //! completions (who, when, held by what, how long) must be the same.
 
 use super::rig::{Rig, host, iops, memory, volume};
+use crate::host_loop::Behind;
 use proptest::prelude::*;
 use std::num::NonZeroU64;
 use weir_core::{
@@ -188,7 +189,9 @@ fn through_the_host_loop(trace: &[Step], seed: u64) -> Outcome {
             }
             What::Resize { volume: id, size, iops: n } => {
                 let spec = VolumeSpec { limits: iops(n), ..volume(Bytes::new(size)) };
-                rig.host.resize(at, VolumeId(id), "v", &spec, |told| told.expect("it only grows"));
+                rig.host.resize(at, VolumeId(id), "v", &spec, Behind::Keep, |told| {
+                    told.expect("it only grows")
+                });
             }
             What::SetCache { volume, mode } => rig.host.set_cache(at, VolumeId(volume), mode),
             What::Warm { device, block, len } => {

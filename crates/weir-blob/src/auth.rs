@@ -1,0 +1,85 @@
+//! Who may do what: Shared Key, shared access signatures, and what is public.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `account` | accounts and their keys |
+//! | `shared_key` | the signature of a request by an account's key |
+//! | `sas` | shared access signatures: what is signed and what it permits |
+//!
+//! A request that fails here learns the service's code and nothing else: not whether the
+//! account, the container or the blob exists.
+
+pub mod account;
+pub mod sas;
+mod shared_key;
+
+use crate::fault::{Code, Fault, Result};
+use crate::head::Head;
+use account::{Account, Accounts};
+use sas::Permits;
+
+/// For how long, before and after, the date of a signed request is good.
+const SKEW: u64 = 15 * 60;
+
+/// As whom a request comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Caller {
+    /// The owner of the account.
+    Owner,
+    /// Who has a signature that permits something.
+    Signed(Permits),
+    /// Anybody.
+    Anonymous,
+}
+
+/// Finds out who asks.
+///
+/// # Errors
+///
+/// [`Code::AuthenticationFailed`] and its kin.
+pub fn authenticate(head: &Head, accounts: &Accounts, policies: &sas::Policies) -> Result<Caller> {
+    let account = accounts.get(&head.target.account);
+    if let Some(authorization) = head.header("authorization") {
+        let owner = shared_key::parse(authorization)?;
+        let account = account.filter(|account| account.name == owner.account);
+        check_date(head)?;
+        let Some(account) = account else { return Err(failed("the account is not one of these")) };
+        check_reach(account, head)?;
+        shared_key::verify(head, account, &owner)?;
+        return Ok(Caller::Owner);
+    }
+    if head.param("sig").is_some() {
+        let Some(account) = account else { return Err(failed("the account is not one of these")) };
+        check_reach(account, head)?;
+        return sas::verify(head, account, policies).map(Caller::Signed);
+    }
+    if head.headers.contains_key("authorization") {
+        return Err(Code::InvalidAuthenticationInfo.into());
+    }
+    Ok(Caller::Anonymous)
+}
+
+/// A refusal that says which step failed and nothing about what is there.
+fn failed(detail: &str) -> Fault {
+    Fault::from(Code::AuthenticationFailed).with("AuthenticationErrorDetail", detail.to_owned())
+}
+
+/// A key that everybody knows opens nothing to other machines.
+fn check_reach(account: &Account, head: &Head) -> Result<()> {
+    if account.is_for(head.from) {
+        Ok(())
+    } else {
+        Err(failed("the well-known key is for loopback alone"))
+    }
+}
+
+/// A request that was signed long ago may be a replay.
+fn check_date(head: &Head) -> Result<()> {
+    let text = head.header("x-ms-date").or_else(|| head.header("date"));
+    let date = text.and_then(crate::time::Moment::parse_http);
+    let Some(date) = date else { return Err(failed("the date is missing or is none")) };
+    if date.secs().abs_diff(head.now.secs()) > SKEW {
+        return Err(failed("the date is more than 15 minutes from the server's clock"));
+    }
+    Ok(())
+}

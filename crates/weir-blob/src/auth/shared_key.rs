@@ -1,0 +1,179 @@
+//! The signature of a request by an account's key.
+//!
+//! As in "Authorize with Shared Key", Microsoft: the verb, eleven headers, every `x-ms-`
+//! header, and the resource with its parameters.
+
+use super::account::Account;
+use super::failed;
+use crate::fault::{Code, Result};
+use crate::head::Head;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+/// What the `Authorization` header says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Authorization {
+    lite: bool,
+    pub(super) account: String,
+    signature: String,
+}
+
+pub(super) fn parse(text: &str) -> Result<Authorization> {
+    let wrong = Code::InvalidAuthenticationInfo;
+    let (scheme, rest) = text.split_once(' ').ok_or(wrong)?;
+    let lite = match scheme {
+        "SharedKey" => false,
+        "SharedKeyLite" => true,
+        _ => return Err(failed("the scheme is not SharedKey, SharedKeyLite or a signature")),
+    };
+    let (account, signature) = rest.trim().split_once(':').ok_or(wrong)?;
+    Ok(Authorization { lite, account: account.to_owned(), signature: signature.to_owned() })
+}
+
+pub(super) fn verify(head: &Head, account: &Account, sent: &Authorization) -> Result<()> {
+    // Clients order the headers by bytes, or as the service's own runtime orders words.
+    let orders: [fn(&str, &str) -> Ordering; 2] = [by_words, |a, b| a.cmp(b)];
+    let is_signed = orders.iter().any(|order| {
+        if sent.lite {
+            return account.signed(&lite(head, &account.name, *order), &sent.signature);
+        }
+        // Some leave parameters without a value out.
+        let texts = [true, false].map(|empty| full(head, &account.name, *order, empty));
+        texts.iter().any(|text| account.signed(text, &sent.signature))
+    });
+    if is_signed { Ok(()) } else { Err(failed("the signature is not that of this request")) }
+}
+
+fn full(head: &Head, account: &str, order: fn(&str, &str) -> Ordering, with_empty: bool) -> String {
+    let header = |name: &str| head.header(name).unwrap_or_default().to_owned();
+    let length = header("content-length");
+    let date = if head.header("x-ms-date").is_some() { String::new() } else { header("date") };
+    let lines = [
+        head.method.as_str().to_owned(),
+        header("content-encoding"),
+        header("content-language"),
+        if length == "0" { String::new() } else { length },
+        header("content-md5"),
+        header("content-type"),
+        date,
+        header("if-modified-since"),
+        header("if-match"),
+        header("if-none-match"),
+        header("if-unmodified-since"),
+        header("range"),
+    ];
+    let mut text = lines.join("\n");
+    text.push('\n');
+    text.push_str(&headers(head, order));
+    text.push_str(&format!("/{account}{}", head.path));
+    let mut params: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let params_of = head.query.iter().filter(|(_, value)| with_empty || !value.is_empty());
+    for (name, value) in params_of {
+        params.entry(name.to_lowercase()).or_default().push(value);
+    }
+    for (name, mut values) in params {
+        values.sort_unstable();
+        text.push_str(&format!("\n{name}:{}", values.join(",")));
+    }
+    text
+}
+
+fn lite(head: &Head, account: &str, order: fn(&str, &str) -> Ordering) -> String {
+    let header = |name: &str| head.header(name).unwrap_or_default().to_owned();
+    let date = if head.header("x-ms-date").is_some() { String::new() } else { header("date") };
+    let lines =
+        [head.method.as_str().to_owned(), header("content-md5"), header("content-type"), date];
+    let comp = head.query.iter().find(|(name, _)| name == "comp");
+    let comp = comp.map(|(_, comp)| format!("?comp={comp}")).unwrap_or_default();
+    format!("{}\n{}/{account}{}{comp}", lines.join("\n"), headers(head, order), head.path)
+}
+
+/// The `x-ms-` headers, a line each.
+fn headers(head: &Head, order: fn(&str, &str) -> Ordering) -> String {
+    let names = head.headers.keys().map(http::HeaderName::as_str);
+    let mut names: Vec<&str> = names.filter(|name| name.starts_with("x-ms-")).collect();
+    names.sort_by(|a, b| order(a, b));
+    let line = |name: &str| {
+        let values = head.headers.get_all(name).iter();
+        let text =
+            |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).trim().to_owned();
+        format!("{name}:{}\n", values.map(text).collect::<Vec<_>>().join(","))
+    };
+    names.into_iter().map(line).collect()
+}
+
+/// The order of words: hyphens count only between names that are alike without them, and
+/// an underscore comes before digits, digits before letters.
+fn by_words(a: &str, b: &str) -> Ordering {
+    let weight = |c: char| match c {
+        '_' => (0, c),
+        '0'..='9' => (2, c),
+        'a'..='z' => (3, c),
+        _ => (1, c),
+    };
+    let bare = |name: &str| name.chars().filter(|c| *c != '-').map(weight).collect::<Vec<_>>();
+    bare(a).cmp(&bare(b)).then_with(|| a.cmp(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::head::{Target, parse_query};
+    use crate::time::Moment;
+    use http::{HeaderMap, HeaderName, HeaderValue, Method};
+
+    fn head(path: &str, query: &str, headers: &[(&'static str, &'static str)]) -> Head {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        let headers: HeaderMap = headers.iter().map(pair).collect();
+        let target = Target { account: "myaccount".to_owned(), container: None, blob: None };
+        Head {
+            method: Method::GET,
+            target,
+            path: path.to_owned(),
+            query: parse_query(query),
+            headers,
+            secure: false,
+            from: [127, 0, 0, 1].into(),
+            now: Moment(0),
+        }
+    }
+
+    /// The example of Microsoft's page.
+    #[test]
+    fn what_is_signed_is_what_the_reference_shows() {
+        let head = head(
+            "/mycontainer",
+            "restype=container&comp=metadata&timeout=20",
+            &[("x-ms-version", "2015-02-21"), ("x-ms-date", "Fri, 26 Jun 2015 23:39:12 GMT")],
+        );
+        assert_eq!(
+            full(&head, "myaccount", by_words, true),
+            "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:Fri, 26 Jun 2015 23:39:12 GMT\n\
+             x-ms-version:2015-02-21\n/myaccount/mycontainer\ncomp:metadata\n\
+             restype:container\ntimeout:20"
+        );
+    }
+
+    #[test]
+    fn several_values_of_a_parameter_and_the_date_without_x_ms() {
+        let head = head(
+            "/mycontainer",
+            "restype=container&comp=list&include=snapshots&include=metadata",
+            &[("date", "Fri, 26 Jun 2015 23:39:12 GMT"), ("content-length", "0")],
+        );
+        assert_eq!(
+            full(&head, "myaccount", by_words, true),
+            "GET\n\n\n\n\n\nFri, 26 Jun 2015 23:39:12 GMT\n\n\n\n\n\n/myaccount/mycontainer\n\
+             comp:list\ninclude:metadata,snapshots\nrestype:container"
+        );
+    }
+
+    #[test]
+    fn headers_are_ordered_as_words() {
+        let mut names = ["x-ms-meta-ab", "x-ms-meta-a-b", "x-ms-meta-a1", "x-ms-meta-a_b"];
+        names.sort_by(|a, b| by_words(a, b));
+        assert_eq!(names, ["x-ms-meta-a_b", "x-ms-meta-a1", "x-ms-meta-a-b", "x-ms-meta-ab"]);
+    }
+}

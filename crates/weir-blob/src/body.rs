@@ -1,0 +1,206 @@
+//! Bodies of requests and answers.
+
+use crate::digest::{Check, Sums};
+use crate::fault::{Code, Fault, Result};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use std::fmt;
+use std::pin::Pin;
+
+/// The body of a request as it comes.
+#[derive(Debug)]
+pub struct Body {
+    incoming: Option<Incoming>,
+}
+
+impl Body {
+    /// What a connection gives.
+    #[must_use]
+    pub const fn new(incoming: Incoming) -> Self {
+        Self { incoming: Some(incoming) }
+    }
+
+    /// The next bytes, if more come.
+    ///
+    /// # Errors
+    ///
+    /// The client has gone in the middle of it.
+    pub async fn next(&mut self) -> Result<Option<Bytes>> {
+        let Some(incoming) = &mut self.incoming else { return Ok(None) };
+        loop {
+            match incoming.frame().await {
+                None => return Ok(None),
+                Some(Err(_)) => return Err(Code::InvalidInput.into()),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
+
+    /// All of it, if it is no more than `most` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::RequestBodyTooLarge`], and as of [`next`](Self::next).
+    pub async fn all(&mut self, most: usize) -> Result<Bytes> {
+        let Some(first) = self.next().await? else { return Ok(Bytes::new()) };
+        let mut rest = BytesMut::new();
+        while let Some(bytes) = self.next().await? {
+            if first.len() + rest.len() + bytes.len() > most {
+                return Err(too_large(most));
+            }
+            rest.extend_from_slice(&bytes);
+        }
+        if first.len() > most {
+            return Err(too_large(most));
+        }
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        let mut whole = BytesMut::with_capacity(first.len() + rest.len());
+        whole.extend_from_slice(&first);
+        whole.extend_from_slice(&rest);
+        Ok(whole.freeze())
+    }
+
+    /// All of it, checked.
+    ///
+    /// # Errors
+    ///
+    /// As of [`all`](Self::all), and [`Code::Md5Mismatch`] or [`Code::Crc64Mismatch`].
+    pub async fn checked(&mut self, mut check: Check, most: usize) -> Result<(Bytes, Sums)> {
+        let bytes = self.all(most).await?;
+        check.add(&bytes);
+        Ok((bytes, check.end()?))
+    }
+
+    /// Reads what is left up to `most` bytes, so that the client hears the answer: some
+    /// send all of a body before they listen. Whether that was all.
+    pub async fn drain(&mut self, most: usize) -> bool {
+        let mut left = most;
+        loop {
+            match self.next().await {
+                Ok(None) => return true,
+                Ok(Some(bytes)) if bytes.len() <= left => left -= bytes.len(),
+                _ => return false,
+            }
+        }
+    }
+}
+
+fn too_large(most: usize) -> Fault {
+    Fault::from(Code::RequestBodyTooLarge).with("MaxLimit", most.to_string())
+}
+
+/// Gives the parts of an answer one after the other.
+pub type Source = Pin<Box<dyn Future<Output = Option<(Result<Bytes>, Rest)>>>>;
+
+/// What comes after a part.
+pub struct Rest(pub Box<dyn FnOnce() -> Source>);
+
+impl fmt::Debug for Rest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rest")
+    }
+}
+
+/// What an answer carries.
+pub enum Content {
+    /// Nothing.
+    Empty,
+    /// All at once.
+    Whole(Bytes),
+    /// So many bytes, part by part: the first, and the rest.
+    Parts(u64, Bytes, Rest),
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("Empty"),
+            Self::Whole(bytes) => write!(f, "Whole({})", bytes.len()),
+            Self::Parts(len, ..) => write!(f, "Parts({len})"),
+        }
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub content: Content,
+}
+
+impl Reply {
+    /// One with that status and nothing else.
+    #[must_use]
+    pub fn new(status: u16) -> Self {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self { status, headers: HeaderMap::new(), content: Content::Empty }
+    }
+
+    /// With a header. One that cannot be sent is left out.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
+        self.set(name, &value.to_string());
+        self
+    }
+
+    /// With a header, if there is a value.
+    #[must_use]
+    pub fn with_some(self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    /// Sets a header. One that cannot be sent is left out.
+    pub fn set(&mut self, name: &str, value: &str) {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let value = HeaderValue::from_bytes(value.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, value) {
+            self.headers.insert(name, value);
+        }
+    }
+
+    /// With a document.
+    #[must_use]
+    pub fn xml(mut self, document: String) -> Self {
+        self.set("content-type", "application/xml");
+        self.content = Content::Whole(document.into());
+        self
+    }
+
+    /// With bytes.
+    #[must_use]
+    pub fn bytes(mut self, bytes: Bytes) -> Self {
+        self.content = Content::Whole(bytes);
+        self
+    }
+
+    /// How long its body is.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match &self.content {
+            Content::Empty => 0,
+            Content::Whole(bytes) => bytes.len() as u64,
+            Content::Parts(len, ..) => *len,
+        }
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

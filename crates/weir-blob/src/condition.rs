@@ -1,0 +1,224 @@
+//! Conditions on ETag, time and tags, and what they come to.
+
+use crate::fault::{Code, Fault, Result};
+use crate::head::Head;
+use crate::tags::{self, Tags};
+use crate::time::Moment;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The state of a resource: never the same for two states, not even over a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Etag(pub u64);
+
+impl fmt::Display for Etag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:016X}", self.0)
+    }
+}
+
+impl Etag {
+    /// As it stands in a header.
+    #[must_use]
+    pub fn quoted(self) -> String {
+        format!("\"{self}\"")
+    }
+
+    /// Whether a condition's list names it: quoted or not, or any by `*`.
+    fn is_in(self, list: &str) -> bool {
+        let own = self.to_string();
+        let one = |text: &str| text.trim().trim_start_matches("W/").trim_matches('"').to_owned();
+        list.split(',').map(one).any(|text| text == "*" || text.eq_ignore_ascii_case(&own))
+    }
+}
+
+/// What conditions are held against.
+#[derive(Debug, Clone, Copy)]
+pub struct State<'a> {
+    /// The resource's.
+    pub etag: Etag,
+    /// When it was last changed.
+    pub modified: Moment,
+    /// Its tags.
+    pub tags: &'a Tags,
+}
+
+/// The conditions of a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conditions {
+    matches: Option<String>,
+    none_match: Option<String>,
+    modified_since: Option<Moment>,
+    unmodified_since: Option<Moment>,
+    tags: Option<tags::Condition>,
+}
+
+/// What the conditions are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// The resource.
+    Itself,
+    /// The source that is copied from.
+    Source,
+}
+
+impl Conditions {
+    /// Reads them.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InvalidHeaderValue`].
+    pub fn parse(head: &Head, of: Of) -> Result<Self> {
+        let name = |own: &'static str, source: &'static str| match of {
+            Of::Itself => own,
+            Of::Source => source,
+        };
+        let text = |name: &str| head.header(name).map(str::to_owned);
+        let time = |name: &str| -> Result<Option<Moment>> {
+            let parse = |text| Moment::parse_http(text).ok_or_else(|| Fault::header(name, text));
+            head.header(name).map(parse).transpose()
+        };
+        let tags = name("x-ms-if-tags", "x-ms-source-if-tags");
+        Ok(Self {
+            matches: text(name("if-match", "x-ms-source-if-match")),
+            none_match: text(name("if-none-match", "x-ms-source-if-none-match")),
+            modified_since: time(name("if-modified-since", "x-ms-source-if-modified-since"))?,
+            unmodified_since: time(name("if-unmodified-since", "x-ms-source-if-unmodified-since"))?,
+            tags: head.header(tags).map(|text| tags::Condition::parse(text, tags)).transpose()?,
+        })
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Holds them against a resource that is to be read.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ConditionNotMet`], as 304 if the reader has what there is.
+    pub fn check_read(&self, state: State<'_>) -> Result<()> {
+        self.check_write(state).map_err(|fault| {
+            let has_it = self.none_match.is_some() || self.modified_since.is_some();
+            let holds = Self { none_match: None, modified_since: None, ..self.clone() };
+            if has_it && holds.check_write(state).is_ok() {
+                fault.as_status(StatusCode::NOT_MODIFIED)
+            } else {
+                fault
+            }
+        })
+    }
+
+    /// Holds them against a resource that is to be changed, or read as a source.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ConditionNotMet`].
+    pub fn check_write(&self, state: State<'_>) -> Result<()> {
+        // Times have seconds on the wire.
+        let modified = state.modified.secs();
+        let matches = self.matches.as_deref().is_none_or(|list| state.etag.is_in(list));
+        let unmodified = self.unmodified_since.is_none_or(|since| modified <= since.secs());
+        let tags = self.tags.as_ref().is_none_or(|condition| condition.holds(state.tags));
+        // Who gives both is content with either.
+        let is_other = self.none_match.as_deref().map(|list| !state.etag.is_in(list));
+        let is_newer = self.modified_since.map(|since| modified > since.secs());
+        let is_new = match (is_other, is_newer) {
+            (None, None) => true,
+            (a, b) => a == Some(true) || b == Some(true),
+        };
+        if matches && unmodified && tags && is_new {
+            Ok(())
+        } else {
+            Err(Code::ConditionNotMet.into())
+        }
+    }
+
+    /// Holds them against a source.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::SourceConditionNotMet`].
+    pub fn check_source(&self, state: State<'_>) -> Result<()> {
+        self.check_write(state).map_err(|_| Code::SourceConditionNotMet.into())
+    }
+
+    /// Holds them against what is to be made, over what may be there.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::BlobAlreadyExists`] if only a new one may be made, [`Code::ConditionNotMet`].
+    pub fn check_make(&self, state: Option<State<'_>>) -> Result<()> {
+        match state {
+            Some(_) if self.none_match.as_deref() == Some("*") => {
+                Err(Code::BlobAlreadyExists.into())
+            }
+            Some(state) => self.check_write(state),
+            None if self.matches.is_some() || self.tags.is_some() => {
+                Err(Code::ConditionNotMet.into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODIFIED: Moment = Moment(1_795_305_909_500_000_000);
+    const AT: &str = "Sun, 22 Nov 2026 00:05:09 GMT";
+    const BEFORE: &str = "Sun, 22 Nov 2026 00:05:08 GMT";
+
+    fn conditions(headers: &[(&'static str, &str)]) -> Conditions {
+        let mut head = crate::tests::head();
+        for (name, value) in headers {
+            head.headers.insert(*name, value.parse().unwrap());
+        }
+        Conditions::parse(&head, Of::Itself).unwrap()
+    }
+
+    #[track_caller]
+    fn check(headers: &[(&'static str, &str)], write: bool, read: u16) {
+        let tags = Tags::default();
+        let state = State { etag: Etag(0xAB), modified: MODIFIED, tags: &tags };
+        let conditions = conditions(headers);
+        assert_eq!(conditions.check_write(state).is_ok(), write, "{headers:?}");
+        let got = conditions.check_read(state).map_or_else(|f| f.status().as_u16(), |()| 200);
+        assert_eq!(got, read, "{headers:?}");
+    }
+
+    #[test]
+    fn each_condition_holds_or_not() {
+        check(&[], true, 200);
+        check(&[("if-match", "\"0x00000000000000AB\"")], true, 200);
+        check(&[("if-match", "0x00000000000000AB")], true, 200);
+        check(&[("if-match", "*")], true, 200);
+        check(&[("if-match", "\"0x1\", \"0x00000000000000AB\"")], true, 200);
+        check(&[("if-match", "\"0x1\"")], false, 412);
+        check(&[("if-none-match", "\"0x00000000000000AB\"")], false, 304);
+        check(&[("if-none-match", "\"0x1\"")], true, 200);
+        check(&[("if-modified-since", AT)], false, 304);
+        check(&[("if-modified-since", BEFORE)], true, 200);
+        check(&[("if-unmodified-since", AT)], true, 200);
+        check(&[("if-unmodified-since", BEFORE)], false, 412);
+        check(&[("if-none-match", "\"0x1\""), ("if-modified-since", AT)], true, 200);
+        check(&[("if-none-match", "*"), ("if-unmodified-since", BEFORE)], false, 412);
+    }
+
+    #[test]
+    fn only_a_new_one_may_be_made_if_so_asked() {
+        let tags = Tags::default();
+        let state = State { etag: Etag(1), modified: MODIFIED, tags: &tags };
+        let new = conditions(&[("if-none-match", "*")]);
+        assert_eq!(new.check_make(None), Ok(()));
+        assert_eq!(new.check_make(Some(state)), Err(Code::BlobAlreadyExists.into()));
+        let old = conditions(&[("if-match", "*")]);
+        assert_eq!(old.check_make(None), Err(Code::ConditionNotMet.into()));
+        assert_eq!(old.check_make(Some(state)), Ok(()));
+    }
+}

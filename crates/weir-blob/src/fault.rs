@@ -1,0 +1,256 @@
+//! Refusals, by the service's own codes.
+//!
+//! The codes, their status and their words are those of "Blob service error codes" and
+//! "Common REST API error codes" in Microsoft's reference, which clients match on.
+
+use http::StatusCode;
+use std::fmt;
+use std::fmt::Write as _;
+
+macro_rules! codes {
+    ($($name:ident $status:literal $message:literal)*) => {
+        /// Why a request is refused.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "each has its message beside it")]
+        pub enum Code { $($name,)* }
+
+        impl Code {
+            /// As it stands in `x-ms-error-code`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// The status of the answer.
+            #[must_use]
+            pub fn status(self) -> StatusCode {
+                let status: u16 = match self { $(Self::$name => $status,)* };
+                StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+
+            /// What it means.
+            #[must_use]
+            pub const fn message(self) -> &'static str {
+                match self { $(Self::$name => $message,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    AppendPositionConditionNotMet 412 "The append position condition specified was not met."
+    AuthenticationFailed 403 "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature."
+    AuthorizationFailure 403 "This request is not authorized to perform this operation."
+    AuthorizationPermissionMismatch 403 "This request is not authorized to perform this operation using this permission."
+    AuthorizationProtocolMismatch 403 "This request is not authorized to perform this operation using this protocol."
+    AuthorizationResourceTypeMismatch 403 "This request is not authorized to perform this operation using this resource type."
+    AuthorizationServiceMismatch 403 "This request is not authorized to perform this operation using this service."
+    AuthorizationSourceIPMismatch 403 "This request is not authorized to perform this operation using this source IP."
+    BlobAlreadyExists 409 "The specified blob already exists."
+    BlobImmutableDueToPolicy 409 "This operation is not permitted as the blob is immutable due to a policy."
+    BlobNotFound 404 "The specified blob does not exist."
+    BlobOverwritten 409 "This blob has been recreated since the previous snapshot was taken."
+    BlobTierInadequateForContentLength 409 "Specified blob tier size limit cannot be less than content length."
+    BlockCountExceedsLimit 409 "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks."
+    BlockListTooLong 400 "The block list may not contain more than 50,000 blocks."
+    BothCrc64AndMd5HeaderPresent 400 "Both x-ms-content-crc64 header and Content-MD5 header are present."
+    CannotChangeToLowerTier 409 "A higher blob tier has already been explicitly set."
+    CannotVerifyCopySource 404 "The specified copy source cannot be reached or read."
+    ConditionHeadersNotSupported 400 "Condition headers are not supported."
+    ConditionNotMet 412 "The condition specified using HTTP conditional header(s) is not met."
+    ContainerAlreadyExists 409 "The specified container already exists."
+    ContainerNotFound 404 "The specified container does not exist."
+    CopyIdMismatch 409 "The specified copy ID did not match the copy ID for the pending copy operation."
+    Crc64Mismatch 400 "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server."
+    EmptyMetadataKey 400 "The key for one of the metadata key-value pairs is empty."
+    FeatureVersionMismatch 409 "The operation for the blob needs another version of the service."
+    IncrementalCopyBlobMismatch 409 "The specified source blob is different than the copy source of the existing incremental copy blob."
+    IncrementalCopyOfEarlierSnapshotNotAllowed 409 "The specified snapshot is earlier than the last snapshot copied into the incremental copy blob."
+    IncrementalCopySourceMustBeSnapshot 409 "The source for incremental copy request must be a snapshot."
+    InfiniteLeaseDurationRequired 412 "The lease ID matched, but the specified lease must be an infinite-duration lease."
+    InternalError 500 "The server encountered an internal error. Please retry the request."
+    InvalidAuthenticationInfo 400 "The authentication information was not provided in the correct format. Verify the value of Authorization header."
+    InvalidBlobOrBlock 400 "The specified blob or block content is invalid."
+    InvalidBlobTier 400 "The specified blob tier is invalid."
+    InvalidBlobType 409 "The blob type is invalid for this operation."
+    InvalidBlockId 400 "The specified block ID is invalid. The block ID must be Base64-encoded."
+    InvalidBlockList 400 "The specified block list is invalid."
+    InvalidHeaderValue 400 "The value for one of the HTTP headers is not in the correct format."
+    InvalidHttpVerb 400 "The HTTP verb specified was not recognized by the server."
+    InvalidInput 400 "One of the request inputs is not valid."
+    InvalidMd5 400 "The MD5 value specified in the request is invalid. MD5 value must be 128 bits and base64-encoded."
+    InvalidMetadata 400 "The specified metadata is invalid. It includes characters that are not permitted."
+    InvalidOperation 400 "Invalid operation against a blob snapshot."
+    InvalidPageRange 416 "The page range specified is invalid."
+    InvalidQueryParameterValue 400 "Value for one of the query parameters specified in the request URI is invalid."
+    InvalidRange 416 "The range specified is invalid for the current size of the resource."
+    InvalidResourceName 400 "The specified resource name contains invalid characters."
+    InvalidSourceBlobType 409 "The copy source blob type is invalid for this operation."
+    InvalidUri 400 "The requested URI does not represent any resource on the server."
+    InvalidXmlDocument 400 "The specified XML is not syntactically valid."
+    InvalidXmlNodeValue 400 "The value for one of the XML nodes is not in the correct format."
+    LeaseAlreadyBroken 409 "The lease has already been broken and cannot be broken again."
+    LeaseAlreadyPresent 409 "There is already a lease present."
+    LeaseIdMismatchWithBlobOperation 412 "The lease ID specified did not match the lease ID for the blob."
+    LeaseIdMismatchWithContainerOperation 412 "The lease ID specified did not match the lease ID for the container."
+    LeaseIdMismatchWithLeaseOperation 409 "The lease ID specified did not match the lease ID for the resource with the specified lease operation."
+    LeaseIdMissing 412 "There is currently a lease on the resource and no lease ID was specified in the request."
+    LeaseIsBreakingAndCannotBeAcquired 409 "The lease ID matched, but the lease is currently in breaking state and cannot be acquired until it is broken."
+    LeaseIsBreakingAndCannotBeChanged 409 "The lease ID matched, but the lease is currently in breaking state and cannot be changed."
+    LeaseIsBrokenAndCannotBeRenewed 409 "The lease ID matched, but the lease has been broken explicitly and cannot be renewed."
+    LeaseLost 412 "A lease ID was specified, but the lease for the resource has expired."
+    LeaseNotPresentWithBlobOperation 412 "There is currently no lease on the blob."
+    LeaseNotPresentWithContainerOperation 412 "There is currently no lease on the container."
+    LeaseNotPresentWithLeaseOperation 409 "There is currently no lease on the resource."
+    MaxBlobSizeConditionNotMet 412 "The max blob size condition specified was not met."
+    Md5Mismatch 400 "The MD5 value specified in the request did not match with the MD5 value calculated by the server."
+    MetadataTooLarge 400 "The size of the specified metadata exceeds the maximum size permitted."
+    MissingContentLengthHeader 411 "The Content-Length header was not specified."
+    MissingRequiredHeader 400 "An HTTP header that is mandatory for this request is not specified."
+    MissingRequiredQueryParameter 400 "A required query parameter was not specified for this request."
+    MissingRequiredXmlNode 400 "A required XML node was not specified in the request body."
+    NoAuthenticationInformation 401 "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
+    NoPendingCopyOperation 409 "There is currently no pending copy operation."
+    NotImplemented 501 "The requested operation is not implemented on the specified resource."
+    OperationNotAllowedOnIncrementalCopyBlob 409 "The specified operation is not allowed on an incremental copy blob."
+    OutOfRangeInput 400 "One of the request inputs is out of range."
+    OutOfRangeQueryParameterValue 400 "One of the query parameters specified in the request URI is outside the permissible range."
+    PendingCopyOperation 409 "There is currently a pending copy operation."
+    PreviousSnapshotCannotBeNewer 400 "The prevsnapshot query parameter value cannot be newer than snapshot query parameter value."
+    PreviousSnapshotNotFound 409 "The previous snapshot is not found."
+    RequestBodyTooLarge 413 "The request body is too large and exceeds the maximum permissible limit."
+    RequestUrlFailedToParse 400 "The URL in the request could not be parsed."
+    ResourceNotFound 404 "The specified resource does not exist."
+    ResourceTypeMismatch 409 "The specified resource type does not match the type of the existing resource."
+    SequenceNumberConditionNotMet 412 "The sequence number condition specified was not met."
+    SequenceNumberIncrementTooLarge 409 "The sequence number increment cannot be performed because it would result in overflow of the sequence number."
+    ServerBusy 503 "The server is currently unable to receive requests. Please retry your request."
+    SnapshotsPresent 409 "This operation is not permitted because the blob has snapshots."
+    SourceConditionNotMet 412 "The source condition specified using HTTP conditional header(s) is not met."
+    TagsTooLarge 400 "The tags specified exceed the maximum permissible limits."
+    UnsupportedHeader 400 "One of the HTTP headers specified in the request is not supported."
+    UnsupportedHttpVerb 405 "The resource doesn't support the specified HTTP verb."
+    UnsupportedQueryParameter 400 "One of the query parameters specified in the request URI is not supported."
+}
+
+/// A refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Its code.
+    pub code: Code,
+    /// What else the answer says, as elements: which header, which value.
+    pub details: Vec<(&'static str, String)>,
+    /// When to ask again, in seconds.
+    pub retry_after: Option<u64>,
+    /// In place of the code's status.
+    status: Option<StatusCode>,
+    /// More words behind the code's own.
+    more: Option<String>,
+}
+
+/// The `Result` of this crate.
+pub type Result<T> = std::result::Result<T, Fault>;
+
+impl From<Code> for Fault {
+    fn from(code: Code) -> Self {
+        Self { code, details: Vec::new(), retry_after: None, status: None, more: None }
+    }
+}
+
+impl Fault {
+    /// A header that is wrong.
+    #[must_use]
+    pub fn header(name: &str, value: &str) -> Self {
+        Self::from(Code::InvalidHeaderValue)
+            .with("HeaderName", name.to_owned())
+            .with("HeaderValue", value.to_owned())
+    }
+
+    /// A header that is not there.
+    #[must_use]
+    pub fn missing_header(name: &str) -> Self {
+        Self::from(Code::MissingRequiredHeader).with("HeaderName", name.to_owned())
+    }
+
+    /// A query parameter that is wrong.
+    #[must_use]
+    pub fn query(name: &str, value: &str, reason: &str) -> Self {
+        Self::from(Code::InvalidQueryParameterValue)
+            .with("QueryParameterName", name.to_owned())
+            .with("QueryParameterValue", value.to_owned())
+            .with("Reason", reason.to_owned())
+    }
+
+    /// An operation that is not there.
+    #[must_use]
+    pub fn not_implemented(operation: &str) -> Self {
+        let mut fault = Self::from(Code::NotImplemented).with("Operation", operation.to_owned());
+        fault.more = Some(format!("Weir does not implement {operation}."));
+        fault
+    }
+
+    /// The storage failed.
+    #[must_use]
+    pub fn internal(reason: impl fmt::Display) -> Self {
+        let mut fault = Self::from(Code::InternalError);
+        fault.more = Some(reason.to_string());
+        fault
+    }
+
+    /// Says more.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: String) -> Self {
+        self.details.push((name, value));
+        self
+    }
+
+    /// Says more in words.
+    #[must_use]
+    pub fn because(mut self, reason: impl fmt::Display) -> Self {
+        self.more = Some(reason.to_string());
+        self
+    }
+
+    /// With another status than the code's.
+    #[must_use]
+    pub fn as_status(mut self, status: StatusCode) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// The status of the answer.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.status.unwrap_or_else(|| self.code.status())
+    }
+
+    /// The body of the answer to the request with that id.
+    #[must_use]
+    pub fn body(&self, request_id: &str, now: &str) -> String {
+        let mut out = String::from("\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?><Error>");
+        let mut message = self.code.message().to_owned();
+        if let Some(more) = &self.more {
+            let _ = write!(message, " {more}");
+        }
+        let _ = write!(message, "\nRequestId:{request_id}\nTime:{now}");
+        let own = [("Code", self.code.name().to_owned()), ("Message", message)];
+        for (name, value) in own.iter().chain(&self.details) {
+            let value = quick_xml::escape::escape(value.as_str());
+            let _ = write!(out, "<{name}>{value}</{name}>");
+        }
+        out.push_str("</Error>");
+        out
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.name(), self.code.message())?;
+        if let Some(more) = &self.more {
+            write!(f, " {more}")?;
+        }
+        self.details.iter().try_for_each(|(name, value)| write!(f, " {name}: {value}"))
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,286 @@
+//! A request without its body: whom it is for, and what it says.
+
+use crate::fault::{Code, Fault, Result};
+use crate::time::Moment;
+use http::{HeaderMap, Method};
+use percent_encoding::percent_decode_str;
+use std::net::IpAddr;
+
+/// What a request is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The account.
+    pub account: String,
+    /// The container, if it is not about all of the account.
+    pub container: Option<String>,
+    /// The blob, if it is not about all of the container.
+    pub blob: Option<String>,
+}
+
+/// A request without its body.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// The verb.
+    pub method: Method,
+    /// What it is about.
+    pub target: Target,
+    /// The path, as it was sent.
+    pub path: String,
+    /// The parameters, names and values decoded, in order.
+    pub query: Vec<(String, String)>,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// Whether it came by HTTPS.
+    pub secure: bool,
+    /// Where it came from.
+    pub from: IpAddr,
+    /// When.
+    pub now: Moment,
+}
+
+impl Head {
+    /// A header, if it is there and is text; an empty one counts as not there.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let value = self.headers.get(name)?;
+        std::str::from_utf8(value.as_bytes()).ok().map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    /// A header that must be there.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::MissingRequiredHeader`].
+    pub fn needs(&self, name: &str) -> Result<&str> {
+        self.header(name).ok_or_else(|| Fault::missing_header(name))
+    }
+
+    /// A header that is a number.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InvalidHeaderValue`] if it is none.
+    pub fn number(&self, name: &str) -> Result<Option<u64>> {
+        let parse = |text: &str| text.parse().map_err(|_| Fault::header(name, text));
+        self.header(name).map(parse).transpose()
+    }
+
+    /// A header that is true or false.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InvalidHeaderValue`] if it is neither.
+    pub fn flag(&self, name: &str) -> Result<bool> {
+        match self.header(name) {
+            None => Ok(false),
+            Some(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+            Some(text) if text.eq_ignore_ascii_case("false") => Ok(false),
+            Some(text) => Err(Fault::header(name, text)),
+        }
+    }
+
+    /// A query parameter; an empty one counts as not there.
+    #[must_use]
+    pub fn param(&self, name: &str) -> Option<&str> {
+        let found = self.query.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// The snapshot that is meant, if one is.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InvalidQueryParameterValue`] if that is no time.
+    pub fn snapshot(&self) -> Result<Option<Moment>> {
+        moment_of(self.param("snapshot"), "snapshot")
+    }
+
+    /// The container's name.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InvalidUri`] if the request is about all of the account.
+    pub fn container(&self) -> Result<&str> {
+        self.target.container.as_deref().ok_or_else(|| Code::InvalidUri.into())
+    }
+
+    /// The blob's name.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InvalidUri`] if the request is about all of a container.
+    pub fn blob(&self) -> Result<&str> {
+        self.target.blob.as_deref().ok_or_else(|| Code::InvalidUri.into())
+    }
+}
+
+/// The time that a parameter names, as snapshots are named.
+///
+/// # Errors
+///
+/// [`Code::InvalidQueryParameterValue`] if it is no time.
+pub fn moment_of(value: Option<&str>, name: &str) -> Result<Option<Moment>> {
+    let bad = |text: &str| Fault::query(name, text, "it is not the time of a snapshot");
+    value.map(|text| Moment::parse_iso(text).ok_or_else(|| bad(text))).transpose()
+}
+
+/// The parameters of a query.
+#[must_use]
+pub fn parse_query(query: &str) -> Vec<(String, String)> {
+    let decoded =
+        |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+    // A signature is Base64, where clients leave a plus as it is.
+    let kept = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let pair = |pair: &str| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let name = decoded(name);
+        let value = if name == "sig" { kept(value) } else { decoded(value) };
+        (name, value)
+    };
+    pairs.map(pair).collect()
+}
+
+/// What a path is about: `/account/container/blob`, or `/container/blob` where the host's
+/// name begins with that of an account.
+///
+/// # Errors
+///
+/// [`Code::InvalidUri`] if it climbs or names nobody.
+pub fn parse_target(host: &str, path: &str, is_account: impl Fn(&str) -> bool) -> Result<Target> {
+    let invalid = || Fault::from(Code::InvalidUri);
+    let path = path.strip_prefix('/').ok_or_else(invalid)?;
+    let by_host = host.split_once('.').filter(|(first, _)| is_account(first));
+    let (account, rest) = match by_host {
+        Some((account, _)) => (account.to_owned(), path),
+        None => {
+            let (account, rest) = path.split_once('/').unwrap_or((path, ""));
+            (decode(account)?, rest)
+        }
+    };
+    if account.is_empty() {
+        return Err(invalid());
+    }
+    let (container, blob) = rest.split_once('/').unwrap_or((rest, ""));
+    let (container, blob) = (decode(container)?, decode(blob)?);
+    if account.contains('/') || container.contains('/') {
+        return Err(invalid());
+    }
+    let (container, blob) = match (container.is_empty(), blob.is_empty()) {
+        (true, true) => (None, None),
+        (true, false) => return Err(invalid()),
+        (false, true) => (Some(container), None),
+        (false, false) => (Some(container), Some(blob)),
+    };
+    Ok(Target { account, container, blob })
+}
+
+/// A part of a path. A blob's name is any text; it never becomes a file's name, and a part
+/// of it that would climb is refused as the service's clients resolve it before they ask.
+fn decode(text: &str) -> Result<String> {
+    let decoded = percent_decode_str(text).decode_utf8().map_err(|_| Code::InvalidUri)?;
+    let climbs = decoded.split(['/', '\\']).any(|part| part == "." || part == "..");
+    if climbs || decoded.contains('\0') {
+        return Err(Code::InvalidUri.into());
+    }
+    Ok(decoded.into_owned())
+}
+
+/// Refuses a name that no container can have.
+///
+/// # Errors
+///
+/// [`Code::InvalidResourceName`], [`Code::OutOfRangeInput`].
+pub fn check_container_name(name: &str) -> Result<()> {
+    if ["$root", "$logs", "$web"].contains(&name) {
+        return Ok(());
+    }
+    if !(3..=63).contains(&name.len()) {
+        return Err(Code::OutOfRangeInput.into());
+    }
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let ends = !name.starts_with('-') && !name.ends_with('-');
+    if name.chars().all(allowed) && ends && !name.contains("--") {
+        Ok(())
+    } else {
+        Err(Code::InvalidResourceName.into())
+    }
+}
+
+/// Refuses a name that no blob can have.
+///
+/// # Errors
+///
+/// [`Code::InvalidResourceName`], [`Code::OutOfRangeInput`].
+pub fn check_blob_name(name: &str) -> Result<()> {
+    if name.chars().count() > 1024 {
+        return Err(Code::OutOfRangeInput.into());
+    }
+    if name.split('/').count() > 254 || name.chars().any(|c| c.is_control()) {
+        return Err(Code::InvalidResourceName.into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(host: &str, path: &str, expect: Option<[&str; 3]>) {
+        let target = parse_target(host, path, |name| name == "acc");
+        let got = target
+            .ok()
+            .map(|t| [t.account, t.container.unwrap_or_default(), t.blob.unwrap_or_default()]);
+        assert_eq!(got, expect.map(|parts| parts.map(str::to_owned)), "{host} {path}");
+    }
+
+    #[test]
+    fn paths_and_hosts_name_accounts_containers_and_blobs() {
+        check("127.0.0.1:10000", "/acc/con/a/b%20c", Some(["acc", "con", "a/b c"]));
+        check("127.0.0.1:10000", "/acc", Some(["acc", "", ""]));
+        check("127.0.0.1:10000", "/acc/", Some(["acc", "", ""]));
+        check("127.0.0.1:10000", "/acc/con/", Some(["acc", "con", ""]));
+        check("acc.blob.localhost:10000", "/con/a", Some(["acc", "con", "a"]));
+        check("acc.blob.localhost", "/", Some(["acc", "", ""]));
+        check("other.blob.localhost", "/con/a", Some(["con", "a", ""]));
+        check("h", "/", None);
+        check("h", "/acc//blob", None);
+    }
+
+    #[test]
+    fn paths_that_climb_are_refused() {
+        for path in ["/acc/../x", "/acc/con/../../x", "/acc/con/%2e%2e/x", "/acc/con/a%2F..%2Fb"] {
+            check("h", path, None);
+        }
+        check("h", "/acc/con/a%00", None);
+        check("h", "/acc/con/..%5c..%5cx", None);
+        check("h", "/acc/con%2fx/b", None);
+        check("h", "/acc/con/...", Some(["acc", "con", "..."]));
+    }
+
+    #[test]
+    fn queries_are_decoded() {
+        let query = parse_query("comp=page&sig=a+b%2B/=&snapshot=2026-11-22T00%3A05%3A09Z&x&y=a+b");
+        let expect = [
+            ("comp", "page"),
+            ("sig", "a+b+/="),
+            ("snapshot", "2026-11-22T00:05:09Z"),
+            ("x", ""),
+            ("y", "a b"),
+        ];
+        assert_eq!(query, expect.map(|(a, b)| (a.to_owned(), b.to_owned())));
+    }
+
+    #[test]
+    fn names_follow_the_rules_of_the_service() {
+        for good in ["abc", "a-b", "0a1", "$root"] {
+            assert_eq!(check_container_name(good), Ok(()), "{good}");
+        }
+        for bad in ["ab", "Abc", "-ab", "ab-", "a--b", "a_b", &"a".repeat(64)] {
+            assert!(check_container_name(bad).is_err(), "{bad}");
+        }
+        assert_eq!(check_blob_name("größe / ü"), Ok(()));
+        assert!(check_blob_name(&"a".repeat(1025)).is_err());
+    }
+}

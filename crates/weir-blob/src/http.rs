@@ -1,0 +1,268 @@
+//! HTTP: connections in, requests to the service, answers out.
+
+use crate::body::{Body, Content, Reply, Rest, Source};
+use crate::fault::{Code, Fault};
+use crate::head::{Head, parse_query, parse_target};
+use crate::service::Service;
+use crate::time::Moment;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::io;
+use std::net::IpAddr;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+/// How long a client may take for the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the answers under way may take once the server is to stop.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Bytes of a refused request that are read so that its client hears why.
+const DRAIN: usize = 8 << 20;
+
+/// Serves a connection until it ends, or `stop` changes and what is under way is answered.
+pub(crate) async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    from: IpAddr,
+    secure: bool,
+    service: Rc<Service>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let handler = service_fn(move |request| handle(Rc::clone(&service), request, from, secure));
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), handler));
+    tokio::select! {
+        // A client that breaks off is its own problem.
+        _ = connection.as_mut() => return,
+        _ = stop.changed() => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    drop(tokio::time::timeout(PATIENCE, connection).await);
+}
+
+async fn handle(
+    service: Rc<Service>,
+    request: Request<Incoming>,
+    from: IpAddr,
+    secure: bool,
+) -> Result<Response<Carried>, Infallible> {
+    // In a task of its own: a client that goes does not leave a change half done.
+    let answer = tokio::task::spawn_local(answer(service, request, from, secure)).await;
+    let failed = |_| {
+        let mut response = Response::new(Carried::Whole(None));
+        *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        response
+    };
+    Ok(answer.unwrap_or_else(failed))
+}
+
+async fn answer(
+    service: Rc<Service>,
+    request: Request<Incoming>,
+    from: IpAddr,
+    secure: bool,
+) -> Response<Carried> {
+    let now = Moment(weir_wall::calendar());
+    let (parts, incoming) = request.into_parts();
+    let mut body = Body::new(incoming);
+    let is_head = parts.method == Method::HEAD;
+    let echo = Echo::of(&parts.headers);
+    let (head, reply) = match head_of(&service, parts, from, secure, now) {
+        Err(fault) => (None, Err(fault)),
+        Ok(head) => {
+            let reply = match head.method {
+                Method::OPTIONS => preflight(&service, &head),
+                _ => service.answer(&head, &mut body).await,
+            };
+            (Some(head), reply)
+        }
+    };
+    let refused = reply.is_err();
+    let id = uuid::Uuid::new_v4().to_string();
+    let mut reply = reply.unwrap_or_else(|fault| refusal(&fault, &id, now));
+    if refused && !body.drain(DRAIN).await {
+        reply.set("connection", "close");
+    }
+    if let Some(head) = &head
+        && head.method != Method::OPTIONS
+        && head.header("origin").is_some()
+    {
+        let properties = service.properties_of(&head.target.account);
+        for (name, value) in properties.cors_headers(head) {
+            reply.set(name, &value);
+        }
+    }
+    echo.write(&mut reply, &id);
+    respond(reply, is_head)
+}
+
+/// What every answer repeats of its request.
+struct Echo {
+    version: Option<HeaderValue>,
+    client_id: Option<HeaderValue>,
+}
+
+impl Echo {
+    fn of(headers: &http::HeaderMap) -> Self {
+        let short = |value: &&HeaderValue| value.len() <= 1024;
+        Self {
+            version: headers.get("x-ms-version").cloned(),
+            client_id: headers.get("x-ms-client-request-id").filter(short).cloned(),
+        }
+    }
+
+    fn write(self, reply: &mut Reply, id: &str) {
+        reply.set("server", concat!("Weir-Blob/", env!("CARGO_PKG_VERSION")));
+        reply.set("x-ms-request-id", id);
+        for (name, value) in
+            [("x-ms-version", self.version), ("x-ms-client-request-id", self.client_id)]
+        {
+            if let Some(value) = value {
+                reply.headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+    }
+}
+
+fn head_of(
+    service: &Service,
+    parts: http::request::Parts,
+    from: IpAddr,
+    secure: bool,
+    now: Moment,
+) -> Result<Head, Fault> {
+    let host = parts.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let path = parts.uri.path().to_owned();
+    let target = parse_target(host, &path, |name| service.is_account(name))?;
+    let query = parse_query(parts.uri.query().unwrap_or_default());
+    let head = Head {
+        method: parts.method,
+        target,
+        path,
+        query,
+        headers: parts.headers,
+        secure,
+        from,
+        now,
+    };
+    if let Some(version) = head.header("x-ms-version")
+        && Moment::parse_iso(version).is_none_or(|_| version.len() != 10)
+    {
+        return Err(Fault::header("x-ms-version", version));
+    }
+    Ok(head)
+}
+
+fn preflight(service: &Service, head: &Head) -> Result<Reply, Fault> {
+    let mut reply = Reply::new(200);
+    for (name, value) in service.properties_of(&head.target.account).preflight(head)? {
+        reply.set(name, &value);
+    }
+    Ok(reply)
+}
+
+/// A refusal as the service answers it.
+fn refusal(fault: &Fault, id: &str, now: Moment) -> Reply {
+    let mut reply = Reply::new(500);
+    reply.status = fault.status();
+    if reply.status != StatusCode::NOT_MODIFIED {
+        reply = reply.xml(fault.body(id, &now.iso()));
+    }
+    reply.set("x-ms-error-code", fault.code.name());
+    if let Some(secs) = fault.retry_after {
+        reply.set("retry-after", &secs.to_string());
+    }
+    if fault.code == Code::NoAuthenticationInformation {
+        reply.set("www-authenticate", "SharedKey");
+    }
+    reply
+}
+
+fn respond(reply: Reply, is_head: bool) -> Response<Carried> {
+    let mut response = Response::new(Carried::Whole(None));
+    *response.status_mut() = reply.status;
+    *response.headers_mut() = reply.headers;
+    let body = match reply.content {
+        // The length of what a GET would give stands in the header already.
+        _ if is_head => Carried::Whole(None),
+        Content::Empty => Carried::Whole(None),
+        Content::Whole(bytes) => Carried::Whole(Some(bytes)),
+        Content::Parts(len, first, rest) => {
+            Carried::Parts { left: len, first: Some(first), rest: Some(rest), next: None }
+        }
+    };
+    *response.body_mut() = body;
+    response
+}
+
+/// The body of an answer.
+pub(crate) enum Carried {
+    Whole(Option<Bytes>),
+    Parts { left: u64, first: Option<Bytes>, rest: Option<Rest>, next: Option<Source> },
+}
+
+impl hyper::body::Body for Carried {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Parts { left, first, rest, next } => {
+                if let Some(bytes) = first.take() {
+                    *left -= bytes.len() as u64;
+                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                }
+                let mut source = match (next.take(), rest.take()) {
+                    (Some(source), _) => source,
+                    (None, Some(Rest(rest))) => rest(),
+                    (None, None) => return Poll::Ready(None),
+                };
+                match source.as_mut().poll(context) {
+                    Poll::Pending => {
+                        *next = Some(source);
+                        Poll::Pending
+                    }
+                    Poll::Ready(None) => Poll::Ready(None),
+                    Poll::Ready(Some((Ok(bytes), more))) => {
+                        *left -= bytes.len() as u64;
+                        *rest = Some(more);
+                        Poll::Ready(Some(Ok(Frame::data(bytes))))
+                    }
+                    // The answer breaks off: its client sees that bytes are missing.
+                    Poll::Ready(Some((Err(fault), _))) => {
+                        Poll::Ready(Some(Err(io::Error::other(fault))))
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Parts { left, .. } => *left == 0,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64))
+            }
+            Self::Parts { left, .. } => SizeHint::with_exact(*left),
+        }
+    }
+}

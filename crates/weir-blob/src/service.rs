@@ -1,0 +1,418 @@
+//! The operations.
+//!
+//! All of them run on one thread, so what happens between two waits happens at once. A
+//! blob has a lock: what changes its record or has conditions has it alone, plain writes of
+//! pages share it, so that a condition that was met is still met when the write is done.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`properties`] | the properties of a service, CORS among them |
+//! | `account` | what is about all of an account |
+//! | `container` | containers |
+//! | `list` | lists of containers and blobs |
+//! | `blob` | what all kinds of blobs have |
+//! | `read` | giving out bytes |
+//! | `page` | page blobs |
+//! | `block` | block and append blobs |
+//! | `copy` | copies |
+
+mod account;
+mod blob;
+mod block;
+mod container;
+mod copy;
+mod list;
+mod page;
+pub mod properties;
+mod read;
+
+use block::From;
+
+use crate::auth::account::Accounts;
+use crate::auth::{Caller, authenticate};
+use crate::body::{Body, Reply};
+use crate::condition::{Conditions, Of};
+use crate::fault::{Code, Fault, Result};
+use crate::head::{Head, check_blob_name, check_container_name};
+use crate::journal::{Change, Journal};
+use crate::lease::Leased;
+use crate::operation::Operation;
+use crate::pieces::Pieces;
+use crate::record::{Blob, Content, Key, Metadata, PageContent};
+use crate::state::{Names, State, base};
+use crate::time::Moment;
+use crate::volumes::Volumes;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use tokio::sync::RwLock;
+use weir_store::SnapshotId;
+
+/// Largest document that a client may send.
+const MAX_DOCUMENT: usize = 8 << 20;
+
+/// The service of blobs.
+#[derive(Debug)]
+pub struct Service {
+    accounts: Accounts,
+    volumes: Volumes,
+    journal: Journal,
+    pieces: Pieces,
+    state: RefCell<State>,
+    locks: RefCell<HashMap<[String; 3], Rc<RwLock<()>>>>,
+    clock: fn() -> Moment,
+}
+
+impl Service {
+    /// The service of what `records` remember.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot begin.
+    pub fn new(
+        accounts: Accounts,
+        volumes: Volumes,
+        journal: Journal,
+        pieces: Pieces,
+        state: State,
+        clock: fn() -> Moment,
+    ) -> Self {
+        Self {
+            accounts,
+            volumes,
+            journal,
+            pieces,
+            state: RefCell::new(state),
+            locks: RefCell::default(),
+            clock,
+        }
+    }
+
+    /// Puts in order what a crash may have left: volumes of no blob go, and blobs whose
+    /// pages were written without a record of that get a new state.
+    ///
+    /// # Errors
+    ///
+    /// The journal or the server failed.
+    pub async fn recover(&self) -> Result<()> {
+        for volume in self.volumes.all() {
+            if !self.state.borrow().names_volume(&volume) {
+                self.volumes.delete(&volume).await?;
+            }
+        }
+        let now = (self.clock)();
+        let mut changes = Vec::new();
+        {
+            let mut state = self.state.borrow_mut();
+            let mut at = state.next(now);
+            for (names, snapshot, blob) in state.all_mut() {
+                if self.recover_blob(blob, snapshot, &mut at) {
+                    changes.push(Change::put(names.key(snapshot), blob));
+                }
+            }
+            state.next(at);
+        }
+        self.commit(changes).await?;
+        for volume in self.volumes.all() {
+            self.forget_snapshots(&volume).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether it was not as its record says.
+    fn recover_blob(&self, blob: &mut Blob, snapshot: Option<Moment>, at: &mut Moment) -> bool {
+        let copying = blob.copy.as_mut().filter(|c| c.status == crate::record::CopyStatus::Pending);
+        let mut changed = copying.is_some();
+        if let Some(copy) = copying {
+            copy.status = crate::record::CopyStatus::Failed;
+            copy.description = Some("the server ended in the middle of it".to_owned());
+        }
+        if let (Content::Page(page), None) = (&mut blob.content, snapshot) {
+            // The volume knows its size; one of nothing has the smallest there is.
+            let size = self.volumes.size(&page.volume).unwrap_or(page.size);
+            let is_empty = page.size == 0 && size == 512;
+            if page.unclean || (size != page.size && !is_empty) {
+                page.unclean = false;
+                page.size = if is_empty { 0 } else { size };
+                *at = at.next(*at);
+                blob.etag.0 = at.0;
+                blob.modified = *at;
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Snapshots of a volume that no record names go: a crash came between the two.
+    async fn forget_snapshots(&self, volume: &str) -> Result<()> {
+        let open = self.volumes.open(volume)?;
+        let mut named: Vec<u64> = Vec::new();
+        for (_, _, blob) in self.state.borrow_mut().all_mut() {
+            let page = blob.page().filter(|page| page.volume == volume);
+            named.extend(page.and_then(|page| page.snapshot));
+        }
+        for id in open.pages.snapshots() {
+            if !named.contains(&id.0) {
+                self.delete_snapshot(volume, id.0).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The server ends: what only memory knows of blobs is put into the journal.
+    ///
+    /// # Errors
+    ///
+    /// The journal failed.
+    pub async fn close(&self) -> Result<()> {
+        let mut changes = Vec::new();
+        for (names, snapshot, blob) in self.state.borrow_mut().all_mut() {
+            if let Content::Page(page @ PageContent { unclean: true, .. }) = &mut blob.content {
+                page.unclean = false;
+                changes.push(Change::put(names.key(snapshot), blob));
+            }
+        }
+        self.commit(changes).await
+    }
+
+    /// Whether there is such an account.
+    #[must_use]
+    pub fn is_account(&self, name: &str) -> bool {
+        self.accounts.get(name).is_some()
+    }
+
+    /// The properties of an account's service.
+    #[must_use]
+    pub fn properties_of(&self, account: &str) -> properties::Properties {
+        self.state.borrow().properties(account)
+    }
+
+    /// Does what a request asks for.
+    ///
+    /// # Errors
+    ///
+    /// The refusal to send.
+    pub async fn answer(self: &Rc<Self>, head: &Head, body: &mut Body) -> Result<Reply> {
+        let (operation, caller) = self.admit(head)?;
+        match operation {
+            Operation::ListContainers => self.list_containers(head),
+            Operation::GetServiceProperties => Ok(self.get_properties(head)),
+            Operation::SetServiceProperties => self.set_properties(head, body).await,
+            Operation::GetServiceStats => Err(Fault::not_implemented("Get Blob Service Stats")),
+            Operation::GetAccountInfo => Ok(account::info()),
+            Operation::FindBlobs => self.find_blobs(head),
+            Operation::CreateContainer => self.create_container(head).await,
+            Operation::GetContainerProperties => self.get_container(head),
+            Operation::SetContainerMetadata => self.set_container_metadata(head).await,
+            Operation::GetContainerAcl => self.get_acl(head),
+            Operation::SetContainerAcl => self.set_acl(head, body).await,
+            Operation::LeaseContainer => self.lease_container(head).await,
+            Operation::DeleteContainer => self.delete_container(head).await,
+            Operation::ListBlobs => self.list_blobs(head),
+            Operation::PutBlob => self.put_blob(head, body).await,
+            Operation::PutBlobFromUrl => self.copy_blob(head, &caller, copy::How::AtOnce).await,
+            Operation::GetBlob => self.get_blob(head).await,
+            Operation::GetBlobProperties => self.get_blob_properties(head),
+            Operation::SetBlobProperties => self.set_blob_properties(head).await,
+            Operation::SetBlobMetadata => self.set_blob_metadata(head).await,
+            Operation::GetTags => self.get_tags(head),
+            Operation::SetTags => self.set_tags(head, body).await,
+            Operation::LeaseBlob => self.lease_blob(head).await,
+            Operation::SnapshotBlob => self.snapshot_blob(head).await,
+            Operation::CopyBlob => self.copy_blob(head, &caller, copy::How::InTime).await,
+            Operation::AbortCopy => self.abort_copy(head).await,
+            Operation::DeleteBlob => self.delete_blob(head).await,
+            Operation::SetTier => self.set_tier(head).await,
+            Operation::PutPage => self.put_page(head, body).await,
+            Operation::PutPageFromUrl => self.put_page_from_url(head, &caller).await,
+            Operation::GetPageRanges => self.get_page_ranges(head),
+            Operation::IncrementalCopy => self.incremental_copy(head, &caller).await,
+            Operation::PutBlock => self.put_block(head, From::Body(body)).await,
+            Operation::PutBlockFromUrl => self.put_block(head, From::Url(&caller)).await,
+            Operation::PutBlockList => self.put_block_list(head, body).await,
+            Operation::GetBlockList => self.get_block_list(head),
+            Operation::AppendBlock => self.append_block(head, From::Body(body)).await,
+            Operation::AppendBlockFromUrl => self.append_block(head, From::Url(&caller)).await,
+        }
+    }
+
+    /// Who asks for what, if that may be.
+    fn admit(&self, head: &Head) -> Result<(Operation, Caller)> {
+        let state = self.state.borrow();
+        let caller = authenticate(head, &self.accounts, &state.policies)?;
+        if caller == Caller::Anonymous && !self.is_account(&head.target.account) {
+            return Err(Code::NoAuthenticationInformation.into());
+        }
+        let operation = Operation::of(head);
+        let operation = match (operation, &caller) {
+            (Ok(operation), _) => operation,
+            // Whoever gave no signature does not learn what there is.
+            (Err(_), Caller::Anonymous) => return Err(Code::NoAuthenticationInformation.into()),
+            (Err(fault), _) => return Err(fault),
+        };
+        let container = head.target.container.as_deref();
+        let container = container.and_then(|name| state.container(&head.target.account, name).ok());
+        let blob = head.target.blob.as_deref();
+        let there = container.zip(blob).map(|(c, name)| c.blobs.contains_key(&base(name)));
+        let public = container.map(|held| held.record.public);
+        operation.authorize(&caller, public, there == Some(false))?;
+        if let Some(name) = &head.target.container {
+            check_container_name(name)?;
+        }
+        if let Some(name) = &head.target.blob {
+            check_blob_name(name)?;
+        }
+        Ok((operation, caller))
+    }
+
+    async fn commit(&self, changes: Vec<Change>) -> Result<()> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.journal.commit(changes).await.map_err(Fault::internal)
+    }
+
+    /// The lock of a blob.
+    fn lock(&self, names: Names<'_>) -> Rc<RwLock<()>> {
+        /// Those that nobody holds are forgotten beyond this number.
+        const MANY: usize = 1024;
+        let mut locks = self.locks.borrow_mut();
+        if locks.len() > MANY {
+            locks.retain(|_, lock| Rc::strong_count(lock) > 1);
+        }
+        Rc::clone(locks.entry(names.owned()).or_default())
+    }
+
+    /// A moment that no other change has.
+    fn next(&self) -> Moment {
+        self.state.borrow_mut().next((self.clock)())
+    }
+
+    /// Keeps a blob's record as it is in memory.
+    async fn keep(&self, names: Names<'_>, snapshot: Option<Moment>) -> Result<()> {
+        let change = {
+            let state = self.state.borrow();
+            Change::put(names.key(snapshot), state.blob(names, snapshot)?)
+        };
+        self.commit(vec![change]).await
+    }
+
+    /// Puts a blob in the place of what was there, and forgets the bytes of that.
+    async fn replace(&self, names: Names<'_>, blob: Blob) -> Result<()> {
+        let change = Change::put(names.key(None), &blob);
+        let old = {
+            let mut state = self.state.borrow_mut();
+            let held = state.container_mut(names.account, names.container)?;
+            held.blobs.insert(base(names.blob), blob)
+        };
+        self.commit(vec![change]).await?;
+        if let Some(old) = old {
+            self.forget_bytes(&old).await?;
+        }
+        Ok(())
+    }
+
+    /// A record went: so do its bytes, if no other has them.
+    async fn forget_bytes(&self, blob: &Blob) -> Result<()> {
+        blob.pieces().for_each(|piece| self.pieces.forget(piece));
+        let Some(page) = blob.page() else { return Ok(()) };
+        if !self.state.borrow().names_volume(&page.volume) {
+            return self.volumes.delete(&page.volume).await;
+        }
+        match page.snapshot {
+            Some(id) => self.delete_snapshot(&page.volume, id).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes a snapshot of a volume; its space comes back in time.
+    async fn delete_snapshot(&self, volume: &str, id: u64) -> Result<()> {
+        let open = self.volumes.open(volume)?;
+        let pages = open.pages.clone();
+        let gone = tokio::task::spawn_blocking(move || {
+            pages.delete_snapshot(SnapshotId(id))?;
+            Ok::<_, weir_store::StoreError>(pages)
+        });
+        let pages = gone.await.map_err(Fault::internal)?.map_err(Fault::internal)?;
+        // Nobody waits for it; what it does not come to is done after the next deletion.
+        tokio::task::spawn_blocking(move || while pages.tidy().unwrap_or(false) {});
+        Ok(())
+    }
+
+    /// Checks what a change of a blob must fulfil: its lease, and its conditions.
+    fn check_change(&self, head: &Head, names: Names<'_>) -> Result<()> {
+        let conditions = Conditions::parse(head, Of::Itself)?;
+        let state = self.state.borrow();
+        let blob = state.blob(names, None)?;
+        conditions.check_write(blob.state())?;
+        blob.lease.check_write(Leased::Blob, head.header("x-ms-lease-id"), head.now)
+    }
+
+    /// Changes a blob's record, which gets a new state, and keeps that.
+    async fn change(
+        &self,
+        names: Names<'_>,
+        change: impl FnOnce(&mut Blob) -> Result<()>,
+    ) -> Result<Reply> {
+        let at = self.next();
+        {
+            let mut state = self.state.borrow_mut();
+            let blob = state.blob_mut(names, None)?;
+            change(blob)?;
+            blob.etag.0 = at.0;
+            blob.modified = at;
+        }
+        self.keep(names, None).await?;
+        self.stamped(Reply::new(200), names)
+    }
+
+    /// With a blob's state.
+    fn stamped(&self, reply: Reply, names: Names<'_>) -> Result<Reply> {
+        let state = self.state.borrow();
+        Ok(stamp(reply, state.blob(names, None)?))
+    }
+}
+
+/// With a blob's state.
+fn stamp(reply: Reply, blob: &Blob) -> Reply {
+    reply.with("etag", blob.etag.quoted()).with("last-modified", blob.modified.http())
+}
+
+/// The names of the blob that a request is about.
+fn names(head: &Head) -> Result<Names<'_>> {
+    let account = &head.target.account;
+    Ok(Names { account, container: head.container()?, blob: head.blob()? })
+}
+
+/// The metadata that a request gives.
+fn metadata_of(head: &Head) -> Result<Metadata> {
+    /// Bytes of all names and values.
+    const MOST: usize = 8 << 10;
+    let mut metadata = Metadata::new();
+    let mut size = 0;
+    for (header, value) in &head.headers {
+        let Some(name) = header.as_str().strip_prefix("x-ms-meta-") else { continue };
+        if name.is_empty() {
+            return Err(Code::EmptyMetadataKey.into());
+        }
+        let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if !first || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
+            return Err(Code::InvalidMetadata.into());
+        }
+        let value = std::str::from_utf8(value.as_bytes()).map_err(|_| Code::InvalidMetadata)?;
+        size += name.len() + value.len();
+        metadata.insert(name.to_owned(), value.to_owned());
+    }
+    if size > MOST { Err(Code::MetadataTooLarge.into()) } else { Ok(metadata) }
+}
+
+/// A new id.
+fn new_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+/// The key of a block that is in no blob yet.
+fn uncommitted_key(names: Names<'_>, id: &str) -> Key {
+    let [account, container, blob] = names.owned();
+    Key::Uncommitted(account, container, blob, id.to_owned())
+}

@@ -1,0 +1,378 @@
+//! What all kinds of blobs have: properties, metadata, tags, leases, snapshots, an end.
+
+use super::{MAX_DOCUMENT, Service, metadata_of, names, new_id, stamp};
+use crate::body::{Body, Reply};
+use crate::condition::{Conditions, Of};
+use crate::fault::{Code, Fault, Result};
+use crate::head::Head;
+use crate::journal::Change;
+use crate::lease::Leased;
+use crate::record::{Blob, Content, ContentHeaders};
+use crate::state::{Names, base};
+use crate::tags::{self, Tags};
+use crate::time::Moment;
+use crate::xml::{Element, Writer};
+
+/// The type of a blob that has none.
+pub(super) const TYPE: &str = "application/octet-stream";
+
+/// The headers of a blob that a request sets, by `x-ms-blob-` names.
+pub(super) fn headers_of(head: &Head) -> ContentHeaders {
+    let text = |name: &str| head.header(name).map(str::to_owned);
+    ContentHeaders {
+        content_type: text("x-ms-blob-content-type"),
+        encoding: text("x-ms-blob-content-encoding"),
+        language: text("x-ms-blob-content-language"),
+        disposition: text("x-ms-blob-content-disposition"),
+        cache_control: text("x-ms-blob-cache-control"),
+        md5: text("x-ms-blob-content-md5"),
+    }
+}
+
+/// The tags that a request sets.
+pub(super) fn tags_of(head: &Head) -> Result<Tags> {
+    head.header("x-ms-tags").map(tags::parse_header).transpose().map(Option::unwrap_or_default)
+}
+
+pub(super) fn write_tags(writer: &mut Writer, tags: &Tags) {
+    writer.within("Tags", |writer| {
+        writer.within("TagSet", |writer| {
+            for (name, value) in tags {
+                writer.within("Tag", |writer| {
+                    writer.leaf("Key", name);
+                    writer.leaf("Value", value);
+                });
+            }
+        });
+    });
+}
+
+impl Service {
+    /// The tier of a blob, and whether it has it by its size alone.
+    pub(super) fn tier_of(&self, blob: &Blob) -> (Option<String>, bool) {
+        match (&blob.content, &blob.tier) {
+            (Content::Page(page), None) => (self.volumes.tier(&page.volume), true),
+            // It may have been resized since; the volume knows.
+            (Content::Page(page), Some(_)) => (self.volumes.tier(&page.volume), false),
+            (Content::Block(_), None) => (Some("Hot".to_owned()), true),
+            (_, tier) => (tier.clone(), false),
+        }
+    }
+
+    /// A blob as headers say it.
+    pub(super) fn described(&self, head: &Head, blob: &Blob, snapshot: Option<Moment>) -> Reply {
+        let headers = &blob.headers;
+        let overridden = |param: &str, own: &Option<String>| {
+            let by_signature = head.param("sig").and_then(|_| head.param(param));
+            by_signature.map(str::to_owned).or_else(|| own.clone())
+        };
+        let own_type = Some(headers.content_type.clone().unwrap_or_else(|| TYPE.to_owned()));
+        let mut reply = stamp(Reply::new(200), blob)
+            .with("accept-ranges", "bytes")
+            .with_some("content-type", overridden("rsct", &own_type))
+            .with_some("content-encoding", overridden("rsce", &headers.encoding))
+            .with_some("content-language", overridden("rscl", &headers.language))
+            .with_some("content-disposition", overridden("rscd", &headers.disposition))
+            .with_some("cache-control", overridden("rscc", &headers.cache_control))
+            .with("x-ms-blob-type", blob.kind())
+            .with("x-ms-creation-time", blob.created.http())
+            .with("x-ms-server-encrypted", "false");
+        if snapshot.is_none() {
+            reply = super::container::with_lease(reply, &blob.lease, head.now);
+        }
+        match &blob.content {
+            Content::Page(page) => {
+                reply.set("x-ms-blob-sequence-number", &page.sequence.to_string())
+            }
+            Content::Append(blocks) => {
+                let count = blocks.blocks.len().to_string();
+                reply.set("x-ms-blob-committed-block-count", &count);
+            }
+            Content::Block(_) => {}
+        }
+        let (tier, inferred) = self.tier_of(blob);
+        reply = reply
+            .with_some("x-ms-access-tier", tier)
+            .with_some("x-ms-access-tier-inferred", inferred.then_some("true"))
+            .with_some("x-ms-access-tier-change-time", blob.tier_changed.map(Moment::http));
+        if !blob.tags.is_empty() {
+            reply.set("x-ms-tag-count", &blob.tags.len().to_string());
+        }
+        if let Some(copy) = &blob.copy {
+            reply = reply
+                .with("x-ms-copy-id", &copy.id)
+                .with("x-ms-copy-source", &copy.source)
+                .with("x-ms-copy-status", copy.status.name())
+                .with("x-ms-copy-progress", format!("{}/{}", copy.progress.0, copy.progress.1))
+                .with_some("x-ms-copy-completion-time", copy.completed.map(Moment::http))
+                .with_some("x-ms-copy-status-description", copy.description.as_ref());
+        }
+        if let Some(increment) = blob.page().and_then(|page| page.incremental.as_ref()) {
+            reply = reply
+                .with("x-ms-incremental-copy", "true")
+                .with("x-ms-copy-destination-snapshot", increment.made.iso());
+        }
+        for (name, value) in &blob.metadata {
+            reply.set(&format!("x-ms-meta-{name}"), value);
+        }
+        reply
+    }
+
+    /// Finds a blob that a request wants to read, and checks that it may now.
+    pub(super) fn readable(&self, head: &Head) -> Result<(Blob, Option<Moment>)> {
+        let (names, snapshot) = (names(head)?, head.snapshot()?);
+        if head.param("versionid").is_some() {
+            return Err(Fault::not_implemented("versions of blobs"));
+        }
+        let conditions = Conditions::parse(head, Of::Itself)?;
+        let state = self.state.borrow();
+        let blob = state.blob(names, snapshot)?;
+        if snapshot.is_none() {
+            blob.lease.check_read(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
+        }
+        conditions.check_read(blob.state())?;
+        Ok((blob.clone(), snapshot))
+    }
+
+    pub(super) fn get_blob_properties(&self, head: &Head) -> Result<Reply> {
+        let (blob, snapshot) = self.readable(head)?;
+        let reply = self.described(head, &blob, snapshot);
+        let reply = reply.with_some("content-md5", blob.headers.md5.as_ref());
+        if head.method == http::Method::HEAD && head.param("comp").is_none() {
+            return Ok(reply.with("content-length", blob.len()));
+        }
+        Ok(reply)
+    }
+
+    pub(super) async fn set_blob_properties(&self, head: &Head) -> Result<Reply> {
+        let names = names(head)?;
+        let lock = self.lock(names);
+        let _alone = lock.write().await;
+        self.check_change(head, names)?;
+        let size = head.number("x-ms-blob-content-length")?;
+        let action = head.header("x-ms-sequence-number-action");
+        if size.is_some() || action.is_some() {
+            self.check_not_incremental(names)?;
+        }
+        let sequence = self.next_sequence(head, names)?;
+        if let Some(size) = size {
+            self.resize(names, size).await?;
+        }
+        // Who resizes or numbers sets no headers; who sets headers sets all of them.
+        let only_pages = size.is_some() || action.is_some();
+        let headers = headers_of(head);
+        let sets_headers = !only_pages || headers != ContentHeaders::default();
+        let reply = self
+            .change(names, |blob| {
+                if sets_headers {
+                    blob.headers = headers;
+                }
+                if let Content::Page(page) = &mut blob.content {
+                    page.size = size.unwrap_or(page.size);
+                    page.sequence = sequence.unwrap_or(page.sequence);
+                }
+                Ok(())
+            })
+            .await?;
+        let state = self.state.borrow();
+        let page = state.blob(names, None)?.page();
+        Ok(reply.with_some("x-ms-blob-sequence-number", page.map(|page| page.sequence)))
+    }
+
+    pub(super) async fn set_blob_metadata(&self, head: &Head) -> Result<Reply> {
+        let names = names(head)?;
+        let metadata = metadata_of(head)?;
+        let lock = self.lock(names);
+        let _alone = lock.write().await;
+        self.check_change(head, names)?;
+        let reply = self.change(names, |blob| {
+            blob.metadata = metadata;
+            Ok(())
+        });
+        Ok(reply.await?.with("x-ms-request-server-encrypted", "false"))
+    }
+
+    pub(super) fn get_tags(&self, head: &Head) -> Result<Reply> {
+        let (names, snapshot) = (names(head)?, head.snapshot()?);
+        let conditions = Conditions::parse(head, Of::Itself)?;
+        let state = self.state.borrow();
+        let blob = state.blob(names, snapshot)?;
+        conditions.check_write(blob.state())?;
+        blob.lease.check_read(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
+        let mut writer = Writer::new();
+        write_tags(&mut writer, &blob.tags);
+        Ok(Reply::new(200).xml(writer.done()))
+    }
+
+    /// Tags are no part of a blob's state: its ETag stays.
+    pub(super) async fn set_tags(&self, head: &Head, body: &mut Body) -> Result<Reply> {
+        let names = names(head)?;
+        let document = body.all(MAX_DOCUMENT).await?;
+        let root = Element::root(&document, "Tags")?;
+        let set = root.child("TagSet").ok_or(Code::MissingRequiredXmlNode)?;
+        let mut tags = Tags::new();
+        for tag in &set.children {
+            let name = tag.text_of("Key").ok_or(Code::MissingRequiredXmlNode)?;
+            let value = tag.text_of("Value").unwrap_or_default();
+            if tags.insert(name.to_owned(), value.to_owned()).is_some() {
+                return Err(Code::InvalidXmlNodeValue.into());
+            }
+        }
+        tags::check(&tags)?;
+        let lock = self.lock(names);
+        let _alone = lock.write().await;
+        self.check_change(head, names)?;
+        self.state.borrow_mut().blob_mut(names, None)?.tags = tags;
+        self.keep(names, None).await?;
+        Ok(Reply::new(204))
+    }
+
+    /// A lease is no part of a blob's state either.
+    pub(super) async fn lease_blob(&self, head: &Head) -> Result<Reply> {
+        let names = names(head)?;
+        let conditions = Conditions::parse(head, Of::Itself)?;
+        let lock = self.lock(names);
+        let _alone = lock.write().await;
+        let done = {
+            let mut state = self.state.borrow_mut();
+            let blob = state.blob_mut(names, None)?;
+            conditions.check_write(blob.state())?;
+            blob.lease.act(head, new_id)?
+        };
+        self.keep(names, None).await?;
+        let reply = Reply::new(done.status)
+            .with_some("x-ms-lease-id", done.id)
+            .with_some("x-ms-lease-time", done.left);
+        self.stamped(reply, names)
+    }
+
+    pub(super) async fn snapshot_blob(&self, head: &Head) -> Result<Reply> {
+        let names = names(head)?;
+        let metadata = metadata_of(head)?;
+        let lock = self.lock(names);
+        let _alone = lock.write().await;
+        {
+            let conditions = Conditions::parse(head, Of::Itself)?;
+            let state = self.state.borrow();
+            let blob = state.blob(names, None)?;
+            conditions.check_write(blob.state())?;
+            blob.lease.check_read(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
+        }
+        self.check_not_incremental(names)?;
+        let (at, blob) = self.snapshot(names, metadata).await?;
+        let reply = stamp(Reply::new(201), &blob).with("x-ms-snapshot", at.iso());
+        Ok(reply.with("x-ms-request-server-encrypted", "false"))
+    }
+
+    /// Makes a snapshot; whoever calls has the blob alone.
+    pub(super) async fn snapshot(
+        &self,
+        names: Names<'_>,
+        metadata: crate::record::Metadata,
+    ) -> Result<(Moment, Blob)> {
+        let mut blob = self.state.borrow().blob(names, None)?.clone();
+        blob.lease = crate::lease::Lease::default();
+        if !metadata.is_empty() {
+            blob.metadata = metadata;
+        }
+        if let Content::Page(page) = &mut blob.content {
+            let pages = self.volumes.open(&page.volume)?.pages.clone();
+            let made = tokio::task::spawn_blocking(move || pages.snapshot());
+            let id = made.await.map_err(Fault::internal)?.map_err(Fault::internal)?;
+            page.snapshot = Some(id.0);
+            page.unclean = false;
+        }
+        let at = self.next();
+        let change = {
+            let mut state = self.state.borrow_mut();
+            let held = state.container_mut(names.account, names.container)?;
+            blob.pieces().for_each(|piece| self.pieces.name(piece));
+            held.blobs.insert((names.blob.to_owned(), at), blob.clone());
+            Change::put(names.key(Some(at)), &blob)
+        };
+        self.commit(vec![change]).await?;
+        Ok((at, blob))
+    }
+
+    pub(super) async fn delete_blob(&self, head: &Head) -> Result<Reply> {
+        let (names, snapshot) = (names(head)?, head.snapshot()?);
+        let lock = self.lock(names);
+        let _alone = lock.write().await;
+        let conditions = Conditions::parse(head, Of::Itself)?;
+        let mut going = Vec::new();
+        {
+            let state = self.state.borrow();
+            let blob = state.blob(names, snapshot)?;
+            conditions.check_write(blob.state())?;
+            let which = head.header("x-ms-delete-snapshots");
+            if snapshot.is_some() {
+                if let Some(which) = which {
+                    return Err(Fault::header("x-ms-delete-snapshots", which));
+                }
+                going.push(snapshot);
+            } else {
+                let given = head.header("x-ms-lease-id");
+                let snapshots = state.snapshots(names)?;
+                match which {
+                    Some("include" | "only") => going.extend(snapshots.into_iter().map(Some)),
+                    Some(other) => return Err(Fault::header("x-ms-delete-snapshots", other)),
+                    None if snapshots.is_empty() => {}
+                    None => return Err(Code::SnapshotsPresent.into()),
+                }
+                if which != Some("only") {
+                    blob.lease.check_write(Leased::Blob, given, head.now)?;
+                    going.push(None);
+                }
+            }
+        }
+        let changes = going.iter().map(|snapshot| Change::remove(names.key(*snapshot)));
+        let changes = changes.collect();
+        let gone: Vec<Blob> = {
+            let mut state = self.state.borrow_mut();
+            let held = state.container_mut(names.account, names.container)?;
+            let place = |at: &Option<Moment>| match at {
+                Some(at) => (names.blob.to_owned(), *at),
+                None => base(names.blob),
+            };
+            going.iter().filter_map(|at| held.blobs.remove(&place(at))).collect()
+        };
+        self.commit(changes).await?;
+        for blob in gone {
+            self.forget_bytes(&blob).await?;
+        }
+        Ok(Reply::new(202).with("x-ms-delete-type-permanent", "true"))
+    }
+
+    pub(super) async fn set_tier(&self, head: &Head) -> Result<Reply> {
+        let names = names(head)?;
+        let tier = head.needs("x-ms-access-tier")?.to_owned();
+        let lock = self.lock(names);
+        let _alone = lock.write().await;
+        let conditions = Conditions::parse(head, Of::Itself)?;
+        let volume = {
+            let state = self.state.borrow();
+            let blob = state.blob(names, None)?;
+            conditions.check_write(blob.state())?;
+            blob.lease.check_read(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
+            match &blob.content {
+                Content::Page(page) => Some((page.volume.clone(), blob.tier.clone())),
+                Content::Block(_) if ["Hot", "Cool", "Cold"].contains(&&*tier) => None,
+                Content::Block(_) if tier == "Archive" => {
+                    return Err(Fault::not_implemented("the archive tier"));
+                }
+                _ => return Err(Code::InvalidBlobTier.into()),
+            }
+        };
+        if let Some((volume, named)) = volume {
+            self.volumes.retier(&volume, named.as_deref(), &tier).await?;
+        }
+        {
+            let mut state = self.state.borrow_mut();
+            let blob = state.blob_mut(names, None)?;
+            blob.tier = Some(tier);
+            blob.tier_changed = Some(head.now);
+        }
+        self.keep(names, None).await?;
+        Ok(Reply::new(200))
+    }
+}

@@ -1,0 +1,445 @@
+//! Copies within the service.
+
+use super::page::page_of;
+use super::{Service, blob, metadata_of, names, new_id, stamp};
+use crate::auth::{Caller, authenticate};
+use crate::body::Reply;
+use crate::condition::{Conditions, Etag, Of};
+use crate::fault::{Code, Fault, Result};
+use crate::head::{Head, parse_query, parse_target};
+use crate::lease::Leased;
+use crate::operation::Operation;
+use crate::record::{Blob, Content, Copied, CopyStatus, Increment, PageContent};
+use crate::state::Names;
+use crate::time::Moment;
+use http::{HeaderMap, Method};
+use std::rc::Rc;
+use weir_store::SnapshotId;
+
+/// A copy of no more than this is done before its client is answered.
+const AT_ONCE: u64 = 16 << 20;
+
+/// When a copy is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// Before its client is answered.
+    AtOnce,
+    /// A large one goes on behind the answer.
+    InTime,
+}
+
+/// What is copied from.
+#[derive(Debug)]
+pub(super) struct Source {
+    names: [String; 3],
+    snapshot: Option<Moment>,
+    pub(super) blob: Blob,
+    /// Its URL without a signature.
+    url: String,
+}
+
+impl Service {
+    /// The source that a request names, if its caller may read that.
+    pub(super) fn source_of(&self, head: &Head, caller: &Caller) -> Result<Source> {
+        let url = head.needs("x-ms-copy-source")?;
+        let wrong = || Fault::from(Code::CannotVerifyCopySource);
+        let (scheme, rest) =
+            url.split_once("://").ok_or_else(|| Fault::header("x-ms-copy-source", url))?;
+        let (address, path) = match rest.find('/') {
+            Some(at) => rest.split_at(at),
+            None => (rest, "/"),
+        };
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        if !self.is_here(head, address) {
+            return Err(wrong().because("Weir copies from its own accounts alone."));
+        }
+        let target = parse_target(address, path, |name| self.is_account(name))?;
+        let source = Head {
+            method: Method::GET,
+            target: target.clone(),
+            path: path.to_owned(),
+            query: parse_query(query),
+            headers: HeaderMap::new(),
+            secure: scheme == "https",
+            from: head.from,
+            now: head.now,
+        };
+        let state = self.state.borrow();
+        // The owner of an account may read all of it; whoever else has a signature in the URL,
+        // or the source is public.
+        let own = *caller == Caller::Owner && target.account == head.target.account;
+        if !own {
+            let reader = authenticate(&source, &self.accounts, &state.policies)?;
+            let container = target.container.as_deref().unwrap_or_default();
+            let public = state.container(&target.account, container).ok();
+            let public = public.map(|held| held.record.public);
+            Operation::GetBlob.authorize(&reader, public, false).map_err(|_| wrong())?;
+        }
+        let names = super::names(&source)?;
+        let snapshot = source.snapshot()?;
+        let blob = state.blob(names, snapshot).map_err(|_| wrong())?;
+        Conditions::parse(head, Of::Source)?.check_source(blob.state())?;
+        let stamp = source.param("snapshot").map(|at| format!("?snapshot={at}"));
+        let plain = format!("{scheme}://{address}{path}{}", stamp.unwrap_or_default());
+        Ok(Source { names: names.owned(), snapshot, blob: blob.clone(), url: plain })
+    }
+
+    /// Whether an address is this service's own.
+    fn is_here(&self, head: &Head, address: &str) -> bool {
+        let own = head.header("host").unwrap_or_default();
+        let bare = |text: &str| match text.split_once('.') {
+            Some((first, rest)) if self.is_account(first) => rest.to_ascii_lowercase(),
+            _ => text.to_ascii_lowercase(),
+        };
+        let port = |text: &str| text.rsplit_once(':').map(|(_, port)| port.to_owned());
+        let is_local = |text: &str| {
+            let host = text.rsplit_once(':').map_or(text, |(host, _)| host);
+            ["127.0.0.1", "localhost", "[::1]"].contains(&host)
+        };
+        let (own, other) = (bare(own), bare(address));
+        own == other || (is_local(&own) && is_local(&other) && port(&own) == port(&other))
+    }
+
+    pub(super) async fn copy_blob(
+        self: &Rc<Self>,
+        head: &Head,
+        caller: &Caller,
+        how: How,
+    ) -> Result<Reply> {
+        let names = names(head)?;
+        let requires_sync = head.flag("x-ms-requires-sync")?;
+        let source = self.source_of(head, caller)?;
+        let lock = self.lock(names);
+        let _alone = lock.write().await;
+        self.check_copy(head, names, &source)?;
+        match &source.blob.content {
+            Content::Page(_) if how == How::AtOnce || requires_sync => {
+                Err(Code::InvalidSourceBlobType.into())
+            }
+            Content::Page(page) => {
+                let page = page.clone();
+                self.copy_page_blob(head, names, &source, page).await
+            }
+            Content::Block(_) | Content::Append(_) => {
+                let mut blob = self.copy_of_blocks(head, &source.blob)?;
+                let len = blob.len();
+                blob.copy = Some(copied(&source, CopyStatus::Success, (len, len), Some(head.now)));
+                let reply = copy_reply(&blob, if how == How::AtOnce { 201 } else { 202 });
+                self.replace(names, blob).await?;
+                Ok(reply)
+            }
+        }
+    }
+
+    fn check_copy(&self, head: &Head, names: Names<'_>, source: &Source) -> Result<()> {
+        let conditions = Conditions::parse(head, Of::Itself)?;
+        let state = self.state.borrow();
+        state.container(names.account, names.container)?;
+        let old = state.blob(names, None).ok();
+        conditions.check_make(old.map(Blob::state))?;
+        let Some(old) = old else { return Ok(()) };
+        old.lease.check_write(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
+        if old.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending) {
+            return Err(Code::PendingCopyOperation.into());
+        }
+        if old.kind() != source.blob.kind() {
+            return Err(Code::InvalidBlobType.into());
+        }
+        Ok(())
+    }
+
+    async fn copy_page_blob(
+        self: &Rc<Self>,
+        head: &Head,
+        names: Names<'_>,
+        source: &Source,
+        from: PageContent,
+    ) -> Result<Reply> {
+        let tier = head.header("x-ms-access-tier").map(str::to_owned);
+        let names_of = [names.account, names.container, names.blob];
+        let volume = self.volumes.make(names_of, from.size, tier.as_deref()).await?;
+        let at = self.next();
+        let given = metadata_of(head)?;
+        let content = PageContent {
+            volume: volume.clone(),
+            size: from.size,
+            sequence: from.sequence,
+            snapshot: None,
+            incremental: None,
+            unclean: false,
+        };
+        let mut blob = Blob {
+            created: at,
+            modified: at,
+            etag: Etag(at.0),
+            headers: source.blob.headers.clone(),
+            metadata: if given.is_empty() { source.blob.metadata.clone() } else { given },
+            tags: blob::tags_of(head)?,
+            tier_changed: tier.as_ref().map(|_| at),
+            tier,
+            lease: self.lease_of(names),
+            copy: Some(copied(source, CopyStatus::Pending, (0, from.size), None)),
+            content: Content::Page(content),
+        };
+        let ranges = self.ranges_of(&from)?;
+        let total: u64 = ranges.iter().map(|(_, len)| len).sum();
+        if total <= AT_ONCE {
+            let to = self.volumes.open(&volume)?;
+            if let Err(fault) = self.copy_pages(&from, &to, &ranges, &|_| true).await {
+                self.volumes.delete(&volume).await?;
+                return Err(fault);
+            }
+            let done = (from.size, from.size);
+            blob.copy = Some(copied(source, CopyStatus::Success, done, Some(head.now)));
+            let reply = copy_reply(&blob, 202);
+            self.replace_or_undo(names, blob, &volume).await?;
+            return Ok(reply);
+        }
+        let reply = copy_reply(&blob, 202);
+        let id = blob.copy.as_ref().map(|copy| copy.id.clone()).unwrap_or_default();
+        self.replace_or_undo(names, blob, &volume).await?;
+        let (service, to) = (Rc::clone(self), names.owned());
+        tokio::task::spawn_local(async move {
+            service.copy_in_time(to, id, volume, from, ranges).await;
+        });
+        Ok(reply)
+    }
+
+    /// Copies behind the answer; how it went stands in the blob's record.
+    async fn copy_in_time(
+        &self,
+        to: [String; 3],
+        id: String,
+        volume: String,
+        from: PageContent,
+        ranges: Vec<(u64, u64)>,
+    ) {
+        let names = Names { account: &to[0], container: &to[1], blob: &to[2] };
+        let goes_on = |bytes: u64| {
+            let mut state = self.state.borrow_mut();
+            let Ok(blob) = state.blob_mut(names, None) else { return false };
+            match &mut blob.copy {
+                Some(copy) if copy.id == id && copy.status == CopyStatus::Pending => {
+                    copy.progress.0 += bytes;
+                    true
+                }
+                _ => false,
+            }
+        };
+        let result = match self.volumes.open(&volume) {
+            Ok(open) => self.copy_pages(&from, &open, &ranges, &goes_on).await,
+            Err(fault) => Err(fault),
+        };
+        let at = self.next();
+        let own = {
+            let mut state = self.state.borrow_mut();
+            let Ok(blob) = state.blob_mut(names, None) else { return };
+            let (etag, modified) = (&mut blob.etag, &mut blob.modified);
+            match &mut blob.copy {
+                Some(copy) if copy.id == id && copy.status == CopyStatus::Pending => {
+                    match &result {
+                        Ok(()) => {
+                            copy.status = CopyStatus::Success;
+                            copy.progress.0 = copy.progress.1;
+                        }
+                        Err(fault) => {
+                            copy.status = CopyStatus::Failed;
+                            copy.description = Some(fault.to_string());
+                        }
+                    }
+                    copy.completed = Some(at);
+                    etag.0 = at.0;
+                    *modified = at;
+                    true
+                }
+                _ => false,
+            }
+        };
+        if own {
+            // A journal that fails says so to whoever asks for the next change.
+            drop(self.keep(names, None).await);
+        }
+    }
+
+    pub(super) async fn abort_copy(&self, head: &Head) -> Result<Reply> {
+        let names = names(head)?;
+        let id = head.param("copyid").ok_or(Code::MissingRequiredQueryParameter)?;
+        let lock = self.lock(names);
+        let _alone = lock.write().await;
+        let from_size = {
+            let mut state = self.state.borrow_mut();
+            let blob = state.blob_mut(names, None)?;
+            blob.lease.check_write(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
+            let at = head.now;
+            match &mut blob.copy {
+                Some(copy) if copy.status != CopyStatus::Pending => {
+                    return Err(Code::NoPendingCopyOperation.into());
+                }
+                Some(copy) if copy.id != id => return Err(Code::CopyIdMismatch.into()),
+                Some(copy) => {
+                    copy.status = CopyStatus::Aborted;
+                    copy.completed = Some(at);
+                }
+                None => return Err(Code::NoPendingCopyOperation.into()),
+            }
+            blob.page().map(|page| (page.volume.clone(), page.size))
+        };
+        // What is left is a blob of nothing.
+        if let Some((volume, size)) = from_size {
+            let open = self.volumes.open(&volume)?;
+            open.clear(0, size, Some(weir_server::Terms::default())).await?;
+            self.volumes.resize(&volume, 0).await?;
+        }
+        let emptied = |blob: &mut Blob| {
+            if let Content::Page(page) = &mut blob.content {
+                page.size = 0;
+            }
+            Ok(())
+        };
+        self.change(names, emptied).await?;
+        Ok(Reply::new(204))
+    }
+
+    /// Copies what changed in a page blob since the snapshot that was copied last.
+    pub(super) async fn incremental_copy(&self, head: &Head, caller: &Caller) -> Result<Reply> {
+        let names = names(head)?;
+        let source = self.source_of(head, caller)?;
+        let from = page_of(&source.blob).map_err(|_| Code::InvalidSourceBlobType)?.clone();
+        let (Some(at), Some(number)) = (source.snapshot, from.snapshot) else {
+            return Err(Code::IncrementalCopySourceMustBeSnapshot.into());
+        };
+        let lock = self.lock(names);
+        let _alone = lock.write().await;
+        self.check_copy(head, names, &source)?;
+        let old = {
+            let state = self.state.borrow();
+            state.blob(names, None).ok().map(|blob| page_of(blob).cloned()).transpose()?
+        };
+        let changes = match old.as_ref().map(|page| page.incremental.as_ref()) {
+            None => None,
+            Some(None) => return Err(Code::IncrementalCopyBlobMismatch.into()),
+            Some(Some(last)) => {
+                if last.source != source.names || last.volume != from.volume {
+                    return Err(Code::IncrementalCopyBlobMismatch.into());
+                }
+                if at <= last.last.0 {
+                    return Err(Code::IncrementalCopyOfEarlierSnapshotNotAllowed.into());
+                }
+                Some(last.last.1)
+            }
+        };
+        let made = self.next();
+        let last = Increment {
+            source: source.names.clone(),
+            volume: from.volume.clone(),
+            last: (at, number),
+            made,
+        };
+        let volume = match (&old, changes) {
+            (Some(old), Some(since)) => {
+                self.apply_changes(old, &from, since).await?;
+                old.volume.clone()
+            }
+            _ => {
+                let names_of = [names.account, names.container, names.blob];
+                let volume = self.volumes.make(names_of, from.size, None).await?;
+                let to = self.volumes.open(&volume)?;
+                let ranges = self.ranges_of(&from)?;
+                if let Err(fault) = self.copy_pages(&from, &to, &ranges, &|_| true).await {
+                    self.volumes.delete(&volume).await?;
+                    return Err(fault);
+                }
+                volume
+            }
+        };
+        let content = PageContent {
+            volume: volume.clone(),
+            size: from.size,
+            sequence: from.sequence,
+            snapshot: None,
+            incremental: Some(last),
+            unclean: false,
+        };
+        let moment = self.next();
+        let done = (from.size, from.size);
+        let blob = Blob {
+            created: self.created_of(names).unwrap_or(moment),
+            modified: moment,
+            etag: Etag(moment.0),
+            headers: source.blob.headers.clone(),
+            metadata: source.blob.metadata.clone(),
+            tags: crate::tags::Tags::new(),
+            tier: None,
+            tier_changed: None,
+            lease: self.lease_of(names),
+            copy: Some(copied(&source, CopyStatus::Success, done, Some(head.now))),
+            content: Content::Page(content),
+        };
+        let reply = copy_reply(&blob, 202);
+        self.replace_or_undo(names, blob, &volume).await?;
+        let (taken, _) = self.snapshot(names, crate::record::Metadata::new()).await?;
+        {
+            let mut state = self.state.borrow_mut();
+            if let Content::Page(page) = &mut state.blob_mut(names, None)?.content
+                && let Some(increment) = &mut page.incremental
+            {
+                increment.made = taken;
+            }
+        }
+        self.keep(names, None).await?;
+        Ok(reply)
+    }
+
+    /// Brings an incremental copy from one snapshot of its source to a later one.
+    async fn apply_changes(&self, to: &PageContent, from: &PageContent, since: u64) -> Result<()> {
+        let source = self.volumes.open(&from.volume)?;
+        let open = self.volumes.open(&to.volume)?;
+        let of = from.snapshot.map(SnapshotId);
+        let changes = source.pages.changes(SnapshotId(since), of, 0, from.size, usize::MAX);
+        let changes = changes.map_err(Fault::internal)?;
+        if to.size != from.size {
+            self.volumes.resize(&to.volume, from.size).await?;
+        }
+        let mut written = Vec::new();
+        for change in changes {
+            let (offset, len) = (change.range.offset, change.range.len);
+            if change.cleared {
+                open.clear(offset, len, Some(weir_server::Terms::default())).await?;
+            } else {
+                written.push((offset, len));
+            }
+        }
+        self.copy_pages(from, &open, &written, &|_| true).await
+    }
+
+    fn created_of(&self, names: Names<'_>) -> Option<Moment> {
+        self.state.borrow().blob(names, None).ok().map(|blob| blob.created)
+    }
+
+    fn ranges_of(&self, from: &PageContent) -> Result<Vec<(u64, u64)>> {
+        let source = self.volumes.open(&from.volume)?;
+        let of = from.snapshot.map(SnapshotId);
+        let ranges = source.pages.pages(of, 0, from.size, usize::MAX).map_err(Fault::internal)?;
+        Ok(ranges.into_iter().map(|range| (range.offset, range.len)).collect())
+    }
+}
+
+fn copied(
+    source: &Source,
+    status: CopyStatus,
+    progress: (u64, u64),
+    completed: Option<Moment>,
+) -> Copied {
+    let (id, source) = (new_id(), source.url.clone());
+    Copied { id, source, status, progress, completed, description: None }
+}
+
+fn copy_reply(blob: &Blob, status: u16) -> Reply {
+    let reply = stamp(Reply::new(status), blob);
+    match &blob.copy {
+        Some(copy) => {
+            reply.with("x-ms-copy-id", &copy.id).with("x-ms-copy-status", copy.status.name())
+        }
+        None => reply,
+    }
+}

@@ -1,0 +1,457 @@
+//! Page blobs: a volume each.
+
+use super::read::{parse_range, range_of};
+use super::{Service, blob, metadata_of, names, stamp};
+use crate::auth::Caller;
+use crate::body::{Body, Reply};
+use crate::condition::{Conditions, Etag, Of};
+use crate::digest::{Check, Sums};
+use crate::fault::{Code, Fault, Result};
+use crate::head::{Head, moment_of};
+use crate::lease::{Lease, Leased};
+use crate::record::{Blob, Content, PageContent};
+use crate::state::Names;
+use crate::time::Moment;
+use crate::xml::Writer;
+use std::rc::Rc;
+use weir_store::SnapshotId;
+
+/// The unit in which pages are written.
+const PAGE: u64 = 512;
+
+/// Largest page blob: 8 TiB.
+const MAX_SIZE: u64 = 8 << 40;
+/// Most bytes of one write.
+const MAX_WRITE: u64 = 4 << 20;
+/// Most ranges of one list.
+const MAX_RANGES: usize = 10_000;
+
+/// What a request does to pages.
+struct Write {
+    start: u64,
+    len: u64,
+    clears: bool,
+}
+
+impl Service {
+    /// Makes an empty page blob, over whatever was there.
+    pub(super) async fn put_page_blob(&self, head: &Head) -> Result<Reply> {
+        let names = names(head)?;
+        let size = head.number("x-ms-blob-content-length")?;
+        let size = size.ok_or_else(|| Fault::missing_header("x-ms-blob-content-length"))?;
+        check_size(size)?;
+        if head.header("content-length").is_some_and(|length| length != "0") {
+            return Err(Fault::header("Content-Length", head.needs("content-length")?));
+        }
+        let sequence = sequence_of(head, "x-ms-blob-sequence-number")?.unwrap_or(0);
+        let tier = head.header("x-ms-access-tier").map(str::to_owned);
+        let (metadata, tags) = (metadata_of(head)?, blob::tags_of(head)?);
+        let lock = self.lock(names);
+        let _alone = lock.write().await;
+        self.check_make(head, names)?;
+        let made =
+            self.volumes.make([names.account, names.container, names.blob], size, tier.as_deref());
+        let volume = made.await?;
+        let at = self.next();
+        let content = PageContent {
+            volume: volume.clone(),
+            size,
+            sequence,
+            snapshot: None,
+            incremental: None,
+            unclean: false,
+        };
+        let blob = Blob {
+            created: at,
+            modified: at,
+            etag: Etag(at.0),
+            headers: blob::headers_of(head),
+            metadata,
+            tags,
+            tier_changed: tier.as_ref().map(|_| at),
+            tier,
+            lease: self.lease_of(names),
+            copy: None,
+            content: Content::Page(content),
+        };
+        let reply = stamp(Reply::new(201), &blob).with("x-ms-request-server-encrypted", "false");
+        self.replace_or_undo(names, blob, &volume).await?;
+        Ok(reply)
+    }
+
+    /// Puts a blob in place; its volume goes again if that cannot be.
+    pub(super) async fn replace_or_undo(
+        &self,
+        names: Names<'_>,
+        blob: Blob,
+        volume: &str,
+    ) -> Result<()> {
+        let replaced = self.replace(names, blob).await;
+        if replaced.is_err() && !self.state.borrow().names_volume(volume) {
+            self.volumes.delete(volume).await?;
+        }
+        replaced
+    }
+
+    /// Checks that a blob may be made, maybe over another.
+    pub(super) fn check_make(&self, head: &Head, names: Names<'_>) -> Result<()> {
+        let conditions = Conditions::parse(head, Of::Itself)?;
+        let state = self.state.borrow();
+        state.container(names.account, names.container)?;
+        let old = state.blob(names, None).ok();
+        conditions.check_make(old.map(Blob::state))?;
+        if let Some(old) = old {
+            let given = head.header("x-ms-lease-id");
+            old.lease.check_write(Leased::Blob, given, head.now)?;
+            let differs = match head.header("x-ms-blob-type") {
+                Some(kind) => kind != old.kind(),
+                None => false,
+            };
+            // Its snapshots would be of another kind than the blob.
+            if differs && !state.snapshots(names)?.is_empty() {
+                return Err(Code::SnapshotsPresent.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The lease of a blob, which stays when the blob is written over.
+    pub(super) fn lease_of(&self, names: Names<'_>) -> Lease {
+        let state = self.state.borrow();
+        state.blob(names, None).map(|blob| blob.lease.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn check_not_incremental(&self, names: Names<'_>) -> Result<()> {
+        let state = self.state.borrow();
+        match state.blob(names, None)?.page() {
+            Some(PageContent { incremental: Some(_), .. }) => {
+                Err(Code::OperationNotAllowedOnIncrementalCopyBlob.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) async fn put_page(&self, head: &Head, body: &mut Body) -> Result<Reply> {
+        let names = names(head)?;
+        let write = self.write_of(head, names)?;
+        let check = Check::parse(head, false)?;
+        let most = usize::try_from(MAX_WRITE).unwrap_or(usize::MAX);
+        let (bytes, sums) = body.checked(check, most).await?;
+        let expected = if write.clears { 0 } else { write.len };
+        if bytes.len() as u64 != expected {
+            return Err(Fault::header("Content-Length", &bytes.len().to_string()));
+        }
+        self.write_pages(head, names, &write, bytes.into(), sums).await
+    }
+
+    pub(super) async fn put_page_from_url(&self, head: &Head, caller: &Caller) -> Result<Reply> {
+        let names = names(head)?;
+        let write = self.write_of(head, names)?;
+        let text = head.needs("x-ms-source-range")?;
+        let source_range = parse_range(text).and_then(|(first, last)| Some((first, last? + 1)));
+        let Some((start, end)) = source_range else {
+            return Err(Fault::header("x-ms-source-range", text));
+        };
+        if write.clears || end - start != write.len {
+            return Err(Fault::header("x-ms-source-range", text));
+        }
+        let source = self.source_of(head, caller)?;
+        if end > source.blob.len() {
+            return Err(Code::InvalidRange.into());
+        }
+        let bytes = self.read_part(&source.blob, start, end).await?;
+        let mut check = Check::of_source(head)?;
+        check.add(&bytes);
+        let sums = check.end()?;
+        self.write_pages(head, names, &write, bytes.into(), sums).await
+    }
+
+    /// What a request wants to do to which pages.
+    fn write_of(&self, head: &Head, names: Names<'_>) -> Result<Write> {
+        let from_url = head.header("x-ms-copy-source").is_some();
+        let clears = match head.header("x-ms-page-write") {
+            Some(text) if text.eq_ignore_ascii_case("update") => false,
+            Some(text) if text.eq_ignore_ascii_case("clear") => true,
+            None if from_url => false,
+            Some(text) => return Err(Fault::header("x-ms-page-write", text)),
+            None => return Err(Fault::missing_header("x-ms-page-write")),
+        };
+        let name = if head.header("x-ms-range").is_some() { "x-ms-range" } else { "range" };
+        let text = head.needs(name)?;
+        let Some((start, Some(last))) = parse_range(text) else {
+            return Err(Fault::header(name, text));
+        };
+        let len = last - start + 1;
+        if !start.is_multiple_of(PAGE) || !len.is_multiple_of(PAGE) {
+            return Err(Fault::from(Code::InvalidPageRange)
+                .because("A range of pages begins and ends at a multiple of 512 bytes."));
+        }
+        if !clears && len > MAX_WRITE {
+            return Err(
+                Fault::from(Code::RequestBodyTooLarge).with("MaxLimit", MAX_WRITE.to_string())
+            );
+        }
+        let state = self.state.borrow();
+        let page = page_of(state.blob(names, None)?)?;
+        if last >= page.size {
+            return Err(Code::InvalidPageRange.into());
+        }
+        if page.incremental.is_some() {
+            return Err(Code::OperationNotAllowedOnIncrementalCopyBlob.into());
+        }
+        Ok(Write { start, len, clears })
+    }
+
+    /// Writes pages durably, if all conditions are met.
+    async fn write_pages(
+        &self,
+        head: &Head,
+        names: Names<'_>,
+        write: &Write,
+        bytes: Vec<u8>,
+        sums: Sums,
+    ) -> Result<Reply> {
+        let lock = self.lock(names);
+        let has_conditions = !Conditions::parse(head, Of::Itself)?.is_empty()
+            || ["le", "lt", "eq"].iter().any(|is| head.headers.contains_key(sequence_header(is)));
+        // Another's write between the check and the end of this one must not go unseen.
+        let (_alone, _shared);
+        if has_conditions {
+            _alone = lock.write().await;
+        } else {
+            _shared = lock.read().await;
+        }
+        self.check_change(head, names)?;
+        let (volume, first) = {
+            let mut state = self.state.borrow_mut();
+            let Content::Page(page) = &mut state.blob_mut(names, None)?.content else {
+                return Err(Code::InvalidBlobType.into());
+            };
+            check_sequence(head, page.sequence)?;
+            if write.start + write.len > page.size {
+                return Err(Code::InvalidPageRange.into());
+            }
+            let first = !page.unclean;
+            page.unclean = true;
+            (page.volume.clone(), first)
+        };
+        if first {
+            // From here on its record does not tell its state.
+            self.keep(names, None).await?;
+        }
+        let open = self.volumes.open(&volume)?;
+        if write.clears {
+            open.clear(write.start, write.len, None).await?;
+        } else {
+            open.write(write.start, bytes).await?;
+        }
+        let at = self.next();
+        let mut state = self.state.borrow_mut();
+        let blob = state.blob_mut(names, None)?;
+        blob.etag.0 = blob.etag.0.max(at.0);
+        blob.modified = blob.modified.max(at);
+        let sequence = blob.page().map(|page| page.sequence);
+        let crc = sums.md5.is_none().then_some(&sums.crc64).filter(|_| !write.clears);
+        Ok(stamp(Reply::new(201), blob)
+            .with_some("x-ms-blob-sequence-number", sequence)
+            .with_some("content-md5", sums.md5.as_ref().filter(|_| !write.clears))
+            .with_some("x-ms-content-crc64", crc)
+            .with("x-ms-request-server-encrypted", "false"))
+    }
+
+    /// The sequence number that a request leads to, if it changes it.
+    pub(super) fn next_sequence(&self, head: &Head, names: Names<'_>) -> Result<Option<u64>> {
+        let name = "x-ms-sequence-number-action";
+        let Some(action) = head.header(name) else { return Ok(None) };
+        let given = sequence_of(head, "x-ms-blob-sequence-number")?;
+        let state = self.state.borrow();
+        let own = page_of(state.blob(names, None)?)?.sequence;
+        let needed = || given.ok_or_else(|| Fault::missing_header("x-ms-blob-sequence-number"));
+        match action.to_ascii_lowercase().as_str() {
+            "max" => needed().map(|given| Some(own.max(given))),
+            "update" => needed().map(Some),
+            "increment" if given.is_some() => {
+                Err(Fault::header("x-ms-blob-sequence-number", &given.unwrap_or(0).to_string()))
+            }
+            "increment" => match own.checked_add(1).filter(|next| i64::try_from(*next).is_ok()) {
+                Some(next) => Ok(Some(next)),
+                None => Err(Code::SequenceNumberIncrementTooLarge.into()),
+            },
+            _ => Err(Fault::header(name, action)),
+        }
+    }
+
+    /// Resizes a page blob; whoever calls has it alone.
+    pub(super) async fn resize(&self, names: Names<'_>, size: u64) -> Result<()> {
+        check_size(size)?;
+        let volume = {
+            let state = self.state.borrow();
+            page_of(state.blob(names, None)?)?.volume.clone()
+        };
+        self.volumes.resize(&volume, size).await
+    }
+
+    pub(super) fn get_page_ranges(&self, head: &Head) -> Result<Reply> {
+        let (blob, snapshot) = self.readable(head)?;
+        let page = page_of(&blob)?;
+        if page.incremental.is_some() && snapshot.is_none() {
+            return Err(Code::OperationNotAllowedOnIncrementalCopyBlob.into());
+        }
+        let (mut start, end) = range_of(head, page.size)?.unwrap_or((0, page.size));
+        if let Some(marker) = head.param("marker") {
+            let wrong = || Fault::query("marker", marker, "it is not a marker of this service");
+            start = start.max(marker.parse().map_err(|_| wrong())?);
+        }
+        let most = match head.param("maxresults") {
+            None => MAX_RANGES,
+            Some(text) => match text.parse() {
+                Ok(n @ 1..) => usize::min(n, MAX_RANGES),
+                _ => return Err(Fault::query("maxresults", text, "it is not a positive number")),
+            },
+        };
+        let len = end.saturating_sub(start);
+        let volume = self.volumes.open(&page.volume)?;
+        let of = page.snapshot.map(SnapshotId);
+        let since = self.previous(head, names(head)?, snapshot, page)?;
+        // One more than is told shows whether there is more.
+        let found: std::result::Result<Vec<(u64, u64, bool)>, _> = match since {
+            None => volume
+                .pages
+                .pages(of, start, len, most + 1)
+                .map(|ranges| ranges.into_iter().map(|r| (r.offset, r.len, false)).collect()),
+            Some(since) => {
+                volume.pages.changes(SnapshotId(since), of, start, len, most + 1).map(|changes| {
+                    let one = |c: weir_store::Change| (c.range.offset, c.range.len, c.cleared);
+                    changes.into_iter().map(one).collect()
+                })
+            }
+        };
+        let found = found.map_err(Fault::internal)?;
+        let mut writer = Writer::new();
+        writer.within("PageList", |writer| {
+            for (offset, len, cleared) in found.iter().take(most) {
+                let name = if *cleared { "ClearRange" } else { "PageRange" };
+                writer.within(name, |writer| {
+                    writer.leaf("Start", &offset.to_string());
+                    writer.leaf("End", &(offset + len - 1).to_string());
+                });
+            }
+            let next = found.get(most).map(|(offset, ..)| offset.to_string());
+            if head.param("maxresults").is_some() || next.is_some() {
+                writer.leaf("NextMarker", next.as_deref().unwrap_or_default());
+            }
+        });
+        let reply = stamp(Reply::new(200), &blob).with("x-ms-blob-content-length", page.size);
+        Ok(reply.xml(writer.done()))
+    }
+
+    /// The snapshot against which changes are asked for: its number in the volume.
+    fn previous(
+        &self,
+        head: &Head,
+        names: Names<'_>,
+        snapshot: Option<Moment>,
+        page: &PageContent,
+    ) -> Result<Option<u64>> {
+        let by_url = head.header("x-ms-previous-snapshot-url").map(|url| {
+            let query = url.split_once('?').map_or("", |(_, query)| query);
+            let query = crate::head::parse_query(query);
+            query.into_iter().find(|(name, _)| name == "snapshot").map(|(_, value)| value)
+        });
+        let text = match by_url {
+            Some(Some(text)) => Some(text),
+            Some(None) => {
+                let url = head.needs("x-ms-previous-snapshot-url")?;
+                return Err(Fault::header("x-ms-previous-snapshot-url", url));
+            }
+            None => head.param("prevsnapshot").map(str::to_owned),
+        };
+        let Some(previous) = moment_of(text.as_deref(), "prevsnapshot")? else { return Ok(None) };
+        if snapshot.is_some_and(|of| previous > of) {
+            return Err(Code::PreviousSnapshotCannotBeNewer.into());
+        }
+        let state = self.state.borrow();
+        let before =
+            state.blob(names, Some(previous)).map_err(|_| Code::PreviousSnapshotNotFound)?;
+        let before = page_of(before)?;
+        if before.volume != page.volume {
+            return Err(Code::BlobOverwritten.into());
+        }
+        Ok(before.snapshot)
+    }
+
+    /// Writes all pages of `source` to a volume that has none, patiently.
+    pub(super) async fn copy_pages(
+        &self,
+        source: &PageContent,
+        volume: &Rc<crate::volumes::Volume>,
+        ranges: &[(u64, u64)],
+        progress: &dyn Fn(u64) -> bool,
+    ) -> Result<()> {
+        let from = self.volumes.open(&source.volume)?;
+        for (offset, len) in ranges {
+            let (mut at, end) = (*offset, offset + len);
+            while at < end {
+                let part = u32::try_from((end - at).min(MAX_WRITE)).unwrap_or(0);
+                let bytes = match source.snapshot {
+                    Some(id) => from.read_snapshot(id, at, part).await?,
+                    None => from.read_patiently(at, part).await?,
+                };
+                volume.write_patiently(at, bytes.into()).await?;
+                at += u64::from(part);
+                if !progress(u64::from(part)) {
+                    return Err(Code::NoPendingCopyOperation.into());
+                }
+            }
+        }
+        volume.flush().await
+    }
+}
+
+/// The pages of a page blob.
+pub(super) fn page_of(blob: &Blob) -> Result<&PageContent> {
+    blob.page().ok_or_else(|| Code::InvalidBlobType.into())
+}
+
+fn check_size(size: u64) -> Result<()> {
+    if size > MAX_SIZE {
+        return Err(Code::OutOfRangeInput.into());
+    }
+    if size.is_multiple_of(PAGE) {
+        Ok(())
+    } else {
+        Err(Fault::header("x-ms-blob-content-length", &size.to_string()))
+    }
+}
+
+/// A sequence number, which has 63 bits.
+fn sequence_of(head: &Head, name: &str) -> Result<Option<u64>> {
+    let number = head.number(name)?;
+    match number {
+        Some(number) if i64::try_from(number).is_err() => {
+            Err(Fault::header(name, &number.to_string()))
+        }
+        _ => Ok(number),
+    }
+}
+
+fn sequence_header(is: &str) -> &'static str {
+    match is {
+        "le" => "x-ms-if-sequence-number-le",
+        "lt" => "x-ms-if-sequence-number-lt",
+        _ => "x-ms-if-sequence-number-eq",
+    }
+}
+
+/// Holds the conditions on the sequence number.
+fn check_sequence(head: &Head, own: u64) -> Result<()> {
+    let holds = |is: &str, test: fn(&u64, &u64) -> bool| -> Result<bool> {
+        let given = sequence_of(head, sequence_header(is))?;
+        Ok(given.is_none_or(|given| test(&own, &given)))
+    };
+    if holds("le", u64::le)? && holds("lt", u64::lt)? && holds("eq", u64::eq)? {
+        Ok(())
+    } else {
+        Err(Code::SequenceNumberConditionNotMet.into())
+    }
+}

@@ -1,0 +1,299 @@
+//! The properties of a service: kept and given back as they were set. Weir follows those
+//! of CORS; the others it only keeps.
+
+use crate::fault::{Code, Fault, Result};
+use crate::head::Head;
+use crate::xml::{Element, Writer};
+use serde::{Deserialize, Serialize};
+
+/// Most rules that there may be.
+const MOST_RULES: usize = 5;
+
+/// A rule of CORS.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CorsRule {
+    origins: Vec<String>,
+    methods: Vec<String>,
+    allowed: Vec<String>,
+    exposed: Vec<String>,
+    max_age: u32,
+}
+
+/// The properties of an account's service.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Properties {
+    /// Who may ask from which pages.
+    pub cors: Vec<CorsRule>,
+    /// The version of requests that say none.
+    pub default_version: Option<String>,
+    /// Sections that are kept as they were set.
+    #[serde(default)]
+    kept: Vec<(String, Vec<(String, String)>)>,
+}
+
+const SECTIONS: [&str; 5] =
+    ["Logging", "HourMetrics", "MinuteMetrics", "DeleteRetentionPolicy", "StaticWebsite"];
+
+impl Properties {
+    /// These, changed as a document asks: a section that it does not name stays.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InvalidXmlDocument`], [`Code::InvalidXmlNodeValue`]; and what Weir does not
+    /// do is not accepted as if it did.
+    pub fn changed(&self, document: &[u8]) -> Result<Self> {
+        let root = Element::root(document, "StorageServiceProperties")?;
+        let mut changed = self.clone();
+        for section in &root.children {
+            match section.name.as_str() {
+                "Cors" => changed.cors = rules(section)?,
+                "DefaultServiceVersion" => {
+                    let version = section.text.trim();
+                    changed.default_version = (!version.is_empty()).then(|| version.to_owned());
+                }
+                name if SECTIONS.contains(&name) => {
+                    let on = section.text_of("Enabled") == Some("true");
+                    if on && name == "DeleteRetentionPolicy" {
+                        return Err(Fault::not_implemented("soft delete (DeleteRetentionPolicy)"));
+                    }
+                    if on && name == "StaticWebsite" {
+                        return Err(Fault::not_implemented("a static website"));
+                    }
+                    let mut flat = Vec::new();
+                    flatten(section, "", &mut flat);
+                    changed.kept.retain(|(own, _)| own != name);
+                    changed.kept.push((name.to_owned(), flat));
+                }
+                _ => return Err(Code::InvalidXmlDocument.into()),
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The document.
+    #[must_use]
+    pub fn document(&self) -> String {
+        let mut writer = Writer::new();
+        writer.within("StorageServiceProperties", |writer| {
+            for section in SECTIONS {
+                let kept = self.kept.iter().find(|(name, _)| name == section);
+                let defaults = defaults(section);
+                let fields = kept.map_or(&defaults, |(_, fields)| fields);
+                writer.within(section, |writer| write_flat(writer, fields));
+            }
+            writer.within("Cors", |writer| self.cors.iter().for_each(|rule| rule.write(writer)));
+            writer.maybe("DefaultServiceVersion", self.default_version.as_deref());
+        });
+        writer.done()
+    }
+
+    /// The headers by which a browser lets a page read the answer to its request.
+    #[must_use]
+    pub fn cors_headers(&self, head: &Head) -> Vec<(&'static str, String)> {
+        let Some(origin) = head.header("origin") else { return Vec::new() };
+        let Some(rule) = self.cors.iter().find(|rule| rule.allows(origin, head.method.as_str()))
+        else {
+            return Vec::new();
+        };
+        let any = rule.origins.iter().any(|own| own == "*");
+        let mut headers = vec![(
+            "access-control-allow-origin",
+            if any { "*".to_owned() } else { origin.to_owned() },
+        )];
+        if !rule.exposed.is_empty() {
+            headers.push(("access-control-expose-headers", rule.exposed.join(",")));
+        }
+        if !any {
+            headers.push(("vary", "Origin".to_owned()));
+            headers.push(("access-control-allow-credentials", "true".to_owned()));
+        }
+        headers
+    }
+
+    /// The answer to a browser that asks whether a page may ask.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::AuthorizationFailure`] if it may not.
+    pub fn preflight(&self, head: &Head) -> Result<Vec<(&'static str, String)>> {
+        let origin = head.needs("origin")?;
+        let method = head.needs("access-control-request-method")?;
+        let asked = head.header("access-control-request-headers").unwrap_or_default();
+        let asked: Vec<&str> =
+            asked.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        let fits = |rule: &&CorsRule| {
+            rule.allows(origin, method) && asked.iter().all(|name| rule.allows_header(name))
+        };
+        let rule = self.cors.iter().find(fits).ok_or_else(|| {
+            Fault::from(Code::AuthorizationFailure)
+                .because("CORS is not enabled, or no rule of it matches this request.")
+        })?;
+        let any = rule.origins.iter().any(|own| own == "*");
+        let origin = if any { "*" } else { origin };
+        let mut headers = vec![
+            ("access-control-allow-origin", origin.to_owned()),
+            ("access-control-allow-methods", method.to_owned()),
+            ("access-control-max-age", rule.max_age.to_string()),
+        ];
+        if !asked.is_empty() {
+            headers.push(("access-control-allow-headers", asked.join(",")));
+        }
+        Ok(headers)
+    }
+}
+
+impl CorsRule {
+    fn allows(&self, origin: &str, method: &str) -> bool {
+        let fits = |own: &String| own == "*" || own.eq_ignore_ascii_case(origin);
+        self.origins.iter().any(fits) && self.methods.iter().any(|own| own == method)
+    }
+
+    fn allows_header(&self, name: &str) -> bool {
+        self.allowed.iter().any(|own| match own.strip_suffix('*') {
+            Some(start) => {
+                name.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))
+            }
+            None => own.eq_ignore_ascii_case(name),
+        })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.within("CorsRule", |writer| {
+            writer.leaf("AllowedOrigins", &self.origins.join(","));
+            writer.leaf("AllowedMethods", &self.methods.join(","));
+            writer.leaf("AllowedHeaders", &self.allowed.join(","));
+            writer.leaf("ExposedHeaders", &self.exposed.join(","));
+            writer.leaf("MaxAgeInSeconds", &self.max_age.to_string());
+        });
+    }
+}
+
+fn rules(section: &Element) -> Result<Vec<CorsRule>> {
+    let list = |rule: &Element, name: &str| {
+        let text = rule.text_of(name).unwrap_or_default();
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        parts.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let rule = |rule: &Element| {
+        let max_age = rule.text_of("MaxAgeInSeconds").unwrap_or("0").parse();
+        let read = CorsRule {
+            origins: list(rule, "AllowedOrigins"),
+            methods: list(rule, "AllowedMethods"),
+            allowed: list(rule, "AllowedHeaders"),
+            exposed: list(rule, "ExposedHeaders"),
+            max_age: max_age.map_err(|_| Code::InvalidXmlNodeValue)?,
+        };
+        if rule.name != "CorsRule" || read.origins.is_empty() || read.methods.is_empty() {
+            return Err(Code::InvalidXmlNodeValue.into());
+        }
+        Ok(read)
+    };
+    if section.children.len() > MOST_RULES {
+        return Err(Code::InvalidXmlDocument.into());
+    }
+    section.children.iter().map(rule).collect()
+}
+
+/// The leaves of a section by their paths.
+fn flatten(element: &Element, path: &str, into: &mut Vec<(String, String)>) {
+    for child in &element.children {
+        let path =
+            if path.is_empty() { child.name.clone() } else { format!("{path}/{}", child.name) };
+        if child.children.is_empty() {
+            into.push((path, child.text.trim().to_owned()));
+        } else {
+            flatten(child, &path, into);
+        }
+    }
+}
+
+fn write_flat(writer: &mut Writer, fields: &[(String, String)]) {
+    let mut at = 0;
+    while let Some((path, value)) = fields.get(at) {
+        match path.split_once('/') {
+            None => {
+                writer.leaf(path, value);
+                at += 1;
+            }
+            Some((first, _)) => {
+                let prefix = format!("{first}/");
+                let inner: Vec<(String, String)> = fields[at..]
+                    .iter()
+                    .map_while(|(path, value)| {
+                        Some((path.strip_prefix(&prefix)?.to_owned(), value.clone()))
+                    })
+                    .collect();
+                at += inner.len();
+                writer.within(first, |writer| write_flat(writer, &inner));
+            }
+        }
+    }
+}
+
+fn defaults(section: &str) -> Vec<(String, String)> {
+    let fields: &[(&str, &str)] = match section {
+        "Logging" => &[
+            ("Version", "1.0"),
+            ("Delete", "false"),
+            ("Read", "false"),
+            ("Write", "false"),
+            ("RetentionPolicy/Enabled", "false"),
+        ],
+        "HourMetrics" | "MinuteMetrics" => {
+            &[("Version", "1.0"), ("Enabled", "false"), ("RetentionPolicy/Enabled", "false")]
+        }
+        _ => &[("Enabled", "false")],
+    };
+    fields.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: &str = "<StorageServiceProperties><Cors><CorsRule>\
+        <AllowedOrigins>http://a.example,http://b.example</AllowedOrigins>\
+        <AllowedMethods>GET,PUT</AllowedMethods><AllowedHeaders>x-ms-*,range</AllowedHeaders>\
+        <ExposedHeaders>etag</ExposedHeaders><MaxAgeInSeconds>60</MaxAgeInSeconds>\
+        </CorsRule></Cors></StorageServiceProperties>";
+
+    #[test]
+    fn a_section_that_is_not_named_stays() {
+        let first = Properties::default().changed(RULE.as_bytes()).unwrap();
+        let second = first
+            .changed(
+                b"<StorageServiceProperties><HourMetrics><Version>1.0</Version>\
+                  <Enabled>true</Enabled><RetentionPolicy><Enabled>true</Enabled><Days>5</Days>\
+                  </RetentionPolicy></HourMetrics></StorageServiceProperties>",
+            )
+            .unwrap();
+        assert_eq!(second.cors, first.cors);
+        let document = second.document();
+        assert!(document.contains("<Days>5</Days></RetentionPolicy></HourMetrics>"), "{document}");
+        assert_eq!(second.changed(document.as_bytes()).unwrap().document(), document);
+    }
+
+    #[test]
+    fn pages_may_ask_what_a_rule_allows() {
+        let properties = Properties::default().changed(RULE.as_bytes()).unwrap();
+        let ask = |origin: &str, method: &str, headers: &str| {
+            let mut head = crate::tests::head();
+            head.headers.insert("origin", origin.parse().unwrap());
+            head.headers.insert("access-control-request-method", method.parse().unwrap());
+            head.headers.insert("access-control-request-headers", headers.parse().unwrap());
+            properties.preflight(&head).is_ok()
+        };
+        assert!(ask("http://a.example", "PUT", "x-ms-date, Range"));
+        assert!(!ask("http://c.example", "PUT", ""));
+        assert!(!ask("http://a.example", "DELETE", ""));
+        assert!(!ask("http://a.example", "PUT", "authorization"));
+    }
+
+    #[test]
+    fn what_is_not_done_is_not_accepted() {
+        let soft = b"<StorageServiceProperties><DeleteRetentionPolicy><Enabled>true</Enabled>\
+            <Days>7</Days></DeleteRetentionPolicy></StorageServiceProperties>";
+        let fault = Properties::default().changed(soft).unwrap_err();
+        assert_eq!(fault.code, Code::NotImplemented);
+    }
+}

@@ -1,0 +1,169 @@
+//! Giving out bytes.
+
+use super::Service;
+use crate::body::{Content as Carried, Reply, Rest, Source};
+use crate::digest::md5_of;
+use crate::fault::{Code, Fault, Result};
+use crate::head::Head;
+use crate::record::{Blob, Blocks, Content};
+use bytes::{Bytes, BytesMut};
+use std::rc::Rc;
+
+/// Bytes that are read at once; an answer that is longer comes in such parts.
+pub(super) const PART: u64 = 4 << 20;
+
+/// The range that a request names: its first byte and the one behind the last, cut at the
+/// end of what there is.
+pub(super) fn range_of(head: &Head, len: u64) -> Result<Option<(u64, u64)>> {
+    let name = if head.header("x-ms-range").is_some() { "x-ms-range" } else { "range" };
+    let Some(text) = head.header(name) else { return Ok(None) };
+    let Some((first, last)) = parse_range(text) else { return Err(Fault::header(name, text)) };
+    if first >= len {
+        let fault = Fault::from(Code::InvalidRange);
+        return Err(fault.with("ContentRange", format!("bytes */{len}")));
+    }
+    Ok(Some((first, last.map_or(len, |last| last.saturating_add(1).min(len)))))
+}
+
+/// `bytes=0-511`, `bytes=512-`: both ends are in it.
+pub(super) fn parse_range(text: &str) -> Option<(u64, Option<u64>)> {
+    let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
+    let first = first.trim().parse().ok()?;
+    match last.trim() {
+        "" => Some((first, None)),
+        last => Some((first, Some(last.parse().ok().filter(|last| *last >= first)?))),
+    }
+}
+
+impl Service {
+    pub(super) async fn get_blob(self: &Rc<Self>, head: &Head) -> Result<Reply> {
+        let (blob, snapshot) = self.readable(head)?;
+        if blob.page().is_some_and(|page| page.incremental.is_some()) && snapshot.is_none() {
+            return Err(Code::OperationNotAllowedOnIncrementalCopyBlob.into());
+        }
+        let len = blob.len();
+        let range = range_of(head, len)?;
+        let (start, end) = range.unwrap_or((0, len));
+        let wants_md5 = head.flag("x-ms-range-get-content-md5")?;
+        let wants_crc = head.flag("x-ms-range-get-content-crc64")?;
+        if (wants_md5 || wants_crc) && (range.is_none() || end - start > PART) {
+            return Err(Code::OutOfRangeInput.into());
+        }
+        if head.header("x-ms-structured-body").is_some() {
+            return Err(Fault::not_implemented("a structured body"));
+        }
+        let mut reply = self.described(head, &blob, snapshot);
+        if range.is_some() {
+            reply.status = http::StatusCode::PARTIAL_CONTENT;
+            reply.set("content-range", &format!("bytes {start}-{}/{len}", end.saturating_sub(1)));
+            reply = reply.with_some("x-ms-blob-content-md5", blob.headers.md5.as_ref());
+        } else {
+            reply = reply.with_some("content-md5", blob.headers.md5.as_ref());
+        }
+        if start == end {
+            return Ok(reply);
+        }
+        let first_end = end.min(start + PART);
+        let first = self.read_part(&blob, start, first_end).await?;
+        if wants_md5 {
+            reply.set("content-md5", &md5_of(&first));
+        }
+        if wants_crc {
+            let mut crc = crc64fast_nvme::Digest::new();
+            crc.write(&first);
+            use base64::Engine as _;
+            let text = base64::engine::general_purpose::STANDARD.encode(crc.sum64().to_le_bytes());
+            reply.set("x-ms-content-crc64", &text);
+        }
+        if first_end == end {
+            return Ok(reply.bytes(first));
+        }
+        let rest = parts(Rc::clone(self), Rc::new(blob), first_end, end);
+        reply.content = Carried::Parts(end - start, first, rest);
+        Ok(reply)
+    }
+
+    /// Reads a part of a blob.
+    pub(super) async fn read_part(&self, blob: &Blob, start: u64, end: u64) -> Result<Bytes> {
+        match &blob.content {
+            Content::Page(page) => {
+                let volume = self.volumes.open(&page.volume)?;
+                let len = u32::try_from(end - start).map_err(|_| Code::OutOfRangeInput)?;
+                match page.snapshot {
+                    Some(id) => volume.read_snapshot(id, start, len).await,
+                    None => volume.read(start, len).await,
+                }
+            }
+            Content::Block(blocks) | Content::Append(blocks) => {
+                self.read_blocks(blocks, start, end).await
+            }
+        }
+    }
+
+    async fn read_blocks(&self, blocks: &Blocks, start: u64, end: u64) -> Result<Bytes> {
+        let mut found = BytesMut::new();
+        let mut at = 0;
+        for block in &blocks.blocks {
+            let (first, last) = (at, at + block.piece.len);
+            at = last;
+            if last <= start || first >= end {
+                continue;
+            }
+            let (from, to) = (start.max(first), end.min(last));
+            let len = usize::try_from(to - from).map_err(|_| Code::OutOfRangeInput)?;
+            let bytes = self.pieces.read(block.piece, from - first, len).await;
+            let bytes = bytes.map_err(Fault::internal)?;
+            if from == start && to == end {
+                return Ok(bytes);
+            }
+            found.extend_from_slice(&bytes);
+        }
+        Ok(found.freeze())
+    }
+}
+
+/// The parts of a blob from `start` on, each read when it is asked for.
+fn parts(service: Rc<Service>, blob: Rc<Blob>, start: u64, end: u64) -> Rest {
+    Rest(Box::new(move || -> Source {
+        Box::pin(async move {
+            if start >= end {
+                return None;
+            }
+            let next = end.min(start + PART);
+            let part = patiently(&service, &blob, start, next).await;
+            Some((part, parts(service, blob, next, end)))
+        })
+    }))
+}
+
+/// Reads a part of an answer that has begun: it cannot be refused any more, so it waits.
+async fn patiently(service: &Service, blob: &Blob, start: u64, end: u64) -> Result<Bytes> {
+    match blob.page() {
+        Some(page) if page.snapshot.is_none() => {
+            let volume = service.volumes.open(&page.volume)?;
+            let len = u32::try_from(end - start).map_err(|_| Code::OutOfRangeInput)?;
+            volume.read_patiently(start, len).await
+        }
+        _ => service.read_part(blob, start, end).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: Option<(u64, Option<u64>)>) {
+        assert_eq!(parse_range(text), expect, "{text}");
+    }
+
+    #[test]
+    fn ranges() {
+        check("bytes=0-511", Some((0, Some(511))));
+        check("bytes=512-", Some((512, None)));
+        check("bytes=5-4", None);
+        check("bytes=-5", None);
+        check("bytes=a-b", None);
+        check("0-511", None);
+    }
+}

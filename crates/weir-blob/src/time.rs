@@ -1,0 +1,123 @@
+//! Moments as the protocol writes them: HTTP dates, and ISO 8601 with seven decimals.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+/// The protocol counts time in these.
+const TICK: u64 = 100;
+
+/// Time since 1970-01-01 UTC, in nanoseconds.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    /// Behind every other.
+    pub const FAR: Self = Self(u64::MAX);
+
+    /// The next one that the protocol can tell from this one, from `now` on.
+    #[must_use]
+    pub fn next(self, now: Self) -> Self {
+        let now = now.0 / TICK * TICK;
+        Self(now.max((self.0 / TICK + 1) * TICK))
+    }
+
+    /// So many seconds later.
+    #[must_use]
+    pub fn plus_secs(self, secs: u64) -> Self {
+        Self(self.0.saturating_add(secs.saturating_mul(NANOS_PER_SEC)))
+    }
+
+    /// Whole seconds since 1970.
+    #[must_use]
+    pub const fn secs(self) -> u64 {
+        self.0 / NANOS_PER_SEC
+    }
+
+    fn stamp(self) -> Timestamp {
+        Timestamp::from_nanosecond(i128::from(self.0)).unwrap_or(Timestamp::MAX)
+    }
+
+    /// As in `Last-Modified`: `Sun, 22 Nov 2026 00:05:09 GMT`.
+    #[must_use]
+    pub fn http(self) -> String {
+        self.stamp().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    }
+
+    /// As a snapshot is called: `2026-11-22T00:05:09.1234567Z`.
+    #[must_use]
+    pub fn iso(self) -> String {
+        let second = self.stamp().strftime("%Y-%m-%dT%H:%M:%S").to_string();
+        format!("{second}.{:07}Z", self.0 % NANOS_PER_SEC / TICK)
+    }
+
+    /// Reads an HTTP date.
+    #[must_use]
+    pub fn parse_http(text: &str) -> Option<Self> {
+        let zoned = jiff::fmt::rfc2822::parse(&text.replace("GMT", "+0000")).ok()?;
+        Self::of(zoned.timestamp())
+    }
+
+    /// Reads ISO 8601 as signatures have it: a day, or with hours and minutes, seconds,
+    /// and up to seven decimals, in UTC.
+    #[must_use]
+    pub fn parse_iso(text: &str) -> Option<Self> {
+        let whole = match text.len() {
+            10 => format!("{text}T00:00:00Z"),
+            // 2026-11-22T00:05Z
+            17 => format!("{}:00Z", text.strip_suffix('Z')?),
+            _ => text.to_owned(),
+        };
+        Self::of(whole.parse().ok()?)
+    }
+
+    fn of(stamp: Timestamp) -> Option<Self> {
+        u64::try_from(stamp.as_nanosecond()).ok().map(Self)
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.iso())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_795_305_909;
+
+    #[test]
+    fn moments_are_written_as_the_protocol_does() {
+        let moment = Moment(SECOND * NANOS_PER_SEC + 123_456_789);
+        assert_eq!(moment.http(), "Sun, 22 Nov 2026 00:05:09 GMT");
+        assert_eq!(moment.iso(), "2026-11-22T00:05:09.1234567Z");
+        assert_eq!(Moment(1_000).next(Moment(0)), Moment(1_100));
+        assert_eq!(Moment(1_000).next(Moment(2_345)), Moment(2_300));
+    }
+
+    #[track_caller]
+    fn iso(text: &str, expect: Option<u64>) {
+        assert_eq!(Moment::parse_iso(text), expect.map(Moment), "{text}");
+    }
+
+    #[test]
+    fn and_read_in_all_its_forms() {
+        iso("2026-11-22", Some((SECOND - 309) * NANOS_PER_SEC));
+        iso("2026-11-22T00:05Z", Some((SECOND - 9) * NANOS_PER_SEC));
+        iso("2026-11-22T00:05:09Z", Some(SECOND * NANOS_PER_SEC));
+        iso("2026-11-22T00:05:09.1234567Z", Some(SECOND * NANOS_PER_SEC + 123_456_700));
+        iso("2026-11-22T00:05:09", None);
+        iso("2026-13-22", None);
+        iso("1969-11-22", None);
+        iso("", None);
+        let http = Moment::parse_http("Sun, 22 Nov 2026 00:05:09 GMT");
+        assert_eq!(http, Some(Moment(SECOND * NANOS_PER_SEC)));
+        assert_eq!(Moment::parse_http("yesterday"), None);
+    }
+}

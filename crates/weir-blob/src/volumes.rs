@@ -1,0 +1,334 @@
+//! Page blobs as volumes: their names, and requests to their devices.
+
+use crate::digest::hex;
+use crate::fault::{Code, Fault, Result};
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use tokio::sync::oneshot;
+use weir_layout::Blob as Settings;
+use weir_layout::coming::NewVolume;
+use weir_server::{Ask, Disk, Handle, NotDone, Opened, Paged, ServerError, Terms};
+use weir_units::Bytes as Size;
+
+/// What of a volume's name is that of its container and blob; the rest tells it from others.
+const READABLE: usize = 96;
+
+/// The volumes of page blobs.
+#[derive(Debug)]
+pub struct Volumes {
+    server: Handle,
+    host: String,
+    template: NewVolume,
+    terms: Terms,
+    open: RefCell<HashMap<String, Rc<Volume>>>,
+}
+
+/// A volume that is a page blob.
+#[derive(Debug)]
+pub struct Volume {
+    disk: Disk,
+    /// Its pages.
+    pub pages: Paged,
+    terms: Terms,
+}
+
+impl Volumes {
+    /// Those of a server, as the layout wants them.
+    #[must_use]
+    pub fn new(server: Handle, settings: &Settings) -> Self {
+        let terms = Terms { most_wait: settings.most_wait, most_before: Some(settings.queue) };
+        Self {
+            server,
+            host: settings.host.clone(),
+            template: settings.volume.clone(),
+            terms,
+            open: RefCell::default(),
+        }
+    }
+
+    /// Makes one for a blob that has these names, of that size and tier; returns its name.
+    ///
+    /// # Errors
+    ///
+    /// The host cannot have it.
+    pub async fn make(&self, names: [&str; 3], size: u64, tier: Option<&str>) -> Result<String> {
+        if self.tier_is_unknown(tier, size) {
+            return Err(Code::InvalidBlobTier.into());
+        }
+        let name = self.free_name(names);
+        let host = Some(&*self.host);
+        let new = self.server.sized(host, &self.template, &name, Size::new(size.max(512)));
+        let new = NewVolume { tier: tier.map(str::to_owned), ..new.map_err(|e| refused(&e))? };
+        let (server, host) = (self.server.clone(), self.host.clone());
+        blocking(move || server.make(Some(&host), &new).map(drop)).await?;
+        Ok(name)
+    }
+
+    /// Whether a tier is asked for that no volume of that size can have.
+    fn tier_is_unknown(&self, tier: Option<&str>, size: u64) -> bool {
+        let Some(tier) = tier else { return false };
+        let host = Some(&*self.host);
+        let sized = |tier: Option<&str>| {
+            let new = self.server.sized(host, &self.template, "blob", Size::new(size.max(512)))?;
+            self.server.would_be(host, &NewVolume { tier: tier.map(str::to_owned), ..new })
+        };
+        sized(Some(tier)).is_err() && sized(None).is_ok()
+    }
+
+    /// The volume of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InternalError`] if it is not served.
+    pub fn open(&self, name: &str) -> Result<Rc<Volume>> {
+        if let Some(volume) = self.open.borrow().get(name) {
+            return Ok(Rc::clone(volume));
+        }
+        let Some(Opened { disk, pages: Some(pages) }) = self.server.open(name) else {
+            return Err(Fault::internal(format!("volume {name:?} is not served")));
+        };
+        let volume = Rc::new(Volume { disk, pages, terms: self.terms });
+        self.open.borrow_mut().insert(name.to_owned(), Rc::clone(&volume));
+        Ok(volume)
+    }
+
+    /// Deletes one. One that has gone already is no error.
+    ///
+    /// # Errors
+    ///
+    /// What the server says.
+    pub async fn delete(&self, name: &str) -> Result<()> {
+        self.open.borrow_mut().remove(name);
+        if self.server.open(name).is_none() {
+            return Ok(());
+        }
+        let (server, name) = (self.server.clone(), name.to_owned());
+        blocking(move || server.delete(&name)).await
+    }
+
+    /// Resizes one; what is behind a nearer end goes.
+    ///
+    /// # Errors
+    ///
+    /// The host cannot have it in that size.
+    pub async fn resize(&self, name: &str, size: u64) -> Result<()> {
+        let (server, name) = (self.server.clone(), name.to_owned());
+        blocking(move || server.resize(&name, Size::new(size.max(512))).map(drop)).await
+    }
+
+    /// Gives one the limits of a tier. One that it was given by name is not taken back for
+    /// a smaller one.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InvalidBlobTier`], [`Code::CannotChangeToLowerTier`], or the tier is too small
+    /// for it.
+    pub async fn retier(&self, name: &str, named: Option<&str>, tier: &str) -> Result<()> {
+        if let Some(own) = named
+            && let (Some(own), Some(wanted)) = (self.tier_size(own), self.tier_size(tier))
+            && wanted < own
+        {
+            return Err(Code::CannotChangeToLowerTier.into());
+        }
+        let (server, own, wanted) = (self.server.clone(), name.to_owned(), tier.to_owned());
+        let done = tokio::task::spawn_blocking(move || server.retier(&own, &wanted).map(drop));
+        match done.await.map_err(Fault::internal)? {
+            Ok(()) => Ok(()),
+            Err(ServerError::Layout(reason)) => {
+                let size = self.server.size(name).map_or(0, Size::get);
+                let code = if self.tier_is_unknown(Some(tier), 512) {
+                    Code::InvalidBlobTier
+                } else if size > 0 {
+                    Code::BlobTierInadequateForContentLength
+                } else {
+                    Code::InvalidBlobTier
+                };
+                Err(Fault::from(code).because(reason))
+            }
+            Err(error) => Err(refused(&error)),
+        }
+    }
+
+    /// The size up to which a volume has that tier.
+    fn tier_size(&self, tier: &str) -> Option<u64> {
+        let host = Some(&*self.host);
+        let sized = self.server.sized(host, &self.template, "blob", Size::new(512)).ok()?;
+        let new = NewVolume { tier: Some(tier.to_owned()), ..sized };
+        let coming = self.server.would_be(host, &new).ok()?;
+        coming.volume.tier_size.map(Size::get)
+    }
+
+    /// The tier of one.
+    #[must_use]
+    pub fn tier(&self, name: &str) -> Option<String> {
+        self.server.tier(name)
+    }
+
+    /// The size of one.
+    #[must_use]
+    pub fn size(&self, name: &str) -> Option<u64> {
+        self.server.size(name).map(Size::get)
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> Vec<String> {
+        self.server.blobs()
+    }
+
+    /// A name that says which blob it is, if that can be said, and that nobody has.
+    fn free_name(&self, [account, container, blob]: [&str; 3]) -> String {
+        let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let clean = |text: &str| text.chars().map(|c| if fine(c) { c } else { '-' }).collect();
+        let (container, blob): (String, String) = (clean(container), clean(blob));
+        let container = container.trim_start_matches('-');
+        let plain = format!("{container}.{blob}");
+        let is_own = plain.len() <= READABLE && !self.has(&plain);
+        if is_own {
+            return plain;
+        }
+        let end = blob.len().min(READABLE / 2);
+        let tail = &blob[blob.len() - end..];
+        let container = &container[..container.len().min(READABLE / 3)];
+        let names = |n: u32| {
+            let hash = Sha256::digest(format!("{account}/{container}/{blob}/{n}"));
+            format!("{container}-{}.{tail}", hex(&hash[..4]))
+        };
+        (0..).map(names).find(|name| !self.has(name)).unwrap_or(plain)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.server.is_taken(name)
+    }
+}
+
+impl Volume {
+    /// Reads a range of what there is now.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ServerBusy`], or the storage failed.
+    pub async fn read(&self, offset: u64, len: u32) -> Result<Bytes> {
+        self.ask(Ask::Read { offset, len }, self.terms).await.map(Bytes::from)
+    }
+
+    /// The same, and waits for as long as it takes.
+    ///
+    /// # Errors
+    ///
+    /// The storage failed.
+    pub async fn read_patiently(&self, offset: u64, len: u32) -> Result<Bytes> {
+        self.ask(Ask::Read { offset, len }, Terms::default()).await.map(Bytes::from)
+    }
+
+    /// Reads a range of a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::BlobNotFound`] if it has gone, and as [`read`](Self::read).
+    pub async fn read_snapshot(&self, id: u64, offset: u64, len: u32) -> Result<Bytes> {
+        let view = self.pages.view(weir_store::SnapshotId(id)).ok_or(Code::BlobNotFound)?;
+        let (told, heard) = oneshot::channel();
+        let told = move |answer| drop(told.send(answer));
+        self.disk.read_from(view, (offset, len), self.terms, told);
+        done(heard.await).map(Bytes::from)
+    }
+
+    /// Writes durably.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ServerBusy`], or the storage failed.
+    pub async fn write(&self, offset: u64, data: Vec<u8>) -> Result<()> {
+        self.ask(Ask::Write { offset, data, durable: true }, self.terms).await.map(drop)
+    }
+
+    /// Writes, not durably yet, for as long as it takes.
+    ///
+    /// # Errors
+    ///
+    /// The storage failed.
+    pub async fn write_patiently(&self, offset: u64, data: Vec<u8>) -> Result<()> {
+        let ask = Ask::Write { offset, data, durable: false };
+        self.ask(ask, Terms::default()).await.map(drop)
+    }
+
+    /// Clears a range durably.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ServerBusy`], or the storage failed.
+    pub async fn clear(&self, mut offset: u64, mut len: u64, terms: Option<Terms>) -> Result<()> {
+        /// One request has no more.
+        const MOST: u64 = 1 << 30;
+        let mut terms = terms.unwrap_or(self.terms);
+        while len > 0 {
+            let some = u32::try_from(len.min(MOST)).unwrap_or(0);
+            self.ask(Ask::Zero { offset, len: some, durable: true }, terms).await?;
+            offset += u64::from(some);
+            len -= u64::from(some);
+            // What has begun is not refused in the middle.
+            terms = Terms::default();
+        }
+        Ok(())
+    }
+
+    /// Makes durable what was written.
+    ///
+    /// # Errors
+    ///
+    /// The storage failed.
+    pub async fn flush(&self) -> Result<()> {
+        self.ask(Ask::Flush, Terms::default()).await.map(drop)
+    }
+
+    async fn ask(&self, ask: Ask, terms: Terms) -> Result<Vec<u8>> {
+        let (told, heard) = oneshot::channel();
+        self.disk.ask(ask, terms, move |answer| drop(told.send(answer)));
+        done(heard.await)
+    }
+}
+
+fn done(
+    heard: std::result::Result<weir_server::Answer, oneshot::error::RecvError>,
+) -> Result<Vec<u8>> {
+    match heard {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(NotDone::Busy(wait))) => {
+            let mut fault = Fault::from(Code::ServerBusy)
+                .because("The request is over a limit of the blob or of its host.");
+            fault.retry_after = Some(wait.nanos().div_ceil(1_000_000_000).max(1));
+            Err(fault)
+        }
+        Ok(Err(NotDone::Failed(errno))) => {
+            Err(Fault::internal(format!("the storage says {errno}")))
+        }
+        Ok(Err(NotDone::Gone)) | Err(_) => {
+            Err(Fault::internal("the blob's host has ended or crashed"))
+        }
+    }
+}
+
+/// Does what may wait for a medium.
+///
+/// # Errors
+///
+/// What the server says.
+pub async fn blocking<T: Send + 'static>(
+    what: impl FnOnce() -> std::result::Result<T, ServerError> + Send + 'static,
+) -> Result<T> {
+    let done = tokio::task::spawn_blocking(what).await.map_err(Fault::internal)?;
+    done.map_err(|error| refused(&error))
+}
+
+fn refused(error: &ServerError) -> Fault {
+    match error {
+        ServerError::Layout(_) | ServerError::Volume { .. } | ServerError::Refused(_) => {
+            Fault::from(Code::InvalidInput).because(error)
+        }
+        _ => Fault::internal(error),
+    }
+}

@@ -1,0 +1,322 @@
+//! Volumes that are made and deleted while the server runs, and who does that from inside
+//! the process.
+
+use super::{HostState, Shared, Tiers, gone, refuse};
+use crate::disk::Disk;
+use crate::error::ServerError;
+use crate::host_loop::Behind;
+use crate::listener::Served;
+use crate::reactor::{Adding, Message, Removing};
+use crate::starting;
+use crate::volume::VolumeData;
+use serde_json::{Value, json};
+use std::ops::Deref;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use weir_layout::Export;
+use weir_layout::coming::{Coming, NewVolume};
+use weir_store::{MemoryStore, PagedStore, Volume as StoredVolume};
+use weir_units::Bytes;
+
+/// A running server as its other front ends see it. It keeps nothing running.
+#[derive(Debug, Clone)]
+pub struct Handle(Arc<Shared>);
+
+/// A volume that is served.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// The way to its device.
+    pub disk: Disk,
+    /// Its pages, if it is a page blob.
+    pub pages: Option<Paged>,
+}
+
+/// The pages of a page blob.
+#[derive(Debug, Clone)]
+pub struct Paged(Pages);
+
+#[derive(Debug, Clone)]
+enum Pages {
+    Kept(Arc<StoredVolume>),
+    InMemory(Arc<PagedStore>),
+}
+
+impl Paged {
+    /// Those of a volume of the data directory, if it has such.
+    pub(crate) fn of(volume: &Arc<StoredVolume>) -> Option<Self> {
+        volume.paged().is_some().then(|| Self(Pages::Kept(Arc::clone(volume))))
+    }
+}
+
+impl Deref for Paged {
+    type Target = PagedStore;
+
+    fn deref(&self) -> &PagedStore {
+        match &self.0 {
+            Pages::InMemory(pages) => pages,
+            Pages::Kept(volume) => match volume.paged() {
+                Some(pages) => pages,
+                None => unreachable!("a volume does not lose its pages"),
+            },
+        }
+    }
+}
+
+impl Handle {
+    pub(super) const fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Makes a volume on the host of that name, or on the only one, and serves it.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] with what to do.
+    pub fn make(&self, host: Option<&str>, new: &NewVolume) -> Result<Opened, ServerError> {
+        self.0.make(host, new)?;
+        self.open(&new.name).ok_or_else(gone)
+    }
+
+    /// The volume of that name.
+    #[must_use]
+    pub fn open(&self, name: &str) -> Option<Opened> {
+        let hosts = self.0.hosts();
+        let (at, id) = self.0.find(&hosts, name).ok()?;
+        let state = &hosts[at];
+        let own = |export: &&Export| export.volumes == [id] && export.name == name;
+        let device = state.layout.exports.iter().find(own)?.device;
+        let disk = Disk { device, host: state.mailbox.clone() };
+        Some(Opened { disk, pages: state.paged.get(&id.0).cloned() })
+    }
+
+    /// Deletes a volume that was made, with its bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] if there is no such volume, or it is the layout's.
+    pub fn delete(&self, name: &str) -> Result<(), ServerError> {
+        self.0.remove(name)
+    }
+
+    /// Resizes a volume, and moves its limits. What is behind a nearer end is forgotten.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] with what to do.
+    pub fn resize(&self, name: &str, size: Bytes) -> Result<Tiers, ServerError> {
+        self.0.resize(name, size, Behind::Forget)
+    }
+
+    /// Gives a volume the limits of a tier, its size unchanged.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] with what to do.
+    pub fn retier(&self, name: &str, tier: &str) -> Result<Tiers, ServerError> {
+        self.0.retier(name, tier)
+    }
+
+    /// Whether a volume or an export has this name, served or not.
+    #[must_use]
+    pub fn is_taken(&self, name: &str) -> bool {
+        self.0.is_taken(&self.0.hosts(), name)
+    }
+
+    /// The size of a volume.
+    #[must_use]
+    pub fn size(&self, name: &str) -> Option<Bytes> {
+        let hosts = self.0.hosts();
+        let (at, id) = self.0.find(&hosts, name).ok()?;
+        Some(hosts[at].layout.volumes[id.0].spec.size)
+    }
+
+    /// The tier of a volume, if it has one.
+    #[must_use]
+    pub fn tier(&self, name: &str) -> Option<String> {
+        let hosts = self.0.hosts();
+        let (at, id) = self.0.find(&hosts, name).ok()?;
+        hosts[at].layout.volumes[id.0].tier.clone()
+    }
+
+    /// The volumes that are page blobs.
+    #[must_use]
+    pub fn blobs(&self) -> Vec<String> {
+        let hosts = self.0.hosts();
+        let of = |state: &HostState| {
+            let names = state.paged.keys().map(|id| state.layout.volumes[*id].name.clone());
+            names.collect::<Vec<_>>()
+        };
+        hosts.iter().flat_map(of).collect()
+    }
+
+    /// The data directory, if there is one.
+    #[must_use]
+    pub fn data_dir(&self) -> Option<&std::path::Path> {
+        self.0.data.as_ref().map(weir_store::DataDir::path)
+    }
+
+    /// A volume of the template's kind, with that name and size, for the host.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] if there is no such host.
+    pub fn sized(
+        &self,
+        host: Option<&str>,
+        template: &NewVolume,
+        name: &str,
+        size: Bytes,
+    ) -> Result<NewVolume, ServerError> {
+        let hosts = self.0.hosts();
+        let at = self.0.host_of(&hosts, host)?;
+        let named = NewVolume { name: name.to_owned(), ..template.clone() };
+        Ok(named.sized(&hosts[at].layout, size))
+    }
+
+    /// What a volume of that name and size would be on the host.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Layout`] where it could not be.
+    pub fn would_be(&self, host: Option<&str>, new: &NewVolume) -> Result<Coming, ServerError> {
+        let hosts = self.0.hosts();
+        let at = self.0.host_of(&hosts, host)?;
+        hosts[at].layout.coming(new, self.0.edition.as_ref()).map_err(ServerError::Layout)
+    }
+}
+
+impl Shared {
+    fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
+        self.coming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a volume and says what it is.
+    pub(super) fn create(&self, host: Option<&str>, new: &NewVolume) -> Result<Value, ServerError> {
+        let coming = self.make(host, new)?;
+        let (name, size) = (&new.name, coming.volume.spec.size);
+        let uris = self.uris().remove(name).unwrap_or_default();
+        Ok(json!({ "volume": name, "size": size, "tier": coming.volume.tier, "uris": uris }))
+    }
+
+    /// Makes a volume and serves it.
+    fn make(&self, host: Option<&str>, new: &NewVolume) -> Result<Coming, ServerError> {
+        let _alone = self.one_at_a_time();
+        let name = &new.name;
+        let (at, coming, host, mailbox) = {
+            let hosts = self.hosts();
+            let at = self.host_of(&hosts, host)?;
+            if self.is_taken(&hosts, name) {
+                return Err(refuse(name, "there is one of this name; take another".to_owned()));
+            }
+            let layout = &hosts[at].layout;
+            let coming = layout.coming(new, self.edition.as_ref());
+            let coming = coming.map_err(ServerError::Layout)?;
+            layout.check_room(&coming).map_err(ServerError::Layout)?;
+            (at, coming, layout.name.clone(), hosts[at].mailbox.clone())
+        };
+        let size = coming.volume.spec.size;
+        let mut paged = None;
+        let (data, stored) = match &self.data {
+            None if new.blob => {
+                let pages = Arc::new(PagedStore::in_memory(size));
+                paged = Some(Paged(Pages::InMemory(Arc::clone(&pages))));
+                (VolumeData { store: pages, may_block: false }, None)
+            }
+            None => {
+                let store = Arc::new(MemoryStore::new(size));
+                (VolumeData { store, may_block: false }, None)
+            }
+            Some(data) => {
+                let volume = starting::make(data, &host, new, &coming)?;
+                paged = Paged::of(&volume);
+                (VolumeData { store: volume.clone(), may_block: true }, Some(volume))
+            }
+        };
+        let (told, heard) = channel();
+        let (own, spec) = (name.clone(), coming.volume.spec.clone());
+        mailbox.send(Message::Add(Box::new(Adding { name: own, spec, data, told })));
+        let added = heard.recv().map_err(|_| gone()).and_then(|added| added);
+        if added.is_err()
+            && let Some(data) = &self.data
+        {
+            data.remove(name)?;
+        }
+        let (id, device) = added?;
+        {
+            let state = &mut self.hosts()[at];
+            state.layout.take_in(&coming, id, device);
+            state.made.insert(id.0);
+            state.paged.extend(paged.map(|paged| (id.0, paged)));
+            match state.stored.get_mut(id.0) {
+                Some(place) => *place = stored,
+                None => state.stored.push(stored),
+            }
+        }
+        let description = coming.volume.tier.clone().unwrap_or_else(|| "own limits".to_owned());
+        self.directory.add(Served { name: name.clone(), description, device, host: mailbox });
+        Ok(coming)
+    }
+
+    /// Whether a volume or an export has this name, served or not.
+    fn is_taken(&self, hosts: &[HostState], name: &str) -> bool {
+        let layouts = || hosts.iter().map(|host| &host.layout);
+        layouts().flat_map(|host| &host.volumes).any(|volume| volume.name == name)
+            || layouts().flat_map(|host| &host.exports).any(|export| export.name == name)
+            || self.refused.iter().any(|refused| refused.name == name)
+    }
+
+    /// Removes a volume on behalf of whoever has the control socket.
+    pub(super) fn delete(&self, name: &str) -> Result<Value, ServerError> {
+        let is_blob = {
+            let hosts = self.hosts();
+            let (at, id) = self.find(&hosts, name)?;
+            hosts[at].paged.contains_key(&id.0)
+        };
+        if is_blob {
+            let reason = "it is a page blob; delete that with a client of the blob service";
+            return Err(refuse(name, reason.to_owned()));
+        }
+        self.remove(name)?;
+        Ok(json!({ "volume": name }))
+    }
+
+    /// Removes a volume with its bytes: its clients are cut off.
+    fn remove(&self, name: &str) -> Result<(), ServerError> {
+        let _alone = self.one_at_a_time();
+        let (at, id, device, mailbox) = {
+            let mut hosts = self.hosts();
+            let (at, id) = self.find(&hosts, name)?;
+            let state = &mut hosts[at];
+            if let Some(what) = state.changing.get(&id.0) {
+                return Err(refuse(name, format!("{what} right now; ask again when that is done")));
+            }
+            if !state.made.contains(&id.0) {
+                let reason = "it is in the layout; take it out there, and remove its folder";
+                return Err(refuse(name, reason.to_owned()));
+            }
+            let alone = |export: &&Export| export.volumes == [id];
+            let export = state.layout.exports.iter().find(alone);
+            let Some(export) = export else { unreachable!("{name} was made alone") };
+            let device = export.device;
+            state.changing.insert(id.0, "it is being removed");
+            (at, id, device, state.mailbox.clone())
+        };
+        self.directory.remove(name);
+        let (told, heard) = channel();
+        mailbox.send(Message::Remove(Removing { volume: id, device, told }));
+        let gone = heard.recv().map_err(|_| gone());
+        {
+            let state = &mut self.hosts()[at];
+            state.changing.remove(&id.0);
+            gone?;
+            state.stored[id.0] = None;
+            state.layout.let_go(id);
+            state.made.remove(&id.0);
+            state.paged.remove(&id.0);
+        }
+        if let Some(data) = &self.data {
+            data.remove(name)?;
+        }
+        Ok(())
+    }
+}

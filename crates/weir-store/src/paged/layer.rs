@@ -1,0 +1,181 @@
+//! One layer: bytes, and a map that says which pages they are of.
+//!
+//! The map decides. Bytes that lie in the store under a page that the map has not as
+//! data, put there by a write that a crash cut off for example, are never seen.
+//!
+//! On a medium the map is never ahead of the bytes: a sync takes what changed in the map,
+//! syncs the bytes, and then writes what it took. All bytes that a mark speaks of were
+//! written before the mark was made, so they are durable before it is.
+
+use super::log::{MapLog, Medium};
+use super::map::{Mark, NONE, PageMap, Run};
+use crate::Result;
+use crate::store::Store;
+use crate::sync::{exclusive, locked, shared};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, RwLock};
+
+/// What a layer says about a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing: look below.
+    Absent,
+    /// Its bytes are here.
+    Data,
+    /// It reads as zeros, whatever is below.
+    Zero,
+}
+
+/// How a change to [`State::Absent`] is marked among changes.
+const TO_ABSENT: Mark = 3;
+
+impl State {
+    /// The state as a mark and in the files.
+    pub(crate) const fn mark(self) -> Mark {
+        match self {
+            Self::Absent => NONE,
+            Self::Data => 1,
+            Self::Zero => 2,
+        }
+    }
+
+    fn of(mark: Mark) -> Self {
+        match mark {
+            1 => Self::Data,
+            2 => Self::Zero,
+            _ => Self::Absent,
+        }
+    }
+}
+
+/// A layer of a volume.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    /// Its name among the layers of the volume.
+    pub(crate) number: u64,
+    pub(crate) bytes: Arc<dyn Store>,
+    /// Locked to look or to mark, never over I/O.
+    maps: RwLock<Maps>,
+    /// Held over a sync. `None` where the bytes do not survive either.
+    log: Option<Mutex<MapLog>>,
+}
+
+#[derive(Debug, Default)]
+struct Maps {
+    states: PageMap,
+    /// What a sync has to write.
+    changed: PageMap,
+}
+
+/// What a layer is made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) bytes: Arc<dyn Store>,
+    pub(crate) medium: Option<Box<dyn Medium>>,
+}
+
+impl Layer {
+    /// A new layer that says nothing, and does not survive.
+    pub(crate) fn in_memory(number: u64, bytes: Arc<dyn Store>) -> Self {
+        Self { number, bytes, maps: RwLock::default(), log: None }
+    }
+
+    /// A new layer that says nothing.
+    pub(crate) fn create(number: u64, parts: Parts) -> Result<Self> {
+        let log = parts.medium.map(MapLog::create).transpose()?;
+        Ok(Self { number, bytes: parts.bytes, maps: RwLock::default(), log: log.map(Mutex::new) })
+    }
+
+    /// A layer that was made before.
+    pub(crate) fn open(number: u64, parts: Parts) -> Result<Self> {
+        let mut states = PageMap::default();
+        let mut log = None;
+        if let Some(medium) = parts.medium {
+            let (opened, runs) = MapLog::open(medium)?;
+            log = Some(Mutex::new(opened));
+            runs.into_iter().for_each(|run| states.set(run.pages, run.mark));
+        }
+        let maps = RwLock::new(Maps { states, changed: PageMap::default() });
+        Ok(Self { number, bytes: parts.bytes, maps, log })
+    }
+
+    /// The state of `page`, and how many pages from there on have it, up to `end`.
+    pub(crate) fn run_at(&self, page: u64, end: u64) -> (State, u64) {
+        let (mark, len) = shared(&self.maps).states.run_at(page, end);
+        (State::of(mark), len)
+    }
+
+    /// How many chunks its maps take room for.
+    #[cfg(test)]
+    pub(crate) fn chunks(&self) -> usize {
+        let maps = shared(&self.maps);
+        maps.states.chunks() + maps.changed.chunks()
+    }
+
+    /// Whether all of some pages, at least one, are here.
+    pub(crate) fn has_all(&self, pages: &Range<u64>) -> bool {
+        self.run_at(pages.start, pages.end) == (State::Data, pages.end - pages.start)
+    }
+
+    /// Gives pages a state. Their bytes must have been written before.
+    pub(crate) fn mark(&self, pages: Range<u64>, state: State) {
+        let mark = state.mark();
+        let changed_to = if mark == NONE { TO_ABSENT } else { mark };
+        let mut guard = exclusive(&self.maps);
+        let maps = &mut *guard;
+        let mut at = pages.start;
+        while at < pages.end {
+            // What is so already is no change: a trim of 8 TiB finds a few runs only.
+            let (old, len) = maps.states.run_at(at, pages.end);
+            if old != mark {
+                maps.states.set(at..at + len, mark);
+                if self.log.is_some() {
+                    maps.changed.set(at..at + len, changed_to);
+                }
+            }
+            at += len;
+        }
+    }
+
+    /// Makes bytes and map durable as they were when this began, or as they became since.
+    pub(crate) fn sync(&self) -> Result<()> {
+        let Some(log) = &self.log else { return self.bytes.sync() };
+        let mut log = locked(log);
+        let change = self.take_changes(&log);
+        self.bytes.sync().and_then(|()| change.write(&mut log)).inspect_err(|_| log.lose_track())
+    }
+
+    fn take_changes(&self, log: &MapLog) -> Change {
+        let mut maps = exclusive(&self.maps);
+        let changed = std::mem::take(&mut maps.changed);
+        if log.needs_whole() || log.wants_whole() && !changed.is_empty() {
+            return Change::Whole(maps.states.runs().collect());
+        }
+        drop(maps);
+        let state = |mark| if mark == TO_ABSENT { NONE } else { mark };
+        Change::Runs(changed.runs().map(|run| Run { mark: state(run.mark), ..run }).collect())
+    }
+
+    /// Keeps nothing open that only changes need.
+    pub(crate) fn rest(&self) {
+        if let Some(log) = &self.log {
+            locked(log).rest();
+        }
+    }
+}
+
+/// What a sync has to write of a map.
+enum Change {
+    Runs(Vec<Run>),
+    Whole(Vec<Run>),
+}
+
+impl Change {
+    fn write(self, log: &mut MapLog) -> Result<()> {
+        match self {
+            Self::Runs(runs) if runs.is_empty() => log.settle(),
+            Self::Runs(runs) => log.write_changes(&runs),
+            Self::Whole(runs) => log.write_whole(&runs),
+        }
+    }
+}

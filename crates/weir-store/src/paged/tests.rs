@@ -1,0 +1,6 @@
+//! What is promised of a volume that knows its pages.
+
+mod cases;
+mod folders;
+mod model;
+mod power;
