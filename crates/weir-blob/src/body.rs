@@ -151,7 +151,9 @@ impl Reply {
     /// With a header. One that cannot be sent is left out.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
-        self.set(name, &value.to_string());
+        if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value.to_string())) {
+            self.headers.insert(HeaderName::from_static(name), value);
+        }
         self
     }
 

@@ -127,15 +127,17 @@ pub fn moment_of(value: Option<&str>, name: &str) -> Result<Option<Moment>> {
 /// The parameters of a query.
 #[must_use]
 pub fn parse_query(query: &str) -> Vec<(String, String)> {
-    let decoded =
-        |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+    let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let decoded = |text: &str| match text.contains(['%', '+']) {
+        true => plain(&text.replace('+', " ")),
+        false => text.to_owned(),
+    };
     // A signature is Base64, where clients leave a plus as it is.
-    let kept = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let name = decoded(name);
-        let value = if name == "sig" { kept(value) } else { decoded(value) };
+        let value = if name == "sig" { plain(value) } else { decoded(value) };
         (name, value)
     };
     pairs.map(pair).collect()

@@ -87,7 +87,7 @@ async fn answer(
         }
     };
     let refused = reply.is_err();
-    let id = uuid::Uuid::new_v4().to_string();
+    let id = service.request_id();
     let mut reply = reply.unwrap_or_else(|fault| refusal(&fault, &id, now));
     if refused && !body.drain(DRAIN).await {
         reply.set("connection", "close");

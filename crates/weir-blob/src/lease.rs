@@ -100,6 +100,22 @@ impl Lease {
         }
     }
 
+    /// Until when nobody else may write; `None` if anybody may.
+    #[must_use]
+    pub fn held_until(&self, now: Moment) -> Option<Moment> {
+        match self.state(now) {
+            State::Leased | State::Breaking => Some(self.until.unwrap_or(Moment::FAR)),
+            _ => None,
+        }
+    }
+
+    /// The lease of a client of the blob's export that writes to it.
+    #[must_use]
+    pub fn of_export() -> Self {
+        let id = Some(String::new());
+        Self { id, duration: None, until: None, stage: Stage::Leased }
+    }
+
     /// `infinite` or `fixed`, while it is leased.
     #[must_use]
     pub fn duration(&self, now: Moment) -> Option<&'static str> {

@@ -35,15 +35,18 @@ use crate::condition::{Conditions, Of};
 use crate::fault::{Code, Fault, Result};
 use crate::head::{Head, check_blob_name, check_container_name};
 use crate::journal::{Change, Journal};
-use crate::lease::Leased;
+use crate::lease::{Lease, Leased};
 use crate::operation::Operation;
 use crate::pieces::Pieces;
 use crate::record::{Blob, Content, Key, Metadata, PageContent};
 use crate::state::{Names, State, base};
 use crate::time::Moment;
 use crate::volumes::Volumes;
-use std::cell::RefCell;
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use tokio::sync::RwLock;
 use weir_store::SnapshotId;
@@ -59,8 +62,12 @@ pub struct Service {
     journal: Journal,
     pieces: Pieces,
     state: RefCell<State>,
-    locks: RefCell<HashMap<[String; 3], Rc<RwLock<()>>>>,
+    /// By a hash of the names: two blobs that share one only wait for each other.
+    locks: RefCell<HashMap<u64, Rc<RwLock<()>>>>,
     clock: fn() -> Moment,
+    /// What tells the requests of this run from others, and how many there were.
+    run: u64,
+    requests: Cell<u64>,
 }
 
 impl Service {
@@ -85,7 +92,17 @@ impl Service {
             state: RefCell::new(state),
             locks: RefCell::default(),
             clock,
+            run: uuid::Uuid::new_v4().as_u64_pair().0,
+            requests: Cell::default(),
         }
+    }
+
+    /// An id for a request.
+    #[must_use]
+    pub fn request_id(&self) -> String {
+        let count = self.requests.get() + 1;
+        self.requests.set(count);
+        uuid::Uuid::from_u64_pair(self.run, count).to_string()
     }
 
     /// Puts in order what a crash may have left: volumes of no blob go, and blobs whose
@@ -106,6 +123,9 @@ impl Service {
             let mut state = self.state.borrow_mut();
             let mut at = state.next(now);
             for (names, snapshot, blob) in state.all_mut() {
+                if snapshot.is_none() {
+                    self.tell_export(blob, now);
+                }
                 if self.recover_blob(blob, snapshot, &mut at) {
                     changes.push(Change::put(names.key(snapshot), blob));
                 }
@@ -280,7 +300,9 @@ impl Service {
         if locks.len() > MANY {
             locks.retain(|_, lock| Rc::strong_count(lock) > 1);
         }
-        Rc::clone(locks.entry(names.owned()).or_default())
+        let mut hasher = DefaultHasher::new();
+        names.hash(&mut hasher);
+        Rc::clone(locks.entry(hasher.finish()).or_default())
     }
 
     /// A moment that no other change has.
@@ -292,7 +314,7 @@ impl Service {
     async fn keep(&self, names: Names<'_>, snapshot: Option<Moment>) -> Result<()> {
         let change = {
             let state = self.state.borrow();
-            Change::put(names.key(snapshot), state.blob(names, snapshot)?)
+            Change::put(names.key(snapshot), &**state.blob(names, snapshot)?)
         };
         self.commit(vec![change]).await
     }
@@ -300,10 +322,11 @@ impl Service {
     /// Puts a blob in the place of what was there, and forgets the bytes of that.
     async fn replace(&self, names: Names<'_>, blob: Blob) -> Result<()> {
         let change = Change::put(names.key(None), &blob);
+        self.tell_export(&blob, (self.clock)());
         let old = {
             let mut state = self.state.borrow_mut();
             let held = state.container_mut(names.account, names.container)?;
-            held.blobs.insert(base(names.blob), blob)
+            held.blobs.insert(base(names.blob), Rc::new(blob))
         };
         self.commit(vec![change]).await?;
         if let Some(old) = old {
@@ -345,7 +368,28 @@ impl Service {
         let state = self.state.borrow();
         let blob = state.blob(names, None)?;
         conditions.check_write(blob.state())?;
-        blob.lease.check_write(Leased::Blob, head.header("x-ms-lease-id"), head.now)
+        self.check_lease(head, blob)
+    }
+
+    /// The lease of a blob: that of a client of its export, if one writes.
+    fn lease<'a>(&self, blob: &'a Blob) -> Cow<'a, Lease> {
+        let volume = blob.page().and_then(|page| self.volumes.open(&page.volume).ok());
+        match volume {
+            Some(volume) if volume.pages.seat().is_taken() => Cow::Owned(Lease::of_export()),
+            _ => Cow::Borrowed(&blob.lease),
+        }
+    }
+
+    /// Whether a request may change a blob that is leased, or not.
+    fn check_lease(&self, head: &Head, blob: &Blob) -> Result<()> {
+        self.lease(blob).check_write(Leased::Blob, head.header("x-ms-lease-id"), head.now)
+    }
+
+    /// Lets clients of a blob's export know how its lease stands; whether they leave it.
+    fn tell_export(&self, blob: &Blob, now: Moment) -> bool {
+        let Some(page) = blob.page() else { return true };
+        let until = blob.lease.held_until(now).map_or(0, |until| until.0);
+        self.volumes.open(&page.volume).map_or(true, |volume| volume.pages.seat().lease(until))
     }
 
     /// Changes a blob's record, which gets a new state, and keeps that.

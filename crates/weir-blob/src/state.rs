@@ -6,11 +6,12 @@
 use crate::auth::sas::Policies;
 use crate::fault::{Code, Result};
 use crate::journal::Change;
-use crate::record::{Blob, Block, Container, Content, Key, Piece};
+use crate::record::{Blob, Block, Container, Key, Piece};
 use crate::service::properties::Properties;
 use crate::time::Moment;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Where a blob stands in its container: snapshots come before what they are of.
 pub type Place = (String, Moment);
@@ -27,7 +28,7 @@ pub struct Held {
     /// What is remembered of it.
     pub record: Container,
     /// Its blobs and their snapshots.
-    pub blobs: BTreeMap<Place, Blob>,
+    pub blobs: BTreeMap<Place, Rc<Blob>>,
     /// Blocks that are in no blob yet, by blob, in the order in which they came.
     pub uncommitted: BTreeMap<String, Vec<Block>>,
 }
@@ -35,7 +36,8 @@ pub struct Held {
 /// All there is.
 #[derive(Debug, Default)]
 pub struct State {
-    containers: BTreeMap<(String, String), Held>,
+    /// By account, by name.
+    containers: BTreeMap<String, BTreeMap<String, Held>>,
     properties: BTreeMap<String, Properties>,
     /// What signatures may refer to.
     pub policies: Policies,
@@ -44,7 +46,7 @@ pub struct State {
 }
 
 /// A blob by its names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Names<'a> {
     /// The account.
     pub account: &'a str,
@@ -96,7 +98,7 @@ impl State {
                     let place = (name.clone(), snapshot.unwrap_or(Moment::FAR));
                     state.last = state.last.max(Moment(blob.etag.0));
                     if let Ok(held) = state.container_mut(account, container) {
-                        held.blobs.insert(place, blob);
+                        held.blobs.insert(place, Rc::new(blob));
                     }
                 }
                 Key::Uncommitted(account, container, name, _) => {
@@ -129,10 +131,8 @@ impl State {
 
     /// The containers of an account, in order.
     pub fn containers(&self, account: &str) -> impl Iterator<Item = (&str, &Held)> {
-        let from = (account.to_owned(), String::new());
-        let own = self.containers.range(from..);
-        let own = own.take_while(move |((of, _), _)| of == account);
-        own.map(|((_, name), held)| (&**name, held))
+        let own = self.containers.get(account).into_iter().flatten();
+        own.map(|(name, held)| (&**name, held))
     }
 
     /// A container.
@@ -141,8 +141,8 @@ impl State {
     ///
     /// [`Code::ContainerNotFound`].
     pub fn container(&self, account: &str, name: &str) -> Result<&Held> {
-        let key = (account.to_owned(), name.to_owned());
-        self.containers.get(&key).ok_or_else(|| Code::ContainerNotFound.into())
+        let held = self.containers.get(account).and_then(|own| own.get(name));
+        held.ok_or_else(|| Code::ContainerNotFound.into())
     }
 
     /// A container, to change it.
@@ -151,20 +151,21 @@ impl State {
     ///
     /// [`Code::ContainerNotFound`].
     pub fn container_mut(&mut self, account: &str, name: &str) -> Result<&mut Held> {
-        let key = (account.to_owned(), name.to_owned());
-        self.containers.get_mut(&key).ok_or_else(|| Code::ContainerNotFound.into())
+        let held = self.containers.get_mut(account).and_then(|own| own.get_mut(name));
+        held.ok_or_else(|| Code::ContainerNotFound.into())
     }
 
     /// Puts a container's record in place.
     pub fn put_container(&mut self, account: &str, name: &str, record: Container) {
         let key = (account.to_owned(), name.to_owned());
         self.last = self.last.max(Moment(record.etag.0));
-        self.policies.insert(key.clone(), record.policies.clone());
-        match self.containers.get_mut(&key) {
+        self.policies.insert(key, record.policies.clone());
+        let own = self.containers.entry(account.to_owned()).or_default();
+        match own.get_mut(name) {
             Some(held) => held.record = record,
             None => {
                 let (blobs, uncommitted) = (BTreeMap::new(), BTreeMap::new());
-                self.containers.insert(key, Held { record, blobs, uncommitted });
+                own.insert(name.to_owned(), Held { record, blobs, uncommitted });
             }
         }
     }
@@ -173,7 +174,7 @@ impl State {
     pub fn take_container(&mut self, account: &str, name: &str) -> Option<(Held, Vec<Change>)> {
         let key = (account.to_owned(), name.to_owned());
         self.policies.remove(&key);
-        let held = self.containers.remove(&key)?;
+        let held = self.containers.get_mut(account)?.remove(name)?;
         let mut changes = vec![Change::remove(Key::Container(account.into(), name.into()))];
         for (blob, at) in held.blobs.keys() {
             let names = Names { account, container: name, blob };
@@ -194,7 +195,7 @@ impl State {
     /// # Errors
     ///
     /// [`Code::ContainerNotFound`], [`Code::BlobNotFound`].
-    pub fn blob(&self, names: Names<'_>, snapshot: Option<Moment>) -> Result<&Blob> {
+    pub fn blob(&self, names: Names<'_>, snapshot: Option<Moment>) -> Result<&Rc<Blob>> {
         let held = self.container(names.account, names.container)?;
         let place = (names.blob.to_owned(), snapshot.unwrap_or(Moment::FAR));
         held.blobs.get(&place).ok_or_else(|| Code::BlobNotFound.into())
@@ -208,7 +209,8 @@ impl State {
     pub fn blob_mut(&mut self, names: Names<'_>, snapshot: Option<Moment>) -> Result<&mut Blob> {
         let held = self.container_mut(names.account, names.container)?;
         let place = (names.blob.to_owned(), snapshot.unwrap_or(Moment::FAR));
-        held.blobs.get_mut(&place).ok_or_else(|| Code::BlobNotFound.into())
+        let blob = held.blobs.get_mut(&place).map(Rc::make_mut);
+        blob.ok_or_else(|| Code::BlobNotFound.into())
     }
 
     /// The snapshots of a blob, oldest first.
@@ -225,35 +227,32 @@ impl State {
     /// Whether a record, of a blob or a snapshot, is in that volume.
     #[must_use]
     pub fn names_volume(&self, volume: &str) -> bool {
-        let blobs = self.containers.values().flat_map(|held| held.blobs.values());
-        blobs.filter_map(Blob::page).any(|page| page.volume == volume)
+        let blobs = self.held().flat_map(|held| held.blobs.values());
+        blobs.filter_map(|blob| blob.page()).any(|page| page.volume == volume)
     }
 
     /// All blobs and snapshots, to change them.
     pub fn all_mut(&mut self) -> impl Iterator<Item = (Names<'_>, Option<Moment>, &mut Blob)> {
-        self.containers.iter_mut().flat_map(|((account, container), held)| {
-            held.blobs.iter_mut().map(move |((name, at), blob)| {
-                let snapshot = Some(*at).filter(|at| *at != Moment::FAR);
-                (Names { account, container, blob: name }, snapshot, blob)
+        self.containers.iter_mut().flat_map(|(account, own)| {
+            own.iter_mut().flat_map(move |(container, held)| {
+                held.blobs.iter_mut().map(move |((name, at), blob)| {
+                    let snapshot = Some(*at).filter(|at| *at != Moment::FAR);
+                    (Names { account, container, blob: name }, snapshot, Rc::make_mut(blob))
+                })
             })
         })
     }
 
-    /// The pieces that records name, as often as they do.
-    pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
-        self.containers.values().flat_map(|held| {
-            let blobs = held.blobs.values().flat_map(Blob::pieces);
-            let loose = held.uncommitted.values().flatten().map(|block| block.piece);
-            blobs.chain(loose)
-        })
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        self.containers.values().flat_map(BTreeMap::values)
     }
 
-    /// The volumes that records are in.
-    pub fn volumes(&self) -> impl Iterator<Item = &str> {
-        let blobs = self.containers.values().flat_map(|held| held.blobs.values());
-        blobs.filter_map(|blob| match &blob.content {
-            Content::Page(page) => Some(&*page.volume),
-            _ => None,
+    /// The pieces that records name, as often as they do.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
+        self.held().flat_map(|held| {
+            let blobs = held.blobs.values().flat_map(|blob| blob.pieces());
+            let loose = held.uncommitted.values().flatten().map(|block| block.piece);
+            blobs.chain(loose)
         })
     }
 }

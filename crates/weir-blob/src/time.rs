@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::{Duration, UNIX_EPOCH};
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 /// The protocol counts time in these.
@@ -16,6 +17,9 @@ const TICK: u64 = 100;
 pub struct Moment(pub u64);
 
 impl Moment {
+    /// The last second that an HTTP date can name, in the year 9999.
+    const LAST: u64 = 253_402_300_799;
+
     /// Behind every other.
     pub const FAR: Self = Self(u64::MAX);
 
@@ -45,7 +49,8 @@ impl Moment {
     /// As in `Last-Modified`: `Sun, 22 Nov 2026 00:05:09 GMT`.
     #[must_use]
     pub fn http(self) -> String {
-        self.stamp().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+        let since = Duration::from_secs(self.secs().min(Self::LAST));
+        httpdate::fmt_http_date(UNIX_EPOCH + since)
     }
 
     /// As a snapshot is called: `2026-11-22T00:05:09.1234567Z`.
@@ -58,8 +63,8 @@ impl Moment {
     /// Reads an HTTP date.
     #[must_use]
     pub fn parse_http(text: &str) -> Option<Self> {
-        let zoned = jiff::fmt::rfc2822::parse(&text.replace("GMT", "+0000")).ok()?;
-        Self::of(zoned.timestamp())
+        let since = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+        u64::try_from(since.as_nanos()).ok().map(Self)
     }
 
     /// Reads ISO 8601 as signatures have it: a day, or with hours and minutes, seconds,

@@ -4,7 +4,7 @@ use crate::digest::hex;
 use crate::fault::{Code, Fault, Result};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use tokio::sync::oneshot;
@@ -24,6 +24,7 @@ pub struct Volumes {
     template: NewVolume,
     terms: Terms,
     open: RefCell<HashMap<String, Rc<Volume>>>,
+    waking: Rc<Cell<bool>>,
 }
 
 /// A volume that is a page blob.
@@ -33,6 +34,8 @@ pub struct Volume {
     /// Its pages.
     pub pages: Paged,
     terms: Terms,
+    /// Whether the host's thread is about to be woken.
+    waking: Rc<Cell<bool>>,
 }
 
 impl Volumes {
@@ -46,6 +49,7 @@ impl Volumes {
             template: settings.volume.clone(),
             terms,
             open: RefCell::default(),
+            waking: Rc::default(),
         }
     }
 
@@ -90,7 +94,8 @@ impl Volumes {
         let Some(Opened { disk, pages: Some(pages) }) = self.server.open(name) else {
             return Err(Fault::internal(format!("volume {name:?} is not served")));
         };
-        let volume = Rc::new(Volume { disk, pages, terms: self.terms });
+        let (terms, waking) = (self.terms, Rc::clone(&self.waking));
+        let volume = Rc::new(Volume { disk, pages, terms, waking });
         self.open.borrow_mut().insert(name.to_owned(), Rc::clone(&volume));
         Ok(volume)
     }
@@ -212,7 +217,7 @@ impl Volume {
     ///
     /// [`Code::ServerBusy`], or the storage failed.
     pub async fn read(&self, offset: u64, len: u32) -> Result<Bytes> {
-        self.ask(Ask::Read { offset, len }, self.terms).await.map(Bytes::from)
+        self.ask(Ask::Read { offset, len }, self.terms).await
     }
 
     /// The same, and waits for as long as it takes.
@@ -221,7 +226,7 @@ impl Volume {
     ///
     /// The storage failed.
     pub async fn read_patiently(&self, offset: u64, len: u32) -> Result<Bytes> {
-        self.ask(Ask::Read { offset, len }, Terms::default()).await.map(Bytes::from)
+        self.ask(Ask::Read { offset, len }, Terms::default()).await
     }
 
     /// Reads a range of a snapshot.
@@ -234,7 +239,7 @@ impl Volume {
         let (told, heard) = oneshot::channel();
         let told = move |answer| drop(told.send(answer));
         self.disk.read_from(view, (offset, len), self.terms, told);
-        done(heard.await).map(Bytes::from)
+        done(heard.await)
     }
 
     /// Writes durably.
@@ -285,16 +290,30 @@ impl Volume {
         self.ask(Ask::Flush, Terms::default()).await.map(drop)
     }
 
-    async fn ask(&self, ask: Ask, terms: Terms) -> Result<Vec<u8>> {
+    async fn ask(&self, ask: Ask, terms: Terms) -> Result<Bytes> {
         let (told, heard) = oneshot::channel();
-        self.disk.ask(ask, terms, move |answer| drop(told.send(answer)));
+        self.disk.ask_later(ask, terms, move |answer| drop(told.send(answer)));
+        self.wake();
         done(heard.await)
+    }
+
+    /// Wakes the host's thread once the requests that came together have been taken: all
+    /// blobs are on one host.
+    fn wake(&self) {
+        if !self.waking.replace(true) {
+            let (disk, waking) = (self.disk.clone(), Rc::clone(&self.waking));
+            tokio::task::spawn_local(async move {
+                tokio::task::yield_now().await;
+                waking.set(false);
+                disk.go();
+            });
+        }
     }
 }
 
 fn done(
     heard: std::result::Result<weir_server::Answer, oneshot::error::RecvError>,
-) -> Result<Vec<u8>> {
+) -> Result<Bytes> {
     match heard {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(NotDone::Busy(wait))) => {

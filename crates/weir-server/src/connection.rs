@@ -1,15 +1,17 @@
 //! The buffers of one client.
 
 use crate::host_loop::{ClientId, HostLoop, ReplyTo};
+use crate::seat::{Seat, Sitting};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use weir_core::DeviceId;
 use weir_proto::server::{Parsed, Session, parse_request};
-use weir_proto::{Command, reply};
+use weir_proto::{Command, Errno, reply};
 use weir_units::Instant;
-use weir_wall::Interest;
+use weir_wall::{Interest, calendar};
 
 /// Input buffer of a connection; grows for a larger write and shrinks again.
 const INPUT: usize = 256 << 10;
@@ -86,6 +88,9 @@ pub(crate) struct Connection {
     pub(crate) listens: bool,
     /// It said goodbye, or the server stops: nothing more is taken from it.
     pub(crate) closing: bool,
+    /// Of a page blob: who may write, and that this client does.
+    seat: Option<Arc<Seat>>,
+    sitting: Option<Sitting>,
     /// What it is watched for, to change that only when it changes.
     pub(crate) interest: Interest,
 }
@@ -119,6 +124,8 @@ impl Connection {
             writing: 0,
             listens: false,
             closing: false,
+            seat: hello.seat,
+            sitting: None,
             interest: Interest::READ,
         }
     }
@@ -232,7 +239,12 @@ impl Connection {
                         self.closing = true;
                         return State::Open;
                     }
-                    match host.submit(now, self.id, self.device, &request, payload) {
+                    let submitted =
+                        match may_do(request.command, self.seat.as_ref(), &mut self.sitting) {
+                            true => host.submit(now, self.id, self.device, &request, payload),
+                            false => Err(Errno::Perm),
+                        };
+                    match submitted {
                         Ok(held) => {
                             self.in_flight += 1;
                             self.writing += held;
@@ -316,4 +328,18 @@ pub(crate) struct Established {
     pub(crate) device: DeviceId,
     /// Requests that came right behind it.
     pub(crate) rest: Vec<u8>,
+    /// Of a page blob: who may write.
+    pub(crate) seat: Option<Arc<Seat>>,
+}
+
+/// Whether a client may do this: it writes to a page blob only while nobody leases that.
+fn may_do(command: Command, seat: Option<&Arc<Seat>>, sitting: &mut Option<Sitting>) -> bool {
+    let writes = matches!(command, Command::Write | Command::Trim | Command::WriteZeroes);
+    match seat {
+        Some(seat) if writes && sitting.is_none() => {
+            *sitting = seat.sit(calendar());
+            sitting.is_some()
+        }
+        _ => true,
+    }
 }

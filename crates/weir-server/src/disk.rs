@@ -6,6 +6,7 @@
 
 use crate::host_loop::{ClientId, Elsewhere, HostLoop, ReplyTo};
 use crate::reactor::{Mailbox, Message};
+use bytes::Bytes;
 use slab::Slab;
 use std::collections::HashMap;
 use std::fmt;
@@ -94,7 +95,7 @@ pub enum NotDone {
 }
 
 /// What came of a request: the bytes of a read, else nothing.
-pub type Answer = Result<Vec<u8>, NotDone>;
+pub type Answer = Result<Bytes, NotDone>;
 
 type Told = Box<dyn FnOnce(Answer) + Send>;
 
@@ -108,7 +109,19 @@ pub struct Disk {
 impl Disk {
     /// Asks; `told` hears the answer on the host's thread, which serves nobody meanwhile.
     pub fn ask(&self, ask: Ask, terms: Terms, told: impl FnOnce(Answer) + Send + 'static) {
-        self.send(ask, terms, None, told);
+        self.leave(ask, terms, None, told);
+        self.go();
+    }
+
+    /// Asks when [`go`](Self::go) is called next, or before: who asks several times at once
+    /// wakes the host's thread once.
+    pub fn ask_later(&self, ask: Ask, terms: Terms, told: impl FnOnce(Answer) + Send + 'static) {
+        self.leave(ask, terms, None, told);
+    }
+
+    /// Has the host's thread take what was asked.
+    pub fn go(&self) {
+        self.host.wake();
     }
 
     /// Reads from a store in the device's place, for example a snapshot of it. The device's
@@ -121,10 +134,11 @@ impl Disk {
         told: impl FnOnce(Answer) + Send + 'static,
     ) {
         let from = Elsewhere { store, offset, len };
-        self.send(Ask::Read { offset: 0, len }, terms, Some(from), told);
+        self.leave(Ask::Read { offset: 0, len }, terms, Some(from), told);
+        self.go();
     }
 
-    fn send(
+    fn leave(
         &self,
         ask: Ask,
         terms: Terms,
@@ -133,7 +147,8 @@ impl Disk {
     ) {
         let told = Telling(Some(Box::new(told)));
         let errand = NewErrand { device: self.device, ask, terms, from, told };
-        self.host.send(Message::Ask(Box::new(errand)));
+        // Dropped by a host that has ended, it tells whoever waits.
+        self.host.leave(Message::Ask(Box::new(errand)));
     }
 }
 
@@ -222,10 +237,12 @@ impl Errands {
             let size = u32::try_from(host.size(device).get()).unwrap_or(u32::MAX);
             request.length = request.length.min(size);
         }
+        let reads = request.command == Command::Read;
         match host.submit_from(now, id, device, &request, payload, from) {
             Err(errno) => told.tell(Err(NotDone::Failed(errno))),
             Ok(writing) => {
-                let (out, reading) = (Vec::new(), 0);
+                let room = REPLY_HEADER + if reads { request.length as usize } else { 0 };
+                let (out, reading) = (Vec::with_capacity(room), 0);
                 self.open.insert(Errand { id, device, told, out, in_flight: 1, reading, writing });
                 *self.of_device.entry(device).or_default() += 1;
             }
@@ -251,7 +268,10 @@ impl Errands {
             let mut errand = self.remove(key_of(id));
             let answer = match errno_in(&errand.out) {
                 Some(errno) => Err(NotDone::Failed(errno)),
-                None => Ok(errand.out.split_off(REPLY_HEADER.min(errand.out.len()))),
+                None => {
+                    let reply = Bytes::from(std::mem::take(&mut errand.out));
+                    Ok(reply.slice(REPLY_HEADER.min(reply.len())..))
+                }
             };
             errand.told.tell(answer);
         }

@@ -21,6 +21,7 @@
 //! | `reactor` | sockets and deadlines of one host |
 //! | `connection` | the buffers of one client |
 //! | [`disk`] | a device in process, without a socket |
+//! | [`seat`] | who may write to a page blob |
 //! | `listener` | accepting and the handshake |
 //! | `local_socket` | a Unix socket to listen on |
 //! | `places` | so many at once and no more |
@@ -43,6 +44,7 @@ pub mod notice;
 pub mod observer;
 mod places;
 mod reactor;
+pub mod seat;
 pub mod server;
 mod starting;
 pub mod volume;
@@ -53,5 +55,6 @@ pub use error::ServerError;
 pub use listener::Address;
 pub use notice::{Listening, Notice};
 pub use observer::Observer;
+pub use seat::Seat;
 pub use server::{Handle, Opened, Options, Paged, Server, Tiers};
 pub use starting::MADE;

@@ -8,6 +8,7 @@ use crate::error::ServerError;
 use crate::local_socket::LocalSocket;
 use crate::places::Places;
 use crate::reactor::{Mailbox, Message};
+use crate::seat::Seat;
 use rustix::net::sockopt::set_socket_keepalive;
 use rustix::net::{Shutdown, shutdown};
 use std::fmt;
@@ -22,7 +23,7 @@ use weir_core::DeviceId;
 use weir_proto::server::{Exports, Handshake, Step};
 use weir_proto::{BlockSizes, Export, TransmissionFlags};
 use weir_units::Bytes;
-use weir_wall::Clock;
+use weir_wall::{Clock, calendar};
 
 /// How long a client may take for its handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
@@ -89,6 +90,8 @@ pub(crate) struct Served {
     pub(crate) description: String,
     pub(crate) device: DeviceId,
     pub(crate) host: Mailbox,
+    /// Of a page blob: who may write.
+    pub(crate) seat: Option<Arc<Seat>>,
 }
 
 /// Everything that can be asked for, in the layout's order, and what came later behind it;
@@ -132,11 +135,16 @@ impl Directory {
             TransmissionFlags::CAN_MULTI_CONN,
             TransmissionFlags::SEND_CACHE,
         ];
+        let leased = served.seat.as_ref().is_some_and(|seat| seat.is_leased(calendar()));
+        let read_only = leased.then_some(TransmissionFlags::READ_ONLY);
         Some(Export {
             name: served.name.clone(),
             description: served.description.clone(),
             size,
-            flags: flags.into_iter().fold(TransmissionFlags::HAS_FLAGS, |all, flag| all | flag),
+            flags: flags
+                .into_iter()
+                .chain(read_only)
+                .fold(TransmissionFlags::HAS_FLAGS, |all, flag| all | flag),
             block: BlockSizes::DEFAULT,
         })
     }
@@ -290,7 +298,8 @@ fn shake_hands(stream: Stream, directory: &Directory) -> io::Result<()> {
         Stream::Tcp(stream) => stream.set_nonblocking(true)?,
     }
     if let Some(served) = directory.get(&session.export.name) {
-        let hello = Established { session, device: served.device, rest: input };
+        let (device, seat) = (served.device, served.seat);
+        let hello = Established { session, device, rest: input, seat };
         served.host.send(Message::Client(stream, hello));
     }
     Ok(())

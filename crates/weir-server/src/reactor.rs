@@ -78,9 +78,19 @@ pub(crate) struct Mailbox {
 impl Mailbox {
     /// Leaves a message. A reactor that has ended takes none, which is as well.
     pub(crate) fn send(&self, message: Message) {
-        if self.sender.send(message).is_ok() {
-            let _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
+        if self.leave(message) {
+            self.wake();
         }
+    }
+
+    /// Leaves a message that is read at the next [`wake`](Self::wake), or before.
+    pub(crate) fn leave(&self, message: Message) -> bool {
+        self.sender.send(message).is_ok()
+    }
+
+    /// Has the reactor read its messages.
+    pub(crate) fn wake(&self) {
+        let _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
     }
 
     /// Does `call` on the reactor's thread and waits for what it returns; `None`

@@ -198,6 +198,10 @@ impl<'a> Starting<'a> {
         let (clock, notices) = (self.clock, self.options.notices.clone());
         let reactor = Reactor::new(&host.name, names, host_loop, clock, notices)?;
         let mailbox = reactor.mailbox();
+        let pages = (0..).zip(&stored).filter_map(|(id, stored): (usize, &Option<_>)| {
+            Some((id, Paged::of(stored.as_ref()?)?))
+        });
+        let paged: BTreeMap<usize, Paged> = pages.collect();
         for export in &host.exports {
             if let Some(id) = export.volumes.iter().find(|id| broken.contains(id)) {
                 if export.unit.is_some() {
@@ -213,13 +217,14 @@ impl<'a> Starting<'a> {
                 description: describe(&host, export),
                 device: export.device,
                 host: mailbox.clone(),
+                seat: export
+                    .volumes
+                    .first()
+                    .and_then(|id| paged.get(&id.0))
+                    .map(|p| p.seat().clone()),
             });
         }
         let changing = BTreeMap::new();
-        let pages = (0..).zip(&stored).filter_map(|(id, stored): (usize, &Option<_>)| {
-            Some((id, Paged::of(stored.as_ref()?)?))
-        });
-        let paged = pages.collect();
         Ok((HostState { layout: host, mailbox, stored, made, paged, changing }, reactor))
     }
 

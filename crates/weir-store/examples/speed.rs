@@ -14,7 +14,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use weir_store::{FileStore, MemoryStore, Result, Store};
+use weir_store::{FileStore, MemoryStore, PagedStore, Result, Store};
 use weir_units::Bytes;
 
 const BLOCK: usize = 4096;
@@ -29,6 +29,10 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     println!("{:<8} {:>8} {:>8} {:>8} {:>8}", "store", "range", "read", "try", "write");
     for range in [Bytes::mib(1), Bytes::mib(16), Bytes::mib(256), Bytes::gib(1)] {
         report("memory", range, &MemoryStore::new(SIZE))?;
+        let paged = PagedStore::in_memory(SIZE);
+        report("paged", range, &paged)?;
+        paged.snapshot()?;
+        report("over one", range, &paged)?;
         let files = FileStore::open(dir.path(), SIZE)?;
         report("files", range, &files)?;
         files.trim(0, SIZE.get())?;

@@ -110,7 +110,10 @@ impl DataDir {
     /// Whoever still has it must not use it any more.
     pub fn remove(&self, name: &str) -> Result<()> {
         name::check(name)?;
-        locked(&self.open).remove(name);
+        let open = locked(&self.open).remove(name);
+        if let Some(volume) = open.and_then(|volume| volume.upgrade()) {
+            volume.set_removed();
+        }
         let volumes = self.path.join(VOLUMES);
         let gone = volumes.join(format!("{GONE}{name}"));
         disk::remove_tree(&gone)?;

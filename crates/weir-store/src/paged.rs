@@ -27,7 +27,7 @@
 //!
 //! In this order: `admin`, over a snapshot, a resize or a step of tidying; `changing`,
 //! shared by what changes bytes, exclusive while the top is replaced or cut; `filling`,
-//! see [`PagedStore::put`]; a layer's log, over its sync. Reading takes none of them: it
+//! see `PagedStore::put`; a layer's log, over its sync. Reading takes none of them: it
 //! looks at the stack, and for each run of pages at a map, which are never locked over I/O.
 
 pub(crate) mod folders;
@@ -50,6 +50,7 @@ use merge::Merge;
 use stack::{Entry, Found, Stack, View, clip, look, runs, touched};
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock, Weak};
 use weir_units::Bytes;
 
@@ -100,6 +101,8 @@ pub struct PagedStore {
     filling: RwLock<()>,
     admin: Mutex<Admin>,
     views: Mutex<Views>,
+    /// Whether what it is kept in is not its own any more.
+    removed: AtomicBool,
 }
 
 /// What changes of the stack need to know.
@@ -170,7 +173,13 @@ impl PagedStore {
                 gone: Vec::new(),
             }),
             views: Mutex::default(),
+            removed: AtomicBool::new(false),
         }
+    }
+
+    /// Its place may be another's from now on: closing it writes nothing.
+    pub(crate) fn set_removed(&self) {
+        self.removed.store(true, Ordering::Release);
     }
 
     fn stack(&self) -> Arc<Stack> {
@@ -534,7 +543,9 @@ impl ChangeList {
 /// has synced before.
 impl Drop for PagedStore {
     fn drop(&mut self) {
-        let _ = self.sync();
+        if !self.removed.load(Ordering::Acquire) {
+            let _ = self.sync();
+        }
     }
 }
 

@@ -141,6 +141,11 @@ impl Volume {
         }
     }
 
+    /// Its folder may be another volume's from now on.
+    pub(crate) fn set_removed(&self) {
+        self.paged().into_iter().for_each(PagedStore::set_removed);
+    }
+
     fn store(&self) -> &dyn Store {
         match &self.bytes {
             VolumeBytes::Plain(store) => store,

@@ -110,8 +110,8 @@ pub(super) fn verify(head: &Head, account: &Account, policies: &Policies) -> Res
 }
 
 fn of_account(head: &Head, account: &Account, version: &str) -> Result<Permits> {
-    let get = |name: &str| head.param(name).unwrap_or_default().to_owned();
-    let mut lines: Vec<String> = vec![account.name.clone()];
+    let get = |name: &str| head.param(name).unwrap_or_default();
+    let mut lines = vec![&*account.name];
     lines.extend(["sp", "ss", "srt", "st", "se", "sip", "spr", "sv"].map(get));
     if version >= "2020-12-06" {
         lines.push(get("ses"));
@@ -122,7 +122,8 @@ fn of_account(head: &Head, account: &Account, version: &str) -> Result<Permits> 
     if !get("ss").contains('b') {
         return Err(Code::AuthorizationServiceMismatch.into());
     }
-    Ok(Permits { permissions: get("sp"), scope: Scope::Account(get("srt")) })
+    let scope = Scope::Account(get("srt").to_owned());
+    Ok(Permits { permissions: get("sp").to_owned(), scope })
 }
 
 fn of_service(
@@ -131,11 +132,11 @@ fn of_service(
     version: &str,
     policies: &Policies,
 ) -> Result<Permits> {
-    let get = |name: &str| head.param(name).unwrap_or_default().to_owned();
+    let get = |name: &str| head.param(name).unwrap_or_default();
     let container = head.target.container.as_deref();
     let container = container.ok_or(Code::AuthorizationResourceTypeMismatch)?;
     let blob = head.target.blob.as_deref();
-    let (scope, resource) = match (get("sr").as_str(), blob) {
+    let (scope, resource) = match (get("sr"), blob) {
         ("c", _) => (Scope::Container, format!("/blob/{}/{container}", account.name)),
         ("b", Some(blob)) => (Scope::Blob, format!("/blob/{}/{container}/{blob}", account.name)),
         ("bs", Some(blob)) => {
@@ -146,11 +147,11 @@ fn of_service(
         _ => return Err(failed("sr is not c, b or bs")),
     };
     let mut lines = ["sp", "st", "se"].map(get).to_vec();
-    lines.push(resource);
+    lines.push(&resource);
     lines.extend(["si", "sip", "spr", "sv"].map(get));
     if version >= "2018-11-09" {
         lines.push(get("sr"));
-        lines.push(if scope == Scope::Snapshot { get("snapshot") } else { String::new() });
+        lines.push(if scope == Scope::Snapshot { get("snapshot") } else { "" });
     }
     if version >= "2020-12-06" {
         lines.push(get("ses"));

@@ -12,6 +12,7 @@ use crate::state::{Names, base};
 use crate::tags::{self, Tags};
 use crate::time::Moment;
 use crate::xml::{Element, Writer};
+use std::rc::Rc;
 
 /// The type of a blob that has none.
 pub(super) const TYPE: &str = "application/octet-stream";
@@ -78,7 +79,7 @@ impl Service {
             .with("x-ms-creation-time", blob.created.http())
             .with("x-ms-server-encrypted", "false");
         if snapshot.is_none() {
-            reply = super::container::with_lease(reply, &blob.lease, head.now);
+            reply = super::container::with_lease(reply, &self.lease(blob), head.now);
         }
         match &blob.content {
             Content::Page(page) => {
@@ -119,7 +120,7 @@ impl Service {
     }
 
     /// Finds a blob that a request wants to read, and checks that it may now.
-    pub(super) fn readable(&self, head: &Head) -> Result<(Blob, Option<Moment>)> {
+    pub(super) fn readable(&self, head: &Head) -> Result<(Rc<Blob>, Option<Moment>)> {
         let (names, snapshot) = (names(head)?, head.snapshot()?);
         if head.param("versionid").is_some() {
             return Err(Fault::not_implemented("versions of blobs"));
@@ -131,7 +132,7 @@ impl Service {
             blob.lease.check_read(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
         }
         conditions.check_read(blob.state())?;
-        Ok((blob.clone(), snapshot))
+        Ok((Rc::clone(blob), snapshot))
     }
 
     pub(super) fn get_blob_properties(&self, head: &Head) -> Result<Reply> {
@@ -237,7 +238,14 @@ impl Service {
             let mut state = self.state.borrow_mut();
             let blob = state.blob_mut(names, None)?;
             conditions.check_write(blob.state())?;
-            blob.lease.act(head, new_id)?
+            let before = blob.lease.clone();
+            let done = blob.lease.act(head, new_id)?;
+            if !self.tell_export(blob, head.now) {
+                // A client of the export writes: it has the lease, in effect.
+                blob.lease = before;
+                return Err(Code::LeaseAlreadyPresent.into());
+            }
+            done
         };
         self.keep(names, None).await?;
         let reply = Reply::new(done.status)
@@ -270,7 +278,7 @@ impl Service {
         names: Names<'_>,
         metadata: crate::record::Metadata,
     ) -> Result<(Moment, Blob)> {
-        let mut blob = self.state.borrow().blob(names, None)?.clone();
+        let mut blob = Blob::clone(self.state.borrow().blob(names, None)?);
         blob.lease = crate::lease::Lease::default();
         if !metadata.is_empty() {
             blob.metadata = metadata;
@@ -287,7 +295,7 @@ impl Service {
             let mut state = self.state.borrow_mut();
             let held = state.container_mut(names.account, names.container)?;
             blob.pieces().for_each(|piece| self.pieces.name(piece));
-            held.blobs.insert((names.blob.to_owned(), at), blob.clone());
+            held.blobs.insert((names.blob.to_owned(), at), Rc::new(blob.clone()));
             Change::put(names.key(Some(at)), &blob)
         };
         self.commit(vec![change]).await?;
@@ -311,7 +319,6 @@ impl Service {
                 }
                 going.push(snapshot);
             } else {
-                let given = head.header("x-ms-lease-id");
                 let snapshots = state.snapshots(names)?;
                 match which {
                     Some("include" | "only") => going.extend(snapshots.into_iter().map(Some)),
@@ -320,14 +327,14 @@ impl Service {
                     None => return Err(Code::SnapshotsPresent.into()),
                 }
                 if which != Some("only") {
-                    blob.lease.check_write(Leased::Blob, given, head.now)?;
+                    self.check_lease(head, blob)?;
                     going.push(None);
                 }
             }
         }
         let changes = going.iter().map(|snapshot| Change::remove(names.key(*snapshot)));
         let changes = changes.collect();
-        let gone: Vec<Blob> = {
+        let gone: Vec<Rc<Blob>> = {
             let mut state = self.state.borrow_mut();
             let held = state.container_mut(names.account, names.container)?;
             let place = |at: &Option<Moment>| match at {

@@ -17,6 +17,7 @@ use crate::xml::{Element, Writer};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Most bytes of a block, and of a blob that is put at once: 4000 and 5000 MiB.
 const MAX_BLOCK: u64 = 4000 << 20;
@@ -212,7 +213,7 @@ impl Service {
             if !matches!(blob.content, Content::Block(_)) {
                 return Err(Code::InvalidBlobType.into());
             }
-            blob.lease.check_write(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
+            self.check_lease(head, blob)?;
         }
         let Some(blocks) = held.uncommitted.get(names.blob) else { return Ok(()) };
         // All ids of a blob have one length.
@@ -257,7 +258,7 @@ impl Service {
             let mut state = self.state.borrow_mut();
             let held = state.container_mut(names.account, names.container)?;
             let loose = held.uncommitted.remove(names.blob).unwrap_or_default();
-            (held.blobs.insert(base(names.blob), blob), loose)
+            (held.blobs.insert(base(names.blob), Rc::new(blob)), loose)
         };
         let gone = loose.iter().map(|block| Change::remove(uncommitted_key(names, &block.id)));
         changes.extend(gone);

@@ -7,7 +7,6 @@ use crate::body::Reply;
 use crate::condition::{Conditions, Etag, Of};
 use crate::fault::{Code, Fault, Result};
 use crate::head::{Head, parse_query, parse_target};
-use crate::lease::Leased;
 use crate::operation::Operation;
 use crate::record::{Blob, Content, Copied, CopyStatus, Increment, PageContent};
 use crate::state::Names;
@@ -33,7 +32,7 @@ pub(super) enum How {
 pub(super) struct Source {
     names: [String; 3],
     snapshot: Option<Moment>,
-    pub(super) blob: Blob,
+    pub(super) blob: Rc<Blob>,
     /// Its URL without a signature.
     url: String,
 }
@@ -81,7 +80,7 @@ impl Service {
         Conditions::parse(head, Of::Source)?.check_source(blob.state())?;
         let stamp = source.param("snapshot").map(|at| format!("?snapshot={at}"));
         let plain = format!("{scheme}://{address}{path}{}", stamp.unwrap_or_default());
-        Ok(Source { names: names.owned(), snapshot, blob: blob.clone(), url: plain })
+        Ok(Source { names: names.owned(), snapshot, blob: Rc::clone(blob), url: plain })
     }
 
     /// Whether an address is this service's own.
@@ -136,9 +135,9 @@ impl Service {
         let state = self.state.borrow();
         state.container(names.account, names.container)?;
         let old = state.blob(names, None).ok();
-        conditions.check_make(old.map(Blob::state))?;
+        conditions.check_make(old.map(|old| old.state()))?;
         let Some(old) = old else { return Ok(()) };
-        old.lease.check_write(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
+        self.check_lease(head, old)?;
         if old.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending) {
             return Err(Code::PendingCopyOperation.into());
         }
@@ -269,7 +268,7 @@ impl Service {
         let from_size = {
             let mut state = self.state.borrow_mut();
             let blob = state.blob_mut(names, None)?;
-            blob.lease.check_write(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
+            self.check_lease(head, blob)?;
             let at = head.now;
             match &mut blob.copy {
                 Some(copy) if copy.status != CopyStatus::Pending => {

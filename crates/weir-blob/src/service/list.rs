@@ -152,7 +152,7 @@ impl Service {
             uncommitted.filter(|name| !held.blobs.contains_key(&crate::state::base(name)));
         let uncommitted = uncommitted.filter(|name| **name >= from.0);
         let blobs = held.blobs.range::<Place, _>((Bound::Included(&from), Bound::Unbounded));
-        let blobs = blobs.map(|((name, at), blob)| (name, *at, Some(blob)));
+        let blobs = blobs.map(|((name, at), blob)| (name, *at, Some(&**blob)));
         let mut all = merge(blobs, uncommitted.map(|name| (name, Moment::FAR, None)));
         let mut writer = Writer::new();
         let service = self.service_url(head);
@@ -230,7 +230,7 @@ impl Service {
             writer.within("Properties", |writer| {
                 self.write_properties(writer, blob);
                 if at == Moment::FAR {
-                    write_lease(writer, &blob.lease, now);
+                    write_lease(writer, &self.lease(blob), now);
                 }
                 if !blob.tags.is_empty() {
                     writer.leaf("TagCount", &blob.tags.len().to_string());

@@ -8,7 +8,7 @@ use crate::condition::{Conditions, Etag, Of};
 use crate::digest::{Check, Sums};
 use crate::fault::{Code, Fault, Result};
 use crate::head::{Head, moment_of};
-use crate::lease::{Lease, Leased};
+use crate::lease::Lease;
 use crate::record::{Blob, Content, PageContent};
 use crate::state::Names;
 use crate::time::Moment;
@@ -99,10 +99,9 @@ impl Service {
         let state = self.state.borrow();
         state.container(names.account, names.container)?;
         let old = state.blob(names, None).ok();
-        conditions.check_make(old.map(Blob::state))?;
+        conditions.check_make(old.map(|old| old.state()))?;
         if let Some(old) = old {
-            let given = head.header("x-ms-lease-id");
-            old.lease.check_write(Leased::Blob, given, head.now)?;
+            self.check_lease(head, old)?;
             let differs = match head.header("x-ms-blob-type") {
                 Some(kind) => kind != old.kind(),
                 None => false,

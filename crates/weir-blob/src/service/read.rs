@@ -78,7 +78,7 @@ impl Service {
         if first_end == end {
             return Ok(reply.bytes(first));
         }
-        let rest = parts(Rc::clone(self), Rc::new(blob), first_end, end);
+        let rest = parts(Rc::clone(self), blob, first_end, end);
         reply.content = Carried::Parts(end - start, first, rest);
         Ok(reply)
     }

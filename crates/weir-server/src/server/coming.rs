@@ -7,6 +7,7 @@ use crate::error::ServerError;
 use crate::host_loop::Behind;
 use crate::listener::Served;
 use crate::reactor::{Adding, Message, Removing};
+use crate::seat::Seat;
 use crate::starting;
 use crate::volume::VolumeData;
 use serde_json::{Value, json};
@@ -33,7 +34,10 @@ pub struct Opened {
 
 /// The pages of a page blob.
 #[derive(Debug, Clone)]
-pub struct Paged(Pages);
+pub struct Paged {
+    pages: Pages,
+    seat: Arc<Seat>,
+}
 
 #[derive(Debug, Clone)]
 enum Pages {
@@ -42,9 +46,20 @@ enum Pages {
 }
 
 impl Paged {
+    fn new(pages: Pages) -> Self {
+        Self { pages, seat: Arc::default() }
+    }
+
+    /// Who may write.
+    #[must_use]
+    pub fn seat(&self) -> &Arc<Seat> {
+        &self.seat
+    }
+
     /// Those of a volume of the data directory, if it has such.
     pub(crate) fn of(volume: &Arc<StoredVolume>) -> Option<Self> {
-        volume.paged().is_some().then(|| Self(Pages::Kept(Arc::clone(volume))))
+        let pages = || Pages::Kept(Arc::clone(volume));
+        volume.paged().is_some().then(|| Self::new(pages()))
     }
 }
 
@@ -52,7 +67,7 @@ impl Deref for Paged {
     type Target = PagedStore;
 
     fn deref(&self) -> &PagedStore {
-        match &self.0 {
+        match &self.pages {
             Pages::InMemory(pages) => pages,
             Pages::Kept(volume) => match volume.paged() {
                 Some(pages) => pages,
@@ -219,7 +234,7 @@ impl Shared {
         let (data, stored) = match &self.data {
             None if new.blob => {
                 let pages = Arc::new(PagedStore::in_memory(size));
-                paged = Some(Paged(Pages::InMemory(Arc::clone(&pages))));
+                paged = Some(Paged::new(Pages::InMemory(Arc::clone(&pages))));
                 (VolumeData { store: pages, may_block: false }, None)
             }
             None => {
@@ -246,14 +261,15 @@ impl Shared {
             let state = &mut self.hosts()[at];
             state.layout.take_in(&coming, id, device);
             state.made.insert(id.0);
-            state.paged.extend(paged.map(|paged| (id.0, paged)));
+            state.paged.extend(paged.clone().map(|paged| (id.0, paged)));
             match state.stored.get_mut(id.0) {
                 Some(place) => *place = stored,
                 None => state.stored.push(stored),
             }
         }
         let description = coming.volume.tier.clone().unwrap_or_else(|| "own limits".to_owned());
-        self.directory.add(Served { name: name.clone(), description, device, host: mailbox });
+        let seat = paged.map(|paged| paged.seat);
+        self.directory.add(Served { name: name.clone(), description, device, host: mailbox, seat });
         Ok(coming)
     }
 

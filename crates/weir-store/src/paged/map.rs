@@ -9,6 +9,7 @@
 
 use crate::pieces::{Piece, index, pieces};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 
 /// A mark of two bits; what they mean is for the user of the map.
@@ -25,8 +26,14 @@ const WORDS: usize = CHUNK_LEN / PER_WORD;
 const LOW: u64 = 0x5555_5555_5555_5555;
 
 /// Marks of pages by their number.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct PageMap(BTreeMap<u64, Chunk>);
+
+impl fmt::Debug for PageMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageMap").field("chunks", &self.0.len()).finish()
+    }
+}
 
 /// The marks of neighbours.
 #[derive(Debug)]

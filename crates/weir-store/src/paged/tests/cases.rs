@@ -1,13 +1,13 @@
 //! What the volume promises, case by case.
 
-use crate::paged::home::{LayerList, Memory};
-use crate::paged::layer::Layer;
+use crate::paged::home::{Home, LayerList, Memory};
+use crate::paged::layer::{Layer, Parts};
 use crate::paged::{Change, PAGE, PageRange, PagedStore, SnapshotId};
 use crate::pieces::index;
 use crate::store::{Extent, ExtentKind, Store};
 use crate::{ErrorKind, Fault, FaultStore};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, OnceLock, Weak};
 use std::thread;
 use weir_units::Bytes;
 
@@ -173,12 +173,14 @@ fn a_deleted_snapshot_gives_its_space_back() {
 fn what_failed_to_be_written_is_not_there() {
     let (store, medium) = on_a_medium(Bytes::mib(1));
     store.write_at(0, &[1; 512]).unwrap();
-    medium.fail_after(0, Fault::NoSpace);
-    let write = |offset| store.write_at(offset, &[2; 700]).unwrap_err().kind();
-    assert_eq!((write(512), write(300)), (ErrorKind::NoSpace, ErrorKind::NoSpace));
+    let write = |well, offset, len| {
+        medium.fail_after(well, Fault::NoSpace);
+        store.write_at(offset, &vec![2; len]).unwrap_err().kind()
+    };
+    assert_eq!(write(0, 512, 512), ErrorKind::NoSpace);
+    assert_eq!(write(0, 300, 512), ErrorKind::NoSpace);
     // The rest of the page could be brought up, the write was refused.
-    medium.fail_after(1, Fault::NoSpace);
-    assert_eq!(write(5000), ErrorKind::NoSpace);
+    assert_eq!(write(1, 5000, 120), ErrorKind::NoSpace);
     assert_eq!(store.pages(None, 0, 1 << 20, 9).unwrap(), [range(0, 1)]);
     assert_eq!(read(&store, 0, 8192), [vec![1; 512], vec![0; 8192 - 512]].concat());
 }
@@ -295,18 +297,22 @@ fn check_threads(store: &PagedStore, rounds: u8) {
         let mut views = Vec::new();
         while writers.iter().any(|writer| !writer.is_finished()) {
             let id = store.snapshot().unwrap();
-            views.push((id, store.view(id).unwrap()));
-            check_state(&*views[views.len() - 1].1);
+            let view = store.view(id).unwrap();
+            let all = read(&*view, 0, 2 * SHARED_PAGES * PAGE);
+            check_state(&*view);
+            views.push((id, view, all));
             if views.len() > 3 {
-                let (id, view) = views.remove(0);
+                let (id, view, all) = views.remove(0);
                 assert!(store.delete_snapshot(id).unwrap());
-                check_state(&*view);
+                assert!(read(&*view, 0, 2 * SHARED_PAGES * PAGE) == all, "{id} has changed");
             }
             store.tidy().unwrap();
         }
         over.store(true, Ordering::Release);
         writers.into_iter().for_each(|writer| writer.join().unwrap());
-        views.iter().for_each(|(_, view)| check_state(&**view));
+        for (id, view, all) in views {
+            assert!(read(&*view, 0, 2 * SHARED_PAGES * PAGE) == all, "{id} has changed");
+        }
     });
     for writer in 0..WRITERS {
         assert_eq!(parts(store, writer), vec![rounds; index(SHARED_PAGES)]);
@@ -320,4 +326,77 @@ fn threads_lose_nothing_while_snapshots_come_and_go() {
     check_threads(&PagedStore::in_memory(Bytes::mib(8)), 250);
     let dir = tempfile::tempdir().unwrap();
     check_threads(&super::model::create(dir.path()), 60);
+}
+
+/// One writes a page, the other a part of it, while it is not in the top yet: what only the
+/// first one writes is there afterwards.
+#[test]
+fn bringing_up_a_page_covers_nothing() {
+    let store = PagedStore::in_memory(Bytes::mib(8));
+    store.write_at(0, &vec![1; 2 << 20]).unwrap();
+    store.snapshot().unwrap();
+    let begin = Barrier::new(2);
+    let write = |offset: u64, data: &[u8]| {
+        for page in 0..4096 {
+            begin.wait();
+            store.write_at(page * PAGE + offset, data).unwrap();
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| write(0, &[2; 512]));
+        scope.spawn(|| write(100, &[3; 100]));
+    });
+    for page in read(&store, 0, 2 << 20).chunks(512) {
+        let (part, rest) = (&page[100..200], [&page[..100], &page[200..]].concat());
+        assert!(rest.iter().all(|b| *b == 2));
+        assert!(part.iter().all(|b| *b == 2) || part.iter().all(|b| *b == 3));
+    }
+}
+
+/// Sees whether changes wait while the list of layers is replaced.
+#[derive(Debug, Default)]
+struct Watched {
+    store: OnceLock<Weak<PagedStore>>,
+    waited: AtomicBool,
+}
+
+impl Home for Watched {
+    fn check_size(&self, _: Bytes) -> crate::Result<()> {
+        Ok(())
+    }
+
+    fn make(&self, number: u64, size: Bytes) -> crate::Result<Parts> {
+        Memory.make(number, size)
+    }
+
+    fn save(&self, _: &LayerList) -> crate::Result<()> {
+        let store = self.store.get().and_then(Weak::upgrade);
+        let waits = store.is_some_and(|store| store.changing.try_read().is_err());
+        self.waited.store(waits, Ordering::Release);
+        Ok(())
+    }
+
+    fn synced(&self, _: u64) -> crate::Result<()> {
+        Ok(())
+    }
+
+    fn remove(&self, _: u64) -> crate::Result<()> {
+        Ok(())
+    }
+}
+
+/// Else one in flight would land in a layer that is frozen, or behind the end.
+#[test]
+fn no_change_is_under_way_while_the_top_is_replaced_or_cut() {
+    let home = Arc::new(Watched::default());
+    let made = PagedStore::create(Arc::clone(&home) as Arc<dyn Home>, Bytes::mib(1)).unwrap();
+    let store = Arc::new(made);
+    home.store.set(Arc::downgrade(&store)).unwrap();
+    let waited = |change: &dyn Fn()| {
+        change();
+        home.waited.swap(false, Ordering::AcqRel)
+    };
+    assert!(waited(&|| assert_eq!(store.snapshot().unwrap(), SnapshotId(1))));
+    assert!(waited(&|| store.resize(Bytes::kib(4)).unwrap()));
+    assert!(!waited(&|| assert!(store.delete_snapshot(SnapshotId(1)).unwrap())));
 }

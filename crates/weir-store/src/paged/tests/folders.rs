@@ -84,6 +84,23 @@ fn a_volume_of_pages_is_found_again() {
 }
 
 #[test]
+fn closing_a_volume_that_was_removed_does_nothing_to_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = DataDir::open(dir.path(), "").unwrap();
+    let old = data.paged_volume("db", new(Bytes::mib(8))).unwrap();
+    old.write_at(0, &[1; 512]).unwrap();
+    data.remove("db").unwrap();
+    let next = data.paged_volume("db", new(Bytes::mib(8))).unwrap();
+    next.write_at(1024, &[2; 512]).unwrap();
+    next.sync().unwrap();
+    drop(old);
+    drop(next);
+    let next = data.volume("db", new(Bytes::mib(8))).unwrap();
+    let pages = next.paged().unwrap().pages(None, 0, 8 << 20, 9).unwrap();
+    assert_eq!(pages, [PageRange { offset: 1024, len: 512 }]);
+}
+
+#[test]
 fn a_plain_volume_stays_one() {
     let dir = tempfile::tempdir().unwrap();
     let data = DataDir::open(dir.path(), "").unwrap();

@@ -1,0 +1,89 @@
+//! Who may write to a page blob: its lease holder, or clients of its export, or anybody.
+//!
+//! A volume that is a page blob is an export too. A client of the export that has written
+//! sits here until it goes, as if it had leased the blob; a blob that is leased over REST is
+//! not written to through its export.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Seat(Mutex<Writers>);
+
+#[derive(Debug, Default)]
+struct Writers {
+    /// Clients of the export that have written.
+    clients: usize,
+    /// Until when it is leased over REST, in nanoseconds since 1970.
+    leased_until: u64,
+}
+
+/// A client of the export that has written sits; it rises when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Sitting(Arc<Seat>);
+
+impl Seat {
+    fn writers(&self) -> MutexGuard<'_, Writers> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is leased until then, in nanoseconds since 1970; zero is not at all. `false` if
+    /// clients of the export sit here: it is not leased then.
+    pub fn lease(&self, until: u64) -> bool {
+        let mut writers = self.writers();
+        let free = until == 0 || writers.clients == 0;
+        if free {
+            writers.leased_until = until;
+        }
+        free
+    }
+
+    /// Whether clients of the export sit here.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.writers().clients > 0
+    }
+
+    /// Whether it is leased at `now`, in nanoseconds since 1970.
+    #[must_use]
+    pub fn is_leased(&self, now: u64) -> bool {
+        self.writers().leased_until > now
+    }
+
+    /// Sits down, if nobody leases it at `now`.
+    pub(crate) fn sit(self: &Arc<Self>, now: u64) -> Option<Sitting> {
+        let mut writers = self.writers();
+        if writers.leased_until > now {
+            return None;
+        }
+        writers.clients += 1;
+        drop(writers);
+        Some(Sitting(Arc::clone(self)))
+    }
+}
+
+impl Drop for Sitting {
+    fn drop(&mut self) {
+        self.0.writers().clients -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_writes_at_a_time() {
+        let seat = Arc::new(Seat::default());
+        assert!(seat.lease(100));
+        assert!(seat.is_leased(99) && seat.sit(99).is_none());
+        let first = seat.sit(100).expect("the lease is over");
+        let second = seat.sit(100).expect("clients of the export share it");
+        assert!(!seat.lease(u64::MAX) && !seat.is_leased(100));
+        drop(first);
+        assert!(seat.is_taken());
+        drop(second);
+        assert!(!seat.is_taken() && seat.lease(u64::MAX));
+        assert!(seat.lease(0) && !seat.is_leased(0));
+    }
+}
