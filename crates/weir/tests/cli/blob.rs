@@ -1,0 +1,43 @@
+//! Page blobs over REST, with Azure's own SDKs and with requests made by hand.
+
+mod client;
+mod crash;
+mod limits;
+mod sdk;
+mod shared;
+
+use crate::common::{Place, Server};
+use client::Client;
+
+/// A server of blobs and a client of it.
+struct Rig {
+    place: Place,
+    server: Server,
+    client: Client,
+}
+
+impl Rig {
+    /// Serves `layout`, and blobs on a port that is free.
+    fn new(place: Place, layout: &str, args: &[&str]) -> Self {
+        place.file("layout.toml", layout);
+        let serve = ["serve", "layout.toml", "--nbd", "unix:nbd.sock", "--blob", "127.0.0.1:0"];
+        let mut command = place.weir(&[&serve, args].concat());
+        let out = std::fs::File::create(place.path("out")).expect("a file");
+        command.stdout(out);
+        let server = Server::start(command);
+        let said = std::fs::read_to_string(place.path("out")).expect("text");
+        let url = said.lines().find_map(|line| line.strip_prefix("blobs "));
+        let url = url.expect("blobs are served").to_owned();
+        Self { place, server, client: Client::new(&url) }
+    }
+
+    /// What an SDK connects with.
+    fn connection(&self) -> String {
+        let (url, key) = (&self.client.url, client::KEY);
+        let protocol = url.split(':').next().unwrap_or_default();
+        format!(
+            "DefaultEndpointsProtocol={protocol};AccountName=devstoreaccount1;AccountKey={key};\
+             BlobEndpoint={url};"
+        )
+    }
+}
