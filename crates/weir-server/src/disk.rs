@@ -51,6 +51,22 @@ pub enum Ask {
     },
     /// Makes durable what was answered.
     Flush,
+    /// The limits let go what is done elsewhere: no bytes of the device move.
+    Admit(Passing),
+}
+
+/// What is done elsewhere, at a device's cost. Offsets and lengths are in bytes, the length
+/// of all but a flush is not zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passing {
+    /// Bytes are read: where, how many.
+    Read(u64, u32),
+    /// Bytes are written, and past a cache if they must be durable.
+    Write(u64, u32, bool),
+    /// A range is discarded.
+    Discard(u64, u32),
+    /// What was written is made durable.
+    Flush,
 }
 
 impl Ask {
@@ -62,7 +78,14 @@ impl Ask {
                 (Command::Write, *offset, len, *durable)
             }
             Self::Zero { offset, len, durable } => (Command::WriteZeroes, *offset, *len, *durable),
-            Self::Flush => (Command::Flush, 0, 0, false),
+            Self::Flush | Self::Admit(Passing::Flush) => (Command::Flush, 0, 0, false),
+            Self::Admit(Passing::Read(offset, len)) => (Command::Read, *offset, *len, false),
+            Self::Admit(Passing::Write(offset, len, durable)) => {
+                (Command::Write, *offset, *len, *durable)
+            }
+            Self::Admit(Passing::Discard(offset, len)) => {
+                (Command::WriteZeroes, *offset, *len, false)
+            }
         };
         let flags = if durable { CommandFlags::FUA } else { CommandFlags::NONE };
         Request { flags, command, cookie, offset, length }
@@ -133,7 +156,7 @@ impl Disk {
         terms: Terms,
         told: impl FnOnce(Answer) + Send + 'static,
     ) {
-        let from = Elsewhere { store, offset, len };
+        let from = Elsewhere::Store { store, offset, len };
         self.leave(Ask::Read { offset: 0, len }, terms, Some(from), told);
         self.go();
     }
@@ -220,6 +243,7 @@ impl Errands {
     /// Takes a request to the host.
     pub(crate) fn take(&mut self, new: NewErrand, now: Instant, host: &mut HostLoop) {
         let NewErrand { device, ask, terms, from, told } = new;
+        let from = if matches!(ask, Ask::Admit(_)) { Some(Elsewhere::Done) } else { from };
         let before = self.of_device.get(&device).copied().unwrap_or(0);
         if terms.most_wait.is_some() || terms.most_before.is_some_and(|most| before >= most) {
             let wait = host.backlog(now, device);
@@ -233,11 +257,11 @@ impl Errands {
         let key = self.open.vacant_key();
         let id = ClientId(ERRAND | u64::from(self.count) << 32 | key as u64);
         let (mut request, payload) = (ask.request(key as u64), ask.payload());
-        if from.is_some() {
+        if matches!(from, Some(Elsewhere::Store { .. })) {
             let size = u32::try_from(host.size(device).get()).unwrap_or(u32::MAX);
             request.length = request.length.min(size);
         }
-        let reads = request.command == Command::Read;
+        let reads = request.command == Command::Read && !matches!(from, Some(Elsewhere::Done));
         match host.submit_from(now, id, device, &request, payload, from) {
             Err(errno) => told.tell(Err(NotDone::Failed(errno))),
             Ok(writing) => {

@@ -92,13 +92,14 @@ pub struct Served {
     pub overhead: Span,
 }
 
-/// Bytes that a read gives in place of its device's: the device's limits hold it all the
-/// same.
+/// Where the bytes of a request are that are not its device's: the device's limits hold it
+/// all the same.
 #[derive(Debug, Clone)]
-pub(crate) struct Elsewhere {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) offset: u64,
-    pub(crate) len: u32,
+pub(crate) enum Elsewhere {
+    /// A read gives these.
+    Store { store: Arc<dyn Store>, offset: u64, len: u32 },
+    /// Whoever asked does what is to be done, once the limits let it go.
+    Done,
 }
 
 #[derive(Debug)]
@@ -242,10 +243,7 @@ impl HostLoop {
         payload: &[u8],
         from: Option<Elsewhere>,
     ) -> Result<usize, Errno> {
-        let admitted = self.admit(now, client, device, request, payload);
-        if let (Ok((key, _)), Some(from)) = (admitted, from) {
-            self.pending[key].from = Some(from);
-        }
+        let admitted = self.admit(now, client, device, request, payload, from);
         if admitted.is_err() {
             let served = &mut self.devices[device.0].served;
             served.requests += 1;
@@ -263,6 +261,7 @@ impl HostLoop {
         device: DeviceId,
         request: &Request,
         payload: &[u8],
+        from: Option<Elsewhere>,
     ) -> Result<(usize, usize), Errno> {
         let fua = request.flags.contains(CommandFlags::FUA);
         let op = match request.command {
@@ -303,11 +302,12 @@ impl HostLoop {
             on_worker: false,
             jobs: 0,
             in_caches: 0,
-            from: None,
+            from,
             error: None,
         });
         self.stirred = true;
         let held = match request.command {
+            _ if matches!(self.pending[key].from, Some(Elsewhere::Done)) => 0,
             Command::Write | Command::Trim | Command::WriteZeroes => self.store(key, op, payload),
             _ => 0,
         };
@@ -395,6 +395,10 @@ impl HostLoop {
             self.answer(now, key, Some(&error), replies);
             return;
         }
+        if matches!(pending.from, Some(Elsewhere::Done)) {
+            self.answer(now, key, None, replies);
+            return;
+        }
         let (device, request) = (pending.device, pending.request);
         let needs_sync =
             request.command == Command::Flush || request.flags.contains(CommandFlags::FUA);
@@ -416,10 +420,9 @@ impl HostLoop {
             self.held.entry(client).or_default().push(key);
             return;
         }
-        let from = self.pending[key].from.take();
-        if let Some(from) = from {
+        if let Some(Elsewhere::Store { store: from, offset, len }) = self.pending[key].from.take() {
             *to.reading += request.length as usize;
-            self.read_from(key, from);
+            self.read_from(key, from, (offset, len));
             return;
         }
         let Request { cookie, offset, length, .. } = request;
@@ -449,9 +452,8 @@ impl HostLoop {
     }
 
     /// Reads from another store than the device's, which may wait for its medium.
-    fn read_from(&mut self, key: usize, from: Elsewhere) {
+    fn read_from(&mut self, key: usize, store: Arc<dyn Store>, (offset, len): (u64, u32)) {
         let device = self.pending[key].device;
-        let Elsewhere { store, offset, len } = from;
         let (stores, map, dirty) = ([store].into(), DeviceMap::of_volume(0), Vec::new());
         let len = len as usize;
         let read = ReadJob { key, stores, map, offset, len, dirty };

@@ -50,11 +50,11 @@ mod starting;
 pub mod volume;
 mod worker;
 
-pub use disk::{Answer, Ask, Disk, NotDone, Terms};
+pub use disk::{Answer, Ask, Disk, NotDone, Passing, Terms};
 pub use error::ServerError;
 pub use listener::Address;
 pub use notice::{Listening, Notice};
 pub use observer::Observer;
 pub use seat::Seat;
-pub use server::{Handle, Opened, Options, Paged, Server, Tiers};
+pub use server::{Exported, Handle, Opened, Options, Paged, Server, Tiers};
 pub use starting::MADE;

@@ -2,7 +2,7 @@
 
 mod coming;
 
-pub use coming::{Handle, Opened, Paged};
+pub use coming::{Exported, Handle, Opened, Paged};
 
 use crate::control::{ControlSocket, Request, cache_key, cache_name};
 use crate::error::ServerError;
@@ -49,6 +49,8 @@ pub struct Options {
     pub holder: Option<String>,
     /// Whether it may begin without volumes, because they come later.
     pub may_be_empty: bool,
+    /// Whether no exports are served: `listen` is nothing then.
+    pub no_exports: bool,
 }
 
 /// The tiers of a volume that was resized, if it has any.
@@ -144,7 +146,9 @@ impl Server {
         options: &Options,
     ) -> Result<Self, ServerError> {
         raise_file_limit();
-        let listen = if options.listen.is_empty() {
+        let listen = if options.no_exports {
+            Vec::new()
+        } else if options.listen.is_empty() {
             vec![Address::default()]
         } else {
             options.listen.clone()

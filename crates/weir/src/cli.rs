@@ -72,6 +72,15 @@ pub(crate) enum Command {
     /// Act on a host of a running server.
     #[command(subcommand)]
     Host(HostCommand),
+    /// Mount a layout's volumes as directories: any program's files, with the limits.
+    #[command(after_help = "Example:\n  weir mount layout.toml /mnt/weir --data /var/lib/weir\n  \
+                            weir mount instance.toml /mnt/weir --database sales\n\n\
+                            Each volume or stripe is a directory whose files share its limits and its \
+                            size. On a managed instance each database is a directory, and each file \
+                            in it is a volume that moves through the tiers as it grows and shrinks. \
+                            Ctrl-C, SIGTERM and umount complete what is under way. Needs /dev/fuse, \
+                            and fusermount3 for users other than root.")]
+    Mount(MountArgs),
     /// Make a certificate for page blobs over HTTPS, and the authority that clients trust.
     #[command(after_help = "Example:\n  weir cert tls\n  weir serve layout.toml   # with [blob] \
                             certificate = \"tls/certificate.pem\", key = \"tls/key.pem\"\n\n\
@@ -112,6 +121,23 @@ pub(crate) struct ServeArgs {
     /// address, or at 127.0.0.1:10000, where UseDevelopmentStorage=true looks.
     #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, value_parser = host_and_port)]
     pub(crate) blob: Option<Option<String>>,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MountArgs {
+    /// The layout file (docs/LAYOUT.md explains its keys).
+    pub(crate) layout: PathBuf,
+    /// The empty directory to mount at.
+    pub(crate) dir: PathBuf,
+    /// Keep the files in this folder, which is made if it is not there, under files/. Without
+    /// it they are in a temporary folder and gone at the end.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// On a managed instance: a database that the layout does not have. May be repeated.
+    #[arg(long = "database", value_name = "NAME", value_parser = database_name)]
+    pub(crate) databases: Vec<String>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
 }
@@ -231,6 +257,15 @@ fn plot_file(text: &str) -> Result<PathBuf, String> {
 
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
+}
+
+fn database_name(text: &str) -> Result<String, String> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if (1..=48).contains(&text.len()) && !text.starts_with('.') && text.chars().all(fine) {
+        Ok(text.to_owned())
+    } else {
+        Err("it has 1 to 48 letters, digits, '.', '_' or '-', and no dot at first".to_owned())
+    }
 }
 
 fn host_and_port(text: &str) -> Result<String, String> {

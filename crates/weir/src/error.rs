@@ -7,6 +7,7 @@ use weir_blob::BlobError;
 use weir_catalog::CatalogError;
 use weir_lab::LabError;
 use weir_layout::LayoutError;
+use weir_mount::MountError;
 use weir_observe::{ReadError, WriteError};
 use weir_report::chart::DrawError;
 use weir_runner::{OltpRunError, RunnerError};
@@ -37,6 +38,8 @@ pub(crate) enum CliError {
     Server(#[from] ServerError),
     #[error("{0}")]
     Blob(#[from] BlobError),
+    #[error("{0}")]
+    Mount(#[from] MountError),
     #[error("{0}")]
     Jobs(#[from] FioError),
     #[error("{0}")]
@@ -79,6 +82,11 @@ impl CliError {
     /// The message, with the causes that it does not say itself.
     pub(crate) fn with_causes(&self) -> String {
         let mut text = self.to_string();
+        if let Self::Mount(error) = self
+            && let Some(hint) = error.hint()
+        {
+            text = format!("{text}; {hint}");
+        }
         let mut cause = self.source();
         while let Some(error) = cause {
             let said = error.to_string();
@@ -110,7 +118,12 @@ impl CliError {
             Self::Lab(_) => FAILED,
             Self::Server(error) if error.is_input() => USAGE,
             Self::Blob(error) if error.is_input() => USAGE,
-            Self::Server(_) | Self::Blob(_) | Self::System { .. } | Self::Folder { .. } => FAILED,
+            Self::Mount(error) if error.is_input() => USAGE,
+            Self::Server(_)
+            | Self::Mount(_)
+            | Self::Blob(_)
+            | Self::System { .. }
+            | Self::Folder { .. } => FAILED,
         }
     }
 }

@@ -14,14 +14,22 @@ use serde_json::{Value, json};
 use std::ops::Deref;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use weir_layout::Export;
+use weir_core::{CacheMode, GateLimits, Latency, Medium, VolumeId};
 use weir_layout::coming::{Coming, NewVolume};
+use weir_layout::{Export, Host};
 use weir_store::{MemoryStore, PagedStore, Volume as StoredVolume};
 use weir_units::Bytes;
 
 /// A running server as its other front ends see it. It keeps nothing running.
 #[derive(Debug, Clone)]
 pub struct Handle(Arc<Shared>);
+
+/// What a volume keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    Bytes,
+    Nothing,
+}
 
 /// A volume that is served.
 #[derive(Debug, Clone)]
@@ -30,6 +38,42 @@ pub struct Opened {
     pub disk: Disk,
     /// Its pages, if it is a page blob.
     pub pages: Option<Paged>,
+}
+
+/// A volume or a stripe of the layout.
+#[derive(Debug, Clone)]
+pub struct Exported {
+    /// Its name.
+    pub name: String,
+    /// The name of its host.
+    pub host: String,
+    /// Whether it is a file of a managed instance.
+    pub is_file: bool,
+    /// Its database, if it is a database's file.
+    pub database: Option<String>,
+    /// Its size.
+    pub size: Bytes,
+    /// Whether nothing ever holds a request to it: no limit, no medium, no cache.
+    pub is_free: bool,
+    /// The way to its device.
+    pub disk: Disk,
+}
+
+fn database_of(host: &Host, export: &Export) -> Option<String> {
+    host.files.iter().find(|file| file.name == export.name)?.database.clone()
+}
+
+fn is_instant(medium: &Medium) -> bool {
+    medium.read == Latency::zero() && medium.write == Latency::zero()
+}
+
+/// Whether nothing ever holds a request to a volume.
+fn is_free(host: &Host, id: VolumeId) -> bool {
+    let spec = &host.spec.volumes[id.0];
+    let (open, cached) = (GateLimits::default(), spec.cache != CacheMode::None);
+    let limited =
+        spec.limits.gate != open || host.spec.uncached != open || host.spec.cached != open;
+    !limited && !cached && is_instant(&spec.medium) && !spec.log
 }
 
 /// The pages of a page blob.
@@ -88,7 +132,18 @@ impl Handle {
     ///
     /// [`ServerError`] with what to do.
     pub fn make(&self, host: Option<&str>, new: &NewVolume) -> Result<Opened, ServerError> {
-        self.0.make(host, new)?;
+        self.0.make(host, new, Keeps::Bytes)?;
+        self.open(&new.name).ok_or_else(gone)
+    }
+
+    /// Makes a volume whose bytes are elsewhere: it has limits and counters, is no export,
+    /// and is not there after a restart.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] with what to do.
+    pub fn make_hollow(&self, host: Option<&str>, new: &NewVolume) -> Result<Opened, ServerError> {
+        self.0.make(host, new, Keeps::Nothing)?;
         self.open(&new.name).ok_or_else(gone)
     }
 
@@ -102,6 +157,48 @@ impl Handle {
         let device = state.layout.exports.iter().find(own)?.device;
         let disk = Disk { device, host: state.mailbox.clone() };
         Some(Opened { disk, pages: state.paged.get(&id.0).cloned() })
+    }
+
+    /// The names of the hosts that are managed instances.
+    #[must_use]
+    pub fn instances(&self) -> Vec<String> {
+        let hosts = self.0.hosts();
+        let instances = hosts.iter().filter(|state| state.layout.instance.is_some());
+        instances.map(|state| state.layout.name.clone()).collect()
+    }
+
+    /// Of a managed instance: the bytes that its files may have together, and those that
+    /// they have.
+    #[must_use]
+    pub fn storage(&self, host: &str) -> Option<(Bytes, Bytes)> {
+        let hosts = self.0.hosts();
+        let layout = &hosts.iter().find(|state| state.layout.name == host)?.layout;
+        let instance = layout.instance.as_ref()?;
+        let volumes = layout.volumes.iter().filter(|volume| !volume.is_gone());
+        let used = volumes.map(|volume| volume.spec.size.get()).sum();
+        Some((instance.storage, Bytes::new(used)))
+    }
+
+    /// What the layout has served from the start, in its order, host by host.
+    #[must_use]
+    pub fn exports(&self) -> Vec<Exported> {
+        let hosts = self.0.hosts();
+        let of = |state: &HostState| {
+            let exports = state.layout.exports.iter().map(|export| {
+                let limits = |id: &VolumeId| is_free(&state.layout, *id);
+                Exported {
+                    name: export.name.clone(),
+                    host: state.layout.name.clone(),
+                    database: database_of(&state.layout, export),
+                    is_file: state.layout.instance.is_some(),
+                    size: export.size,
+                    is_free: export.volumes.iter().all(limits),
+                    disk: Disk { device: export.device, host: state.mailbox.clone() },
+                }
+            });
+            exports.collect::<Vec<_>>()
+        };
+        hosts.iter().flat_map(of).collect()
     }
 
     /// Deletes a volume that was made, with its bytes.
@@ -207,14 +304,19 @@ impl Shared {
 
     /// Makes a volume and says what it is.
     pub(super) fn create(&self, host: Option<&str>, new: &NewVolume) -> Result<Value, ServerError> {
-        let coming = self.make(host, new)?;
+        let coming = self.make(host, new, Keeps::Bytes)?;
         let (name, size) = (&new.name, coming.volume.spec.size);
         let uris = self.uris().remove(name).unwrap_or_default();
         Ok(json!({ "volume": name, "size": size, "tier": coming.volume.tier, "uris": uris }))
     }
 
     /// Makes a volume and serves it.
-    fn make(&self, host: Option<&str>, new: &NewVolume) -> Result<Coming, ServerError> {
+    fn make(
+        &self,
+        host: Option<&str>,
+        new: &NewVolume,
+        keeps: Keeps,
+    ) -> Result<Coming, ServerError> {
         let _alone = self.one_at_a_time();
         let name = &new.name;
         let (at, coming, host, mailbox) = {
@@ -231,7 +333,7 @@ impl Shared {
         };
         let size = coming.volume.spec.size;
         let mut paged = None;
-        let (data, stored) = match &self.data {
+        let (data, stored) = match self.data.as_ref().filter(|_| keeps == Keeps::Bytes) {
             None if new.blob => {
                 let pages = Arc::new(PagedStore::in_memory(size));
                 paged = Some(Paged::new(Pages::InMemory(Arc::clone(&pages))));
@@ -252,7 +354,7 @@ impl Shared {
         mailbox.send(Message::Add(Box::new(Adding { name: own, spec, data, told })));
         let added = heard.recv().map_err(|_| gone()).and_then(|added| added);
         if added.is_err()
-            && let Some(data) = &self.data
+            && let Some(data) = self.data.as_ref().filter(|_| keeps == Keeps::Bytes)
         {
             data.remove(name)?;
         }
@@ -266,6 +368,9 @@ impl Shared {
                 Some(place) => *place = stored,
                 None => state.stored.push(stored),
             }
+        }
+        if keeps == Keeps::Nothing {
+            return Ok(coming);
         }
         let description = coming.volume.tier.clone().unwrap_or_else(|| "own limits".to_owned());
         let seat = paged.map(|paged| paged.seat);
@@ -321,16 +426,17 @@ impl Shared {
         let (told, heard) = channel();
         mailbox.send(Message::Remove(Removing { volume: id, device, told }));
         let gone = heard.recv().map_err(|_| gone());
-        {
+        let kept = {
             let state = &mut self.hosts()[at];
             state.changing.remove(&id.0);
             gone?;
-            state.stored[id.0] = None;
+            let kept = state.stored[id.0].take().is_some();
             state.layout.let_go(id);
             state.made.remove(&id.0);
             state.paged.remove(&id.0);
-        }
-        if let Some(data) = &self.data {
+            kept
+        };
+        if let Some(data) = self.data.as_ref().filter(|_| kept) {
             data.remove(name)?;
         }
         Ok(())

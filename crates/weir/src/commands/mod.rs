@@ -6,6 +6,7 @@ mod kept;
 mod lab;
 mod layout;
 mod layout_files;
+mod mount;
 mod observe;
 mod run;
 mod serve;
@@ -28,6 +29,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
     let catalog = || catalog_with(&cli.editions);
     match cli.command {
         Command::Serve(args) => serve::run(&args, &catalog()?),
+        Command::Mount(args) => mount::run(&args, &catalog()?),
         Command::Cert(args) => cert::run(&args),
         Command::Sim(args) => sim::run(&args, &catalog()?),
         Command::Run(args) => run::run(&args, &catalog()?),

@@ -1,0 +1,177 @@
+//! `weir mount`.
+
+use super::{edition_of, read_layout, say_notes};
+use crate::cli::MountArgs;
+use crate::error::{CliError, FAILED};
+use crate::output;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+use weir_catalog::Catalog;
+use weir_mount::served::{Dir, Served};
+use weir_mount::{DirId, Mount, MountError, Options as MountOptions, Top};
+use weir_server::{Exported, Handle, Listening, Notice, Options, Server};
+
+/// The folder of the files within the data directory.
+const FILES: &str = "files";
+/// For how long files may stay open once it is to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What ends the waiting, or interrupts it.
+enum Wake {
+    Signal,
+    Notice(Notice),
+    Unmounted(Result<(), MountError>),
+}
+
+pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    let layout = read_layout(&args.layout, catalog)?;
+    say_notes(&layout);
+    // Caught from here on, so that a signal during the start is not lost.
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|source| CliError::System { context: "catching signals", source })?;
+    let (noticed, wakes) = channel();
+    let signalled = noticed.clone();
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            // Nobody hears it once the mount is ending.
+            drop(signalled.send(Wake::Signal));
+        }
+    });
+    let temporary = match &args.data {
+        Some(_) => None,
+        None => Some(tempfile::tempdir().map_err(|source| CliError::System {
+            context: "making a folder for the files",
+            source,
+        })?),
+    };
+    let data = args.data.as_deref().or(temporary.as_ref().map(tempfile::TempDir::path));
+    let data = data.unwrap_or(Path::new("."));
+    let edition = edition_of(&layout, catalog)?;
+    let heard = noticed.clone();
+    let options = Options {
+        data: Some(data.to_owned()),
+        control: Some(args.control.control.clone()),
+        notices: Listening::with(move |notice| drop(heard.send(Wake::Notice(notice)))),
+        holder: Some(format!("weir mount at {}", args.dir.display())),
+        no_exports: true,
+        may_be_empty: true,
+        ..Options::default()
+    };
+    let server = Server::start(layout, edition, &options)?;
+    for refused in server.refused() {
+        output::talk(&format!("weir: not mounted: {}: {}", refused.name, refused.reason));
+    }
+    let (tops, dirs) = dirs_of(args, &server.handle(), data)?;
+    let names: Vec<String> =
+        tops.iter().map(|top| top.name.to_string_lossy().into_owned()).collect();
+    let limits = Arc::new(Served::new(server.handle(), dirs));
+    let mounted = Mount::new(tops, limits, MountOptions::default()).spawn(&args.dir)?;
+    let mounted = Arc::new(mounted);
+    for name in &names {
+        output::print_text(&format!("{}\n", args.dir.join(name).display()))?;
+    }
+    if args.data.is_none() {
+        output::talk("the files are gone at the end; keep them with --data DIR");
+    }
+    output::talk(&format!("ready; control socket {}", args.control.control.display()));
+    let own = Arc::clone(&mounted);
+    thread::spawn(move || drop(noticed.send(Wake::Unmounted(own.wait()))));
+    let mut ended = Ok(());
+    for wake in wakes {
+        match wake {
+            Wake::Signal => break,
+            Wake::Unmounted(result) => {
+                ended = result;
+                break;
+            }
+            Wake::Notice(notice) => {
+                output::talk(&format!("weir: {notice}"));
+                if matches!(notice, Notice::HostEnded { .. }) {
+                    break;
+                }
+            }
+        }
+    }
+    // The next one ends it at once.
+    let impatient = Arc::new(AtomicBool::new(true));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, i32::from(FAILED), Arc::clone(&impatient))
+            .map_err(|source| CliError::System { context: "catching signals", source })?;
+    }
+    if !mounted.has_ended() {
+        output::talk("unmounting: completing what is under way; once more to end at once");
+        ended = mounted.unmount(PATIENCE);
+    }
+    drop(mounted);
+    server.stop()?;
+    Ok(ended.map(|()| 0)?)
+}
+
+/// The top directories, with their backing folders, and what each is.
+fn dirs_of(
+    args: &MountArgs,
+    server: &Handle,
+    data: &Path,
+) -> Result<(Vec<Top>, Vec<Dir>), CliError> {
+    let exports = server.exports();
+    let mut dirs: BTreeMap<String, Dir> = BTreeMap::new();
+    let taken = |name: &str| {
+        CliError::Refused(format!("two top directories would be called {name:?}; rename one"))
+    };
+    let instances = server.instances();
+    for export in exports {
+        let Exported { name, host, is_file, .. } = &export;
+        if !is_file {
+            if dirs.insert(name.clone(), Dir::Volume(export.clone())).is_some() {
+                return Err(taken(name));
+            }
+            continue;
+        }
+        let database = export.database.clone().unwrap_or_else(|| "tempdb".to_owned());
+        let empty =
+            Dir::Database { host: host.clone(), name: database.clone(), declared: Vec::new() };
+        match dirs.entry(database.clone()).or_insert(empty) {
+            Dir::Database { host: own, declared, .. } if own == host => declared.push(export),
+            _ => return Err(taken(&database)),
+        }
+    }
+    for database in &args.databases {
+        let [host] = instances.as_slice() else {
+            return Err(CliError::Refused(format!(
+                "--database {database}: the layout has {} managed instances; it needs one",
+                instances.len()
+            )));
+        };
+        let dir =
+            Dir::Database { host: host.clone(), name: database.clone(), declared: Vec::new() };
+        if !matches!(dirs.entry(database.clone()).or_insert(dir), Dir::Database { .. }) {
+            return Err(taken(database));
+        }
+    }
+    if dirs.is_empty() {
+        return Err(CliError::Refused(
+            "there is nothing to mount: the layout has no volume, no stripe and no file, and no \
+             --database is given"
+                .to_owned(),
+        ));
+    }
+    let (mut tops, mut kinds) = (Vec::new(), Vec::new());
+    for (id, (name, dir)) in (0..).zip(dirs) {
+        let backing = data.join(FILES).join(&name);
+        std::fs::create_dir_all(&backing).map_err(|source| CliError::Folder {
+            context: format!("making {}", backing.display()),
+            source,
+        })?;
+        tops.push(Top { name: name.into(), backing, id: DirId(id) });
+        kinds.push(dir);
+    }
+    Ok((tops, kinds))
+}
