@@ -43,13 +43,13 @@ pub fn authenticate(head: &Head, accounts: &Accounts, policies: &sas::Policies) 
         let owner = shared_key::parse(authorization)?;
         let account = account.filter(|account| account.name == owner.account);
         check_date(head)?;
-        let Some(account) = account else { return Err(failed("the account is not one of these")) };
+        let Some(account) = account else { return Err(failed(shared_key::NOT_SIGNED)) };
         check_reach(account, head)?;
         shared_key::verify(head, account, &owner)?;
         return Ok(Caller::Owner);
     }
     if head.param("sig").is_some() {
-        let Some(account) = account else { return Err(failed("the account is not one of these")) };
+        let Some(account) = account else { return Err(failed(sas::NOT_SIGNED)) };
         check_reach(account, head)?;
         return sas::verify(head, account, policies).map(Caller::Signed);
     }
@@ -82,4 +82,33 @@ fn check_date(head: &Head) -> Result<()> {
         return Err(failed("the date is more than 15 minutes from the server's clock"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use account::WELL_KNOWN;
+
+    fn reach(from: [u8; 4], anywhere: bool) -> Option<Code> {
+        let mut head = crate::tests::head();
+        head.from = from.into();
+        WELL_KNOWN.clone_into(&mut head.target.account);
+        head.now = crate::time::Moment(1_795_305_909_000_000_000);
+        let mut accounts = Accounts::default();
+        accounts.add(Account::well_known(anywhere));
+        let date = head.now.http();
+        let text = format!("GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\n/{WELL_KNOWN}/acc");
+        let signature = Account::well_known(anywhere).sign(&text);
+        let authorization = format!("SharedKey {WELL_KNOWN}:{signature}");
+        head.headers.insert("x-ms-date", date.parse().unwrap());
+        head.headers.insert("authorization", authorization.parse().unwrap());
+        authenticate(&head, &accounts, &sas::Policies::new()).err().map(|fault| fault.code)
+    }
+
+    #[test]
+    fn the_well_known_key_is_for_this_machine_unless_asked() {
+        assert_eq!(reach([127, 0, 0, 1], false), None);
+        assert_eq!(reach([10, 0, 0, 1], false), Some(Code::AuthenticationFailed));
+        assert_eq!(reach([10, 0, 0, 1], true), None);
+    }
 }

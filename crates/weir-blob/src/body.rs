@@ -8,6 +8,12 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use std::fmt;
 use std::pin::Pin;
+use std::time::Duration;
+
+/// How long a client may take for the next bytes of a body.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long it may take to send the rest of one that is refused.
+const DRAIN: Duration = Duration::from_secs(5);
 
 /// The body of a request as it comes.
 #[derive(Debug)]
@@ -30,7 +36,8 @@ impl Body {
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let Some(incoming) = &mut self.incoming else { return Ok(None) };
         loop {
-            match incoming.frame().await {
+            let frame = tokio::time::timeout(PATIENCE, incoming.frame()).await;
+            match frame.map_err(|_| Code::OperationTimedOut)? {
                 None => return Ok(None),
                 Some(Err(_)) => return Err(Code::InvalidInput.into()),
                 Some(Ok(frame)) => {
@@ -82,6 +89,10 @@ impl Body {
     /// Reads what is left up to `most` bytes, so that the client hears the answer: some
     /// send all of a body before they listen. Whether that was all.
     pub async fn drain(&mut self, most: usize) -> bool {
+        tokio::time::timeout(DRAIN, self.drain_all(most)).await.unwrap_or(false)
+    }
+
+    async fn drain_all(&mut self, most: usize) -> bool {
         let mut left = most;
         loop {
             match self.next().await {

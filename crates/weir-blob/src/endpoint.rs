@@ -250,13 +250,42 @@ fn service_of(
         let (journal, pieces) = (Journal::in_memory(), Pieces::in_memory());
         return Ok(Service::new(accounts, volumes, journal, pieces, State::default(), clock));
     };
-    std::fs::create_dir_all(&folder).map_err(|source| BlobError::io(&folder, source))?;
+    let is_new = !folder.join(JOURNAL).exists();
+    if is_new {
+        check_that_nothing_is_lost(&folder, &volumes)?;
+    }
+    std::fs::create_dir_all(folder.join(PIECES))
+        .map_err(|source| BlobError::io(&folder, source))?;
     let (journal, records) = Journal::open(&folder.join(JOURNAL))?;
+    if is_new {
+        // A loss of power must not take the journal and leave what it speaks of.
+        for folder in [Some(&*folder), folder.parent()].into_iter().flatten() {
+            let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+            synced.map_err(|source| BlobError::io(folder, source))?;
+        }
+    }
     let damaged = |reason| BlobError::Damaged { path: folder.clone(), reason };
     let state = State::load(records).map_err(damaged)?;
     let pieces = Pieces::open(folder.join(PIECES), state.pieces());
     let pieces = pieces.map_err(|source| BlobError::io(&folder, source))?;
     Ok(Service::new(accounts, volumes, journal, pieces, state, clock))
+}
+
+/// Without its journal nobody knows what blobs there are: their bytes are not to be taken for
+/// what a crash has left.
+fn check_that_nothing_is_lost(folder: &Path, volumes: &Volumes) -> Result<(), BlobError> {
+    let pieces = std::fs::read_dir(folder.join(PIECES)).map_or(0, Iterator::count);
+    let blobs = volumes.all().len();
+    if pieces == 0 && blobs == 0 {
+        return Ok(());
+    }
+    Err(BlobError::Damaged {
+        path: folder.join(JOURNAL),
+        reason: format!(
+            "it is missing, and there are {blobs} volumes and {pieces} pieces of blobs: put it back \
+             from a copy, or remove their folders to do without them"
+        ),
+    })
 }
 
 /// Takes connections until `stop` changes, and waits for those that are open.

@@ -113,6 +113,7 @@ codes! {
     NoPendingCopyOperation 409 "There is currently no pending copy operation."
     NotImplemented 501 "The requested operation is not implemented on the specified resource."
     OperationNotAllowedOnIncrementalCopyBlob 409 "The specified operation is not allowed on an incremental copy blob."
+    OperationTimedOut 500 "The operation could not be completed within the permitted time."
     OutOfRangeInput 400 "One of the request inputs is out of range."
     OutOfRangeQueryParameterValue 400 "One of the query parameters specified in the request URI is outside the permissible range."
     PendingCopyOperation 409 "There is currently a pending copy operation."

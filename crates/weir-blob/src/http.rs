@@ -144,6 +144,9 @@ fn head_of(
     let path = parts.uri.path().to_owned();
     let target = parse_target(host, &path, |name| service.is_account(name))?;
     let query = parse_query(parts.uri.query().unwrap_or_default());
+    if let Some((name, value)) = twice(&query) {
+        return Err(Fault::query(name, value, "it is given twice"));
+    }
     let head = Head {
         method: parts.method,
         target,
@@ -160,6 +163,13 @@ fn head_of(
         return Err(Fault::header("x-ms-version", version));
     }
     Ok(head)
+}
+
+/// A parameter that comes twice: which of the two was signed, and which is meant?
+fn twice(query: &[(String, String)]) -> Option<&(String, String)> {
+    let is = |a: &str, b: &str| a.eq_ignore_ascii_case(b) && !a.eq_ignore_ascii_case("include");
+    let before = |at: usize| query[..at].iter().any(|(name, _)| is(name, &query[at].0));
+    (0..query.len()).find(|at| before(*at)).map(|at| &query[at])
 }
 
 fn preflight(service: &Service, head: &Head) -> Result<Reply, Fault> {

@@ -117,7 +117,7 @@ fn read(database: &Database) -> Result<Vec<(Key, Value)>, JournalError> {
             let unknown = || JournalError(format!("record {:?} is not known", key.value()));
             let key = Key::decode(key.value()).ok_or_else(unknown)?;
             let value = serde_json::from_slice(value.value());
-            records.push((key, value.map_err(|error| JournalError::of(error))?));
+            records.push((key, value.map_err(JournalError::of)?));
         }
     }
     transaction.commit().map_err(JournalError::of)?;

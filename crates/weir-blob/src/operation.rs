@@ -1,7 +1,7 @@
 //! Which operation a request asks for, and what right it needs.
 
 use crate::auth::Caller;
-use crate::auth::sas::Level;
+use crate::auth::sas::{Level, Scope};
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use crate::record::Public;
@@ -117,15 +117,7 @@ impl Operation {
             Op::CreateContainer | Op::SnapshotBlob => "cw",
             Op::AppendBlock | Op::AppendBlockFromUrl => "aw",
             Op::LeaseBlob | Op::LeaseContainer => "wd",
-            Op::PutBlob
-            | Op::PutBlobFromUrl
-            | Op::PutBlockList
-            | Op::CopyBlob
-            | Op::IncrementalCopy
-                if makes =>
-            {
-                "cw"
-            }
+            _ if makes && self.makes() => "cw",
             Op::GetServiceProperties
             | Op::GetServiceStats
             | Op::GetContainerProperties
@@ -137,6 +129,33 @@ impl Operation {
             Op::GetContainerAcl | Op::SetContainerAcl => "",
             _ => "w",
         }
+    }
+
+    /// Whether it makes a blob, maybe over another.
+    #[must_use]
+    pub const fn makes(self) -> bool {
+        matches!(
+            self,
+            Op::PutBlob
+                | Op::PutBlobFromUrl
+                | Op::PutBlockList
+                | Op::CopyBlob
+                | Op::IncrementalCopy
+        )
+    }
+
+    /// Whether it may be about a snapshot.
+    #[must_use]
+    pub const fn takes_snapshot(self) -> bool {
+        matches!(
+            self,
+            Op::GetBlob
+                | Op::GetBlobProperties
+                | Op::GetTags
+                | Op::DeleteBlob
+                | Op::GetPageRanges
+                | Op::GetBlockList
+        )
     }
 
     /// Whether anybody may do it on what is so public.
@@ -162,6 +181,10 @@ impl Operation {
             Caller::Owner => Ok(()),
             Caller::Signed(permits) => {
                 let is_list = matches!(self, Op::ListBlobs);
+                // A snapshot is read or deleted, whatever else the signature says.
+                if permits.scope == Scope::Snapshot && !self.takes_snapshot() {
+                    return Err(Code::AuthorizationPermissionMismatch.into());
+                }
                 permits.check(self.level(), self.letters(makes), is_list)
             }
             Caller::Anonymous if self.is_public(public.unwrap_or_default()) => Ok(()),

@@ -138,7 +138,7 @@ pub struct PageContent {
     #[serde(default)]
     pub incremental: Option<Increment>,
     /// Pages were written since this was recorded: its ETag is not what it was.
-    #[serde(default)]
+    #[serde(skip)]
     pub unclean: bool,
 }
 
@@ -153,6 +153,9 @@ pub struct Increment {
     pub last: (Moment, u64),
     /// The snapshot that was made of it then.
     pub made: Moment,
+    /// A later copy has begun and not come to its end.
+    #[serde(default)]
+    pub torn: bool,
 }
 
 /// The bytes of a block or append blob.
@@ -252,6 +255,12 @@ impl Blob {
         }
     }
 
+    /// Whether a copy to it is under way.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending)
+    }
+
     /// Its bytes' number.
     #[must_use]
     pub fn len(&self) -> u64 {
@@ -289,6 +298,8 @@ impl Blob {
 /// What is remembered, under its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
+    /// The service runs, or ended without a word.
+    Running,
     /// The properties of an account's service.
     Service(String),
     /// A container of an account.
@@ -304,6 +315,7 @@ impl Key {
     #[must_use]
     pub fn encode(&self) -> String {
         match self {
+            Self::Running => "r".to_owned(),
             Self::Service(account) => format!("s\0{account}"),
             Self::Container(account, name) => format!("c\0{account}\0{name}"),
             Self::Blob(account, container, name, snapshot) => {
@@ -321,6 +333,7 @@ impl Key {
     pub fn decode(text: &str) -> Option<Self> {
         let parts: Vec<String> = text.split('\0').map(str::to_owned).collect();
         match parts.as_slice() {
+            [kind] if kind == "r" => Some(Self::Running),
             [kind, account] if kind == "s" => Some(Self::Service(account.clone())),
             [kind, account, name] if kind == "c" => {
                 Some(Self::Container(account.clone(), name.clone()))
@@ -349,6 +362,7 @@ mod tests {
     fn keys_are_read_as_they_were_written() {
         let name = |text: &str| text.to_owned();
         for key in [
+            Key::Running,
             Key::Service(name("a")),
             Key::Container(name("a"), name("c")),
             Key::Blob(name("a"), name("c"), name("x/y z"), None),

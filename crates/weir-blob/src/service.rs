@@ -42,15 +42,20 @@ use crate::record::{Blob, Content, Key, Metadata, PageContent};
 use crate::state::{Names, State, base};
 use crate::time::Moment;
 use crate::volumes::Volumes;
+use http::HeaderValue;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
-use tokio::sync::RwLock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::{RwLock, Semaphore, SemaphorePermit};
 use weir_store::SnapshotId;
 
+/// Bytes of requests that are in memory at once; who comes with more waits.
+const BUDGET_KIB: usize = 256 << 10;
 /// Largest document that a client may send.
 const MAX_DOCUMENT: usize = 8 << 20;
 
@@ -68,6 +73,10 @@ pub struct Service {
     /// What tells the requests of this run from others, and how many there were.
     run: u64,
     requests: Cell<u64>,
+    /// It ends: what may take long does not go on.
+    ending: Arc<AtomicBool>,
+    /// Bytes of requests that may be in memory, in KiB.
+    budget: Semaphore,
 }
 
 impl Service {
@@ -94,6 +103,8 @@ impl Service {
             clock,
             run: uuid::Uuid::new_v4().as_u64_pair().0,
             requests: Cell::default(),
+            ending: Arc::default(),
+            budget: Semaphore::new(BUDGET_KIB),
         }
     }
 
@@ -112,21 +123,21 @@ impl Service {
     ///
     /// The journal or the server failed.
     pub async fn recover(&self) -> Result<()> {
-        for volume in self.volumes.all() {
-            if !self.state.borrow().names_volume(&volume) {
-                self.volumes.delete(&volume).await?;
-            }
+        let named = self.state.borrow().volumes();
+        for volume in self.volumes.all().iter().filter(|volume| !named.contains(*volume)) {
+            self.volumes.delete(volume).await?;
         }
         let now = (self.clock)();
-        let mut changes = Vec::new();
+        let mut changes = vec![Change::put(Key::Running, &true)];
         {
             let mut state = self.state.borrow_mut();
+            let crashed = state.crashed;
             let mut at = state.next(now);
             for (names, snapshot, blob) in state.all_mut() {
                 if snapshot.is_none() {
                     self.tell_export(blob, now);
                 }
-                if self.recover_blob(blob, snapshot, &mut at) {
+                if self.recover_blob(blob, snapshot, crashed, &mut at) {
                     changes.push(Change::put(names.key(snapshot), blob));
                 }
             }
@@ -140,7 +151,13 @@ impl Service {
     }
 
     /// Whether it was not as its record says.
-    fn recover_blob(&self, blob: &mut Blob, snapshot: Option<Moment>, at: &mut Moment) -> bool {
+    fn recover_blob(
+        &self,
+        blob: &mut Blob,
+        snapshot: Option<Moment>,
+        crashed: bool,
+        at: &mut Moment,
+    ) -> bool {
         let copying = blob.copy.as_mut().filter(|c| c.status == crate::record::CopyStatus::Pending);
         let mut changed = copying.is_some();
         if let Some(copy) = copying {
@@ -151,8 +168,8 @@ impl Service {
             // The volume knows its size; one of nothing has the smallest there is.
             let size = self.volumes.size(&page.volume).unwrap_or(page.size);
             let is_empty = page.size == 0 && size == 512;
-            if page.unclean || (size != page.size && !is_empty) {
-                page.unclean = false;
+            // What was written before a crash is in no record.
+            if changed || crashed || (size != page.size && !is_empty) {
                 page.size = if is_empty { 0 } else { size };
                 *at = at.next(*at);
                 blob.etag.0 = at.0;
@@ -185,14 +202,55 @@ impl Service {
     ///
     /// The journal failed.
     pub async fn close(&self) -> Result<()> {
-        let mut changes = Vec::new();
-        for (names, snapshot, blob) in self.state.borrow_mut().all_mut() {
+        self.ending.store(true, Ordering::Relaxed);
+        let all: Vec<[String; 3]> = {
+            let mut state = self.state.borrow_mut();
+            let own = state
+                .all_mut()
+                .filter(|(_, snapshot, blob)| snapshot.is_none() && blob.page().is_some());
+            own.map(|(names, ..)| names.owned()).collect()
+        };
+        let (mut changes, mut quiet) = (Vec::new(), true);
+        for [account, container, blob] in &all {
+            let names = Names { account, container, blob };
+            self.hear_export(names);
+            // Whoever still writes makes it another's once more.
+            quiet &= self.lock(names).try_write().is_ok();
+            let mut state = self.state.borrow_mut();
+            let Ok(blob) = state.blob_mut(names, None) else { continue };
             if let Content::Page(page @ PageContent { unclean: true, .. }) = &mut blob.content {
                 page.unclean = false;
-                changes.push(Change::put(names.key(snapshot), blob));
+                changes.push(Change::put(names.key(None), blob));
             }
         }
+        if quiet {
+            changes.push(Change::remove(Key::Running));
+        }
         self.commit(changes).await
+    }
+
+    /// A client of a blob's export may have written: the blob is in another state then.
+    fn hear_export(&self, names: Names<'_>) {
+        let volume = {
+            let state = self.state.borrow();
+            let page = state.blob(names, None).ok().and_then(|blob| blob.page());
+            page.and_then(|page| self.volumes.open(&page.volume).ok())
+        };
+        if volume.is_some_and(|volume| volume.pages.seat().has_written()) {
+            self.touch(names);
+        }
+    }
+
+    /// A blob's pages change, or have changed: it is in another state.
+    fn touch(&self, names: Names<'_>) {
+        let at = self.next();
+        let mut state = self.state.borrow_mut();
+        let Ok(blob) = state.blob_mut(names, None) else { return };
+        blob.etag.0 = at.0;
+        blob.modified = at;
+        if let Content::Page(page) = &mut blob.content {
+            page.unclean = true;
+        }
     }
 
     /// Whether there is such an account.
@@ -213,7 +271,17 @@ impl Service {
     ///
     /// The refusal to send.
     pub async fn answer(self: &Rc<Self>, head: &Head, body: &mut Body) -> Result<Reply> {
-        let (operation, caller) = self.admit(head)?;
+        let (operation, caller, only_new) = self.admit(head)?;
+        let own;
+        let head = if only_new {
+            // Who may only create asks for a new one, whatever comes meanwhile.
+            let mut asked = head.clone();
+            asked.headers.insert(http::header::IF_NONE_MATCH, HeaderValue::from_static("*"));
+            own = asked;
+            &own
+        } else {
+            head
+        };
         match operation {
             Operation::ListContainers => self.list_containers(head),
             Operation::GetServiceProperties => Ok(self.get_properties(head)),
@@ -257,7 +325,7 @@ impl Service {
     }
 
     /// Who asks for what, if that may be.
-    fn admit(&self, head: &Head) -> Result<(Operation, Caller)> {
+    fn admit(&self, head: &Head) -> Result<(Operation, Caller, bool)> {
         let state = self.state.borrow();
         let caller = authenticate(head, &self.accounts, &state.policies)?;
         if caller == Caller::Anonymous && !self.is_account(&head.target.account) {
@@ -276,13 +344,28 @@ impl Service {
         let there = container.zip(blob).map(|(c, name)| c.blobs.contains_key(&base(name)));
         let public = container.map(|held| held.record.public);
         operation.authorize(&caller, public, there == Some(false))?;
+        let only_new = operation.makes() && operation.authorize(&caller, public, false).is_err();
+        if head.param("versionid").is_some() {
+            return Err(Fault::not_implemented("versions of blobs"));
+        }
+        if head.param("snapshot").is_some() && !operation.takes_snapshot() {
+            let value = head.param("snapshot").unwrap_or_default();
+            return Err(Fault::query("snapshot", value, "a snapshot is not changed"));
+        }
         if let Some(name) = &head.target.container {
             check_container_name(name)?;
         }
         if let Some(name) = &head.target.blob {
             check_blob_name(name)?;
         }
-        Ok((operation, caller))
+        Ok((operation, caller, only_new))
+    }
+
+    /// Room in memory for the body of a request.
+    async fn room_for(&self, head: &Head, most: usize) -> Result<SemaphorePermit<'_>> {
+        let len = head.number("content-length")?.unwrap_or(most as u64).min(most as u64);
+        let kib = u32::try_from(len.div_ceil(1024)).unwrap_or(u32::MAX);
+        self.budget.acquire_many(kib).await.map_err(Fault::internal)
     }
 
     async fn commit(&self, changes: Vec<Change>) -> Result<()> {
@@ -335,6 +418,16 @@ impl Service {
         Ok(())
     }
 
+    /// Records went: so do their bytes. One that cannot go now is found at the next start, and
+    /// keeps none of the others.
+    async fn forget_all(&self, gone: &[Rc<Blob>]) -> Result<()> {
+        let mut result = Ok(());
+        for blob in gone {
+            result = result.and(self.forget_bytes(blob).await);
+        }
+        result
+    }
+
     /// A record went: so do its bytes, if no other has them.
     async fn forget_bytes(&self, blob: &Blob) -> Result<()> {
         blob.pieces().for_each(|piece| self.pieces.forget(piece));
@@ -358,15 +451,21 @@ impl Service {
         });
         let pages = gone.await.map_err(Fault::internal)?.map_err(Fault::internal)?;
         // Nobody waits for it; what it does not come to is done after the next deletion.
-        tokio::task::spawn_blocking(move || while pages.tidy().unwrap_or(false) {});
+        let ending = Arc::clone(&self.ending);
+        let goes_on = move || !ending.load(Ordering::Relaxed);
+        tokio::task::spawn_blocking(move || while goes_on() && pages.tidy().unwrap_or(false) {});
         Ok(())
     }
 
     /// Checks what a change of a blob must fulfil: its lease, and its conditions.
     fn check_change(&self, head: &Head, names: Names<'_>) -> Result<()> {
+        self.hear_export(names);
         let conditions = Conditions::parse(head, Of::Itself)?;
         let state = self.state.borrow();
         let blob = state.blob(names, None)?;
+        if blob.is_pending() {
+            return Err(Code::PendingCopyOperation.into());
+        }
         conditions.check_write(blob.state())?;
         self.check_lease(head, blob)
     }
@@ -388,7 +487,8 @@ impl Service {
     /// Lets clients of a blob's export know how its lease stands; whether they leave it.
     fn tell_export(&self, blob: &Blob, now: Moment) -> bool {
         let Some(page) = blob.page() else { return true };
-        let until = blob.lease.held_until(now).map_or(0, |until| until.0);
+        let leased = blob.lease.held_until(now).map_or(0, |until| until.0);
+        let until = if blob.is_pending() { u64::MAX } else { leased };
         self.volumes.open(&page.volume).map_or(true, |volume| volume.pages.seat().lease(until))
     }
 

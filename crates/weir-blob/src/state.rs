@@ -10,7 +10,7 @@ use crate::record::{Blob, Block, Container, Key, Piece};
 use crate::service::properties::Properties;
 use crate::time::Moment;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 /// Where a blob stands in its container: snapshots come before what they are of.
@@ -43,6 +43,8 @@ pub struct State {
     pub policies: Policies,
     /// The last ETag that was given.
     last: Moment,
+    /// The service that wrote the journal ended without a word.
+    pub crashed: bool,
 }
 
 /// A blob by its names.
@@ -85,6 +87,7 @@ impl State {
         for (key, value) in containers.into_iter().chain(others) {
             let wrong = |error: serde_json::Error| format!("record {:?}: {error}", key.encode());
             match &key {
+                Key::Running => state.crashed = true,
                 Key::Service(account) => {
                     let properties = serde_json::from_value(value).map_err(wrong)?;
                     state.properties.insert(account.clone(), properties);
@@ -222,6 +225,13 @@ impl State {
         let held = self.container(names.account, names.container)?;
         let range = (names.blob.to_owned(), Moment(0))..base(names.blob);
         Ok(held.blobs.range(range).map(|((_, at), _)| *at).collect())
+    }
+
+    /// The volumes that records are in.
+    #[must_use]
+    pub fn volumes(&self) -> HashSet<String> {
+        let blobs = self.held().flat_map(|held| held.blobs.values());
+        blobs.filter_map(|blob| Some(blob.page()?.volume.clone())).collect()
     }
 
     /// Whether a record, of a blob or a snapshot, is in that volume.

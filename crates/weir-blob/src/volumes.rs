@@ -24,7 +24,6 @@ pub struct Volumes {
     template: NewVolume,
     terms: Terms,
     open: RefCell<HashMap<String, Rc<Volume>>>,
-    waking: Rc<Cell<bool>>,
 }
 
 /// A volume that is a page blob.
@@ -49,7 +48,6 @@ impl Volumes {
             template: settings.volume.clone(),
             terms,
             open: RefCell::default(),
-            waking: Rc::default(),
         }
     }
 
@@ -62,13 +60,22 @@ impl Volumes {
         if self.tier_is_unknown(tier, size) {
             return Err(Code::InvalidBlobTier.into());
         }
-        let name = self.free_name(names);
-        let host = Some(&*self.host);
-        let new = self.server.sized(host, &self.template, &name, Size::new(size.max(512)));
-        let new = NewVolume { tier: tier.map(str::to_owned), ..new.map_err(|e| refused(&e))? };
-        let (server, host) = (self.server.clone(), self.host.clone());
-        blocking(move || server.make(Some(&host), &new).map(drop)).await?;
-        Ok(name)
+        loop {
+            let name = self.free_name(names);
+            let host = Some(&*self.host);
+            let new = self.server.sized(host, &self.template, &name, Size::new(size.max(512)));
+            let new = NewVolume { tier: tier.map(str::to_owned), ..new.map_err(|e| refused(&e))? };
+            let (server, host) = (self.server.clone(), self.host.clone());
+            let made = blocking(move || {
+                let taken = server.is_taken(&new.name);
+                let made = server.make(Some(&host), &new).map(drop);
+                // Another blob came first to a name that both would have.
+                Ok(if taken && made.is_err() { None } else { Some(made) })
+            });
+            if let Some(made) = made.await? {
+                return made.map(|()| name).map_err(|error| refused(&error));
+            }
+        }
     }
 
     /// Whether a tier is asked for that no volume of that size can have.
@@ -94,7 +101,7 @@ impl Volumes {
         let Some(Opened { disk, pages: Some(pages) }) = self.server.open(name) else {
             return Err(Fault::internal(format!("volume {name:?} is not served")));
         };
-        let (terms, waking) = (self.terms, Rc::clone(&self.waking));
+        let (terms, waking) = (self.terms, Rc::default());
         let volume = Rc::new(Volume { disk, pages, terms, waking });
         self.open.borrow_mut().insert(name.to_owned(), Rc::clone(&volume));
         Ok(volume)
@@ -110,8 +117,11 @@ impl Volumes {
         if self.server.open(name).is_none() {
             return Ok(());
         }
-        let (server, name) = (self.server.clone(), name.to_owned());
-        blocking(move || server.delete(&name)).await
+        let (server, own) = (self.server.clone(), name.to_owned());
+        let deleted = blocking(move || server.delete(&own)).await;
+        // Somebody may have opened it once more before it went.
+        self.open.borrow_mut().remove(name);
+        deleted
     }
 
     /// Resizes one; what is behind a nearer end goes.
@@ -229,16 +239,23 @@ impl Volume {
         self.ask(Ask::Read { offset, len }, Terms::default()).await
     }
 
-    /// Reads a range of a snapshot.
+    /// Reads a range of a snapshot; who is patient waits for as long as it takes.
     ///
     /// # Errors
     ///
     /// [`Code::BlobNotFound`] if it has gone, and as [`read`](Self::read).
-    pub async fn read_snapshot(&self, id: u64, offset: u64, len: u32) -> Result<Bytes> {
+    pub async fn read_snapshot(
+        &self,
+        id: u64,
+        offset: u64,
+        len: u32,
+        patient: bool,
+    ) -> Result<Bytes> {
+        let terms = if patient { Terms::default() } else { self.terms };
         let view = self.pages.view(weir_store::SnapshotId(id)).ok_or(Code::BlobNotFound)?;
         let (told, heard) = oneshot::channel();
         let told = move |answer| drop(told.send(answer));
-        self.disk.read_from(view, (offset, len), self.terms, told);
+        self.disk.read_from(view, (offset, len), terms, told);
         done(heard.await)
     }
 
@@ -297,8 +314,7 @@ impl Volume {
         done(heard.await)
     }
 
-    /// Wakes the host's thread once the requests that came together have been taken: all
-    /// blobs are on one host.
+    /// Wakes the host's thread once the requests that came together have been taken.
     fn wake(&self) {
         if !self.waking.replace(true) {
             let (disk, waking) = (self.disk.clone(), Rc::clone(&self.waking));

@@ -188,7 +188,7 @@ impl Limits for Served {
         if let Some((disk, passing)) = self.passing(io) {
             // Nothing holds it: it is only counted.
             disk.ask_later(Ask::Admit(passing), Terms::default(), drop);
-            if self.uncounted.fetch_add(1, Ordering::Relaxed) % COUNT_AFTER == 0 {
+            if self.uncounted.fetch_add(1, Ordering::Relaxed).is_multiple_of(COUNT_AFTER) {
                 disk.go();
             }
         }

@@ -253,7 +253,6 @@ impl HostLoop {
     }
 
     /// The key of the request, and how many bytes are held for it.
-
     fn admit(
         &mut self,
         now: Instant,

@@ -14,6 +14,8 @@ pub struct Seat(Mutex<Writers>);
 struct Writers {
     /// Clients of the export that have written.
     clients: usize,
+    /// A client sat since this was last asked.
+    wrote: bool,
     /// Until when it is leased over REST, in nanoseconds since 1970.
     leased_until: u64,
 }
@@ -44,6 +46,15 @@ impl Seat {
         self.writers().clients > 0
     }
 
+    /// Whether clients of the export may have written since this was last asked.
+    #[must_use]
+    pub fn has_written(&self) -> bool {
+        let mut writers = self.writers();
+        let wrote = writers.wrote;
+        writers.wrote = writers.clients > 0;
+        wrote
+    }
+
     /// Whether it is leased at `now`, in nanoseconds since 1970.
     #[must_use]
     pub fn is_leased(&self, now: u64) -> bool {
@@ -57,6 +68,7 @@ impl Seat {
             return None;
         }
         writers.clients += 1;
+        writers.wrote = true;
         drop(writers);
         Some(Sitting(Arc::clone(self)))
     }
@@ -81,9 +93,10 @@ mod tests {
         let second = seat.sit(100).expect("clients of the export share it");
         assert!(!seat.lease(u64::MAX) && !seat.is_leased(100));
         drop(first);
-        assert!(seat.is_taken());
+        assert!(seat.is_taken() && seat.has_written() && seat.has_written());
         drop(second);
-        assert!(!seat.is_taken() && seat.lease(u64::MAX));
+        assert!(!seat.is_taken() && seat.has_written() && !seat.has_written());
+        assert!(seat.lease(u64::MAX));
         assert!(seat.lease(0) && !seat.is_leased(0));
     }
 }

@@ -375,7 +375,8 @@ impl Shared {
         match request {
             Request::Status => Ok(serde_json::to_value(self.status()).unwrap_or(Value::Null)),
             Request::Resize { volume, size } => self
-                .resize(&volume, size, Behind::Keep)
+                .refuse_blob(&volume, "resize")
+                .and_then(|()| self.resize(&volume, size, Behind::Keep))
                 .map(|tiers| json!({ "volume": volume, "size": size, "tier": tiers.after })),
             Request::Create { host, volume } => self.create(host.as_deref(), &volume),
             Request::Delete { volume } => self.delete(&volume),

@@ -49,9 +49,10 @@ use layer::{Layer, Parts, State};
 use merge::Merge;
 use stack::{Entry, Found, Stack, View, clip, look, runs, touched};
 use std::fmt;
+use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, Weak};
 use weir_units::Bytes;
 
 const PAGE_LEN: usize = 512;
@@ -177,9 +178,21 @@ impl PagedStore {
         }
     }
 
-    /// Its place may be another's from now on: closing it writes nothing.
+    /// Its place may be another's from now on: nothing of it is put there any more, by what
+    /// is under way neither.
     pub(crate) fn set_removed(&self) {
+        let _admin = locked(&self.admin);
         self.removed.store(true, Ordering::Release);
+    }
+
+    /// The right to change what is at its place, while that is its own.
+    fn admin(&self) -> Result<MutexGuard<'_, Admin>> {
+        let admin = locked(&self.admin);
+        if self.removed.load(Ordering::Acquire) {
+            let context = "the volume has been removed".to_owned();
+            return Err(StoreError::Io { context, source: io::ErrorKind::NotFound.into() });
+        }
+        Ok(admin)
     }
 
     fn stack(&self) -> Arc<Stack> {
@@ -190,7 +203,7 @@ impl PagedStore {
     /// everything that had been written before. Changes wait while it makes durable what
     /// was written last; reads do not. [`StoreError::Snapshot`] if there are too many.
     pub fn snapshot(&self) -> Result<SnapshotId> {
-        let mut admin = locked(&self.admin);
+        let mut admin = self.admin()?;
         if self.stack().0.len() >= MAX_LAYERS {
             let problem = "would be one too many, delete others first";
             return Err(StoreError::Snapshot { snapshot: admin.next_snapshot, problem });
@@ -235,7 +248,7 @@ impl PagedStore {
     /// Forgets a snapshot, durably; `false` where there is none of that number. The space
     /// comes back with [`tidy`](Self::tidy).
     pub fn delete_snapshot(&self, snapshot: SnapshotId) -> Result<bool> {
-        let admin = locked(&self.admin);
+        let admin = self.admin()?;
         let mut next = Stack::clone(&self.stack());
         let Some(position) = next.position(snapshot.0) else { return Ok(false) };
         next.0[position].snapshot = None;
@@ -261,7 +274,7 @@ impl PagedStore {
     /// What a held view or a read in flight still needs stays until a later call, and so
     /// does the last deleted snapshot until the next one is taken.
     pub fn tidy(&self) -> Result<bool> {
-        let mut admin = locked(&self.admin);
+        let mut admin = self.admin()?;
         self.remove_gone(&mut admin)?;
         let stack = self.stack();
         let Some(position) = self.mergeable(&stack, admin.merged) else { return Ok(false) };
@@ -615,7 +628,7 @@ impl Store for PagedStore {
     /// Durable when it returns. If it fails, the size is the old one, or the new one with
     /// space still to be freed; [`Store::size`] says which.
     fn resize(&self, new: Bytes) -> Result<()> {
-        let admin = locked(&self.admin);
+        let admin = self.admin()?;
         self.home.check_size(new)?;
         if new < self.size() {
             self.shrink(&admin, new.get())

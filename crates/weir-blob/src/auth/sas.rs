@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+/// Also for an account that there is not: nobody learns which there are.
+pub(super) const NOT_SIGNED: &str = "the signature did not match";
+
 /// A policy that is kept with a container, which signatures can refer to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
@@ -182,11 +185,7 @@ fn of_service(
 
 fn check_signature(head: &Head, account: &Account, text: &str) -> Result<()> {
     let signature = head.param("sig").unwrap_or_default();
-    if account.signed(text, signature) {
-        Ok(())
-    } else {
-        Err(failed("the signature did not match"))
-    }
+    if account.signed(text, signature) { Ok(()) } else { Err(failed(NOT_SIGNED)) }
 }
 
 /// The times, addresses and protocols that it is good for.

@@ -10,6 +10,9 @@ use crate::head::Head;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+/// Also for an account that there is not: nobody learns which there are.
+pub(super) const NOT_SIGNED: &str = "the signature is not that of this request";
+
 /// What the `Authorization` header says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Authorization {
@@ -41,7 +44,7 @@ pub(super) fn verify(head: &Head, account: &Account, sent: &Authorization) -> Re
         let texts = [true, false].map(|empty| full(head, &account.name, *order, empty));
         texts.iter().any(|text| account.signed(text, &sent.signature))
     });
-    if is_signed { Ok(()) } else { Err(failed("the signature is not that of this request")) }
+    if is_signed { Ok(()) } else { Err(failed(NOT_SIGNED)) }
 }
 
 fn full(head: &Head, account: &str, order: fn(&str, &str) -> Ordering, with_empty: bool) -> String {
@@ -83,7 +86,7 @@ fn lite(head: &Head, account: &str, order: fn(&str, &str) -> Ordering) -> String
     let date = if head.header("x-ms-date").is_some() { String::new() } else { header("date") };
     let lines =
         [head.method.as_str().to_owned(), header("content-md5"), header("content-type"), date];
-    let comp = head.query.iter().find(|(name, _)| name == "comp");
+    let comp = head.query.iter().find(|(name, _)| name.eq_ignore_ascii_case("comp"));
     let comp = comp.map(|(_, comp)| format!("?comp={comp}")).unwrap_or_default();
     format!("{}\n{}/{account}{}{comp}", lines.join("\n"), headers(head, order), head.path)
 }

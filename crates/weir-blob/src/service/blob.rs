@@ -64,7 +64,7 @@ impl Service {
     pub(super) fn described(&self, head: &Head, blob: &Blob, snapshot: Option<Moment>) -> Reply {
         let headers = &blob.headers;
         let overridden = |param: &str, own: &Option<String>| {
-            let by_signature = head.param("sig").and_then(|_| head.param(param));
+            let by_signature = head.param("sr").and_then(|_| head.param(param));
             by_signature.map(str::to_owned).or_else(|| own.clone())
         };
         let own_type = Some(headers.content_type.clone().unwrap_or_else(|| TYPE.to_owned()));
@@ -122,8 +122,8 @@ impl Service {
     /// Finds a blob that a request wants to read, and checks that it may now.
     pub(super) fn readable(&self, head: &Head) -> Result<(Rc<Blob>, Option<Moment>)> {
         let (names, snapshot) = (names(head)?, head.snapshot()?);
-        if head.param("versionid").is_some() {
-            return Err(Fault::not_implemented("versions of blobs"));
+        if snapshot.is_none() {
+            self.hear_export(names);
         }
         let conditions = Conditions::parse(head, Of::Itself)?;
         let state = self.state.borrow();
@@ -220,8 +220,6 @@ impl Service {
             }
         }
         tags::check(&tags)?;
-        let lock = self.lock(names);
-        let _alone = lock.write().await;
         self.check_change(head, names)?;
         self.state.borrow_mut().blob_mut(names, None)?.tags = tags;
         self.keep(names, None).await?;
@@ -232,8 +230,7 @@ impl Service {
     pub(super) async fn lease_blob(&self, head: &Head) -> Result<Reply> {
         let names = names(head)?;
         let conditions = Conditions::parse(head, Of::Itself)?;
-        let lock = self.lock(names);
-        let _alone = lock.write().await;
+        // No lock: who renews must not wait for the writes that the lease is for.
         let done = {
             let mut state = self.state.borrow_mut();
             let blob = state.blob_mut(names, None)?;
@@ -344,8 +341,9 @@ impl Service {
             going.iter().filter_map(|at| held.blobs.remove(&place(at))).collect()
         };
         self.commit(changes).await?;
-        for blob in gone {
-            self.forget_bytes(&blob).await?;
+        self.forget_all(&gone).await?;
+        if going.contains(&None) {
+            self.forget_uncommitted(names).await?;
         }
         Ok(Reply::new(202).with("x-ms-delete-type-permanent", "true"))
     }

@@ -91,8 +91,7 @@ impl Service {
             self.pieces.forget(piece);
         }
         let reply = summed(stamp(Reply::new(201), &blob), &sums);
-        self.forget_uncommitted(names, &[]).await?;
-        self.replace(names, blob).await?;
+        self.commit_list(names, blob).await?;
         Ok(reply)
     }
 
@@ -150,8 +149,8 @@ impl Service {
         let (mut at, end) = match head.header("x-ms-source-range") {
             None => (0, size),
             Some(text) => match parse_range(text) {
-                Some((first, last)) if first < size => {
-                    (first, last.map_or(size, |last| size.min(last + 1)))
+                Some((first, end)) if first < size => {
+                    (first, end.map_or(size, |end| size.min(end)))
                 }
                 Some(_) => return Err(Code::InvalidRange.into()),
                 None => return Err(Fault::header("x-ms-source-range", text)),
@@ -165,7 +164,7 @@ impl Service {
         let mut new = self.pieces.begin().map_err(Fault::internal)?;
         while at < end {
             let next = end.min(at + PART);
-            let bytes = self.read_part(&source.blob, at, next).await?;
+            let bytes = self.read_part(&source.blob, at, next, true).await?;
             check.add(&bytes);
             new.add(&bytes).await.map_err(Fault::internal)?;
             at = next;
@@ -294,8 +293,8 @@ impl Service {
         wanted.iter().map(find).collect()
     }
 
-    /// Forgets blocks that are in no blob, but for those in `kept`.
-    async fn forget_uncommitted(&self, names: Names<'_>, kept: &[Piece]) -> Result<()> {
+    /// Forgets blocks that are in no blob.
+    pub(super) async fn forget_uncommitted(&self, names: Names<'_>) -> Result<()> {
         let loose = {
             let mut state = self.state.borrow_mut();
             let held = state.container_mut(names.account, names.container)?;
@@ -303,8 +302,7 @@ impl Service {
         };
         let gone = loose.iter().map(|block| Change::remove(uncommitted_key(names, &block.id)));
         self.commit(gone.collect()).await?;
-        let going = loose.iter().filter(|block| !kept.contains(&block.piece));
-        going.for_each(|block| self.pieces.forget(block.piece));
+        loose.iter().for_each(|block| self.pieces.forget(block.piece));
         Ok(())
     }
 

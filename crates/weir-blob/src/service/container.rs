@@ -179,9 +179,8 @@ impl Service {
         for block in held.uncommitted.values().flatten() {
             self.pieces.forget(block.piece);
         }
-        for blob in held.blobs.values() {
-            self.forget_bytes(blob).await?;
-        }
+        let gone: Vec<_> = held.blobs.into_values().collect();
+        self.forget_all(&gone).await?;
         Ok(Reply::new(202))
     }
 }

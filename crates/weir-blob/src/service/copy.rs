@@ -59,7 +59,7 @@ impl Service {
             path: path.to_owned(),
             query: parse_query(query),
             headers: HeaderMap::new(),
-            secure: scheme == "https",
+            secure: head.secure,
             from: head.from,
             now: head.now,
         };
@@ -107,9 +107,10 @@ impl Service {
     ) -> Result<Reply> {
         let names = names(head)?;
         let requires_sync = head.flag("x-ms-requires-sync")?;
-        let source = self.source_of(head, caller)?;
         let lock = self.lock(names);
         let _alone = lock.write().await;
+        // Not before: it may have gone meanwhile.
+        let source = self.source_of(head, caller)?;
         self.check_copy(head, names, &source)?;
         match &source.blob.content {
             Content::Page(_) if how == How::AtOnce || requires_sync => {
@@ -152,13 +153,26 @@ impl Service {
         head: &Head,
         names: Names<'_>,
         source: &Source,
-        from: PageContent,
+        mut from: PageContent,
     ) -> Result<Reply> {
         let tier = head.header("x-ms-access-tier").map(str::to_owned);
         let names_of = [names.account, names.container, names.blob];
-        let volume = self.volumes.make(names_of, from.size, tier.as_deref()).await?;
-        let at = self.next();
         let given = metadata_of(head)?;
+        // What is written to the source meanwhile is no part of the copy.
+        let frozen = match from.snapshot {
+            Some(_) => None,
+            None => Some(self.freeze(&from.volume).await?),
+        };
+        from.snapshot = from.snapshot.or(frozen);
+        let made = self.volumes.make(names_of, from.size, tier.as_deref()).await;
+        let volume = match made {
+            Ok(volume) => volume,
+            Err(fault) => {
+                self.thaw(&from.volume, frozen).await?;
+                return Err(fault);
+            }
+        };
+        let at = self.next();
         let content = PageContent {
             volume: volume.clone(),
             size: from.size,
@@ -184,7 +198,9 @@ impl Service {
         let total: u64 = ranges.iter().map(|(_, len)| len).sum();
         if total <= AT_ONCE {
             let to = self.volumes.open(&volume)?;
-            if let Err(fault) = self.copy_pages(&from, &to, &ranges, &|_| true).await {
+            let copied_all = self.copy_pages(&from, &to, &ranges, &|_| true).await;
+            self.thaw(&from.volume, frozen).await?;
+            if let Err(fault) = copied_all {
                 self.volumes.delete(&volume).await?;
                 return Err(fault);
             }
@@ -199,9 +215,26 @@ impl Service {
         self.replace_or_undo(names, blob, &volume).await?;
         let (service, to) = (Rc::clone(self), names.owned());
         tokio::task::spawn_local(async move {
+            let source = from.volume.clone();
             service.copy_in_time(to, id, volume, from, ranges).await;
+            // One that stays is found at the next start.
+            let _ = service.thaw(&source, frozen).await;
         });
         Ok(reply)
+    }
+
+    /// Freezes a volume as it is: a snapshot that no record names.
+    async fn freeze(&self, volume: &str) -> Result<u64> {
+        let pages = self.volumes.open(volume)?.pages.clone();
+        let made = tokio::task::spawn_blocking(move || pages.snapshot());
+        Ok(made.await.map_err(Fault::internal)?.map_err(Fault::internal)?.0)
+    }
+
+    async fn thaw(&self, volume: &str, frozen: Option<u64>) -> Result<()> {
+        match frozen {
+            Some(id) => self.delete_snapshot(volume, id).await,
+            None => Ok(()),
+        }
     }
 
     /// Copies behind the answer; how it went stands in the blob's record.
@@ -257,6 +290,10 @@ impl Service {
         if own {
             // A journal that fails says so to whoever asks for the next change.
             drop(self.keep(names, None).await);
+            let state = self.state.borrow();
+            if let Ok(blob) = state.blob(names, None) {
+                self.tell_export(blob, (self.clock)());
+            }
         }
     }
 
@@ -284,10 +321,8 @@ impl Service {
             blob.page().map(|page| (page.volume.clone(), page.size))
         };
         // What is left is a blob of nothing.
-        if let Some((volume, size)) = from_size {
-            let open = self.volumes.open(&volume)?;
-            open.clear(0, size, Some(weir_server::Terms::default())).await?;
-            self.volumes.resize(&volume, 0).await?;
+        if from_size.is_some() {
+            self.resize(names, 0).await?;
         }
         let emptied = |blob: &mut Blob| {
             if let Content::Page(page) = &mut blob.content {
@@ -302,54 +337,34 @@ impl Service {
     /// Copies what changed in a page blob since the snapshot that was copied last.
     pub(super) async fn incremental_copy(&self, head: &Head, caller: &Caller) -> Result<Reply> {
         let names = names(head)?;
+        let lock = self.lock(names);
+        let _alone = lock.write().await;
         let source = self.source_of(head, caller)?;
         let from = page_of(&source.blob).map_err(|_| Code::InvalidSourceBlobType)?.clone();
         let (Some(at), Some(number)) = (source.snapshot, from.snapshot) else {
             return Err(Code::IncrementalCopySourceMustBeSnapshot.into());
         };
-        let lock = self.lock(names);
-        let _alone = lock.write().await;
         self.check_copy(head, names, &source)?;
         let old = {
             let state = self.state.borrow();
             state.blob(names, None).ok().map(|blob| page_of(blob).cloned()).transpose()?
         };
-        let changes = match old.as_ref().map(|page| page.incremental.as_ref()) {
-            None => None,
-            Some(None) => return Err(Code::IncrementalCopyBlobMismatch.into()),
-            Some(Some(last)) => {
-                if last.source != source.names || last.volume != from.volume {
-                    return Err(Code::IncrementalCopyBlobMismatch.into());
-                }
-                if at <= last.last.0 {
-                    return Err(Code::IncrementalCopyOfEarlierSnapshotNotAllowed.into());
-                }
-                Some(last.last.1)
+        let since =
+            old.as_ref().map(|page| check_increment(page, &source, &from, at)).transpose()?;
+        let volume = match (&old, since) {
+            (Some(old), Some(since)) => {
+                self.tear(names, true).await?;
+                self.apply_changes(old, &from, since).await?;
+                old.volume.clone()
             }
+            _ => self.copy_to_new(names, &from).await?,
         };
-        let made = self.next();
         let last = Increment {
             source: source.names.clone(),
             volume: from.volume.clone(),
             last: (at, number),
-            made,
-        };
-        let volume = match (&old, changes) {
-            (Some(old), Some(since)) => {
-                self.apply_changes(old, &from, since).await?;
-                old.volume.clone()
-            }
-            _ => {
-                let names_of = [names.account, names.container, names.blob];
-                let volume = self.volumes.make(names_of, from.size, None).await?;
-                let to = self.volumes.open(&volume)?;
-                let ranges = self.ranges_of(&from)?;
-                if let Err(fault) = self.copy_pages(&from, &to, &ranges, &|_| true).await {
-                    self.volumes.delete(&volume).await?;
-                    return Err(fault);
-                }
-                volume
-            }
+            made: self.next(),
+            torn: false,
         };
         let content = PageContent {
             volume: volume.clone(),
@@ -389,11 +404,57 @@ impl Service {
         Ok(reply)
     }
 
-    /// Brings an incremental copy from one snapshot of its source to a later one.
-    async fn apply_changes(&self, to: &PageContent, from: &PageContent, since: u64) -> Result<()> {
+    /// Remembers that an incremental copy is between two snapshots of its source: if it stays
+    /// there, the next one copies all.
+    async fn tear(&self, names: Names<'_>, torn: bool) -> Result<()> {
+        {
+            let mut state = self.state.borrow_mut();
+            if let Content::Page(page) = &mut state.blob_mut(names, None)?.content
+                && let Some(increment) = &mut page.incremental
+            {
+                increment.torn = torn;
+            }
+        }
+        self.keep(names, None).await
+    }
+
+    /// All pages of a snapshot in a volume that is made for them.
+    async fn copy_to_new(&self, names: Names<'_>, from: &PageContent) -> Result<String> {
+        let names = [names.account, names.container, names.blob];
+        let volume = self.volumes.make(names, from.size, None).await?;
+        let to = self.volumes.open(&volume)?;
+        let ranges = self.ranges_of(from)?;
+        if let Err(fault) = self.copy_pages(from, &to, &ranges, &|_| true).await {
+            self.volumes.delete(&volume).await?;
+            return Err(fault);
+        }
+        Ok(volume)
+    }
+
+    /// Brings an incremental copy from one snapshot of its source to a later one, or to that
+    /// from wherever it is.
+    async fn apply_changes(
+        &self,
+        to: &PageContent,
+        from: &PageContent,
+        since: Since,
+    ) -> Result<()> {
         let source = self.volumes.open(&from.volume)?;
         let open = self.volumes.open(&to.volume)?;
         let of = from.snapshot.map(SnapshotId);
+        let since = match since {
+            Since::Snapshot(since) if source.pages.snapshots().contains(&SnapshotId(since)) => {
+                since
+            }
+            _ => {
+                if to.size != from.size {
+                    self.volumes.resize(&to.volume, from.size).await?;
+                }
+                open.clear(0, from.size, Some(weir_server::Terms::default())).await?;
+                let ranges = self.ranges_of(from)?;
+                return self.copy_pages(from, &open, &ranges, &|_| true).await;
+            }
+        };
         let changes = source.pages.changes(SnapshotId(since), of, 0, from.size, usize::MAX);
         let changes = changes.map_err(Fault::internal)?;
         if to.size != from.size {
@@ -421,6 +482,32 @@ impl Service {
         let ranges = source.pages.pages(of, 0, from.size, usize::MAX).map_err(Fault::internal)?;
         Ok(ranges.into_iter().map(|range| (range.offset, range.len)).collect())
     }
+}
+
+/// From where on an incremental copy goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Since {
+    /// From a snapshot of the source, by its number.
+    Snapshot(u64),
+    /// From anywhere: the last one did not come to its end.
+    Anywhere,
+}
+
+/// Checks that a blob is an incremental copy of this source, and of an earlier snapshot of it.
+fn check_increment(
+    page: &PageContent,
+    source: &Source,
+    from: &PageContent,
+    at: Moment,
+) -> Result<Since> {
+    let last = page.incremental.as_ref().ok_or(Code::IncrementalCopyBlobMismatch)?;
+    if last.source != source.names || last.volume != from.volume {
+        return Err(Code::IncrementalCopyBlobMismatch.into());
+    }
+    if at <= last.last.0 {
+        return Err(Code::IncrementalCopyOfEarlierSnapshotNotAllowed.into());
+    }
+    Ok(if last.torn { Since::Anywhere } else { Since::Snapshot(last.last.1) })
 }
 
 fn copied(

@@ -135,6 +135,7 @@ impl Service {
         let write = self.write_of(head, names)?;
         let check = Check::parse(head, false)?;
         let most = usize::try_from(MAX_WRITE).unwrap_or(usize::MAX);
+        let _room = self.room_for(head, most).await?;
         let (bytes, sums) = body.checked(check, most).await?;
         let expected = if write.clears { 0 } else { write.len };
         if bytes.len() as u64 != expected {
@@ -147,7 +148,7 @@ impl Service {
         let names = names(head)?;
         let write = self.write_of(head, names)?;
         let text = head.needs("x-ms-source-range")?;
-        let source_range = parse_range(text).and_then(|(first, last)| Some((first, last? + 1)));
+        let source_range = parse_range(text).and_then(|(first, end)| Some((first, end?)));
         let Some((start, end)) = source_range else {
             return Err(Fault::header("x-ms-source-range", text));
         };
@@ -158,7 +159,7 @@ impl Service {
         if end > source.blob.len() {
             return Err(Code::InvalidRange.into());
         }
-        let bytes = self.read_part(&source.blob, start, end).await?;
+        let bytes = self.read_part(&source.blob, start, end, false).await?;
         let mut check = Check::of_source(head)?;
         check.add(&bytes);
         let sums = check.end()?;
@@ -177,10 +178,18 @@ impl Service {
         };
         let name = if head.header("x-ms-range").is_some() { "x-ms-range" } else { "range" };
         let text = head.needs(name)?;
-        let Some((start, Some(last))) = parse_range(text) else {
+        let Some((start, end)) = parse_range(text) else {
             return Err(Fault::header(name, text));
         };
-        let len = last - start + 1;
+        let state = self.state.borrow();
+        let page = page_of(state.blob(names, None)?)?;
+        // To clear all that is behind is to clear up to the end.
+        let end = match end {
+            Some(end) => end,
+            None if clears && start < page.size => page.size,
+            None => return Err(Fault::header(name, text)),
+        };
+        let len = end - start;
         if !start.is_multiple_of(PAGE) || !len.is_multiple_of(PAGE) {
             return Err(Fault::from(Code::InvalidPageRange)
                 .because("A range of pages begins and ends at a multiple of 512 bytes."));
@@ -190,9 +199,7 @@ impl Service {
                 Fault::from(Code::RequestBodyTooLarge).with("MaxLimit", MAX_WRITE.to_string())
             );
         }
-        let state = self.state.borrow();
-        let page = page_of(state.blob(names, None)?)?;
-        if last >= page.size {
+        if end > page.size {
             return Err(Code::InvalidPageRange.into());
         }
         if page.incremental.is_some() {
@@ -221,34 +228,26 @@ impl Service {
             _shared = lock.read().await;
         }
         self.check_change(head, names)?;
-        let (volume, first) = {
-            let mut state = self.state.borrow_mut();
-            let Content::Page(page) = &mut state.blob_mut(names, None)?.content else {
-                return Err(Code::InvalidBlobType.into());
-            };
+        let volume = {
+            let state = self.state.borrow();
+            let page = page_of(state.blob(names, None)?)?;
             check_sequence(head, page.sequence)?;
             if write.start + write.len > page.size {
                 return Err(Code::InvalidPageRange.into());
             }
-            let first = !page.unclean;
-            page.unclean = true;
-            (page.volume.clone(), first)
+            page.volume.clone()
         };
-        if first {
-            // From here on its record does not tell its state.
-            self.keep(names, None).await?;
-        }
+        // Some of it may be seen from now on, all of it once it is done: two states.
+        self.touch(names);
         let open = self.volumes.open(&volume)?;
         if write.clears {
             open.clear(write.start, write.len, None).await?;
         } else {
             open.write(write.start, bytes).await?;
         }
-        let at = self.next();
-        let mut state = self.state.borrow_mut();
-        let blob = state.blob_mut(names, None)?;
-        blob.etag.0 = blob.etag.0.max(at.0);
-        blob.modified = blob.modified.max(at);
+        self.touch(names);
+        let state = self.state.borrow();
+        let blob = state.blob(names, None)?;
         let sequence = blob.page().map(|page| page.sequence);
         let crc = sums.md5.is_none().then_some(&sums.crc64).filter(|_| !write.clears);
         Ok(stamp(Reply::new(201), blob)
@@ -287,7 +286,12 @@ impl Service {
             let state = self.state.borrow();
             page_of(state.blob(names, None)?)?.volume.clone()
         };
-        self.volumes.resize(&volume, size).await
+        self.volumes.resize(&volume, size).await?;
+        if size == 0 {
+            // The volume keeps the smallest size that there is.
+            self.volumes.open(&volume)?.clear(0, PAGE, Some(weir_server::Terms::default())).await?;
+        }
+        Ok(())
     }
 
     pub(super) fn get_page_ranges(&self, head: &Head) -> Result<Reply> {
@@ -300,6 +304,9 @@ impl Service {
         if let Some(marker) = head.param("marker") {
             let wrong = || Fault::query("marker", marker, "it is not a marker of this service");
             start = start.max(marker.parse().map_err(|_| wrong())?);
+            if start > end {
+                return Err(wrong());
+            }
         }
         let most = match head.param("maxresults") {
             None => MAX_RANGES,
@@ -393,7 +400,7 @@ impl Service {
             while at < end {
                 let part = u32::try_from((end - at).min(MAX_WRITE)).unwrap_or(0);
                 let bytes = match source.snapshot {
-                    Some(id) => from.read_snapshot(id, at, part).await?,
+                    Some(id) => from.read_snapshot(id, at, part, true).await?,
                     None => from.read_patiently(at, part).await?,
                 };
                 volume.write_patiently(at, bytes.into()).await?;

@@ -5,7 +5,7 @@ use crate::body::{Content as Carried, Reply, Rest, Source};
 use crate::digest::md5_of;
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
-use crate::record::{Blob, Blocks, Content};
+use crate::record::{Blob, Blocks, Content, Piece};
 use bytes::{Bytes, BytesMut};
 use std::rc::Rc;
 
@@ -17,21 +17,24 @@ pub(super) const PART: u64 = 4 << 20;
 pub(super) fn range_of(head: &Head, len: u64) -> Result<Option<(u64, u64)>> {
     let name = if head.header("x-ms-range").is_some() { "x-ms-range" } else { "range" };
     let Some(text) = head.header(name) else { return Ok(None) };
-    let Some((first, last)) = parse_range(text) else { return Err(Fault::header(name, text)) };
+    let Some((first, end)) = parse_range(text) else { return Err(Fault::header(name, text)) };
     if first >= len {
         let fault = Fault::from(Code::InvalidRange);
         return Err(fault.with("ContentRange", format!("bytes */{len}")));
     }
-    Ok(Some((first, last.map_or(len, |last| last.saturating_add(1).min(len)))))
+    Ok(Some((first, end.map_or(len, |end| end.min(len)))))
 }
 
-/// `bytes=0-511`, `bytes=512-`: both ends are in it.
+/// `bytes=0-511`, `bytes=512-`: where it begins, and the byte behind its last.
 pub(super) fn parse_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
     let first = first.trim().parse().ok()?;
     match last.trim() {
         "" => Some((first, None)),
-        last => Some((first, Some(last.parse().ok().filter(|last| *last >= first)?))),
+        last => {
+            let end = last.parse::<u64>().ok()?.checked_add(1).filter(|end| *end > first)?;
+            Some((first, Some(end)))
+        }
     }
 }
 
@@ -64,7 +67,7 @@ impl Service {
             return Ok(reply);
         }
         let first_end = end.min(start + PART);
-        let first = self.read_part(&blob, start, first_end).await?;
+        let first = self.read_part(&blob, start, first_end, false).await?;
         if wants_md5 {
             reply.set("content-md5", &md5_of(&first));
         }
@@ -78,19 +81,27 @@ impl Service {
         if first_end == end {
             return Ok(reply.bytes(first));
         }
-        let rest = parts(Rc::clone(self), blob, first_end, end);
+        let named = Named::new(self, &blob);
+        let rest = parts(Rc::new(named), blob, first_end, end);
         reply.content = Carried::Parts(end - start, first, rest);
         Ok(reply)
     }
 
     /// Reads a part of a blob.
-    pub(super) async fn read_part(&self, blob: &Blob, start: u64, end: u64) -> Result<Bytes> {
+    pub(super) async fn read_part(
+        &self,
+        blob: &Blob,
+        start: u64,
+        end: u64,
+        patient: bool,
+    ) -> Result<Bytes> {
         match &blob.content {
             Content::Page(page) => {
                 let volume = self.volumes.open(&page.volume)?;
                 let len = u32::try_from(end - start).map_err(|_| Code::OutOfRangeInput)?;
                 match page.snapshot {
-                    Some(id) => volume.read_snapshot(id, start, len).await,
+                    Some(id) => volume.read_snapshot(id, start, len, patient).await,
+                    None if patient => volume.read_patiently(start, len).await,
                     None => volume.read(start, len).await,
                 }
             }
@@ -123,28 +134,37 @@ impl Service {
 }
 
 /// The parts of a blob from `start` on, each read when it is asked for.
-fn parts(service: Rc<Service>, blob: Rc<Blob>, start: u64, end: u64) -> Rest {
+fn parts(named: Rc<Named>, blob: Rc<Blob>, start: u64, end: u64) -> Rest {
     Rest(Box::new(move || -> Source {
         Box::pin(async move {
             if start >= end {
                 return None;
             }
             let next = end.min(start + PART);
-            let part = patiently(&service, &blob, start, next).await;
-            Some((part, parts(service, blob, next, end)))
+            // An answer that has begun cannot be refused any more, so it waits.
+            let part = named.service.read_part(&blob, start, next, true).await;
+            Some((part, parts(named, blob, next, end)))
         })
     }))
 }
 
-/// Reads a part of an answer that has begun: it cannot be refused any more, so it waits.
-async fn patiently(service: &Service, blob: &Blob, start: u64, end: u64) -> Result<Bytes> {
-    match blob.page() {
-        Some(page) if page.snapshot.is_none() => {
-            let volume = service.volumes.open(&page.volume)?;
-            let len = u32::try_from(end - start).map_err(|_| Code::OutOfRangeInput)?;
-            volume.read_patiently(start, len).await
-        }
-        _ => service.read_part(blob, start, end).await,
+/// Whoever reads a blob in parts names its pieces, so that they are there until he is done.
+struct Named {
+    service: Rc<Service>,
+    pieces: Vec<Piece>,
+}
+
+impl Named {
+    fn new(service: &Rc<Service>, blob: &Blob) -> Self {
+        let pieces: Vec<Piece> = blob.pieces().collect();
+        pieces.iter().for_each(|piece| service.pieces.name(*piece));
+        Self { service: Rc::clone(service), pieces }
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        self.pieces.iter().for_each(|piece| self.service.pieces.forget(*piece));
     }
 }
 
@@ -159,7 +179,8 @@ mod tests {
 
     #[test]
     fn ranges() {
-        check("bytes=0-511", Some((0, Some(511))));
+        check("bytes=0-511", Some((0, Some(512))));
+        check("bytes=0-18446744073709551615", None);
         check("bytes=512-", Some((512, None)));
         check("bytes=5-4", None);
         check("bytes=-5", None);

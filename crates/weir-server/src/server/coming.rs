@@ -24,6 +24,9 @@ use weir_units::Bytes;
 #[derive(Debug, Clone)]
 pub struct Handle(Arc<Shared>);
 
+/// What is done to a volume that goes.
+const REMOVING: &str = "it is being removed";
+
 /// What a volume keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeps {
@@ -153,6 +156,9 @@ impl Handle {
         let hosts = self.0.hosts();
         let (at, id) = self.0.find(&hosts, name).ok()?;
         let state = &hosts[at];
+        if state.changing.get(&id.0) == Some(&REMOVING) {
+            return None;
+        }
         let own = |export: &&Export| export.volumes == [id] && export.name == name;
         let device = state.layout.exports.iter().find(own)?.device;
         let disk = Disk { device, host: state.mailbox.clone() };
@@ -304,6 +310,10 @@ impl Shared {
 
     /// Makes a volume and says what it is.
     pub(super) fn create(&self, host: Option<&str>, new: &NewVolume) -> Result<Value, ServerError> {
+        if new.blob {
+            let reason = "page blobs are made with a client of the blob service";
+            return Err(refuse(&new.name, reason.to_owned()));
+        }
         let coming = self.make(host, new, Keeps::Bytes)?;
         let (name, size) = (&new.name, coming.volume.spec.size);
         let uris = self.uris().remove(name).unwrap_or_default();
@@ -386,17 +396,21 @@ impl Shared {
             || self.refused.iter().any(|refused| refused.name == name)
     }
 
+    /// What is done to a page blob is done where its properties are known.
+    pub(super) fn refuse_blob(&self, name: &str, what: &str) -> Result<(), ServerError> {
+        let hosts = self.hosts();
+        let (at, id) = self.find(&hosts, name)?;
+        if hosts[at].paged.contains_key(&id.0) {
+            let reason =
+                format!("it is a page blob; {what} that with a client of the blob service");
+            return Err(refuse(name, reason));
+        }
+        Ok(())
+    }
+
     /// Removes a volume on behalf of whoever has the control socket.
     pub(super) fn delete(&self, name: &str) -> Result<Value, ServerError> {
-        let is_blob = {
-            let hosts = self.hosts();
-            let (at, id) = self.find(&hosts, name)?;
-            hosts[at].paged.contains_key(&id.0)
-        };
-        if is_blob {
-            let reason = "it is a page blob; delete that with a client of the blob service";
-            return Err(refuse(name, reason.to_owned()));
-        }
+        self.refuse_blob(name, "delete")?;
         self.remove(name)?;
         Ok(json!({ "volume": name }))
     }
@@ -419,7 +433,7 @@ impl Shared {
             let export = state.layout.exports.iter().find(alone);
             let Some(export) = export else { unreachable!("{name} was made alone") };
             let device = export.device;
-            state.changing.insert(id.0, "it is being removed");
+            state.changing.insert(id.0, REMOVING);
             (at, id, device, state.mailbox.clone())
         };
         self.directory.remove(name);

@@ -3,6 +3,7 @@
 mod client;
 mod crash;
 mod limits;
+mod refused;
 mod sdk;
 mod shared;
 

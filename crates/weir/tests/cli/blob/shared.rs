@@ -86,3 +86,20 @@ fn a_blob_that_is_leased_is_not_written_to_through_its_export() {
     rig.client.must("PUT", &format!("{BLOB}?comp=lease"), &release, &[]);
     before.write(0, &[1; 512]).expect("a write");
 }
+
+#[test]
+fn what_an_export_wrote_is_another_state_of_the_blob() {
+    let rig = rig();
+    let etag = |rig: &Rig| rig.client.must("HEAD", BLOB, &[], &[]).headers["etag"].clone();
+    let before = etag(&rig);
+    assert_eq!(etag(&rig), before);
+    let mut export = rig.place.open(EXPORT);
+    export.write(0, &[1; 512]).expect("a write");
+    let while_it_writes = etag(&rig);
+    assert_ne!(while_it_writes, before);
+    drop(export);
+    assert_ne!(etag(&rig), while_it_writes);
+    let (_, stderr, code) = run(rig.place.weir(&["volume", "resize", EXPORT, "2MiB"]));
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("it is a page blob"), "{stderr}");
+}
