@@ -116,7 +116,7 @@ pub(crate) struct ServeArgs {
     /// unix:/tmp/weir.sock or tcp:0.0.0.0:10809. May be repeated.
     #[arg(long, value_name = "ADDRESS", default_values_t = [Address::default()])]
     pub(crate) nbd: Vec<Address>,
-    /// Serve page blobs over REST here, as the layout's [blob] would: an Azure SDK makes
+    /// Serve page blobs over REST here, as the layout's blob table would: an Azure SDK makes
     /// them, each is a volume of the layout's host. Without HOST:PORT at the layout's
     /// address, or at 127.0.0.1:10000, where UseDevelopmentStorage=true looks.
     #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, value_parser = host_and_port)]

@@ -1,7 +1,7 @@
 //! Does what waits for a medium hold up nobody else, and come out right?
 
 use super::rig::{Cold, Rig, blocking, host, iops, memory, reports, volume};
-use crate::host_loop::{ClientId, Owing};
+use crate::host_loop::{Behind, ClientId, Owing};
 use crate::worker::{Finished, Task, Workers};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -327,7 +327,7 @@ fn a_shrinking_is_refused_while_a_write_behind_the_new_end_is_on_its_way() {
     let refused = "volume \"data\": there is data behind 512 KiB; trim or move it before shrinking";
     // It comes between the look at the store and the change.
     let (sender, told) = channel();
-    rig.host.resize(rig.now, VolumeId(0), "data", &half, move |result| {
+    rig.host.resize(rig.now, VolumeId(0), "data", &half, Behind::Keep, move |result| {
         sender.send(result.map_err(|e| e.to_string())).expect("someone listens");
     });
     rig.turn();
