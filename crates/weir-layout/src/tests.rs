@@ -201,7 +201,7 @@ fn keys_that_contradict_each_other_are_refused() {
     );
     check(
         "edition = \"azure-premium-2015\"\n",
-        "layout.toml: the layout: there is no [[volume]], no [[stripe]] and no [[file]]",
+        "layout.toml: the layout: there is no [[volume]], no [[stripe]], no [[file]] and no [blob]",
     );
     check("[[volume]\nname = 1", "layout.toml:1:10: unclosed array table, expected `]`");
 }
