@@ -122,6 +122,24 @@ impl Mount {
         Self { tops: vec![top], single: true, limits, options }
     }
 
+    /// Whether `dir` is an empty directory, for who asks before making what a mount needs. A
+    /// dead mount of Weir there is taken away, as [`Mount::spawn`] does.
+    ///
+    /// # Errors
+    ///
+    /// If it is not. A user's may hold the top directories, which only a mount knows: of that
+    /// it is only said whether it is there.
+    pub fn check_dir(dir: &Path) -> Result<(), MountError> {
+        if can_stack() {
+            return prepare(dir, &[]).map(drop);
+        }
+        let absent = |source| MountError::NoDirectory { dir: dir.to_owned(), source };
+        match std::fs::symlink_metadata(dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(absent(error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Mounts at `dir`. A dead mount of Weir there, as a crash leaves it, is taken away first.
     ///
     /// # Errors

@@ -19,6 +19,9 @@ use weir_units::Bytes;
 const GRAIN: u64 = 64 << 20;
 /// Requests that nothing holds are counted by their host at the latest when there are so many.
 const COUNT_AFTER: u64 = 64;
+/// A file begins at a multiple of this, as its partition does on a disk: so an I/O that is
+/// aligned in the file touches no more units of a stripe than it has to.
+const ALIGNMENT: u64 = 1 << 20;
 /// What is not a file of its own has room for so many.
 const MANY_FILES: u64 = u32::MAX as u64;
 
@@ -155,7 +158,7 @@ impl Served {
             State::Volume { export, .. } => {
                 let size = export.size.get();
                 // Files lie somewhere on the volume, each at a place of its own as a rule.
-                (export.disk.clone(), size, scatter(io.file.inode) % size)
+                (export.disk.clone(), size, scatter(io.file.inode) % size / ALIGNMENT * ALIGNMENT)
             }
             State::Database { files, .. } => {
                 let files = locked(files);

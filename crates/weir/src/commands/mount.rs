@@ -15,6 +15,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 use weir_catalog::Catalog;
+use weir_layout::Layout;
 use weir_mount::served::{Dir, Served};
 use weir_mount::{DirId, Mount, MountError, Options as MountOptions, Top};
 use weir_server::{Exported, Handle, Listening, Notice, Options, Server};
@@ -33,6 +34,8 @@ enum Wake {
 
 pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let layout = read_layout(&args.layout, catalog)?;
+    check_layout(args, &layout)?;
+    Mount::check_dir(&args.dir)?;
     say_notes(&layout);
     // Caught from here on, so that a signal during the start is not lost.
     let mut signals = Signals::new([SIGINT, SIGTERM])
@@ -115,6 +118,38 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     Ok(ended.map(|()| 0)?)
 }
 
+/// What can be said before anything is made.
+fn check_layout(args: &MountArgs, layout: &Layout) -> Result<(), CliError> {
+    let instances = layout.hosts.iter().filter(|host| host.instance.is_some()).count();
+    check_databases(args, instances)?;
+    // Before there is a data directory that nobody needs; one that is there may have volumes
+    // that were made while it was served.
+    let is_new = args.data.as_deref().is_none_or(|data| !data.exists());
+    let has_none = layout.hosts.iter().all(|host| host.exports.is_empty());
+    if is_new && has_none && args.databases.is_empty() {
+        return Err(nothing_to_mount());
+    }
+    Ok(())
+}
+
+fn nothing_to_mount() -> CliError {
+    CliError::Refused(
+        "there is nothing to mount: the layout has no volume, no stripe and no file, and no \
+         --database is given"
+            .to_owned(),
+    )
+}
+
+/// A database that the layout does not have needs to know its instance.
+fn check_databases(args: &MountArgs, instances: usize) -> Result<(), CliError> {
+    match args.databases.first() {
+        Some(database) if instances != 1 => Err(CliError::Refused(format!(
+            "--database {database}: the layout has {instances} managed instances; it needs one"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// The top directories, with their backing folders, and what each is.
 fn dirs_of(
     args: &MountArgs,
@@ -143,13 +178,8 @@ fn dirs_of(
             _ => return Err(taken(&database)),
         }
     }
-    for database in &args.databases {
-        let [host] = instances.as_slice() else {
-            return Err(CliError::Refused(format!(
-                "--database {database}: the layout has {} managed instances; it needs one",
-                instances.len()
-            )));
-        };
+    check_databases(args, instances.len())?;
+    for (database, host) in args.databases.iter().zip(instances.iter().cycle()) {
         let dir =
             Dir::Database { host: host.clone(), name: database.clone(), declared: Vec::new() };
         if !matches!(dirs.entry(database.clone()).or_insert(dir), Dir::Database { .. }) {
@@ -157,11 +187,7 @@ fn dirs_of(
         }
     }
     if dirs.is_empty() {
-        return Err(CliError::Refused(
-            "there is nothing to mount: the layout has no volume, no stripe and no file, and no \
-             --database is given"
-                .to_owned(),
-        ));
+        return Err(nothing_to_mount());
     }
     let (mut tops, mut kinds) = (Vec::new(), Vec::new());
     for (id, (name, dir)) in (0..).zip(dirs) {
