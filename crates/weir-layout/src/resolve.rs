@@ -582,7 +582,9 @@ impl<'a> Builder<'a> {
         let blob = |keys| Blob::resolve(keys, &self.hosts, self.edition);
         let blob = self.blob.as_ref().map(blob).transpose();
         let blob = blob.map_err(|fault| source.at(fault.within("blob")))?;
-        if blob.is_none() && self.hosts.iter().all(|host| host.exports.is_empty()) {
+        if blob.is_none()
+            && self.hosts.iter().all(|host| host.exports.is_empty() && host.instance.is_none())
+        {
             let reason = "there is no [[volume]], no [[stripe]], no [[file]] and no [blob]";
             let reason = reason.to_owned();
             let kind = Kind::Contradiction { what: "the layout".into(), reason };
