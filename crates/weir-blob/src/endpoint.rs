@@ -49,7 +49,7 @@ pub enum BlobError {
         source: io::Error,
     },
     /// A certificate or a key is not one, or cannot be made.
-    #[error("{}: {reason}", .path.display())]
+    #[error("the certificate or key {}: {reason}", .path.display())]
     Certificate {
         /// The file.
         path: PathBuf,

@@ -39,6 +39,33 @@ pub struct Head {
 }
 
 impl Head {
+    /// Of the head of an HTTP request, where it came from, whether by HTTPS, and when.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of what cannot be understood, or in two ways.
+    pub fn read(
+        parts: http::request::Parts,
+        (from, secure, now): (IpAddr, bool, Moment),
+        is_account: impl Fn(&str) -> bool,
+    ) -> Result<Self> {
+        let host = parts.headers.get("host").and_then(|host| host.to_str().ok());
+        let path = parts.uri.path().to_owned();
+        let target = parse_target(host.unwrap_or_default(), &path, is_account)?;
+        let query = parse_query(parts.uri.query().unwrap_or_default());
+        if let Some((name, value)) = twice(&query) {
+            return Err(Fault::query(name, value, "it is given twice"));
+        }
+        let (method, headers) = (parts.method, parts.headers);
+        let head = Self { method, target, path, query, headers, secure, from, now };
+        if let Some(version) = head.header("x-ms-version")
+            && Moment::parse_iso(version).is_none_or(|_| version.len() != 10)
+        {
+            return Err(Fault::header("x-ms-version", version));
+        }
+        Ok(head)
+    }
+
     /// A header, if it is there and is text; an empty one counts as not there.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -122,6 +149,13 @@ impl Head {
 pub fn moment_of(value: Option<&str>, name: &str) -> Result<Option<Moment>> {
     let bad = |text: &str| Fault::query(name, text, "it is not the time of a snapshot");
     value.map(|text| Moment::parse_iso(text).ok_or_else(|| bad(text))).transpose()
+}
+
+/// A parameter that comes twice: which of the two was signed, and which is meant?
+fn twice(query: &[(String, String)]) -> Option<&(String, String)> {
+    let is = |a: &str, b: &str| a.eq_ignore_ascii_case(b) && !a.eq_ignore_ascii_case("include");
+    let before = |at: usize| query[..at].iter().any(|(name, _)| is(name, &query[at].0));
+    (0..query.len()).find(|at| before(*at)).map(|at| &query[at])
 }
 
 /// The parameters of a query.

@@ -2,7 +2,7 @@
 
 use crate::body::{Body, Content, Reply, Rest, Source};
 use crate::fault::{Code, Fault};
-use crate::head::{Head, parse_query, parse_target};
+use crate::head::Head;
 use crate::service::Service;
 use crate::time::Moment;
 use bytes::Bytes;
@@ -76,16 +76,17 @@ async fn answer(
     let mut body = Body::new(incoming);
     let is_head = parts.method == Method::HEAD;
     let echo = Echo::of(&parts.headers);
-    let (head, reply) = match head_of(&service, parts, from, secure, now) {
-        Err(fault) => (None, Err(fault)),
-        Ok(head) => {
-            let reply = match head.method {
-                Method::OPTIONS => preflight(&service, &head),
-                _ => service.answer(&head, &mut body).await,
-            };
-            (Some(head), reply)
-        }
-    };
+    let (head, reply) =
+        match Head::read(parts, (from, secure, now), |name| service.is_account(name)) {
+            Err(fault) => (None, Err(fault)),
+            Ok(head) => {
+                let reply = match head.method {
+                    Method::OPTIONS => preflight(&service, &head),
+                    _ => service.answer(&head, &mut body).await,
+                };
+                (Some(head), reply)
+            }
+        };
     let refused = reply.is_err();
     let id = service.request_id();
     let mut reply = reply.unwrap_or_else(|fault| refusal(&fault, &id, now));
@@ -131,45 +132,6 @@ impl Echo {
             }
         }
     }
-}
-
-fn head_of(
-    service: &Service,
-    parts: http::request::Parts,
-    from: IpAddr,
-    secure: bool,
-    now: Moment,
-) -> Result<Head, Fault> {
-    let host = parts.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let path = parts.uri.path().to_owned();
-    let target = parse_target(host, &path, |name| service.is_account(name))?;
-    let query = parse_query(parts.uri.query().unwrap_or_default());
-    if let Some((name, value)) = twice(&query) {
-        return Err(Fault::query(name, value, "it is given twice"));
-    }
-    let head = Head {
-        method: parts.method,
-        target,
-        path,
-        query,
-        headers: parts.headers,
-        secure,
-        from,
-        now,
-    };
-    if let Some(version) = head.header("x-ms-version")
-        && Moment::parse_iso(version).is_none_or(|_| version.len() != 10)
-    {
-        return Err(Fault::header("x-ms-version", version));
-    }
-    Ok(head)
-}
-
-/// A parameter that comes twice: which of the two was signed, and which is meant?
-fn twice(query: &[(String, String)]) -> Option<&(String, String)> {
-    let is = |a: &str, b: &str| a.eq_ignore_ascii_case(b) && !a.eq_ignore_ascii_case("include");
-    let before = |at: usize| query[..at].iter().any(|(name, _)| is(name, &query[at].0));
-    (0..query.len()).find(|at| before(*at)).map(|at| &query[at])
 }
 
 fn preflight(service: &Service, head: &Head) -> Result<Reply, Fault> {

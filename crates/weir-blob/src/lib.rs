@@ -27,6 +27,7 @@
 //! | [`pieces`] | the bytes of block and append blobs |
 //! | [`body`], [`digest`], [`xml`], [`time`] | what goes over the wire |
 //! | [`fault`] | refusals, by the service's own codes |
+//! | [`fuzz`] | requests made of arbitrary bytes |
 
 #![forbid(unsafe_code)]
 
@@ -36,6 +37,7 @@ pub mod condition;
 pub mod digest;
 pub mod endpoint;
 pub mod fault;
+pub mod fuzz;
 pub mod head;
 mod http;
 pub mod journal;

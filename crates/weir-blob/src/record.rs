@@ -142,6 +142,13 @@ pub struct PageContent {
     pub unclean: bool,
 }
 
+impl PageContent {
+    /// The pages of a new blob, `size` bytes in `volume`.
+    pub fn new(volume: String, size: u64, sequence: u64) -> Self {
+        Self { volume, size, sequence, snapshot: None, incremental: None, unclean: false }
+    }
+}
+
 /// How far an incremental copy has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Increment {

@@ -38,7 +38,7 @@ use crate::journal::{Change, Journal};
 use crate::lease::{Lease, Leased};
 use crate::operation::Operation;
 use crate::pieces::Pieces;
-use crate::record::{Blob, Content, Key, Metadata, PageContent};
+use crate::record::{Blob, Content, CopyStatus, Key, Metadata, PageContent};
 use crate::state::{Names, State, base};
 use crate::time::Moment;
 use crate::volumes::Volumes;
@@ -81,10 +81,6 @@ pub struct Service {
 
 impl Service {
     /// The service of what `records` remember.
-    ///
-    /// # Errors
-    ///
-    /// Why it cannot begin.
     pub fn new(
         accounts: Accounts,
         volumes: Volumes,
@@ -158,10 +154,9 @@ impl Service {
         crashed: bool,
         at: &mut Moment,
     ) -> bool {
-        let copying = blob.copy.as_mut().filter(|c| c.status == crate::record::CopyStatus::Pending);
-        let mut changed = copying.is_some();
-        if let Some(copy) = copying {
-            copy.status = crate::record::CopyStatus::Failed;
+        let mut changed = blob.is_pending();
+        if let (true, Some(copy)) = (changed, &mut blob.copy) {
+            copy.status = CopyStatus::Failed;
             copy.description = Some("the server ended in the middle of it".to_owned());
         }
         if let (Content::Page(page), None) = (&mut blob.content, snapshot) {
@@ -526,6 +521,22 @@ fn stamp(reply: Reply, blob: &Blob) -> Reply {
 fn names(head: &Head) -> Result<Names<'_>> {
     let account = &head.target.account;
     Ok(Names { account, container: head.container()?, blob: head.blob()? })
+}
+
+/// Reads whatever an operation may read of a request, and returns the refusals.
+pub(crate) fn read_parts(head: &Head, body: &[u8]) -> Vec<Fault> {
+    let refused = [
+        read::range_of(head, 1 << 40).err(),
+        page::check_sequence(head, 7).err(),
+        blob::tags_of(head).err(),
+        metadata_of(head).err(),
+        container::public_of(head).err(),
+        container::policies_of(body).err(),
+        block::wanted_of(body).err(),
+        list::max_results(head).err(),
+        list::read_marker(head).err(),
+    ];
+    refused.into_iter().flatten().collect()
 }
 
 /// The metadata that a request gives.

@@ -19,12 +19,21 @@ pub enum Target {
     Oltp,
     /// The file of an observation.
     Observation,
+    /// A request to the service of page blobs.
+    BlobRequest,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 6] =
-        [Self::NbdServer, Self::NbdClient, Self::Layout, Self::Fio, Self::Oltp, Self::Observation];
+    pub const ALL: [Self; 7] = [
+        Self::NbdServer,
+        Self::NbdClient,
+        Self::Layout,
+        Self::Fio,
+        Self::Oltp,
+        Self::Observation,
+        Self::BlobRequest,
+    ];
 
     /// Its name: of its folders, and on the command line.
     #[must_use]
@@ -36,13 +45,14 @@ impl Target {
             Self::Fio => "fio",
             Self::Oltp => "oltp",
             Self::Observation => "observation",
+            Self::BlobRequest => "blob-request",
         }
     }
 
     /// Whether its inputs are lines of text.
     #[must_use]
     pub const fn is_text(self) -> bool {
-        matches!(self, Self::Layout | Self::Fio | Self::Oltp)
+        matches!(self, Self::Layout | Self::Fio | Self::Oltp | Self::BlobRequest)
     }
 
     /// Its committed inputs.
@@ -75,6 +85,7 @@ impl Target {
             Self::Fio => fio::run(data),
             Self::Oltp => oltp::run(data),
             Self::Observation => observation::run(data),
+            Self::BlobRequest => weir_blob::fuzz::request_bytes(data),
         }
     }
 }

@@ -436,13 +436,13 @@ pub(super) enum From<'a> {
 
 /// Which block of an id a list means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
+pub(super) enum Which {
     Committed,
     Uncommitted,
     Latest,
 }
 
-fn wanted_of(document: &[u8]) -> Result<Vec<(Which, String)>> {
+pub(super) fn wanted_of(document: &[u8]) -> Result<Vec<(Which, String)>> {
     let root = Element::root(document, "BlockList")?;
     if root.children.len() > MOST_BLOCKS {
         return Err(Code::BlockListTooLong.into());

@@ -16,7 +16,7 @@ use crate::xml::{Element, Writer};
 /// Most policies of a container.
 const MOST_POLICIES: usize = 5;
 
-fn public_of(head: &Head) -> Result<Public> {
+pub(super) fn public_of(head: &Head) -> Result<Public> {
     match head.header("x-ms-blob-public-access") {
         None => Ok(Public::Private),
         Some("blob") => Ok(Public::Blob),
@@ -185,7 +185,7 @@ impl Service {
     }
 }
 
-fn policies_of(document: &[u8]) -> Result<Vec<Policy>> {
+pub(super) fn policies_of(document: &[u8]) -> Result<Vec<Policy>> {
     let Some(root) = Element::parse(document)? else { return Ok(Vec::new()) };
     if root.name != "SignedIdentifiers" || root.children.len() > MOST_POLICIES {
         return Err(Code::InvalidXmlDocument.into());

@@ -139,7 +139,7 @@ impl Service {
         conditions.check_make(old.map(|old| old.state()))?;
         let Some(old) = old else { return Ok(()) };
         self.check_lease(head, old)?;
-        if old.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending) {
+        if old.is_pending() {
             return Err(Code::PendingCopyOperation.into());
         }
         if old.kind() != source.blob.kind() {
@@ -173,14 +173,7 @@ impl Service {
             }
         };
         let at = self.next();
-        let content = PageContent {
-            volume: volume.clone(),
-            size: from.size,
-            sequence: from.sequence,
-            snapshot: None,
-            incremental: None,
-            unclean: false,
-        };
+        let content = PageContent::new(volume.clone(), from.size, from.sequence);
         let mut blob = Blob {
             created: at,
             modified: at,
@@ -366,14 +359,8 @@ impl Service {
             made: self.next(),
             torn: false,
         };
-        let content = PageContent {
-            volume: volume.clone(),
-            size: from.size,
-            sequence: from.sequence,
-            snapshot: None,
-            incremental: Some(last),
-            unclean: false,
-        };
+        let mut content = PageContent::new(volume.clone(), from.size, from.sequence);
+        content.incremental = Some(last);
         let moment = self.next();
         let done = (from.size, from.size);
         let blob = Blob {

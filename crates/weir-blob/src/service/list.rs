@@ -16,7 +16,7 @@ use std::ops::Bound;
 /// Most entries of one answer.
 const MOST: usize = 5000;
 
-fn max_results(head: &Head) -> Result<usize> {
+pub(super) fn max_results(head: &Head) -> Result<usize> {
     match head.param("maxresults") {
         None => Ok(MOST),
         Some(text) => match text.parse() {
@@ -38,7 +38,7 @@ fn marker(name: &str, at: Moment) -> String {
     URL_SAFE_NO_PAD.encode(format!("{}\0{name}", at.0))
 }
 
-fn read_marker(head: &Head) -> Result<Option<Place>> {
+pub(super) fn read_marker(head: &Head) -> Result<Option<Place>> {
     let Some(text) = head.param("marker") else { return Ok(None) };
     let wrong = || Fault::query("marker", text, "it is not a marker of this service");
     let decoded = URL_SAFE_NO_PAD.decode(text).map_err(|_| wrong())?;

@@ -53,14 +53,7 @@ impl Service {
             self.volumes.make([names.account, names.container, names.blob], size, tier.as_deref());
         let volume = made.await?;
         let at = self.next();
-        let content = PageContent {
-            volume: volume.clone(),
-            size,
-            sequence,
-            snapshot: None,
-            incremental: None,
-            unclean: false,
-        };
+        let content = PageContent::new(volume.clone(), size, sequence);
         let blob = Blob {
             created: at,
             modified: at,
@@ -219,7 +212,7 @@ impl Service {
     ) -> Result<Reply> {
         let lock = self.lock(names);
         let has_conditions = !Conditions::parse(head, Of::Itself)?.is_empty()
-            || ["le", "lt", "eq"].iter().any(|is| head.headers.contains_key(sequence_header(is)));
+            || SEQUENCE_TESTS.iter().any(|(name, _)| head.headers.contains_key(*name));
         // Another's write between the check and the end of this one must not go unseen.
         let (_alone, _shared);
         if has_conditions {
@@ -441,23 +434,22 @@ fn sequence_of(head: &Head, name: &str) -> Result<Option<u64>> {
     }
 }
 
-fn sequence_header(is: &str) -> &'static str {
-    match is {
-        "le" => "x-ms-if-sequence-number-le",
-        "lt" => "x-ms-if-sequence-number-lt",
-        _ => "x-ms-if-sequence-number-eq",
-    }
-}
+type SequenceTest = fn(&u64, &u64) -> bool;
+
+/// The conditions on the sequence number: the header, and how the blob's number must stand to
+/// the one given.
+const SEQUENCE_TESTS: [(&str, SequenceTest); 3] = [
+    ("x-ms-if-sequence-number-le", u64::le),
+    ("x-ms-if-sequence-number-lt", u64::lt),
+    ("x-ms-if-sequence-number-eq", u64::eq),
+];
 
 /// Holds the conditions on the sequence number.
-fn check_sequence(head: &Head, own: u64) -> Result<()> {
-    let holds = |is: &str, test: fn(&u64, &u64) -> bool| -> Result<bool> {
-        let given = sequence_of(head, sequence_header(is))?;
-        Ok(given.is_none_or(|given| test(&own, &given)))
-    };
-    if holds("le", u64::le)? && holds("lt", u64::lt)? && holds("eq", u64::eq)? {
-        Ok(())
-    } else {
-        Err(Code::SequenceNumberConditionNotMet.into())
+pub(super) fn check_sequence(head: &Head, own: u64) -> Result<()> {
+    for (name, holds) in SEQUENCE_TESTS {
+        if sequence_of(head, name)?.is_some_and(|given| !holds(&own, &given)) {
+            return Err(Code::SequenceNumberConditionNotMet.into());
+        }
     }
+    Ok(())
 }

@@ -12,6 +12,7 @@ mod run;
 mod serve;
 mod sim;
 mod status;
+mod waiting;
 
 use crate::cli::{Cli, Command};
 use crate::error::CliError;

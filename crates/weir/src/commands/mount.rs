@@ -1,53 +1,32 @@
 //! `weir mount`.
 
+use super::waiting::Waiting;
 use super::{edition_of, read_layout, say_notes};
 use crate::cli::MountArgs;
-use crate::error::{CliError, FAILED};
+use crate::error::CliError;
 use crate::output;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
-use signal_hook::iterator::Signals;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 use weir_catalog::Catalog;
 use weir_layout::Layout;
 use weir_mount::served::{Dir, Served};
-use weir_mount::{DirId, Mount, MountError, Options as MountOptions, Top};
-use weir_server::{Exported, Handle, Listening, Notice, Options, Server};
+use weir_mount::{DirId, Mount, Options as MountOptions, Top};
+use weir_server::{Exported, Handle, Options, Server};
 
 /// The folder of the files within the data directory.
 const FILES: &str = "files";
 /// For how long files may stay open once it is to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What ends the waiting, or interrupts it.
-enum Wake {
-    Signal,
-    Notice(Notice),
-    Unmounted(Result<(), MountError>),
-}
-
 pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let layout = read_layout(&args.layout, catalog)?;
     check_layout(args, &layout)?;
     Mount::check_dir(&args.dir)?;
     say_notes(&layout);
-    // Caught from here on, so that a signal during the start is not lost.
-    let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|source| CliError::System { context: "catching signals", source })?;
-    let (noticed, wakes) = channel();
-    let signalled = noticed.clone();
-    thread::spawn(move || {
-        for _ in signals.forever() {
-            // Nobody hears it once the mount is ending.
-            drop(signalled.send(Wake::Signal));
-        }
-    });
+    let waiting = Waiting::begin()?;
     let temporary = match &args.data {
         Some(_) => None,
         None => Some(tempfile::tempdir().map_err(|source| CliError::System {
@@ -58,11 +37,10 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let data = args.data.as_deref().or(temporary.as_ref().map(tempfile::TempDir::path));
     let data = data.unwrap_or(Path::new("."));
     let edition = edition_of(&layout, catalog)?;
-    let heard = noticed.clone();
     let options = Options {
         data: Some(data.to_owned()),
         control: Some(args.control.control.clone()),
-        notices: Listening::with(move |notice| drop(heard.send(Wake::Notice(notice)))),
+        notices: waiting.notices(),
         holder: Some(format!("weir mount at {}", args.dir.display())),
         no_exports: true,
         may_be_empty: true,
@@ -85,30 +63,9 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
         output::talk("the files are gone at the end; keep them with --data DIR");
     }
     output::talk(&format!("ready; control socket {}", args.control.control.display()));
-    let own = Arc::clone(&mounted);
-    thread::spawn(move || drop(noticed.send(Wake::Unmounted(own.wait()))));
-    let mut ended = Ok(());
-    for wake in wakes {
-        match wake {
-            Wake::Signal => break,
-            Wake::Unmounted(result) => {
-                ended = result;
-                break;
-            }
-            Wake::Notice(notice) => {
-                output::talk(&format!("weir: {notice}"));
-                if matches!(notice, Notice::HostEnded { .. }) {
-                    break;
-                }
-            }
-        }
-    }
-    // The next one ends it at once.
-    let impatient = Arc::new(AtomicBool::new(true));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, i32::from(FAILED), Arc::clone(&impatient))
-            .map_err(|source| CliError::System { context: "catching signals", source })?;
-    }
+    let (own, ending) = (Arc::clone(&mounted), waiting.ending());
+    thread::spawn(move || ending(own.wait()));
+    let mut ended = waiting.wait()?.unwrap_or(Ok(()));
     if !mounted.has_ended() {
         output::talk("unmounting: completing what is under way; once more to end at once");
         ended = mounted.unmount(PATIENCE);

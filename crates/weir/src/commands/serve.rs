@@ -1,26 +1,15 @@
 //! `weir serve`.
 
+use super::waiting::Waiting;
 use super::{edition_of, kept, read_layout, say_notes};
 use crate::cli::ServeArgs;
-use crate::error::{CliError, FAILED};
+use crate::error::CliError;
 use crate::output;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
-use signal_hook::iterator::Signals;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::channel;
-use std::thread;
+use std::convert::Infallible;
 use weir_blob::Endpoint;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::{Blob, Layout};
-use weir_server::{Listening, Notice, Options, Server};
-
-/// What ends the waiting, or interrupts it.
-enum Wake {
-    Signal,
-    Notice(Notice),
-}
+use weir_server::{Options, Server};
 
 pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let layout = read_layout(&args.layout, catalog)?;
@@ -31,17 +20,8 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
             file.display()
         )));
     }
-    // Caught from here on, so that a signal during the start is not lost.
-    let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|source| CliError::System { context: "catching signals", source })?;
-    let (noticed, wakes) = channel();
-    let signalled = noticed.clone();
-    thread::spawn(move || {
-        for _ in signals.forever() {
-            // Nobody hears it once the server is stopping.
-            drop(signalled.send(Wake::Signal));
-        }
-    });
+    // It never ends by itself.
+    let waiting = Waiting::<Infallible>::begin()?;
     let edition = edition_of(&layout, catalog)?;
     let blob = blob_of(args, &layout, edition)?;
     let options = Options {
@@ -49,7 +29,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
         data: args.data.clone(),
         listen: args.nbd.clone(),
         control: Some(args.control.control.clone()),
-        notices: Listening::with(move |notice| drop(noticed.send(Wake::Notice(notice)))),
+        notices: waiting.notices(),
         ..Options::default()
     };
     let declared = kept::declared(&layout);
@@ -61,23 +41,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     overrides.iter().for_each(|line| output::talk(line));
     let blob = blob.map(|blob| Endpoint::start(server.handle(), &blob)).transpose()?;
     introduce(args, &server, blob.as_ref())?;
-    for wake in wakes {
-        match wake {
-            Wake::Signal => break,
-            Wake::Notice(notice) => {
-                output::talk(&format!("weir: {notice}"));
-                if matches!(notice, Notice::HostEnded { .. }) {
-                    break;
-                }
-            }
-        }
-    }
-    // The next one ends it at once: a medium may hang.
-    let impatient = Arc::new(AtomicBool::new(true));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, i32::from(FAILED), Arc::clone(&impatient))
-            .map_err(|source| CliError::System { context: "catching signals", source })?;
-    }
+    waiting.wait()?;
     output::talk("stopping: completing what is under way; once more to end at once");
     // Its clients ask the server.
     let blobs = blob.map_or(Ok(()), Endpoint::stop);

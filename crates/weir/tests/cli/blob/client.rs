@@ -15,6 +15,10 @@ pub(super) const KEY: &str =
 pub(super) struct Client {
     pub(super) url: String,
     address: String,
+    /// What the requests say that they are for.
+    host: String,
+    /// What stands before a path.
+    prefix: &'static str,
     account: Account,
 }
 
@@ -42,7 +46,15 @@ impl Client {
         let rest = url.strip_prefix("http://").expect("a URL");
         let (address, _) = rest.split_once('/').expect("an account");
         let account = Account::new("devstoreaccount1", KEY).expect("an account");
-        Self { url: url.to_owned(), address: address.to_owned(), account }
+        let (address, host) = (address.to_owned(), address.to_owned());
+        Self { url: url.to_owned(), address, host, prefix: "/devstoreaccount1", account }
+    }
+
+    /// The same with the account in the name of the host, and not in the path.
+    pub(super) fn by_host(&self) -> Self {
+        let (_, port) = self.address.rsplit_once(':').expect("a port");
+        let host = format!("devstoreaccount1.blob.localhost:{port}");
+        Self { host, prefix: "", ..self.clone() }
     }
 
     /// The URL of the account with a signature that permits all for a year.
@@ -75,14 +87,14 @@ impl Client {
         for (name, value) in all.iter().filter(|(name, _)| name.starts_with("x-ms-")) {
             text += &format!("{name}:{value}\n");
         }
-        text += &format!("/devstoreaccount1/devstoreaccount1{bare}");
+        text += &format!("/devstoreaccount1{}{bare}", self.prefix);
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').expect("a value");
             text += &format!("\n{name}:{}", value.replace("%3A", ":"));
         }
         let authorization = format!("SharedKey devstoreaccount1:{}", self.account.sign(&text));
         let mut request =
-            format!("{method} /devstoreaccount1{path} HTTP/1.1\r\nhost: {}\r\n", self.address);
+            format!("{method} {}{path} HTTP/1.1\r\nhost: {}\r\n", self.prefix, self.host);
         request += &format!("authorization: {authorization}\r\nconnection: close\r\n");
         request += &format!("content-length: {}\r\n", body.len());
         for (name, value) in &all {

@@ -14,6 +14,20 @@ fn rig() -> Rig {
     rig
 }
 
+/// Not a refusal but for the wrong one: what is signed depends on where the account stands.
+#[test]
+fn the_account_may_stand_in_the_name_of_the_host() {
+    let rig = rig();
+    let by_host = rig.client.by_host();
+    by_host.put(BLOB, 512, &[2; 512]);
+    assert_eq!(rig.client.get(BLOB, 0, 1024)[511..513], [1, 2]);
+    let listed = by_host.must("GET", "/safe?comp=list&restype=container", &[], &[]).text();
+    assert!(listed.contains("<Name>blob</Name>"), "{listed}");
+    // With the account in both places the path names a container of that name.
+    let twice = by_host.ask("GET", "/devstoreaccount1/blob", &[], &[]);
+    assert_eq!((twice.status, twice.code()), (404, "ContainerNotFound"));
+}
+
 #[test]
 fn a_parameter_that_comes_twice_is_refused() {
     let rig = rig();

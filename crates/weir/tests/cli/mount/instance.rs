@@ -1,6 +1,7 @@
 //! On a managed instance a database is a directory, and each file a volume of its own.
 
 use super::{Rig, must, shell};
+use crate::common::run;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -62,6 +63,19 @@ fn a_file_is_a_volume_and_moves_through_the_tiers() {
     });
     assert!(tier(&rig, "crm-data").is_some(), "the layout's own stays");
     rig.stop();
+}
+
+#[test]
+fn an_instance_needs_no_file_to_have_a_database() {
+    let empty = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 }\n";
+    let Some(mut rig) = Rig::new(empty, &ARGS) else { return };
+    fs::write(rig.path("sales/sales.mdf"), "rows").expect("a file");
+    assert_eq!(tier(&rig, "sales.sales.mdf"), is("P10", 500));
+    rig.stop();
+    // Served without a mount it would have nothing to offer.
+    let (_, said, code) = run(rig.place.weir(&["serve", "layout.toml"]));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("no volume"), "{said}");
 }
 
 #[test]
