@@ -41,7 +41,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[non_exhaustive]
 pub enum BlobError {
     /// The address cannot be listened on.
-    #[error("blobs cannot be served at {address}: {source}")]
+    #[error("blobs cannot be served at {address}: {source}{}", advice(.source))]
     Listen {
         /// The address.
         address: String,
@@ -92,6 +92,14 @@ impl BlobError {
 
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         Self::System { context: path.display().to_string(), source }
+    }
+}
+
+fn advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => "; another server has it: stop it or give another address",
+        io::ErrorKind::PermissionDenied => "; choose a port that this user may use",
+        _ => "",
     }
 }
 

@@ -137,15 +137,32 @@ pub struct PageContent {
     /// Of a blob that is only copied to by increments: what was copied last.
     #[serde(default)]
     pub incremental: Option<Increment>,
+    /// What it is exported as, if not as its volume is called: a blob that was made over
+    /// another takes over its name.
+    #[serde(default)]
+    pub export: Option<String>,
     /// Pages were written since this was recorded: its ETag is not what it was.
     #[serde(skip)]
     pub unclean: bool,
 }
 
 impl PageContent {
+    /// What it is exported as.
+    pub fn exported_as(&self) -> &str {
+        self.export.as_deref().unwrap_or(&self.volume)
+    }
+
     /// The pages of a new blob, `size` bytes in `volume`.
     pub fn new(volume: String, size: u64, sequence: u64) -> Self {
-        Self { volume, size, sequence, snapshot: None, incremental: None, unclean: false }
+        Self {
+            volume,
+            size,
+            sequence,
+            snapshot: None,
+            incremental: None,
+            export: None,
+            unclean: false,
+        }
     }
 }
 

@@ -143,6 +143,26 @@ impl Service {
         for volume in self.volumes.all() {
             self.forget_snapshots(&volume).await?;
         }
+        self.name_exports()
+    }
+
+    /// Exports the volumes of blobs as these are called, and those that only snapshots have
+    /// not at all.
+    fn name_exports(&self) -> Result<()> {
+        let named: HashMap<String, Option<String>> = {
+            let mut state = self.state.borrow_mut();
+            let base = state.all_mut().filter(|(_, snapshot, _)| snapshot.is_none());
+            let pages = base.filter_map(|(_, _, blob)| blob.page().cloned());
+            pages.map(|page| (page.volume, page.export)).collect()
+        };
+        for volume in self.volumes.all().iter().filter(|volume| !named.contains_key(*volume)) {
+            self.volumes.hide(volume)?;
+        }
+        for (volume, export) in named {
+            if let Some(export) = export {
+                self.volumes.export_as(&volume, &export);
+            }
+        }
         Ok(())
     }
 
@@ -398,9 +418,23 @@ impl Service {
     }
 
     /// Puts a blob in the place of what was there, and forgets the bytes of that.
-    async fn replace(&self, names: Names<'_>, blob: Blob) -> Result<()> {
+    async fn replace(&self, names: Names<'_>, mut blob: Blob) -> Result<()> {
+        let old: Option<PageContent> =
+            self.state.borrow().blob(names, None).ok().and_then(|old| old.page().cloned());
+        let taken_over = match (&mut blob.content, &old) {
+            (Content::Page(new), Some(old)) => {
+                let name = old.exported_as().to_owned();
+                new.export = Some(name.clone()).filter(|name| *name != new.volume);
+                Some((old.volume.clone(), new.volume.clone(), name))
+            }
+            _ => None,
+        };
         let change = Change::put(names.key(None), &blob);
         self.tell_export(&blob, (self.clock)());
+        if let Some((old, new, name)) = taken_over.filter(|(old, new, _)| old != new) {
+            self.volumes.hide(&old)?;
+            self.volumes.export_as(&new, &name);
+        }
         let old = {
             let mut state = self.state.borrow_mut();
             let held = state.container_mut(names.account, names.container)?;
@@ -432,6 +466,10 @@ impl Service {
         }
         match page.snapshot {
             Some(id) => self.delete_snapshot(&page.volume, id).await,
+            // Snapshots have it; nobody is to write to it any more.
+            None if !self.state.borrow().has_blob_in(&page.volume) => {
+                self.volumes.hide(&page.volume)
+            }
             None => Ok(()),
         }
     }

@@ -241,6 +241,14 @@ impl State {
         blobs.filter_map(|blob| blob.page()).any(|page| page.volume == volume)
     }
 
+    /// Whether a blob, and not only snapshots of one, is in that volume.
+    #[must_use]
+    pub fn has_blob_in(&self, volume: &str) -> bool {
+        let blobs = self.held().flat_map(|held| &held.blobs);
+        let mut base = blobs.filter(|((_, at), _)| *at == Moment::FAR);
+        base.any(|(_, blob)| blob.page().is_some_and(|page| page.volume == volume))
+    }
+
     /// All blobs and snapshots, to change them.
     pub fn all_mut(&mut self) -> impl Iterator<Item = (Names<'_>, Option<Moment>, &mut Blob)> {
         self.containers.iter_mut().flat_map(|(account, own)| {

@@ -107,6 +107,25 @@ impl Volumes {
         Ok(volume)
     }
 
+    /// Exports one as `name`.
+    pub fn export_as(&self, volume: &str, name: &str) {
+        self.server.export_as(volume, Some(name));
+    }
+
+    /// One that only snapshots have is no export, and nobody writes to it.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::LeaseIdMissing`] if a client of its export is about to.
+    pub fn hide(&self, volume: &str) -> Result<()> {
+        if self.open(volume)?.pages.seat().lease(u64::MAX) {
+            self.server.export_as(volume, None);
+            Ok(())
+        } else {
+            Err(Code::LeaseIdMissing.into())
+        }
+    }
+
     /// Deletes one. One that has gone already is no error.
     ///
     /// # Errors

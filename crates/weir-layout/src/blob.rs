@@ -85,7 +85,8 @@ impl Blob {
         };
         let listen = keys.listen.clone().unwrap_or_else(|| DEFAULT_LISTEN.to_owned());
         if !is_address(&listen) {
-            return Err(wrong("listen", format!("{listen:?} is not HOST:PORT")));
+            let reason = format!("listen = {listen:?} needs a host and a port of at most 65535");
+            return Err(wrong("listen", reason));
         }
         let tls = match (&keys.certificate, &keys.key) {
             (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
@@ -93,6 +94,9 @@ impl Blob {
             (Some(_), None) => return Err(wrong("certificate", "its key is not given".into())),
             (None, Some(_)) => return Err(wrong("key", "its certificate is not given".into())),
         };
+        if keys.unlimited && (keys.iops.is_some() || keys.throughput.is_some()) {
+            return Err(wrong("unlimited", "unlimited excludes iops and throughput".into()));
+        }
         let own = keys.unlimited || keys.iops.is_some() || keys.throughput.is_some();
         let volume = NewVolume {
             family: keys.family.clone(),
@@ -120,8 +124,11 @@ impl Blob {
             let key = match (&account.key, &account.key_env) {
                 (Some(key), None) => BlobKey::Is(key.clone()),
                 (None, Some(name)) => BlobKey::InEnvironment(name.clone()),
-                _ => {
-                    let reason = format!("account {:?} needs one of key and key_env", account.name);
+                (own, other) => {
+                    let has = if own.is_some() && other.is_some() { "both" } else { "none" };
+                    let name = &account.name;
+                    let reason =
+                        format!("account {name:?} needs one of key and key_env, it has {has}");
                     return Err(wrong("account", reason));
                 }
             };

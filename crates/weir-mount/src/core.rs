@@ -8,9 +8,10 @@ use crate::pool::{Flights, Pool, Readers};
 use fuser::{FileAttr, FileType, INodeNo, Notifier};
 use rustix::fs::{Mode, OFlags, Stat};
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -117,13 +118,14 @@ impl Core {
         parallel && OFlags::from_bits_retain(flags.cast_unsigned()).contains(OFlags::DIRECT)
     }
 
-    /// Has the kernel write what it holds of a file, and hold it no longer.
-    pub(crate) fn wash(&self, node: u64) {
-        let notifier = self.notifier.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(notifier) = notifier {
-            // A file that the kernel does not know has nothing to wash.
-            let _ = notifier.inval_inode(INodeNo(node), 0, 0);
+    /// The path of `name` in `dir`, from the top directory on.
+    pub(crate) fn path(&self, dir: &Inode, name: &OsStr) -> PathBuf {
+        if dir.node == self.top.root.node {
+            return PathBuf::from(name);
         }
+        let backing = |fd| std::fs::read_link(Self::proc_path(fd)).unwrap_or_default();
+        let (top, dir) = (backing(&self.top.root.fd), backing(&dir.fd));
+        dir.strip_prefix(top).unwrap_or(Path::new("")).join(name)
     }
 
     /// Does what may wait for the backing file system's names: on this thread if another goes
@@ -243,6 +245,15 @@ impl<T> Handles<T> {
 
     pub(crate) fn remove(&self, handle: u64) -> Option<Arc<T>> {
         self.open.write().unwrap_or_else(PoisonError::into_inner).remove(&handle)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether one of them is as `is` says.
+    pub(crate) fn any(&self, is: impl Fn(&T) -> bool) -> bool {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).values().any(|open| is(open))
     }
 
     /// All that are left, at the end.

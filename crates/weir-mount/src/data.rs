@@ -6,7 +6,7 @@
 //! is done on the pool: what waits for the limits, for the medium, or for room.
 
 use crate::core::{Core, Open, OpenDir};
-use crate::inode::{Changing, filled};
+use crate::inode::{Change, Changing};
 use crate::limits::{Errno, Io, Limits, Op};
 use fuser::{ReplyData, ReplyEmpty, ReplyLseek, ReplyWrite};
 use rustix::fs::{FallocateFlags, SeekFrom};
@@ -104,8 +104,8 @@ impl Core {
         let (offset, durable) = (write.offset, write.durable != Durable::Nothing);
         let len = data.len() as u64;
         let reserved = self.files.get(handle).and_then(|open| {
-            let plan = |old| filled(old, offset, len, true);
-            Ok((open.inode.reserve(&self.limits, plan)?, open))
+            let change = Change::Filled { offset, len, grows: true };
+            Ok((open.inode.reserve(&self.limits, &open.fd, change)?, open))
         });
         let (changing, open) = match reserved {
             Ok(reserved) => reserved,
@@ -143,6 +143,9 @@ impl Core {
         data: &[u8],
         reply: ReplyWrite,
     ) {
+        if open.direct {
+            open.inode.modified_unseen();
+        }
         let written = write_all(&open.fd, write, data);
         if write.drops_set_id {
             // The bytes are there; that a file keeps its mode is no reason to say otherwise.
@@ -192,9 +195,11 @@ impl Core {
         let discards = mode.intersects(zeros);
         let grows = !mode.contains(FallocateFlags::KEEP_SIZE);
         let reserved = self.files.get(handle).and_then(|open| {
-            let punch = mode.contains(FallocateFlags::PUNCH_HOLE);
-            let plan = |old| if punch { old } else { filled(old, offset, len, grows) };
-            Ok((open.inode.reserve(&self.limits, plan)?, open))
+            let change = match mode.contains(FallocateFlags::PUNCH_HOLE) {
+                true => Change::Hole { offset },
+                false => Change::Filled { offset, len, grows },
+            };
+            Ok((open.inode.reserve(&self.limits, &open.fd, change)?, open))
         });
         let (changing, open) = match reserved {
             Ok(reserved) => reserved,
@@ -234,19 +239,20 @@ impl Core {
             Ok(sought) => sought,
             Err(errno) => return reply.error(fuse(errno)),
         };
-        let seek = move |core: &Arc<Self>| {
-            if open.inode.may_be_dirty() {
-                // What the kernel holds and has not sent would look like a hole.
-                core.wash(open.inode.node);
-            }
+        if open.inode.may_be_dirty() {
+            // What the kernel holds and has not sent would look like a hole, and only it knows
+            // where the file ends. It could be made to send it; but whoever waits for that in
+            // this process keeps it from ending when it is killed. This is what programs hear
+            // of file systems that know no holes: they read all of it then.
+            return reply.error(fuser::Errno::EINVAL);
+        }
+        self.run(move |_| {
             let found = rustix::fs::seek(&open.fd, to);
             match found.and_then(|at| i64::try_from(at).map_err(|_| Errno::OVERFLOW)) {
                 Ok(at) => reply.offset(at),
                 Err(errno) => reply.error(fuse(errno)),
             }
-        };
-        // The kernel sends what it holds before this is answered: other threads must take it.
-        self.run_later(true, 0, seek);
+        });
     }
 }
 
@@ -268,7 +274,7 @@ impl Synced {
             Self::Dir(dir) => (&dir.fd, None),
         };
         // Where its bytes are is decided only now, and what it takes to remember that.
-        let _changing = file.map(|inode| inode.reserve(limits, |old| old)).transpose()?;
+        let _changing = file.map(|inode| inode.reserve(limits, fd, Change::None)).transpose()?;
         if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) }
     }
 }

@@ -62,6 +62,14 @@ pub enum MountError {
         /// The folder.
         dir: PathBuf,
     },
+    /// A file that is there already cannot be, by the limits.
+    #[error("{}: {reason}", .path.display())]
+    Found {
+        /// The file, in the backing folder.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// The folder with the bytes is in the mount, or the mount in it.
     #[error("backing folder {} and mount {} are one in the other", .backing.display(), .dir.display())]
     Nested {
@@ -122,6 +130,8 @@ pub enum ErrorKind {
     Backing,
     /// See [`MountError::BackingInUse`].
     BackingInUse,
+    /// See [`MountError::Found`].
+    Found,
     /// See [`MountError::Nested`].
     Nested,
     /// See [`MountError::NoFuse`].
@@ -148,6 +158,7 @@ impl MountError {
             Self::Name { .. } => ErrorKind::Name,
             Self::Backing { .. } => ErrorKind::Backing,
             Self::BackingInUse { .. } => ErrorKind::BackingInUse,
+            Self::Found { .. } => ErrorKind::Found,
             Self::Nested { .. } => ErrorKind::Nested,
             Self::NoFuse { .. } => ErrorKind::NoFuse,
             Self::NoHelper { .. } => ErrorKind::NoHelper,
@@ -167,6 +178,7 @@ impl MountError {
             Self::DeadMount { .. } => Some("unmount it: umount -l DIR, or fusermount3 -uz DIR"),
             Self::Name { .. } => Some("use names that differ, of at most 255 bytes, without '/'"),
             Self::BackingInUse { .. } => Some("end the other mount first"),
+            Self::Found { .. } => Some("give it more in the layout, or move the file elsewhere"),
             Self::Nested { .. } => Some("mount outside of the data directory"),
             Self::NoFuse { .. } => {
                 Some("load FUSE with 'modprobe fuse'; a container needs --device /dev/fuse")
@@ -190,6 +202,7 @@ impl MountError {
                 | Self::Mounted { .. }
                 | Self::DeadMount { .. }
                 | Self::Name { .. }
+                | Self::Found { .. }
                 | Self::Nested { .. }
         )
     }

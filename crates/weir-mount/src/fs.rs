@@ -123,7 +123,7 @@ impl Filesystem for Fs {
         size: Option<u64>,
         accessed: Option<TimeOrNow>,
         modified: Option<TimeOrNow>,
-        _: Option<SystemTime>,
+        changed: Option<SystemTime>,
         handle: Option<FileHandle>,
         _: Option<SystemTime>,
         _: Option<SystemTime>,
@@ -132,7 +132,7 @@ impl Filesystem for Fs {
         reply: ReplyAttr,
     ) {
         let handle = handle.map(|handle| handle.0);
-        let change = Change { mode, user, group, size, accessed, modified, handle };
+        let change = Change { mode, user, group, size, accessed, modified, changed, handle };
         let kept = self.keeps();
         self.0.run(move |core| answer_attributes(reply, kept, core.setattr(node.0, &change)));
     }

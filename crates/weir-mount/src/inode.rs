@@ -6,7 +6,7 @@
 //! to another file while the descriptor is held.
 
 use crate::limits::{Errno, FileId, Limits, Space};
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, SeekFrom, Stat};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -42,10 +42,17 @@ pub(crate) struct Inode {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What it takes, as the limits know it: at least what it takes in fact.
+    /// What it takes, as the limits know it: what it took when a change was last complete,
+    /// and what those under way may add.
     space: Space,
-    /// Changes of space that are not complete.
+    /// How much of that those under way may add.
+    pending: u64,
+    /// Changes that are not complete.
     changing: u32,
+    /// Before this there is no hole.
+    dense: u64,
+    /// It was written past the kernel's cache, which does not know its time of modification.
+    modified_unseen: bool,
     /// Open handles.
     handles: u32,
     /// Those of them through which pages can be dirty in the kernel's cache.
@@ -111,26 +118,107 @@ impl Inode {
         self.lock().removed = true;
     }
 
-    /// Asks the limits for what a change needs, which `plan` makes of what the file takes. The
-    /// change is then under way until what is returned is dropped.
+    /// Asks the limits for what a change needs. It is then under way until what is returned is
+    /// dropped. `fd` is the file, open for reading or writing.
     pub(crate) fn reserve(
         self: &Arc<Self>,
         limits: &Arc<dyn Limits>,
-        plan: impl FnOnce(Space) -> Space,
+        fd: &OwnedFd,
+        change: Change,
     ) -> Result<Changing, Errno> {
         let mut state = self.lock();
-        let (old, new) = (state.space, plan(state.space));
-        if old != new {
-            let asked = limits.resize(self.file, old, new);
-            if new.size > old.size || new.allocated > old.allocated {
-                asked?;
+        let old = state.space;
+        let (mut new, mut more) = (old, 0);
+        match change {
+            Change::None => {}
+            Change::Hole { offset } => state.dense = state.dense.min(offset),
+            Change::Cut { size } => {
+                state.dense = state.dense.min(size);
+                new.size = old.size.max(size);
             }
+            Change::Filled { offset, len, grows } => {
+                let known = Space { allocated: old.allocated - state.pending, ..old };
+                let unmapped = |start, end| state.unmapped(fd, start, end);
+                more = needed(known, offset, len, unmapped);
+                new.allocated = old.allocated.saturating_add(more);
+                if grows && len > 0 {
+                    new.size = old.size.max(offset.saturating_add(len));
+                }
+            }
+        }
+        if new != old {
+            limits.reserve(self.file, old, new)?;
             state.space = new;
+            state.pending += more;
         }
         state.changing += 1;
-        Ok(Changing { inode: Arc::clone(self), limits: Arc::clone(limits) })
+        Ok(Changing { inode: Arc::clone(self), limits: Arc::clone(limits), more })
+    }
+
+    /// It is written past the kernel's cache.
+    pub(crate) fn modified_unseen(&self) {
+        self.lock().modified_unseen = true;
+    }
+
+    /// Whether it was, since the kernel knows it.
+    pub(crate) fn is_modified_unseen(&self) -> bool {
+        self.lock().modified_unseen
     }
 }
+
+/// What is about to be done to a file's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Nothing that takes space.
+    None,
+    /// A hole is made.
+    Hole {
+        /// Where it begins.
+        offset: u64,
+    },
+    /// It gets another size.
+    Cut {
+        /// Which.
+        size: u64,
+    },
+    /// A range gets blocks, if it has none.
+    Filled {
+        /// Where it begins.
+        offset: u64,
+        /// How long it is.
+        len: u64,
+        /// It makes the file longer.
+        grows: bool,
+    },
+}
+
+impl State {
+    /// How many bytes of a range that lies in the file have no block.
+    fn unmapped(&mut self, fd: &OwnedFd, start: u64, end: u64) -> u64 {
+        let seek = |to| rustix::fs::seek(fd, to);
+        if end <= self.dense {
+            return 0;
+        }
+        // Most files have no hole at all; then this is asked once.
+        if let Ok(hole) = seek(SeekFrom::Hole(self.dense)) {
+            self.dense = hole;
+        }
+        let (mut at, mut unmapped) = (start.max(self.dense.min(end)), 0);
+        for _ in 0..MOST_HOLES {
+            let hole = seek(SeekFrom::Hole(at)).unwrap_or(at).min(end);
+            let data = seek(SeekFrom::Data(hole)).unwrap_or(end).clamp(hole, end);
+            unmapped += data - hole;
+            at = data;
+            if at >= end {
+                return unmapped;
+            }
+        }
+        unmapped + (end - at)
+    }
+}
+
+/// Holes of a range that are counted one by one.
+const MOST_HOLES: usize = 32;
 
 impl fmt::Debug for Inode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,28 +226,30 @@ impl fmt::Debug for Inode {
     }
 }
 
-/// A change of a file's bytes that is under way. When the last is complete, the limits hear what
-/// the file takes in fact: a write may have filled a hole that could not be seen before, or a
-/// hole have been made.
+/// A change of a file's bytes that is under way. When it is complete, the limits hear what the
+/// file takes in fact.
 pub(crate) struct Changing {
     inode: Arc<Inode>,
     limits: Arc<dyn Limits>,
+    /// What it may add.
+    more: u64,
 }
 
 impl Drop for Changing {
     fn drop(&mut self) {
         let mut state = self.inode.lock();
         state.changing -= 1;
+        state.pending -= self.more;
+        let Ok(stat) = rustix::fs::fstat(&self.inode.fd) else { return };
+        let mut now = space(&stat);
+        now.allocated = now.allocated.saturating_add(state.pending);
         if state.changing > 0 {
-            return;
+            // Another may be about to make it longer.
+            now.size = now.size.max(state.space.size);
         }
-        if let Ok(stat) = rustix::fs::fstat(&self.inode.fd) {
-            let now = space(&stat);
-            if now != state.space {
-                // The backing file is as it is; there is nothing left to refuse.
-                let _ = self.limits.resize(self.inode.file, state.space, now);
-                state.space = now;
-            }
+        if now != state.space {
+            self.limits.settled(self.inode.file, state.space, now);
+            state.space = now;
         }
     }
 }
@@ -171,26 +261,19 @@ pub(crate) fn space(stat: &Stat) -> Space {
     Space { size, allocated: blocks.saturating_mul(512) }
 }
 
-/// What a file takes at most when `len` bytes at `offset` have been allocated, which makes it
-/// longer if it `grows`.
-pub(crate) fn filled(old: Space, offset: u64, len: u64, grows: bool) -> Space {
-    let end = offset.saturating_add(len);
-    let whole = old.allocated >= old.size;
-    if len == 0 || (end <= old.size && whole) {
-        return old;
+/// How much a file takes more, at most, when `len` bytes at `offset` have been allocated.
+/// `unmapped` counts the bytes of a range of the file that have no block.
+fn needed(old: Space, offset: u64, len: u64, unmapped: impl FnOnce(u64, u64) -> u64) -> u64 {
+    if len == 0 {
+        return 0;
     }
-    let size = if grows { old.size.max(end) } else { old.size };
-    let blocks = end.div_ceil(BLOCK) - offset / BLOCK;
-    let more = old.allocated.saturating_add(blocks.saturating_mul(BLOCK));
-    let all = size.max(end).div_ceil(BLOCK).saturating_mul(BLOCK);
-    Space { size, allocated: more.min(all).max(old.allocated) }
-}
-
-/// What a file takes at most when it has been cut or extended to `size`.
-pub(crate) fn cut(old: Space, size: u64) -> Space {
-    let all = size.div_ceil(BLOCK).saturating_mul(BLOCK);
-    let allocated = if size < old.size { old.allocated.min(all) } else { old.allocated };
-    Space { size, allocated }
+    let up = |at: u64| at.div_ceil(BLOCK).saturating_mul(BLOCK);
+    let (start, end) = (offset / BLOCK * BLOCK, up(offset.saturating_add(len)));
+    let edge = up(old.size);
+    let inside = if start < edge { unmapped(start, end.min(edge)) } else { 0 };
+    // What is allocated and has no place in the file is a reserve behind its end.
+    let reserved = old.allocated.max(edge);
+    inside.saturating_add(end.saturating_sub(start.max(reserved)))
 }
 
 /// What the kernel knows, by its numbers.
@@ -332,6 +415,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::FileExt;
 
     fn space(size: u64, allocated: u64) -> Space {
         Space { size, allocated }
@@ -352,34 +436,50 @@ mod tests {
 
     #[test]
     fn what_a_write_takes_at_most() {
-        let check = |old: (u64, u64), offset, len, expect: (u64, u64)| {
-            let old = space(old.0, old.1);
-            assert_eq!(filled(old, offset, len, true), space(expect.0, expect.1));
+        // A file with a hole at its end, or none.
+        let check = |old: (u64, u64), offset, len, expect: u64| {
+            let data = old.1;
+            let unmapped = |start: u64, end: u64| end.saturating_sub(start.max(data));
+            assert_eq!(needed(space(old.0, old.1), offset, len, unmapped), expect);
         };
-        check((0, 0), 0, 1, (1, 4096));
-        check((0, 0), 4095, 2, (4097, 8192));
-        check((4096, 4096), 0, 4096, (4096, 4096));
-        check((4096, 4096), 4096, 4096, (8192, 8192));
+        check((0, 0), 0, 1, 4096);
+        check((0, 0), 4095, 2, 8192);
+        check((4096, 4096), 0, 4096, 0);
+        check((4096, 4096), 4096, 4096, 4096);
         // Behind a hole.
-        check((0, 0), 1 << 20, 4096, ((1 << 20) + 4096, 4096));
+        check((0, 0), 1 << 20, 4096, 4096);
         // Into a hole.
-        check((1 << 20, 0), 8192, 1, (1 << 20, 4096));
+        check((1 << 20, 0), 8192, 1, 4096);
         // Into a file with little of a hole left.
-        check((8192, 4096), 0, 8192, (8192, 8192));
+        check((8192, 4096), 0, 8192, 4096);
         // A reserve behind the end is used up first.
-        check((4096, 65536), 4096, 4096, (8192, 65536));
-        check((10, 4096), 5, 0, (10, 4096));
+        check((4096, 65536), 4096, 4096, 0);
+        check((4096, 65536), 61440, 8192, 4096);
+        check((10, 4096), 5, 0, 0);
+    }
+
+    /// What a file that ends in a hole and has a reserve behind it takes looks like one
+    /// without either.
+    #[test]
+    fn a_reserve_does_not_fill_holes() {
+        let all = |start: u64, end: u64| end - start;
+        assert_eq!(needed(space(1 << 20, 1 << 20), 0, 1 << 20, all), 1 << 20);
     }
 
     #[test]
-    fn a_reserve_behind_the_end_does_not_make_a_file_longer() {
-        assert_eq!(filled(space(0, 0), 0, 8192, false), space(0, 8192));
-    }
-
-    #[test]
-    fn what_a_cut_leaves_at_most() {
-        assert_eq!(cut(space(8192, 8192), 1), space(1, 4096));
-        assert_eq!(cut(space(8192, 4096), 8000), space(8000, 4096));
-        assert_eq!(cut(space(1, 4096), 1 << 30), space(1 << 30, 4096));
+    fn holes_of_a_range_are_counted() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        for at in [0, 64 << 10, 256 << 10] {
+            file.write_all_at(&[1; 4096], at).unwrap();
+        }
+        let (fd, mut state) = (OwnedFd::from(file), State::default());
+        assert_eq!(state.unmapped(&fd, 0, 4096), 0);
+        assert_eq!(state.dense, 4096);
+        assert_eq!(state.unmapped(&fd, 64 << 10, 68 << 10), 0);
+        assert_eq!(state.unmapped(&fd, 60 << 10, 72 << 10), 8 << 10);
+        assert_eq!(state.unmapped(&fd, 0, 1 << 20), (1 << 20) - 3 * 4096);
+        // Behind the end everything is missing.
+        assert_eq!(state.unmapped(&fd, 1 << 20, 2 << 20), 1 << 20);
     }
 }

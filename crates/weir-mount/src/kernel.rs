@@ -61,8 +61,12 @@ pub(crate) fn prepare(dir: &Path, but: &[&OsStr]) -> Result<PathBuf, MountError>
     Ok(resolved)
 }
 
+/// Whoever answered has gone, or the connection was cut by hand.
 fn is_dead(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(Errno::NOTCONN.raw_os_error())
+    [Errno::NOTCONN, Errno::CONNABORTED]
+        .map(Errno::raw_os_error)
+        .map(Some)
+        .contains(&error.raw_os_error())
 }
 
 /// A mount as the kernel lists it.

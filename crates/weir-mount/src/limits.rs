@@ -2,7 +2,7 @@
 //! whether files may take the space that they want.
 
 pub use rustix::io::Errno;
-use std::ffi::OsStr;
+use std::path::Path;
 
 /// A top directory, by the number that its [`Top`](crate::Top) was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,8 +73,9 @@ pub struct Capacity {
 /// Says whether an I/O may go on. Dropped without being called, the I/O fails with `EIO`.
 pub type Go = Box<dyn FnOnce(Result<(), Errno>) + Send>;
 
-/// What holds I/O back, and who counts space. Called by many threads at once; nothing here
-/// may wait, and nothing here may use the mount that asks.
+/// What holds I/O back, and who counts space. Called by many threads at once. Nothing here may
+/// wait for a medium, for a limit or for whoever uses the mount, and nothing here may use the
+/// mount that asks.
 pub trait Limits: Send + Sync + 'static {
     /// Whether `io` may be done at once. If so it has been charged, and [`Self::admit`] does
     /// not follow.
@@ -87,34 +88,44 @@ pub trait Limits: Send + Sync + 'static {
     /// returns soon: the I/O is done elsewhere.
     fn admit(&self, io: Io, go: Go);
 
-    /// A file that is there when the mount begins, and what it is called in its directory. All
-    /// of them come before the first request.
-    fn found(&self, file: FileId, name: &OsStr, space: Space) {
-        let _ = (file, name, space);
+    /// A file that is there when the mount begins, and its path in its top directory. All of
+    /// them come before the first request.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be there: nothing is mounted then.
+    fn found(&self, file: FileId, path: &Path, space: Space) -> Result<(), String> {
+        let _ = (file, path, space);
+        Ok(())
     }
 
-    /// An empty file has been made, and is called that in its directory. If it is refused it is removed again before anybody sees
-    /// it, and [`Self::removed`] is not called.
+    /// An empty file has been made, and has that path in its top directory. If it is refused it
+    /// is removed again before anybody sees it, and [`Self::removed`] is not called.
     ///
     /// # Errors
     ///
     /// What the caller gets, as `ENOSPC`.
-    fn create(&self, file: FileId, name: &OsStr) -> Result<(), Errno> {
-        let _ = (file, name);
+    fn create(&self, file: FileId, path: &Path) -> Result<(), Errno> {
+        let _ = (file, path);
         Ok(())
     }
 
-    /// A file wants to take `new` instead of `old`. Called before the backing file changes:
-    /// `new.allocated` is then the most that it can become. What it has become follows as
-    /// another change, whose refusal is ignored, as that of any change to less of both.
+    /// A file wants to take `new` instead of `old`, of which nothing is less. Called before the
+    /// backing file changes: `new` is the most that it can become. [`Self::settled`] follows.
     /// Changes of one file come one after the other, each with the `new` before as its `old`.
     ///
     /// # Errors
     ///
     /// What the caller gets, as `ENOSPC`: nothing changes then.
-    fn resize(&self, file: FileId, old: Space, new: Space) -> Result<(), Errno> {
+    fn reserve(&self, file: FileId, old: Space, new: Space) -> Result<(), Errno> {
         let _ = (file, old, new);
         Ok(())
+    }
+
+    /// A file takes `new` instead of `old`, more or less. That cannot be refused: the backing
+    /// file is as it is.
+    fn settled(&self, file: FileId, old: Space, new: Space) {
+        let _ = (file, old, new);
     }
 
     /// The last name and the last open handle of a file are gone; it took `space` until now.

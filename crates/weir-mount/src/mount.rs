@@ -20,14 +20,18 @@ use std::fmt;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How many requests to a top directory may be under way outside of the kernel, and how many
-/// bytes they may hold that were written and wait to be admitted.
-const MOST_UNDER_WAY: (usize, usize) = (16_384, 512 << 20);
+/// How many requests to a top directory may be under way outside of the kernel.
+const MOST_UNDER_WAY: usize = 16_384;
+/// How many bytes they may hold that were written and wait to be admitted: all that the kernel
+/// has under way for nobody who waits, and so much for those who do. Whatever comes then is not
+/// read, names neither, until there is room.
+const MOST_WAITED_FOR: usize = 512 << 20;
 
 /// How many names the kernel can be asked to let go of at once. What finds no room here is not
 /// let go of now.
@@ -79,7 +83,7 @@ impl Default for Options {
             writeback: true,
             direct_in_parallel: true,
             largest_io: 1 << 20,
-            queue_depth: 1024,
+            queue_depth: 512,
             readers: 4,
             workers: 16,
             kept_for: Duration::from_secs(60),
@@ -174,7 +178,13 @@ impl Mount {
             if plain {
                 place = made(&place)?;
             }
-            mounted.add_top(place, core, let_go)?;
+            let added = mounted.add_top(place.clone(), core, let_go);
+            added.inspect_err(|_| {
+                if plain {
+                    // It was made for the mount; what was mounted before goes by itself.
+                    let _ = std::fs::remove_dir(&place);
+                }
+            })?;
         }
         Ok(mounted)
     }
@@ -207,7 +217,8 @@ impl Mount {
             .map_err(|errno| MountError::io("cannot open /proc/self/fd", errno))?;
         let opened = open_top(top, dir)?;
         self.count_files(top, &opened)?;
-        let (most, bytes) = MOST_UNDER_WAY;
+        let gathered = usize::from(self.options.queue_depth) * self.options.largest_io as usize;
+        let bytes = gathered.saturating_add(MOST_WAITED_FOR);
         let core = Core {
             limits: Arc::clone(&self.limits),
             options: self.options,
@@ -217,7 +228,7 @@ impl Mount {
             dirs: Handles::default(),
             proc,
             pool: Arc::clone(&shared.pool),
-            flights: Arc::new(Flights::new(most, bytes)),
+            flights: Arc::new(Flights::new(MOST_UNDER_WAY, bytes)),
             readers: Readers::new(self.options.readers.max(2)),
             notifier: Mutex::default(),
             direct_in_parallel: OnceLock::new(),
@@ -227,14 +238,19 @@ impl Mount {
     }
 
     fn count_files(&self, top: &Top, opened: &TopDir) -> Result<(), MountError> {
-        let counted = files_in(&top.backing, opened.device, |name, metadata| {
+        let mut refused = None;
+        let counted = files_in(&top.backing, opened.device, |path, metadata| {
             let file = FileId { dir: top.id, inode: metadata.ino() };
             let allocated = metadata.blocks().saturating_mul(512);
-            self.limits.found(file, name, Space { size: metadata.len(), allocated });
+            let space = Space { size: metadata.len(), allocated };
+            self.limits.found(file, path, space).map_err(|reason| {
+                refused = Some(MountError::Found { path: top.backing.join(path), reason });
+                io::ErrorKind::Other.into()
+            })
         });
-        let context = "cannot list its files";
-        let dir = top.backing.clone();
-        counted.map_err(|source| MountError::Backing { dir, context, source })
+        let (context, dir) = ("cannot list its files", top.backing.clone());
+        let failed = |source| MountError::Backing { dir, context, source };
+        counted.map_err(|source| refused.take().unwrap_or_else(|| failed(source)))
     }
 }
 
@@ -462,14 +478,16 @@ impl Mounted {
         served.failed.map_or(Ok(()), |errno| Err(MountError::io(context, errno)))
     }
 
-    /// Unmounts, and waits for what is under way. What is open can be used until it is closed,
-    /// for as long as `patience`; from the beginning nothing can be opened any more.
+    /// Unmounts, and waits for what is under way: first for what the kernel holds of files that
+    /// are open for writing, however long that takes. What is open can be used until it is
+    /// closed, for as long as `patience`; by then nothing can be opened any more.
     ///
     /// # Errors
     ///
     /// [`MountError::InUse`] if files are still open then. Their users get errors once this
     /// process ends. The same if the system does not unmount.
     pub fn unmount(&self, patience: Duration) -> Result<(), MountError> {
+        self.drain()?;
         for place in self.places.iter().rev().filter(|place| place.is_ours()) {
             if !unmount(&place.dir)? {
                 detach(&place.dir)?;
@@ -480,6 +498,31 @@ impl Mounted {
             self.state.changed.wait_timeout_while(served, patience, |served| served.running > 0);
         drop(waited);
         if self.has_ended() { self.wait() } else { Err(self.in_use()) }
+    }
+
+    /// Has the kernel send what it holds. Another process waits for that: one that waits for
+    /// itself could not be killed.
+    fn drain(&self) -> Result<(), MountError> {
+        let tops = self.places.iter().rev().zip(self.tops.iter().rev());
+        let is_written = |core: &Core| core.files.any(|open| open.writes);
+        let written = tops.filter(|(place, core)| place.is_ours() && is_written(core));
+        let sync = |(place, _): (&Place, _)| {
+            Command::new("sync").arg("-f").arg(&place.dir).stderr(Stdio::null()).spawn()
+        };
+        let syncing: Result<Vec<_>, _> = written.map(sync).collect();
+        let failed =
+            |error| MountError::io("cannot run 'sync' to write what is not written", error);
+        for mut sync in syncing.map_err(failed)? {
+            // What could not be written, whoever wrote it hears of.
+            sync.wait().map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// How many files are open.
+    #[must_use]
+    pub fn open_files(&self) -> usize {
+        self.tops.iter().map(|core| core.files.len()).sum()
     }
 
     /// Removes the directories that were made for the mount.

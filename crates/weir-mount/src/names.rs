@@ -3,7 +3,7 @@
 //! and get longer or shorter.
 
 use crate::core::{Core, LetGo, Open, OpenDir};
-use crate::inode::{Inode, cut};
+use crate::inode::{self, Inode};
 use crate::limits::{Capacity, Errno};
 use fuser::{FileAttr, TimeOrNow};
 use rustix::fs::{
@@ -33,6 +33,9 @@ pub(crate) struct Change {
     pub(crate) size: Option<u64>,
     pub(crate) accessed: Option<TimeOrNow>,
     pub(crate) modified: Option<TimeOrNow>,
+    /// When the kernel says that its attributes changed: now, or when it wrote last by its own
+    /// clock.
+    pub(crate) changed: Option<SystemTime>,
     /// The handle by which it is changed.
     pub(crate) handle: Option<u64>,
 }
@@ -95,14 +98,23 @@ impl Core {
         if let Some(mode) = change.mode {
             self.chmod(&inode.fd, mode)?;
         }
-        if change.accessed.is_some() || change.modified.is_some() {
+        let modified = change.modified.filter(|_| !self.is_outdated(&inode, change.changed));
+        if change.accessed.is_some() || modified.is_some() {
             let times = Timestamps {
                 last_access: stamp(change.accessed),
-                last_modification: stamp(change.modified),
+                last_modification: stamp(modified),
             };
             rustix::fs::utimensat(&inode.fd, "", &times, AtFlags::EMPTY_PATH)?;
         }
         self.attributes(node, &rustix::fs::fstat(&inode.fd)?)
+    }
+
+    /// Whether the kernel tells us a time that it remembers from before the last write that
+    /// went past its cache. A program's own wish comes with the present as `changed`.
+    fn is_outdated(&self, inode: &Inode, changed: Option<SystemTime>) -> bool {
+        let Some(changed) = changed.filter(|_| inode.is_modified_unseen()) else { return false };
+        let stat = rustix::fs::fstat(&inode.fd).and_then(|stat| self.attributes(0, &stat));
+        stat.is_ok_and(|own| changed < own.mtime)
     }
 
     fn truncate(&self, inode: &Arc<Inode>, handle: Option<u64>, size: u64) -> Result<(), Errno> {
@@ -115,7 +127,7 @@ impl Core {
             None => Some(self.reopen(&inode.fd, OFlags::WRONLY)?),
         };
         let fd = handle.as_ref().map(|handle| &handle.fd).or(opened.as_ref()).ok_or(Errno::BADF)?;
-        let _changing = inode.reserve(&self.limits, |old| cut(old, size))?;
+        let _changing = inode.reserve(&self.limits, fd, inode::Change::Cut { size })?;
         rustix::fs::ftruncate(fd, size)?;
         self.drop_set_id(&inode.fd)
     }
@@ -182,7 +194,7 @@ impl Core {
         let made = self.reopen(&fd, OFlags::PATH).and_then(|path| {
             self.hand_over(caller, dir, &path, mode)?;
             let (inode, attributes) = self.known(dir, name, path)?;
-            self.limits.create(inode.file, name).inspect_err(|_| {
+            self.limits.create(inode.file, &self.path(dir, name)).inspect_err(|_| {
                 inode.never_was();
                 self.table.forget(inode.node, 1);
             })?;
@@ -370,7 +382,7 @@ impl Core {
     pub(crate) fn release(&self, handle: u64) {
         if let Some(open) = self.files.remove(handle) {
             let last = open.inode.closed(open.writes, &*self.limits);
-            if last && open.writes && open.direct {
+            if last && open.inode.is_modified_unseen() {
                 // When it is looked up again the kernel believes what we say of its times.
                 self.let_go(self.table.let_go(open.inode.node));
             }
@@ -435,6 +447,7 @@ impl Core {
         name: &OsStr,
         size: usize,
     ) -> Result<Result<Vec<u8>, usize>, Errno> {
+        check_attribute(name)?;
         let path = Self::proc_path(&self.inode(node)?.fd);
         if size == 0 {
             return Ok(Err(rustix::fs::getxattr(path, name, &mut [0_u8; 0][..])?));
@@ -467,12 +480,14 @@ impl Core {
         value: &[u8],
         flags: i32,
     ) -> Result<(), Errno> {
+        check_attribute(name)?;
         let flags = u32::try_from(flags).ok().and_then(XattrFlags::from_bits);
         let path = Self::proc_path(&self.inode(node)?.fd);
         rustix::fs::setxattr(path, name, value, flags.ok_or(Errno::INVAL)?)
     }
 
     pub(crate) fn removexattr(&self, node: u64, name: &OsStr) -> Result<(), Errno> {
+        check_attribute(name)?;
         rustix::fs::removexattr(Self::proc_path(&self.inode(node)?.fd), name)
     }
 
@@ -482,6 +497,15 @@ impl Core {
             Some(capacity) => Ok(capacity),
             None => Ok(capacity(&rustix::fs::fstatvfs(&self.top.folder)?)),
         }
+    }
+}
+
+/// The kernel checks rights by the modes alone: an access list would be stored, change the
+/// mode that stands for it, and bind nobody.
+fn check_attribute(name: &OsStr) -> Result<(), Errno> {
+    match name.as_bytes().starts_with(b"system.posix_acl_") {
+        true => Err(Errno::OPNOTSUPP),
+        false => Ok(()),
     }
 }
 
@@ -528,9 +552,10 @@ fn exact(time: SystemTime) -> Timespec {
 pub(crate) fn files_in(
     folder: &std::path::Path,
     device: u64,
-    mut found: impl FnMut(&OsStr, &std::fs::Metadata),
+    mut found: impl FnMut(&std::path::Path, &std::fs::Metadata) -> io::Result<()>,
 ) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
+    let top = folder;
     let mut folders = vec![folder.to_owned()];
     let mut linked = std::collections::HashSet::new();
     while let Some(folder) = folders.pop() {
@@ -544,7 +569,8 @@ pub(crate) fn files_in(
                 folders.push(entry.path());
             } else if metadata.is_file() && (metadata.nlink() == 1 || linked.insert(metadata.ino()))
             {
-                found(&entry.file_name(), &metadata);
+                let path = entry.path();
+                found(path.strip_prefix(top).unwrap_or(&path), &metadata)?;
             }
         }
     }

@@ -7,9 +7,9 @@
 
 use crate::limits::{Capacity, DirId, Errno, FileId, Go, Io, Limits, Op, Space};
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_layout::coming::NewVolume;
 use weir_server::{Answer, Ask, Disk, Exported, Handle, NotDone, Passing, ServerError, Terms};
@@ -47,12 +47,57 @@ pub struct Served {
     server: Handle,
     dirs: Vec<State>,
     uncounted: AtomicU64,
+    /// Held by who gives a volume a name, until the server knows it.
+    naming: Mutex<()>,
 }
 
 #[derive(Debug)]
 enum State {
-    Volume { export: Exported, used: AtomicU64 },
+    Volume(Volume),
     Database { host: String, name: String, declared: Vec<Exported>, files: Mutex<Files> },
+}
+
+/// A volume or a stripe, whose files share it.
+#[derive(Debug)]
+struct Volume {
+    export: Exported,
+    used: AtomicU64,
+    /// As they were at [`Handle::changes`].
+    size: AtomicU64,
+    is_free: AtomicBool,
+    seen: AtomicU64,
+}
+
+impl Volume {
+    fn new(export: Exported, seen: u64) -> Self {
+        let (size, is_free) = (export.size.get().into(), export.is_free.into());
+        Self { export, used: AtomicU64::new(0), size, is_free, seen: seen.into() }
+    }
+
+    /// Sees what was changed by a client of the control socket.
+    fn look(&self, server: &Handle) {
+        let now = server.changes();
+        if self.seen.load(Ordering::Acquire) == now {
+            return;
+        }
+        let exports = server.exports();
+        if let Some(own) = exports.iter().find(|own| own.name == self.export.name) {
+            self.size.store(own.size.get(), Ordering::Relaxed);
+            self.is_free.store(own.is_free, Ordering::Relaxed);
+        }
+        self.seen.store(now, Ordering::Release);
+    }
+
+    /// A file takes so much instead of so much.
+    fn count(&self, old: u64, new: u64) {
+        let change = |used: u64| Some(used.saturating_sub(old).saturating_add(new));
+        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+    }
+
+    fn size(&self, server: &Handle) -> u64 {
+        self.look(server);
+        self.size.load(Ordering::Relaxed)
+    }
 }
 
 type Files = HashMap<u64, File>;
@@ -64,6 +109,8 @@ struct File {
     disk: Disk,
     /// The volume's size.
     size: u64,
+    /// What the file takes.
+    used: u64,
     /// What it has at least, if the layout has it.
     declared: Option<u64>,
 }
@@ -78,14 +125,29 @@ impl Served {
     /// The limits of a mount whose top directories are `dirs`, by their places in it.
     #[must_use]
     pub fn new(server: Handle, dirs: Vec<Dir>) -> Self {
+        let seen = server.changes();
         let state = |dir| match dir {
-            Dir::Volume(export) => State::Volume { export, used: AtomicU64::new(0) },
+            Dir::Volume(export) => State::Volume(Volume::new(export, seen)),
             Dir::Database { host, name, declared } => {
                 State::Database { host, name, declared, files: Mutex::default() }
             }
         };
         let dirs = dirs.into_iter().map(state).collect();
-        Self { server, dirs, uncounted: AtomicU64::new(0) }
+        Self { server, dirs, uncounted: AtomicU64::new(0), naming: Mutex::default() }
+    }
+
+    /// How many bytes the files of a volume take, or the one that is a volume.
+    #[must_use]
+    pub fn used(&self, volume: &str) -> Option<u64> {
+        self.dirs.iter().find_map(|dir| match dir {
+            State::Volume(own) if own.export.name == volume => {
+                Some(own.used.load(Ordering::Relaxed))
+            }
+            State::Volume(_) => None,
+            State::Database { files, .. } => {
+                locked(files).values().find(|file| file.volume == volume).map(|file| file.used)
+            }
+        })
     }
 
     fn dir(&self, id: DirId) -> &State {
@@ -93,28 +155,27 @@ impl Served {
     }
 
     /// Makes the volume of a file.
-    fn make(&self, file: FileId, name: &OsStr, size: u64) -> Result<(), Errno> {
+    fn make(&self, file: FileId, path: &Path, size: u64) -> Result<(), ServerError> {
         let State::Database { host, name: database, declared, files } = self.dir(file.dir) else {
             return Ok(());
         };
         let taken = |volume: &str| locked(files).values().any(|own| own.volume == volume);
-        let of_layout = declared.iter().find(|own| *own.name == *name && !taken(&own.name));
-        let made = if let Some(own) = of_layout {
+        let is_own = |own: &&Exported| Path::new(&own.name) == path && !taken(&own.name);
+        let made = if let Some(own) = declared.iter().find(is_own) {
             let declared = own.size.get();
             let (volume, disk) = (own.name.clone(), own.disk.clone());
-            File { volume, disk, size: declared, declared: Some(declared) }
+            File { volume, disk, size: declared, used: 0, declared: Some(declared) }
         } else {
             let size = rounded(size);
+            let _alone = self.naming.lock().unwrap_or_else(PoisonError::into_inner);
             let new = NewVolume {
-                name: self.volume_name(database, name, file.inode),
+                name: self.volume_name(database, path, file.inode),
                 database: Some(database.clone()),
                 ..NewVolume::default()
             };
-            let new = self.server.sized(Some(host), &new, &new.name, Bytes::new(size));
-            let new = new.map_err(|error| errno_of(&error))?;
-            let opened = self.server.make_hollow(Some(host), &new);
-            let opened = opened.map_err(|error| errno_of(&error))?;
-            File { volume: new.name, disk: opened.disk, size, declared: None }
+            let new = self.server.sized(Some(host), &new, &new.name, Bytes::new(size))?;
+            let opened = self.server.make_hollow(Some(host), &new)?;
+            File { volume: new.name, disk: opened.disk, size, used: 0, declared: None }
         };
         let needs = size > made.size;
         locked(files).insert(file.inode, made);
@@ -122,10 +183,10 @@ impl Served {
     }
 
     /// A name that says which file it is, and that nobody has.
-    fn volume_name(&self, database: &str, name: &OsStr, inode: u64) -> String {
+    fn volume_name(&self, database: &str, path: &Path, inode: u64) -> String {
         let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let clean = |c: char| if fine(c) { c } else { '-' };
-        let name: String = name.to_string_lossy().chars().map(clean).take(64).collect();
+        let name: String = path.to_string_lossy().chars().map(clean).take(64).collect();
         let plain = format!("{database}.{name}");
         if !self.server.is_taken(&plain) {
             return plain;
@@ -137,15 +198,14 @@ impl Served {
     }
 
     /// Gives a file's volume the size that the file needs.
-    fn grow(&self, id: FileId, size: u64) -> Result<(), Errno> {
+    fn grow(&self, id: FileId, size: u64) -> Result<(), ServerError> {
         let State::Database { files, .. } = self.dir(id.dir) else { return Ok(()) };
         let Some(file) = locked(files).get(&id.inode).cloned() else { return Ok(()) };
         let size = rounded(size).max(file.declared.unwrap_or(0));
         if size == file.size {
             return Ok(());
         }
-        let resized = self.server.resize(&file.volume, Bytes::new(size));
-        resized.map_err(|error| errno_of(&error))?;
+        self.server.resize(&file.volume, Bytes::new(size))?;
         if let Some(file) = locked(files).get_mut(&id.inode) {
             file.size = size;
         }
@@ -155,10 +215,11 @@ impl Served {
     /// The device that an I/O goes to, and what it is there.
     fn passing(&self, io: &Io) -> Option<(Disk, Passing)> {
         let (disk, size, start) = match self.dir(io.file.dir) {
-            State::Volume { export, .. } => {
-                let size = export.size.get();
+            State::Volume(volume) => {
+                let size = volume.size(&self.server);
                 // Files lie somewhere on the volume, each at a place of its own as a rule.
-                (export.disk.clone(), size, scatter(io.file.inode) % size / ALIGNMENT * ALIGNMENT)
+                let start = scatter(io.file.inode) % size / ALIGNMENT * ALIGNMENT;
+                (volume.export.disk.clone(), size, start)
             }
             State::Database { files, .. } => {
                 let files = locked(files);
@@ -184,10 +245,11 @@ impl Served {
 
 impl Limits for Served {
     fn try_admit(&self, io: &Io) -> bool {
-        let State::Volume { export: Exported { is_free: true, .. }, .. } = self.dir(io.file.dir)
-        else {
+        let State::Volume(volume) = self.dir(io.file.dir) else { return false };
+        volume.look(&self.server);
+        if !volume.is_free.load(Ordering::Relaxed) {
             return false;
-        };
+        }
         if let Some((disk, passing)) = self.passing(io) {
             // Nothing holds it: it is only counted.
             disk.ask_later(Ask::Admit(passing), Terms::default(), drop);
@@ -211,48 +273,64 @@ impl Limits for Served {
         }
     }
 
-    fn found(&self, file: FileId, name: &OsStr, space: Space) {
+    fn found(&self, file: FileId, path: &Path, space: Space) -> Result<(), String> {
         match self.dir(file.dir) {
-            State::Volume { used, .. } => drop(used.fetch_add(space.allocated, Ordering::Relaxed)),
-            // One that the instance has no room for any more is not held by limits of its own.
-            State::Database { .. } => drop(self.make(file, name, space.size)),
+            State::Volume(volume) => {
+                volume.used.fetch_add(space.allocated, Ordering::Relaxed);
+                Ok(())
+            }
+            State::Database { files, .. } => {
+                let made = self.make(file, path, space.size);
+                locked(files).entry(file.inode).and_modify(|own| own.used = space.allocated);
+                made.map_err(|error| format!("it is {}: {error}", Bytes::new(space.size)))
+            }
         }
     }
 
-    fn create(&self, file: FileId, name: &OsStr) -> Result<(), Errno> {
-        self.make(file, name, 0)
+    fn create(&self, file: FileId, path: &Path) -> Result<(), Errno> {
+        self.make(file, path, 0).map_err(|error| errno_of(&error))
     }
 
-    fn resize(&self, file: FileId, old: Space, new: Space) -> Result<(), Errno> {
+    fn reserve(&self, file: FileId, old: Space, new: Space) -> Result<(), Errno> {
         match self.dir(file.dir) {
-            State::Database { .. } => self.grow(file, new.size),
-            State::Volume { export, used } => {
-                let size = export.size.get();
+            State::Database { files, .. } => {
+                self.grow(file, new.size).map_err(|error| errno_of(&error))?;
+                locked(files).entry(file.inode).and_modify(|own| own.used = new.allocated);
+                Ok(())
+            }
+            State::Volume(volume) => {
+                let size = volume.size(&self.server);
                 let change = |used: u64| {
-                    let after = used.saturating_sub(old.allocated).saturating_add(new.allocated);
-                    // What is given back is never refused.
-                    (after <= size || new.allocated <= old.allocated).then_some(after)
+                    let after = used.saturating_add(new.allocated - old.allocated);
+                    (after <= size || new.allocated == old.allocated).then_some(after)
                 };
                 let order = Ordering::Relaxed;
-                used.fetch_update(order, order, change).map(drop).map_err(|_| Errno::NOSPC)
+                volume.used.fetch_update(order, order, change).map(drop).map_err(|_| Errno::NOSPC)
             }
+        }
+    }
+
+    fn settled(&self, file: FileId, old: Space, new: Space) {
+        match self.dir(file.dir) {
+            // The volume of a file that is shorter now has no reason to refuse that; what it
+            // keeps if its host has ended matters no more.
+            State::Database { files, .. } => {
+                locked(files).entry(file.inode).and_modify(|own| own.used = new.allocated);
+                drop(self.grow(file, new.size));
+            }
+            State::Volume(volume) => volume.count(old.allocated, new.allocated),
         }
     }
 
     fn removed(&self, file: FileId, space: Space) {
         match self.dir(file.dir) {
-            State::Volume { used, .. } => {
-                let order = Ordering::Relaxed;
-                let change = |used: u64| Some(used.saturating_sub(space.allocated));
-                let _ = used.fetch_update(order, order, change);
-            }
+            State::Volume(volume) => volume.count(space.allocated, 0),
             State::Database { files, .. } => {
                 let gone = locked(files).remove(&file.inode);
+                // Nobody else changes a mounted volume, so the server only fails to if it ends,
+                // which takes the volume too.
                 match gone {
-                    Some(File { volume, declared: None, .. }) => {
-                        // The server only fails to if it ends, which takes the volume too.
-                        drop(self.server.delete(&volume));
-                    }
+                    Some(File { volume, declared: None, .. }) => drop(self.server.delete(&volume)),
                     Some(File { volume, declared: Some(size), .. }) => {
                         drop(self.server.resize(&volume, Bytes::new(size)));
                     }
@@ -264,7 +342,7 @@ impl Limits for Served {
 
     fn link(&self, file: FileId) -> Result<(), Errno> {
         match self.dir(file.dir) {
-            State::Volume { .. } => Ok(()),
+            State::Volume(_) => Ok(()),
             // It is a volume, which has one name.
             State::Database { .. } => Err(Errno::PERM),
         }
@@ -272,16 +350,17 @@ impl Limits for Served {
 
     fn capacity(&self, dir: DirId) -> Option<Capacity> {
         match self.dir(dir) {
-            State::Volume { export, used } => {
-                let total = export.size.get();
-                let free = total.saturating_sub(used.load(Ordering::Relaxed));
+            State::Volume(volume) => {
+                let total = volume.size(&self.server);
+                let free = total.saturating_sub(volume.used.load(Ordering::Relaxed));
                 Some(Capacity { total, free, files: MANY_FILES, files_free: MANY_FILES })
             }
             State::Database { host, .. } => {
                 let (total, used) = self.server.storage(host)?;
                 let free = total.get().saturating_sub(used.get());
                 let total = total.get();
-                Some(Capacity { total, free, files: MANY_FILES, files_free: MANY_FILES })
+                let (files, own) = self.server.files(host).unwrap_or((MANY_FILES, 0));
+                Some(Capacity { total, free, files, files_free: files.saturating_sub(own) })
             }
         }
     }

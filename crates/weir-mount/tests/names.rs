@@ -205,6 +205,12 @@ fn extended_attributes() {
     assert_eq!(&value[..len], b"user.weir\0");
     rustix::fs::removexattr(&path, "user.weir").unwrap();
     assert_eq!(rustix::fs::listxattr(&path, &mut value[..]), Ok(0));
+    // An access list would bind nobody.
+    let list = "system.posix_acl_access";
+    let empty = [2, 0, 0, 0];
+    let set = rustix::fs::setxattr(&path, list, &empty, XattrFlags::empty());
+    assert_eq!(set, Err(Errno::OPNOTSUPP));
+    assert_eq!(rustix::fs::getxattr(&path, list, &mut value[..]), Err(Errno::OPNOTSUPP));
     bed.unmount();
 }
 
@@ -216,11 +222,16 @@ fn holes() {
     file.sync_all().unwrap();
     let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     rustix::fs::fallocate(&file, punch, 65_536, 131_072).unwrap();
-    let seek = |to| rustix::fs::seek(&file, to);
+    // The kernel may hold more than we know of.
+    assert_eq!(rustix::fs::seek(&file, SeekFrom::Hole(0)), Err(Errno::INVAL));
+    drop(file);
+    let sought = File::open(bed.a("f")).unwrap();
+    let seek = |to| rustix::fs::seek(&sought, to);
     assert_eq!(seek(SeekFrom::Hole(0)), Ok(65_536));
     assert_eq!(seek(SeekFrom::Data(65_536)), Ok(196_608));
     assert_eq!(seek(SeekFrom::Hole(196_608)), Ok(1 << 20));
     assert_eq!(seek(SeekFrom::Data(1 << 20)), Err(Errno::NXIO));
+    let file = File::options().read(true).write(true).open(bed.a("f")).unwrap();
     let mut byte = [9];
     let read = File::open(bed.a("f")).unwrap();
     read.read_exact_at(&mut byte, 70_000).unwrap();
@@ -236,11 +247,10 @@ fn holes() {
     assert_eq!(collapse, Err(Errno::OPNOTSUPP));
     // What is only in the kernel's cache is no hole.
     file.write_all_at(b"not yet written", 70_000).unwrap();
+    assert_eq!(seek(SeekFrom::Data(65_536)), Err(Errno::INVAL));
+    drop(file);
     assert_eq!(seek(SeekFrom::Data(65_536)), Ok(69_632));
-    let new = File::create_new(bed.a("g")).unwrap();
-    new.write_all_at(b"far", 1 << 30).unwrap();
-    assert_eq!(rustix::fs::seek(&new, SeekFrom::Data(0)), Ok(1 << 30));
-    drop((file, new, read));
+    drop((sought, read));
     bed.unmount();
 }
 
@@ -340,5 +350,42 @@ os.pwritev(fd, [page], 0)
         fs::metadata(bed.a("f")).unwrap().modified().unwrap() != old
     });
     assert!(moved);
+    bed.unmount();
+}
+
+/// A direct write moves the time behind the kernel's back, which must not move it back again.
+#[test]
+fn the_time_of_a_direct_write_stays() {
+    let Some(bed) = Bed::unlimited() else { return };
+    let program = "
+import mmap, os, sys, time
+path, backing = sys.argv[1:3]
+buffered = os.open(path, os.O_RDWR | os.O_CREAT)
+os.write(buffered, b'x' * 4096)
+before = time.time()
+time.sleep(0.05)
+direct = os.open(path, os.O_RDWR | os.O_DIRECT)
+page = mmap.mmap(-1, 4096)
+os.pwritev(direct, [page], 4096)
+written = os.stat(backing).st_mtime
+assert written > before
+os.fsync(buffered)
+assert os.stat(backing).st_mtime >= written, 'a sync set it back'
+reads = os.open(path, os.O_RDONLY)
+os.close(direct); os.close(buffered)
+assert os.stat(backing).st_mtime >= written, 'a close set it back'
+os.close(reads)
+for _ in range(500):
+    if os.stat(path).st_mtime == os.stat(backing).st_mtime: break
+    time.sleep(0.01)
+else: raise SystemExit('the kernel still has the old one')
+# What a program wishes is done, also of a file that was written so.
+os.utime(path, (1, 1))
+assert os.stat(backing).st_mtime == 1 and os.stat(path).st_mtime == 1
+fd = os.open(path, os.O_RDWR | os.O_DIRECT); os.pwritev(fd, [page], 0)
+os.utime(path, (2, 2)); os.fsync(fd); os.close(fd)
+assert os.stat(backing).st_mtime == 2, os.stat(backing).st_mtime
+";
+    python(program, &[&bed.a("f"), &bed.backing("f")]);
     bed.unmount();
 }

@@ -173,6 +173,10 @@ fn listed(names: &[&str]) -> String {
 }
 
 fn reasons(refused: &[Refused]) -> String {
+    if refused.is_empty() {
+        return ": the layout has none; add a [[volume]], or serve page blobs with --blob"
+            .to_owned();
+    }
     refused.iter().map(|r| format!("\n  {}: {}", r.name, r.reason)).collect()
 }
 

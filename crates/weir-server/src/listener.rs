@@ -108,6 +108,21 @@ impl Directory {
         self.write().retain(|served| served.name != name);
     }
 
+    /// Serves a page blob, known by its seat, as another name, or no longer.
+    pub(crate) fn rename(&self, seat: &Arc<Seat>, name: Option<&str>) {
+        let is_it =
+            |served: &Served| served.seat.as_ref().is_some_and(|own| Arc::ptr_eq(own, seat));
+        let mut all = self.write();
+        match name {
+            None => all.retain(|served| !is_it(served)),
+            Some(name) => {
+                all.iter_mut()
+                    .filter(|served| is_it(served))
+                    .for_each(|served| name.clone_into(&mut served.name));
+            }
+        }
+    }
+
     pub(crate) fn names(&self) -> Vec<String> {
         self.read().iter().map(|served| served.name.clone()).collect()
     }

@@ -15,11 +15,12 @@ use crate::starting::{self, CACHE, Starting};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use weir_catalog::Edition;
 use weir_core::{CacheMode, Cap, DeviceId, VolumeId, Waits};
@@ -86,6 +87,23 @@ pub(crate) struct Shared {
     addresses: Vec<UriServer>,
     /// The data directory stays locked while this lives.
     data: Option<DataDir>,
+    /// The volumes are used by a mount alone.
+    is_mounted: bool,
+    /// How often a volume has been changed.
+    changes: AtomicU64,
+    /// What is used of an export whose bytes are elsewhere.
+    used: OnceLock<Used>,
+}
+
+/// Says how many bytes are used of the export of a name.
+struct Used(Box<UsedOf>);
+
+type UsedOf = dyn Fn(&str) -> Option<u64> + Send + Sync;
+
+impl fmt::Debug for Used {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Used").finish()
+    }
 }
 
 /// A host as the control socket knows it.
@@ -124,6 +142,7 @@ impl Change<'_> {
         let host = &mut hosts[self.host].layout;
         host.spec.volumes[self.id.0] = self.to.spec.clone();
         host.volumes[self.id.0] = self.to.clone();
+        self.shared.changes.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -187,6 +206,9 @@ impl Server {
             directory: served,
             addresses,
             data,
+            is_mounted: options.no_exports,
+            changes: AtomicU64::new(0),
+            used: OnceLock::new(),
         };
         let shared = Arc::new(shared);
         let stop = Arc::new(AtomicBool::new(false));
@@ -375,7 +397,7 @@ impl Shared {
         match request {
             Request::Status => Ok(serde_json::to_value(self.status()).unwrap_or(Value::Null)),
             Request::Resize { volume, size } => self
-                .refuse_blob(&volume, "resize")
+                .refuse_elsewhere(&volume, "resize")
                 .and_then(|()| self.resize(&volume, size, Behind::Keep))
                 .map(|tiers| json!({ "volume": volume, "size": size, "tier": tiers.after })),
             Request::Create { host, volume } => self.create(host.as_deref(), &volume),
@@ -537,7 +559,8 @@ impl Shared {
         let exports = || hosts.iter().flat_map(|h| h.layout.exports.iter().map(move |e| (h, e)));
         let (host, export) =
             exports().find(|(_, export)| export.name == name).ok_or_else(|| {
-                ServerError::not_there("export", name, exports().map(|(_, e)| e.name.as_str()))
+                let names = exports().map(|(_, export)| export.name.as_str());
+                ServerError::not_there("export", name, names.filter(|name| !name.is_empty()))
             })?;
         let caches = |id: &VolumeId| host.layout.volumes[id.0].spec.cache != CacheMode::None;
         if !export.volumes.iter().any(caches) {
@@ -563,6 +586,10 @@ impl Shared {
 
     fn host_status(&self, layout: Host, mailbox: &Mailbox) -> Option<HostStatus> {
         let uris = self.uris();
+        let told = self.used.get().map_or_else(Vec::new, |Used(of)| {
+            let used = |export: &Export| Some((export.volumes.clone(), of(&export.name)?));
+            layout.exports.iter().filter_map(used).collect()
+        });
         mailbox.ask(move |running, _| HostStatus {
             name: layout.name.clone(),
             size: layout.size.clone(),
@@ -575,7 +602,7 @@ impl Shared {
                 .collect(),
             volumes: (0..layout.volumes.len())
                 .filter(|id| !layout.volumes[*id].is_gone())
-                .map(|id| volume_status(running, &layout, VolumeId(id)))
+                .map(|id| volume_status(running, &layout, VolumeId(id), &told))
                 .collect(),
         })
     }
@@ -603,7 +630,15 @@ fn named(waits: &Waits) -> BTreeMap<String, u64> {
     waits.iter().map(|(cap, span)| (cap.name().to_owned(), span.nanos())).collect()
 }
 
-fn volume_status(running: &HostLoop, layout: &Host, id: VolumeId) -> VolumeStatus {
+fn volume_status(
+    running: &HostLoop,
+    layout: &Host,
+    id: VolumeId,
+    told: &[(Vec<VolumeId>, u64)],
+) -> VolumeStatus {
+    // A stripe's columns are filled evenly.
+    let told = told.iter().find(|(volumes, _)| volumes.contains(&id));
+    let used = told.map(|(volumes, used)| used / volumes.len() as u64);
     let volume = &layout.volumes[id.0];
     let totals = running.engine().totals(id).copied().unwrap_or_default();
     let gate = volume.spec.limits.gate;
@@ -611,7 +646,7 @@ fn volume_status(running: &HostLoop, layout: &Host, id: VolumeId) -> VolumeStatu
         name: volume.name.clone(),
         tier: volume.tier.clone(),
         size_bytes: volume.spec.size.get(),
-        allocated_bytes: running.allocated(id).unwrap_or(Bytes::ZERO).get(),
+        allocated_bytes: used.unwrap_or_else(|| running.allocated(id).unwrap_or(Bytes::ZERO).get()),
         owed_bytes: running.owed(id).get(),
         cache: cache_name(volume.spec.cache).to_owned(),
         limit_iops: gate.iops.map(|limit| limit.rate.get()),

@@ -272,7 +272,7 @@ fn host_and_port(text: &str) -> Result<String, String> {
     if weir_layout::blob::is_address(text) {
         Ok(text.to_owned())
     } else {
-        Err("it needs a host and a port, like 127.0.0.1:10000".to_owned())
+        Err("it needs a host and a port of at most 65535, like 127.0.0.1:10000".to_owned())
     }
 }
 

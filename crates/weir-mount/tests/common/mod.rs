@@ -3,7 +3,6 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -233,13 +232,14 @@ impl Limits for Notes {
         self.changed.notify_all();
     }
 
-    fn found(&self, file: FileId, _: &OsStr, space: Space) {
+    fn found(&self, file: FileId, _: &Path, space: Space) -> Result<(), String> {
         let mut state = self.lock();
         state.found += 1;
         assert_eq!(state.files.insert(file, space), None, "a file is found twice");
+        Ok(())
     }
 
-    fn create(&self, file: FileId, _: &OsStr) -> Result<(), Errno> {
+    fn create(&self, file: FileId, _: &Path) -> Result<(), Errno> {
         let mut state = self.lock();
         if state.capacity == Some(0) {
             return Err(Errno::NOSPC);
@@ -248,9 +248,10 @@ impl Limits for Notes {
         Ok(())
     }
 
-    fn resize(&self, file: FileId, old: Space, new: Space) -> Result<(), Errno> {
+    fn reserve(&self, file: FileId, old: Space, new: Space) -> Result<(), Errno> {
         let mut state = self.lock();
         assert_eq!(state.files.get(&file), Some(&old), "a change begins where none ended");
+        assert!(new.size >= old.size && new.allocated >= old.allocated, "what is wanted is more");
         let used: u64 = state.files.values().map(|space| space.allocated).sum();
         let grows = new.size > old.size || new.allocated > old.allocated;
         let beyond = state.capacity.is_some_and(|all| used - old.allocated + new.allocated > all);
@@ -259,6 +260,11 @@ impl Limits for Notes {
         }
         state.files.insert(file, new);
         Ok(())
+    }
+
+    fn settled(&self, file: FileId, old: Space, new: Space) {
+        let before = self.lock().files.insert(file, new);
+        assert_eq!(before, Some(old), "a change begins where none ended");
     }
 
     fn removed(&self, file: FileId, space: Space) {

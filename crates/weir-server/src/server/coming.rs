@@ -1,7 +1,7 @@
 //! Volumes that are made and deleted while the server runs, and who does that from inside
 //! the process.
 
-use super::{HostState, Shared, Tiers, gone, refuse};
+use super::{HostState, Shared, Tiers, Used, gone, refuse};
 use crate::disk::Disk;
 use crate::error::ServerError;
 use crate::host_loop::Behind;
@@ -12,10 +12,12 @@ use crate::starting;
 use crate::volume::VolumeData;
 use serde_json::{Value, json};
 use std::ops::Deref;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use weir_core::{CacheMode, GateLimits, Latency, Medium, VolumeId};
 use weir_layout::coming::{Coming, NewVolume};
+use weir_layout::instance::Measure;
 use weir_layout::{Export, Host};
 use weir_store::{MemoryStore, PagedStore, Volume as StoredVolume};
 use weir_units::Bytes;
@@ -159,7 +161,9 @@ impl Handle {
         if state.changing.get(&id.0) == Some(&REMOVING) {
             return None;
         }
-        let own = |export: &&Export| export.volumes == [id] && export.name == name;
+        // What was made is alone in its export, whatever that is called.
+        let is_named = |export: &Export| export.name == name || state.made.contains(&id.0);
+        let own = |export: &&Export| export.volumes == [id] && is_named(export);
         let device = state.layout.exports.iter().find(own)?.device;
         let disk = Disk { device, host: state.mailbox.clone() };
         Some(Opened { disk, pages: state.paged.get(&id.0).cloned() })
@@ -185,6 +189,30 @@ impl Handle {
         Some((instance.storage, Bytes::new(used)))
     }
 
+    /// How often a volume has been changed: whoever has kept what [`Self::exports`] told asks
+    /// again when it is another number.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.0.changes.load(Ordering::Acquire)
+    }
+
+    /// From now on `used` says how many bytes are used of an export: its bytes are elsewhere.
+    pub fn tell_used(&self, used: impl Fn(&str) -> Option<u64> + Send + Sync + 'static) {
+        // Whoever has them says so once.
+        drop(self.0.used.set(Used(Box::new(used))));
+    }
+
+    /// Of a managed instance: how many files it may have, and how many it has.
+    #[must_use]
+    pub fn files(&self, host: &str) -> Option<(u64, u64)> {
+        let hosts = self.0.hosts();
+        let layout = &hosts.iter().find(|state| state.layout.name == host)?.layout;
+        let bounds = &layout.instance.as_ref()?.bounds;
+        let most = bounds.iter().find(|bound| bound.measure == Measure::FileCount)?.most;
+        let own = layout.volumes.iter().filter(|volume| !volume.is_gone()).count();
+        Some((most, own as u64))
+    }
+
     /// What the layout has served from the start, in its order, host by host.
     #[must_use]
     pub fn exports(&self) -> Vec<Exported> {
@@ -197,7 +225,10 @@ impl Handle {
                     host: state.layout.name.clone(),
                     database: database_of(&state.layout, export),
                     is_file: state.layout.instance.is_some(),
-                    size: export.size,
+                    size: match export.volumes[..] {
+                        [VolumeId(only)] => state.layout.volumes[only].spec.size,
+                        _ => export.size,
+                    },
                     is_free: export.volumes.iter().all(limits),
                     disk: Disk { device: export.device, host: state.mailbox.clone() },
                 }
@@ -291,6 +322,21 @@ impl Handle {
         Ok(named.sized(&hosts[at].layout, size))
     }
 
+    /// Exports a page blob as `name` from now on, or no longer. Clients that have it open keep
+    /// it. Nothing is done for a volume that is none.
+    pub fn export_as(&self, volume: &str, name: Option<&str>) {
+        let mut hosts = self.0.hosts();
+        let Ok((at, id)) = self.0.find(&hosts, volume) else { return };
+        let state = &mut hosts[at];
+        let Some(paged) = state.paged.get(&id.0) else { return };
+        self.0.directory.rename(&paged.seat, name);
+        let exports = state.layout.exports.iter_mut();
+        for export in exports.filter(|export| export.volumes == [id]) {
+            // Without a name nobody can ask for it.
+            name.unwrap_or_default().clone_into(&mut export.name);
+        }
+    }
+
     /// What a volume of that name and size would be on the host.
     ///
     /// # Errors
@@ -310,6 +356,10 @@ impl Shared {
 
     /// Makes a volume and says what it is.
     pub(super) fn create(&self, host: Option<&str>, new: &NewVolume) -> Result<Value, ServerError> {
+        if self.is_mounted {
+            let reason = "a mount has the volumes of its layout; end it, and add one there";
+            return Err(refuse(&new.name, reason.to_owned()));
+        }
         if new.blob {
             let reason = "page blobs are made with a client of the blob service";
             return Err(refuse(&new.name, reason.to_owned()));
@@ -396,10 +446,17 @@ impl Shared {
             || self.refused.iter().any(|refused| refused.name == name)
     }
 
-    /// What is done to a page blob is done where its properties are known.
-    pub(super) fn refuse_blob(&self, name: &str, what: &str) -> Result<(), ServerError> {
+    /// What is done to a page blob, or to a file of a mount, is done where else it is known.
+    pub(super) fn refuse_elsewhere(&self, name: &str, what: &str) -> Result<(), ServerError> {
         let hosts = self.hosts();
         let (at, id) = self.find(&hosts, name)?;
+        if self.is_mounted && hosts[at].layout.instance.is_some() {
+            let reason = "it is a file of a mount: it has the size of the file, and goes with it";
+            return Err(refuse(name, reason.to_owned()));
+        }
+        if self.is_mounted && what == "delete" {
+            return Err(refuse(name, "it is mounted; end the mount first".to_owned()));
+        }
         if hosts[at].paged.contains_key(&id.0) {
             let reason =
                 format!("it is a page blob; {what} that with a client of the blob service");
@@ -410,7 +467,7 @@ impl Shared {
 
     /// Removes a volume on behalf of whoever has the control socket.
     pub(super) fn delete(&self, name: &str) -> Result<Value, ServerError> {
-        self.refuse_blob(name, "delete")?;
+        self.refuse_elsewhere(name, "delete")?;
         self.remove(name)?;
         Ok(json!({ "volume": name }))
     }
@@ -433,10 +490,13 @@ impl Shared {
             let export = state.layout.exports.iter().find(alone);
             let Some(export) = export else { unreachable!("{name} was made alone") };
             let device = export.device;
+            match state.paged.get(&id.0) {
+                Some(paged) => self.directory.rename(&paged.seat, None),
+                None => self.directory.remove(name),
+            }
             state.changing.insert(id.0, REMOVING);
             (at, id, device, state.mailbox.clone())
         };
-        self.directory.remove(name);
         let (told, heard) = channel();
         mailbox.send(Message::Remove(Removing { volume: id, device, told }));
         let gone = heard.recv().map_err(|_| gone());

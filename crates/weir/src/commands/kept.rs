@@ -15,6 +15,12 @@ pub(crate) struct Declared {
     cache: &'static str,
 }
 
+impl Declared {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 /// The volumes of a layout.
 pub(crate) fn declared(layout: &Layout) -> Vec<Declared> {
     let volumes = layout.hosts.iter().flat_map(|host| &host.volumes);

@@ -1,23 +1,25 @@
 //! `weir mount`.
 
 use super::waiting::Waiting;
-use super::{edition_of, read_layout, say_notes};
+use super::{edition_of, kept, read_layout, say_notes};
 use crate::cli::MountArgs;
 use crate::error::CliError;
 use crate::output;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use weir_catalog::Catalog;
 use weir_layout::Layout;
 use weir_mount::served::{Dir, Served};
-use weir_mount::{DirId, Mount, Options as MountOptions, Top};
+use weir_mount::{DirId, Mount, MountError, Options as MountOptions, Top};
 use weir_server::{Exported, Handle, Options, Server};
 
 /// The folder of the files within the data directory.
 const FILES: &str = "files";
+/// For how long the kernel may take to tell that a file is closed.
+const SOON: Duration = Duration::from_millis(500);
 /// For how long files may stay open once it is to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -46,14 +48,34 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
         may_be_empty: true,
         ..Options::default()
     };
+    let (mut declared, has_blobs) = (kept::declared(&layout), layout.blob.is_some());
+    // A file of an instance has the size that it has.
+    declared.retain(|volume| {
+        layout.hosts.iter().all(|host| {
+            host.instance.is_none() || host.volumes.iter().all(|own| own.name != volume.name())
+        })
+    });
     let server = Server::start(layout, edition, &options)?;
+    if has_blobs {
+        output::talk("the layout's [blob] is for weir serve; a mount serves no blobs");
+    }
+    let overrides = kept::overrides(&server.status(), &args.layout, &declared);
+    overrides.iter().for_each(|line| output::talk(line));
     for refused in server.refused() {
         output::talk(&format!("weir: not mounted: {}: {}", refused.name, refused.reason));
     }
     let (tops, dirs) = dirs_of(args, &server.handle(), data)?;
     let names: Vec<String> =
         tops.iter().map(|top| top.name.to_string_lossy().into_owned()).collect();
+    for left in left_out(&data.join(FILES), &names) {
+        output::talk(&format!(
+            "{}: its files are not mounted, since neither the layout nor --database names it",
+            left.display()
+        ));
+    }
     let limits = Arc::new(Served::new(server.handle(), dirs));
+    let served = Arc::downgrade(&limits);
+    server.handle().tell_used(move |volume| served.upgrade()?.used(volume));
     let mounted = Mount::new(tops, limits, MountOptions::default()).spawn(&args.dir)?;
     let mounted = Arc::new(mounted);
     for name in &names {
@@ -68,7 +90,12 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let mut ended = waiting.wait()?.unwrap_or(Ok(()));
     if !mounted.has_ended() {
         output::talk("unmounting: completing what is under way; once more to end at once");
-        ended = mounted.unmount(PATIENCE);
+        ended = mounted.unmount(SOON);
+        if let (Err(MountError::InUse { .. }), open @ 1..) = (&ended, mounted.open_files()) {
+            let patience = PATIENCE.as_secs();
+            output::talk(&format!("files are open: {open}; they can be used {patience} s more"));
+            ended = mounted.unmount(PATIENCE);
+        }
     }
     drop(mounted);
     server.stop()?;
@@ -79,6 +106,13 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
 fn check_layout(args: &MountArgs, layout: &Layout) -> Result<(), CliError> {
     let instances = layout.hosts.iter().filter(|host| host.instance.is_some()).count();
     check_databases(args, instances)?;
+    if let Some(data) = args.data.as_deref().filter(|data| is_within(data, &args.dir)) {
+        return Err(CliError::Refused(format!(
+            "--data {}: it is in {}, where the mount goes; keep it elsewhere",
+            data.display(),
+            args.dir.display()
+        )));
+    }
     // Before there is a data directory that nobody needs; one that is there may have volumes
     // that were made while it was served.
     let is_new = args.data.as_deref().is_none_or(|data| !data.exists());
@@ -87,6 +121,15 @@ fn check_layout(args: &MountArgs, layout: &Layout) -> Result<(), CliError> {
         return Err(nothing_to_mount());
     }
     Ok(())
+}
+
+/// Whether a path, of which the end may not be there yet, leads into a directory.
+fn is_within(path: &Path, dir: &Path) -> bool {
+    let Ok(dir) = dir.canonicalize() else { return false };
+    let there = path.ancestors().filter(|path| !path.as_os_str().is_empty());
+    let here = Path::new(".").canonicalize();
+    let found = there.into_iter().find_map(|path| path.canonicalize().ok()).or(here.ok());
+    found.is_some_and(|found| found.starts_with(dir))
 }
 
 fn nothing_to_mount() -> CliError {
@@ -105,6 +148,15 @@ fn check_databases(args: &MountArgs, instances: usize) -> Result<(), CliError> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// The folders of files that no top directory is for.
+fn left_out(files: &Path, names: &[String]) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(files).into_iter().flatten().flatten();
+    let is_left = |path: &PathBuf| names.iter().all(|name| *path != files.join(name));
+    let mut left: Vec<_> = folders.map(|folder| folder.path()).filter(is_left).collect();
+    left.sort();
+    left
 }
 
 /// The top directories, with their backing folders, and what each is.

@@ -56,9 +56,17 @@ fn blob_of(
     layout: &Layout,
     edition: Option<&Edition>,
 ) -> Result<Option<Blob>, CliError> {
-    let Some(listen) = &args.blob else { return Ok(layout.blob.clone()) };
+    let rooted = |mut blob: Blob| {
+        // The layout's paths begin where it is.
+        let folder = args.layout.parent();
+        if let (Some(folder), Some((certificate, key))) = (folder, &mut blob.tls) {
+            (*certificate, *key) = (folder.join(&certificate), folder.join(&key));
+        }
+        blob
+    };
+    let Some(listen) = &args.blob else { return Ok(layout.blob.clone().map(rooted)) };
     let wrong = |kind| CliError::Refused(format!("--blob: {kind}"));
-    let blob = layout.blob_or_default(edition).map_err(wrong)?;
+    let blob = layout.blob_or_default(edition).map(rooted).map_err(wrong)?;
     Ok(Some(Blob { listen: listen.clone().unwrap_or(blob.listen), ..blob }))
 }
 

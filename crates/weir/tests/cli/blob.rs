@@ -21,6 +21,16 @@ impl Rig {
     /// Serves `layout`, and blobs on a port that is free.
     fn new(place: Place, layout: &str, args: &[&str]) -> Self {
         place.file("layout.toml", layout);
+        Self::start(place, args)
+    }
+
+    /// Stops it and serves the same again.
+    fn again(self, args: &[&str]) -> Self {
+        self.server.stop();
+        Self::start(self.place, args)
+    }
+
+    fn start(place: Place, args: &[&str]) -> Self {
         let serve = ["serve", "layout.toml", "--nbd", "unix:nbd.sock", "--blob", "127.0.0.1:0"];
         let mut command = place.weir(&[&serve, args].concat());
         let out = std::fs::File::create(place.path("out")).expect("a file");

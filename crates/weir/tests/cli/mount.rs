@@ -9,6 +9,7 @@ mod instance;
 mod limits;
 mod postgres;
 mod programs;
+mod space;
 
 use crate::common::{Place, Server, run};
 use rustix::process::{Signal, geteuid};

@@ -103,3 +103,35 @@ fn what_an_export_wrote_is_another_state_of_the_blob() {
     assert_eq!(code, Some(2));
     assert!(stderr.contains("it is a page blob"), "{stderr}");
 }
+
+/// Whatever its volume is called, a blob is exported under its own name, and what only a
+/// snapshot has left of it not at all.
+#[test]
+fn a_blob_that_is_made_again_is_the_export() {
+    let place = Place::new();
+    let rig = Rig::new(place, LAYOUT, &["--data", "data"]);
+    rig.client.container("vhds");
+    rig.client.page_blob(BLOB, 1 << 20);
+    rig.client.put(BLOB, 0, &[1; 512]);
+    rig.client.must("PUT", &format!("{BLOB}?comp=snapshot"), &[], &[]);
+    let mut old = rig.place.open(EXPORT);
+    assert_eq!(read(&mut old, 0, 512), [1; 512]);
+    for n in 2..5_u8 {
+        rig.client.page_blob(BLOB, 1 << 20);
+        rig.client.put(BLOB, 0, &[n; 512]);
+        assert_eq!(read(&mut rig.place.open(EXPORT), 0, 512), [n; 512]);
+    }
+    // What is acknowledged is in the blob; who had the old one open is told.
+    assert!(old.write(512, &[8; 512]).is_err(), "a write that no blob has");
+    let mut export = rig.place.open(EXPORT);
+    export.write(512, &[9; 512]).expect("a write");
+    drop((export, old));
+    let rig = rig.again(&["--data", "data"]);
+    assert_eq!(read(&mut rig.place.open(EXPORT), 0, 513), [[4; 512].as_slice(), &[9]].concat());
+    assert_eq!(rig.client.get(BLOB, 512, 1), [9]);
+    let (stdout, _, _) = run(rig.place.weir(&["status", "-o", "json"]));
+    let status: Value = serde_json::from_str(&stdout).expect("JSON");
+    let exports = status["hosts"][0]["exports"].as_array().expect("exports");
+    let names: Vec<_> = exports.iter().map(|export| &export["name"]).collect();
+    assert_eq!(names, [EXPORT]);
+}

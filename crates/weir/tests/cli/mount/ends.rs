@@ -5,7 +5,7 @@ use crate::common::{Place, run};
 use rustix::process::{Signal, geteuid};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 
 const VOLUME: &str = "[[volume]]\nname = \"v\"\nsize = \"1 GiB\"\nunlimited = true\n";
 
@@ -123,6 +123,14 @@ fn who_unmounts_from_outside_ends_it() {
     rig.stop();
 }
 
+/// That a file is open is said if it is not closed soon.
+fn ended_with_one_open(said: &str, status: ExitStatus) {
+    let more = said.strip_prefix(UNMOUNTING).expect("what it says first");
+    let open = "files are open: 1; they can be used 10 s more\n";
+    assert!(more.is_empty() || more == open, "{more}");
+    assert_eq!(status.code(), Some(0));
+}
+
 #[test]
 fn unmounting_waits_for_who_has_a_file_open() {
     let Some(mut rig) = Rig::new(VOLUME, &[]) else { return };
@@ -140,7 +148,7 @@ fn unmounting_waits_for_who_has_a_file_open() {
     holder.stdin.take().expect("a pipe").write_all(b"late\n").expect("it reads");
     assert!(holder.wait().expect("an end").success());
     let (status, said) = rig.server.take().expect("it is mounted").wait();
-    assert_eq!((said.as_str(), status.code()), (UNMOUNTING, Some(0)));
+    ended_with_one_open(&said, status);
     assert_eq!(fs::read(rig.place.path("data/files/v/f")).expect("a file"), b"late\n");
 }
 
@@ -174,4 +182,85 @@ fn without_a_data_folder_the_files_are_gone_at_the_end() {
     let mut left: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();
     left.sort();
     assert_eq!(left, ["data", "layout.toml", "mnt"]);
+}
+
+/// Whoever looks for holes, as programs that copy do, leaves nothing that waits for itself.
+#[test]
+fn killed_while_much_is_unwritten_it_ends_and_mounts_again() {
+    let slow = "[[volume]]\nname = \"v\"\nsize = \"1 GiB\"\n\
+                limits = { throughput = \"1 MiB/s\" }\n";
+    let Some(mut rig) = Rig::new(slow, &[]) else { return };
+    let program = "
+import errno, os, sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+for _ in range(24): os.write(fd, b'x' * (1 << 20))
+try:
+    os.lseek(fd, 0, os.SEEK_HOLE)
+    print('sought')
+except OSError as error: print(errno.errorcode[error.errno])
+sys.stdout.flush()
+sys.stdin.read()
+";
+    let mut python = std::process::Command::new("python3");
+    python.arg("-c").arg(program).arg(rig.path("v/f"));
+    let mut python = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
+    let mut said = String::new();
+    BufReader::new(python.stdout.take().expect("a pipe")).read_line(&mut said).expect("text");
+    assert_eq!(said, "EINVAL\n");
+    rig.kill();
+    python.kill().expect("running");
+    python.wait().expect("an end");
+    rig.mount(VOLUME, &[]);
+    fs::write(rig.path("v/g"), "again").expect("a file");
+    rig.stop();
+}
+
+#[test]
+fn what_is_not_written_of_open_files_is_before_it_ends() {
+    let Some(mut rig) = Rig::new(VOLUME, &[]) else { return };
+    let program = "
+import os, sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+os.write(fd, b'x' * (1 << 20))
+print('written'); sys.stdout.flush()
+sys.stdin.read()
+";
+    let mut python = std::process::Command::new("python3");
+    python.arg("-c").arg(program).arg(rig.path("v/f"));
+    let mut python = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
+    let mut said = String::new();
+    BufReader::new(python.stdout.take().expect("a pipe")).read_line(&mut said).expect("text");
+    rig.server().signal(Signal::TERM);
+    let backing = rig.place.path("data/files/v/f");
+    wait_until("it is written", || fs::metadata(&backing).is_ok_and(|stat| stat.len() == 1 << 20));
+    python.kill().expect("running");
+    python.wait().expect("an end");
+    let (status, said) = rig.server.take().expect("it is mounted").wait();
+    ended_with_one_open(&said, status);
+}
+
+#[test]
+fn what_nothing_is_left_of_is_said() {
+    let layout = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 }\n";
+    let Some(mut rig) = Rig::new(layout, &["--database", "hr"]) else { return };
+    fs::write(rig.path("hr/hr.mdf"), "rows").expect("a file");
+    rig.stop();
+    let mount = ["mount", "layout.toml", "mnt", "--data", "data", "--database", "sales"];
+    let mut command = rig.place.weir(&mount);
+    let mut weir = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("weir");
+    let mut said = BufReader::new(weir.stderr.take().expect("a pipe")).lines();
+    let first = said.next().expect("a line").expect("text");
+    assert_eq!(
+        first,
+        "data/files/hr: its files are not mounted, since neither the layout nor --database names it"
+    );
+    wait_until("it is mounted", || !mounts_at(rig.place.dir()).is_empty());
+    let pid = i32::try_from(weir.id()).ok().and_then(rustix::process::Pid::from_raw);
+    rustix::process::kill_process(pid.expect("a process"), Signal::TERM).expect("running");
+    assert_eq!(weir.wait().expect("an end").code(), Some(0));
+    // And what cannot be kept in itself is refused.
+    let inside = ["mount", "layout.toml", "mnt", "--data", "mnt/d", "--database", "sales"];
+    let (_, said, code) = run(rig.place.weir(&inside));
+    let expect = "weir: --data mnt/d: it is in mnt, where the mount goes; keep it elsewhere\n";
+    assert_eq!((said.as_str(), code), (expect, Some(2)));
 }

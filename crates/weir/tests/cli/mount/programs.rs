@@ -2,6 +2,7 @@
 
 use super::{Rig, must, shell};
 use crate::tools::{self, needs};
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -73,5 +74,42 @@ fn fio_verifies_what_it_wrote_with_each_engine_direct_and_buffered() {
     // The direct ones as they are; the kernel may gather the others.
     assert!(volume["writes"].as_u64() >= Some(3 * 512), "{volume}");
     assert!(volume["reads"].as_u64() >= Some(3 * 512), "{volume}");
+    rig.stop();
+}
+
+/// That it is durable cannot be seen without cutting the power; that it is asked for can.
+#[test]
+fn a_sync_is_a_sync_of_the_backing_file() {
+    needs!("strace");
+    let layout = "[[volume]]\nname = \"v\"\nsize = \"1 GiB\"\nunlimited = true\n";
+    let Some(mut rig) = Rig::new(layout, &[]) else { return };
+    let traced = |line: &str| {
+        let (pid, out) = (rig.server().id().to_string(), rig.place.path("trace"));
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-y", "-e", "trace=fsync,fdatasync,pwritev2", "-p", &pid, "-o"]);
+        let mut strace = strace.arg(&out).stderr(Stdio::piped()).spawn().expect("strace");
+        // It says so when it is attached.
+        let mut told = BufReader::new(strace.stderr.take().expect("a pipe")).lines();
+        let first = told.next().expect("a line").expect("text");
+        assert!(first.contains("attached"), "{first}");
+        must(shell(line, &[&rig.path("v/file")]));
+        let id = i32::try_from(strace.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let stop = rustix::process::Signal::INT;
+        rustix::process::kill_process(id.expect("a process"), stop).expect("running");
+        strace.wait().expect("an end");
+        std::fs::read_to_string(&out).expect("text")
+    };
+    let count = |trace: &str, call: &str, flag: &str| {
+        let of_it = |line: &&str| line.contains(call) && line.contains("/v/file>");
+        trace.lines().filter(of_it).filter(|line| line.contains(flag)).count()
+    };
+    let synced = traced("dd if=/dev/zero of=\"$0\" bs=8k count=4 conv=fsync status=none");
+    assert!(count(&synced, " fsync(", "= 0") == 1, "{synced}");
+    let data = traced("dd if=/dev/zero of=\"$0\" bs=8k count=4 conv=fdatasync status=none");
+    assert!(count(&data, " fdatasync(", "= 0") == 1, "{data}");
+    let direct =
+        "dd if=/dev/zero of=\"$0\" bs=8k count=5 oflag=direct,dsync conv=notrunc status=none";
+    let durable = traced(direct);
+    assert_eq!(count(&durable, " pwritev2(", "RWF_DSYNC) = 8192"), 5, "{durable}");
     rig.stop();
 }
