@@ -24,12 +24,14 @@
 //! | [`mod@format`] | the file: [`Writer`] and [`Reader`] |
 //! | [`run`] | a run of Weir as samples: plain counters that any driver can fill |
 //! | [`view`] | which series of an entity are its I/O, its waits, its load |
+//! | [`import`] | what other people's systems say, as observations |
 //! | [`rates`] | from counters to rates, through gaps and restarts, in bounded memory |
 
 #![forbid(unsafe_code)]
 
 pub mod format;
 pub mod header;
+pub mod import;
 pub mod metric;
 pub mod observation;
 pub mod rates;

@@ -1,0 +1,95 @@
+//! Reading what other people's systems say: counters, logs, results and traces become
+//! observations.
+//!
+//! ```text
+//!  bytes --> text: encoding, lines --> a reader for the kind --> sheet: who, what, values
+//!                                                                 |
+//!                    several inputs, by their times  -->  merge  -+-> Writer
+//! ```
+//!
+//! A reader goes by meaning, not by shape: it finds its columns by their names, in whatever
+//! order they come, takes units from headers, and says what it did not use. It streams: what
+//! it holds does not grow with its input. What is not there stays missing; what cannot be
+//! right (a counter that went back, a line that was cut, a time twice) is told in a note.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`text`] | encodings, and lines |
+//! | [`number`] | numbers as people write them |
+//! | [`moment`] | times as people write them |
+//! | [`table`] | tables: delimited, in columns of fixed width, in Markdown |
+//! | [`measure`] | what is measured: the standard names with their units |
+//! | [`sheet`] | what a reader fills |
+//! | [`merge`] | from sheets to an observation |
+//! | [`kind`] | the kinds of input, and telling which one it is |
+//! | [`linux`] | iostat and its kin |
+
+pub mod kind;
+pub mod linux;
+pub mod measure;
+pub mod merge;
+pub mod moment;
+pub mod number;
+pub mod sheet;
+pub mod table;
+pub mod text;
+
+pub use kind::Kind;
+pub use merge::{Input, Options, Summary, import};
+pub use sheet::{At, ReadSamples, Sheet};
+
+use std::io;
+use thiserror::Error;
+
+/// Why an input cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// The system does not give it.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// It is of no kind that is known.
+    #[error("it is nothing that is known here: {found}; looked for {looked_for}")]
+    UnknownKind {
+        /// What is there.
+        found: String,
+        /// What there might have been.
+        looked_for: String,
+    },
+    /// It is none of the kind that it is said to be, or that its beginning promises.
+    #[error("{}{reason}", place(*.line))]
+    Malformed {
+        /// Where, if it is in a line.
+        line: Option<u64>,
+        /// What was expected and what is there.
+        reason: String,
+    },
+    /// There is no sample in it.
+    #[error("there is nothing in it: {reason}")]
+    Empty {
+        /// What was expected.
+        reason: String,
+    },
+    /// Inputs that cannot be put side by side.
+    #[error("{0}")]
+    Times(String),
+    /// The observation cannot be written.
+    #[error("{0}")]
+    Write(#[from] crate::WriteError),
+}
+
+fn place(line: Option<u64>) -> String {
+    line.map_or_else(String::new, |number| format!("line {number}: "))
+}
+
+impl ImportError {
+    /// What is wrong with a line.
+    pub(crate) fn at(line: u64, reason: impl Into<String>) -> Self {
+        Self::Malformed { line: Some(line), reason: reason.into() }
+    }
+
+    /// What is wrong with the whole.
+    pub(crate) fn whole(reason: impl Into<String>) -> Self {
+        Self::Malformed { line: None, reason: reason.into() }
+    }
+}

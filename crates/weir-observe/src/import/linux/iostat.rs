@@ -1,0 +1,420 @@
+//! `iostat`, as text: old and new sysstat, with and without `-x`, `-t`, `-k`, `-m`, `-h`.
+//!
+//! The first report is what there was since the machine started, unless iostat ran with `-y`.
+//! The text does not say so, but the numbers do: a count in an interval, divided by its
+//! seconds, is a multiple of one over these.
+
+use super::{banner, stamped};
+use crate::header::{EntityId, EntityKind, SeriesId};
+use crate::import::ImportError;
+use crate::import::kind::Bytes;
+use crate::import::measure::{self as m, Measure};
+use crate::import::merge::Options;
+use crate::import::moment::{Clock, time_of};
+use crate::import::number::Style;
+use crate::import::sheet::{At, ReadSamples, Sheet};
+use crate::import::text::Lines;
+use std::collections::HashMap;
+use std::mem;
+
+const KIB: f64 = 1024.0;
+const MIB: f64 = 1024.0 * 1024.0;
+const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+const SECTOR: f64 = 512.0;
+const MS: f64 = 1e6;
+
+pub(in crate::import) fn recognizes(text: &str) -> bool {
+    text.lines().any(|line| {
+        let words: Vec<_> = stamped(line, Clock::default()).1.split_whitespace().collect();
+        device_column(&words).is_some_and(|_| words.iter().any(|word| column(word).is_some()))
+    })
+}
+
+pub(in crate::import) fn open(
+    input: Bytes,
+    options: &Options,
+) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(Box::new(Iostat {
+        lines: Lines::new(input),
+        options: options.clone(),
+        style: None,
+        host: None,
+        date: None,
+        columns: Vec::new(),
+        device_at: 0,
+        cpu: None,
+        devices: HashMap::new(),
+        reports: 0,
+        first: None,
+        ended: false,
+    }))
+}
+
+/// What a column is of, and by what its values are multiplied.
+fn column(name: &str) -> Option<(&'static Measure, f64)> {
+    Some(match name {
+        "r/s" => (&m::READS_PER_S, 1.0),
+        "w/s" => (&m::WRITES_PER_S, 1.0),
+        "d/s" => (&m::DISCARDS_PER_S, 1.0),
+        "f/s" => (&m::FLUSHES_PER_S, 1.0),
+        "tps" => (&m::OPERATIONS_PER_S, 1.0),
+        "rrqm/s" => (&m::READS_MERGED_PER_S, 1.0),
+        "wrqm/s" => (&m::WRITES_MERGED_PER_S, 1.0),
+        "await" => (&m::LATENCY_NS, MS),
+        "r_await" => (&m::READ_LATENCY_NS, MS),
+        "w_await" => (&m::WRITE_LATENCY_NS, MS),
+        "d_await" => (&m::DISCARD_LATENCY_NS, MS),
+        "f_await" => (&m::FLUSH_LATENCY_NS, MS),
+        "aqu-sz" | "avgqu-sz" => (&m::QUEUE_DEPTH, 1.0),
+        "areq-sz" => (&m::REQUEST_BYTES, KIB),
+        "avgrq-sz" => (&m::REQUEST_BYTES, SECTOR),
+        "%util" => (&m::BUSY, 0.01),
+        _ => return bytes_column(name),
+    })
+}
+
+/// `rkB/s`, `wMB/s`, `kB_read/s`, `Blk_wrtn/s`, `rsec/s`.
+fn bytes_column(name: &str) -> Option<(&'static Measure, f64)> {
+    let name = name.strip_suffix("/s")?;
+    let unit = |unit: &str| {
+        Some(match unit {
+            "kB" | "KB" => KIB,
+            "MB" => MIB,
+            "GB" => GIB,
+            "sec" | "Blk" => SECTOR,
+            _ => return None,
+        })
+    };
+    if let Some((of, what)) = name.split_once('_') {
+        let measure = match what {
+            "read" => &m::READ_BYTES_PER_S,
+            "wrtn" => &m::WRITE_BYTES_PER_S,
+            "dscd" => &m::DISCARD_BYTES_PER_S,
+            _ => return None,
+        };
+        return Some((measure, unit(of)?));
+    }
+    let measure = match name.chars().next()? {
+        'r' => &m::READ_BYTES_PER_S,
+        'w' => &m::WRITE_BYTES_PER_S,
+        'd' => &m::DISCARD_BYTES_PER_S,
+        _ => return None,
+    };
+    Some((measure, unit(&name[1..])?))
+}
+
+/// Where the names of devices are, in a line that is the head of a table of them.
+fn device_column(words: &[&str]) -> Option<usize> {
+    let at = words.iter().position(|word| word.trim_end_matches(':') == "Device")?;
+    (words.len() > 2 && (at == 0 || at == words.len() - 1)).then_some(at)
+}
+
+struct Iostat {
+    lines: Lines<Bytes>,
+    options: Options,
+    style: Option<Style>,
+    host: Option<EntityId>,
+    /// Of the first line, for times without one.
+    date: Option<i64>,
+    columns: Vec<Option<(&'static Measure, f64)>>,
+    device_at: usize,
+    /// The names of the columns of a line of processors that comes next.
+    cpu: Option<Vec<String>>,
+    devices: HashMap<String, Vec<Option<SeriesId>>>,
+    reports: u64,
+    /// The first report, until it is known whether it is one of an interval.
+    first: Option<Report>,
+    ended: bool,
+}
+
+#[derive(Debug, Default, Clone, PartialEq)]
+struct Report {
+    at: Option<i64>,
+    /// Processors: measure and value.
+    host: Vec<(&'static Measure, f64)>,
+    /// Devices with the values of their columns.
+    devices: Vec<(String, Vec<Option<f64>>)>,
+}
+
+impl Report {
+    fn is_empty(&self) -> bool {
+        self.devices.is_empty()
+    }
+}
+
+impl ReadSamples for Iostat {
+    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        if self.reports == 0 && !self.ended {
+            self.first = Some(self.report(sheet)?);
+        }
+        let second = match self.first.take() {
+            None => self.report(sheet)?,
+            Some(first) => {
+                let second = self.report(sheet)?;
+                if second.is_empty() {
+                    if !first.is_empty() {
+                        sheet.note(
+                            "its only report may be of the time since the machine started, and \
+                             not of now",
+                        );
+                    }
+                    return Ok(self.put(sheet, &first));
+                }
+                let interval = self.interval(&first, &second);
+                if interval.is_some_and(|seconds| is_of_interval(&self.counts(&first), seconds)) {
+                    let at = self.put(sheet, &first);
+                    self.first = Some(second);
+                    return Ok(at);
+                }
+                sheet.note("the first report is of the time since the machine started: left out");
+                second
+            }
+        };
+        Ok(self.put(sheet, &second))
+    }
+}
+
+impl Iostat {
+    /// The seconds of an interval, as far as dates tell.
+    fn interval(&self, first: &Report, second: &Report) -> Option<f64> {
+        let every = self.options.every.map(|every| every.nanos());
+        let between = second.at?.checked_sub(first.at?).and_then(|nanos| u64::try_from(nanos).ok());
+        #[expect(clippy::cast_precision_loss, reason = "seconds")]
+        between.or(every).map(|nanos| (nanos as f64 / 1e9).round()).filter(|s| *s >= 1.0)
+    }
+
+    /// The rates of a report that are counts by seconds.
+    fn counts(&self, report: &Report) -> Vec<f64> {
+        let is_count = |column: &Option<(&'static Measure, f64)>| {
+            column.is_some_and(|(measure, _)| {
+                measure.unit == m::Kind::Count && measure.decimals > 0 && *measure != m::QUEUE_DEPTH
+            })
+        };
+        let of = |values: &Vec<Option<f64>>| {
+            let own = values.iter().zip(&self.columns).filter(|(_, column)| is_count(column));
+            own.filter_map(|(value, _)| *value).collect::<Vec<_>>()
+        };
+        report.devices.iter().flat_map(|(_, values)| of(values)).collect()
+    }
+
+    /// Puts a report into the sheet.
+    fn put(&mut self, sheet: &mut Sheet, report: &Report) -> Option<At> {
+        if report.is_empty() {
+            return None;
+        }
+        let host = self.host(sheet);
+        for (measure, value) in &report.host {
+            sheet.set(host, measure, *value);
+        }
+        for (name, values) in &report.devices {
+            let columns = &self.columns;
+            let series = self.devices.entry(name.clone()).or_insert_with(|| {
+                let device = sheet.entity(EntityKind::Volume, name, Some(host));
+                let of = |column: &Option<(&'static Measure, f64)>| {
+                    column.map(|(measure, _)| sheet.series(device, measure))
+                };
+                columns.iter().map(of).collect()
+            });
+            for ((series, column), value) in series.iter().zip(columns).zip(values) {
+                if let (Some(series), Some((measure, _)), Some(value)) = (series, column, value) {
+                    sheet.put(*series, measure, *value);
+                }
+            }
+        }
+        self.reports += 1;
+        Some(match report.at {
+            Some(at) => At::Wall(at),
+            None => At::Since(self.options.step().nanos().saturating_mul(self.reports - 1)),
+        })
+    }
+
+    fn host(&mut self, sheet: &mut Sheet) -> EntityId {
+        *self.host.get_or_insert_with(|| sheet.entity(EntityKind::Host, "host", None))
+    }
+
+    /// Reads the next report; an empty one at the end.
+    fn report(&mut self, sheet: &mut Sheet) -> Result<Report, ImportError> {
+        let mut report = Report::default();
+        loop {
+            let Some(line) = self.lines.next_line()? else {
+                self.ended = true;
+                return Ok(report);
+            };
+            let (stamp, text) = stamped(&line, self.options.clock);
+            let words: Vec<_> = text.split_whitespace().collect();
+            let cpu_line = words.first().is_some_and(|word| *word == "avg-cpu:");
+            let time = self.time_of(text);
+            let begins = time.is_some() || cpu_line || device_column(&words).is_some();
+            if begins && !report.is_empty() {
+                self.lines.put_back(line);
+                return Ok(report);
+            }
+            if words.is_empty() {
+                continue;
+            }
+            if let Some((host, date)) = banner(text, self.options.clock) {
+                self.date = date;
+                self.host = Some(sheet.entity(EntityKind::Host, &host, None));
+            } else if let Some(at) = time {
+                report.at = Some(at);
+            } else if cpu_line {
+                self.cpu = Some(words[1..].iter().map(|word| (*word).to_owned()).collect());
+            } else if let Some(names) = self.cpu.take() {
+                report.host = self.processors(&names, &words);
+            } else if let Some(at) = device_column(&words) {
+                self.head(sheet, &words, at);
+                report.at = report.at.or(stamp);
+            } else if !self.columns.is_empty() {
+                self.device(sheet, &words, &mut report)?;
+            } else {
+                sheet.unused("lines before the first report");
+            }
+        }
+    }
+
+    /// The time of a line that has nothing else in it.
+    fn time_of(&mut self, text: &str) -> Option<i64> {
+        let text = text.trim();
+        if !text.starts_with(|c: char| c.is_ascii_digit()) && !text.starts_with("Time:") {
+            return None;
+        }
+        if let Some(at) = self.options.clock.moment(text) {
+            return Some(at);
+        }
+        let (time, offset) = time_of(text.strip_prefix("Time:").unwrap_or(text))?;
+        let offset = offset.unwrap_or(self.options.clock.offset);
+        Some(self.date? + time - offset * 1_000_000_000)
+    }
+
+    fn head(&mut self, sheet: &mut Sheet, words: &[&str], at: usize) {
+        let names = || words.iter().enumerate().filter(|(place, _)| *place != at);
+        let columns: Vec<_> = names().map(|(_, word)| column(word)).collect();
+        if columns != self.columns {
+            for (_, word) in names().filter(|(_, word)| column(word).is_none()) {
+                sheet.unused(word);
+            }
+            self.devices.clear();
+            self.columns = columns;
+        }
+        self.device_at = at;
+    }
+
+    fn style(&mut self, words: &[&str]) -> Style {
+        // Zeros of any style say which: there are always decimals.
+        *self.style.get_or_insert_with(|| Style::of(words.iter().copied()))
+    }
+
+    fn processors(&mut self, names: &[String], words: &[&str]) -> Vec<(&'static Measure, f64)> {
+        let style = self.style(words);
+        let value = |wanted: &str| {
+            let at = names.iter().position(|name| name == wanted)?;
+            Some(style.parse(words.get(at)?)? / 100.0)
+        };
+        let user = value("%user").map(|user| user + value("%nice").unwrap_or(0.0));
+        let (idle, wait) = (value("%idle"), value("%iowait"));
+        let busy = idle.map(|idle| (1.0 - idle - wait.unwrap_or(0.0)).max(0.0));
+        let all: [(&'static Measure, Option<f64>); 6] = [
+            (&m::CPU, busy),
+            (&m::CPU_USER, user),
+            (&m::CPU_SYSTEM, value("%system")),
+            (&m::CPU_IOWAIT, wait),
+            (&m::CPU_STEAL, value("%steal")),
+            (&m::CPU_IDLE, idle),
+        ];
+        all.into_iter().filter_map(|(measure, value)| Some((measure, value?))).collect()
+    }
+
+    fn device(
+        &mut self,
+        sheet: &mut Sheet,
+        words: &[&str],
+        report: &mut Report,
+    ) -> Result<(), ImportError> {
+        let expected = self.columns.len() + 1;
+        if words.len() != expected {
+            if self.lines.was_open() && words.len() < expected {
+                sheet.note("its last line was cut: left out");
+                return Ok(());
+            }
+            return Err(ImportError::at(
+                self.lines.number(),
+                format!("a device has {} columns, and its head {expected}", words.len()),
+            ));
+        }
+        let last = words.len() - 1;
+        let at = if self.device_at == 0 { 0 } else { last };
+        let numbers: Vec<_> =
+            words.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, w)| *w).collect();
+        let style = self.style(&numbers);
+        let mut values = Vec::with_capacity(numbers.len());
+        for (text, column) in numbers.iter().zip(&self.columns) {
+            let Some((_, by)) = column else {
+                values.push(None);
+                continue;
+            };
+            let Some(number) = human(style, text) else {
+                if self.lines.was_open() {
+                    sheet.note("its last line was cut: left out");
+                    return Ok(());
+                }
+                let reason = format!("{text:?} is no number");
+                return Err(ImportError::at(self.lines.number(), reason));
+            };
+            values.push(Some(number * by));
+        }
+        let name = words[at].to_owned();
+        // The same once more, where two reports follow each other without a word between.
+        report.devices.push((mem::take(&mut name.clone()), values));
+        Ok(())
+    }
+}
+
+/// A number, maybe with the unit that `-h` puts behind it.
+fn human(style: Style, text: &str) -> Option<f64> {
+    let by = match text.chars().last()? {
+        'k' => KIB,
+        'M' => MIB,
+        'G' => GIB,
+        _ => return style.parse(text),
+    };
+    Some(style.parse(&text[..text.len() - 1])? * by)
+}
+
+/// Whether the rates of a report are counts of an interval of so many seconds: each times the
+/// seconds is near a whole number. Of averages since the start few are.
+fn is_of_interval(rates: &[f64], seconds: f64) -> bool {
+    // What rounding to two decimals can make of a count.
+    let slack = 0.006 * seconds;
+    if slack > 0.15 {
+        return false;
+    }
+    let counts: Vec<f64> = rates.iter().map(|rate| rate * seconds).filter(|n| *n > slack).collect();
+    counts.len() >= 3 && counts.iter().all(|count| (count - count.round()).abs() <= slack)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn averages_since_the_start_are_told_from_an_interval() {
+        assert!(is_of_interval(&[88.33, 89.67, 0.0, 99.67, 6791.0], 3.0));
+        assert!(!is_of_interval(&[0.03, 0.25, 0.21, 0.12], 5.0));
+        assert!(!is_of_interval(&[1.0, 2.0], 1.0), "too little to tell");
+        assert!(!is_of_interval(&[1.0, 2.0, 3.0], 60.0), "rounded too much to tell");
+    }
+
+    #[test]
+    fn columns_by_their_units() {
+        let check = |name: &str, expect: Option<(&'static Measure, f64)>| {
+            assert_eq!(column(name), expect, "{name}");
+        };
+        check("rkB/s", Some((&m::READ_BYTES_PER_S, 1024.0)));
+        check("wMB/s", Some((&m::WRITE_BYTES_PER_S, 1048576.0)));
+        check("Blk_wrtn/s", Some((&m::WRITE_BYTES_PER_S, 512.0)));
+        check("kB_dscd/s", Some((&m::DISCARD_BYTES_PER_S, 1024.0)));
+        check("kB_read", None);
+        check("svctm", None);
+        check("%util", Some((&m::BUSY, 0.01)));
+    }
+}

@@ -1,0 +1,237 @@
+//! What is measured: the standard names of what real systems count, with their units.
+//!
+//! Rates and means hold over the time up to their sample.
+
+use crate::header::{Counting, Unit};
+
+/// Something measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Measure {
+    /// Its metric.
+    pub metric: &'static str,
+    /// What a value is a number of.
+    pub unit: Kind,
+    /// What a value says.
+    pub is_counter: bool,
+    /// How many decimals are kept.
+    pub decimals: u8,
+}
+
+/// The unit of a measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each says it")]
+pub enum Kind {
+    Count,
+    Bytes,
+    Nanoseconds,
+    Milliseconds,
+    /// A part of one.
+    Share,
+}
+
+impl Measure {
+    const fn new(metric: &'static str, unit: Kind, is_counter: bool, decimals: u8) -> Self {
+        Self { metric, unit, is_counter, decimals }
+    }
+
+    /// What its values say.
+    #[must_use]
+    pub const fn counting(&self) -> Counting {
+        if self.is_counter { Counting::Cumulative } else { Counting::Gauge }
+    }
+
+    /// The unit of its series.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        match self.unit {
+            Kind::Count => Unit::Count,
+            Kind::Bytes => Unit::Bytes,
+            Kind::Nanoseconds => Unit::Nanoseconds,
+            Kind::Milliseconds => Unit::Milliseconds,
+            Kind::Share => Unit::Other("share".to_owned()),
+        }
+    }
+
+    /// The integer that stands for a value; nothing for what no integer can.
+    #[must_use]
+    pub fn stored(&self, value: f64) -> Option<i64> {
+        let scaled = (value * 10_f64.powi(i32::from(self.decimals))).round();
+        // Beyond this, floats are no longer exact, and nothing real is there.
+        #[expect(clippy::cast_possible_truncation, reason = "checked")]
+        (scaled.abs() < 9.0e18).then_some(scaled as i64)
+    }
+}
+
+macro_rules! measures {
+    ($($(#[$doc:meta])* $name:ident = $metric:literal $unit:ident $counting:ident $decimals:literal;)*) => {
+        $($(#[$doc])* pub const $name: Measure =
+            Measure::new($metric, Kind::$unit, measures!(@$counting), $decimals);)*
+        /// All of them.
+        pub const ALL: &[Measure] = &[$($name),*];
+    };
+    (@gauge) => { false };
+    (@counter) => { true };
+}
+
+measures! {
+    /// Reads completed a second.
+    READS_PER_S = "reads_per_s" Count gauge 3;
+    /// Writes completed a second.
+    WRITES_PER_S = "writes_per_s" Count gauge 3;
+    /// Discards completed a second.
+    DISCARDS_PER_S = "discards_per_s" Count gauge 3;
+    /// Flushes completed a second.
+    FLUSHES_PER_S = "flushes_per_s" Count gauge 3;
+    /// Reads and writes, where they are not told apart.
+    OPERATIONS_PER_S = "operations_per_s" Count gauge 3;
+    /// Bytes read a second.
+    READ_BYTES_PER_S = "read_bytes_per_s" Bytes gauge 0;
+    /// Bytes written a second.
+    WRITE_BYTES_PER_S = "write_bytes_per_s" Bytes gauge 0;
+    /// Bytes discarded a second.
+    DISCARD_BYTES_PER_S = "discard_bytes_per_s" Bytes gauge 0;
+    /// Bytes a second, where reads and writes are not told apart.
+    BYTES_PER_S = "bytes_per_s" Bytes gauge 0;
+    /// The mean latency of reads.
+    READ_LATENCY_NS = "read_latency_ns" Nanoseconds gauge 0;
+    /// The mean latency of writes.
+    WRITE_LATENCY_NS = "write_latency_ns" Nanoseconds gauge 0;
+    /// The mean latency of discards.
+    DISCARD_LATENCY_NS = "discard_latency_ns" Nanoseconds gauge 0;
+    /// The mean latency of flushes.
+    FLUSH_LATENCY_NS = "flush_latency_ns" Nanoseconds gauge 0;
+    /// The mean latency of reads and writes.
+    LATENCY_NS = "latency_ns" Nanoseconds gauge 0;
+    /// The mean latency of reads without what they waited in queues of the governor.
+    READ_IO_LATENCY_NS = "read_io_latency_ns" Nanoseconds gauge 0;
+    /// The same of writes.
+    WRITE_IO_LATENCY_NS = "write_io_latency_ns" Nanoseconds gauge 0;
+    /// Requests under way, on average.
+    QUEUE_DEPTH = "queue_depth" Count gauge 3;
+    /// Requests under way at the moment of the sample.
+    QUEUE_LENGTH = "queue_length" Count gauge 0;
+    /// The part of the time that something was under way.
+    BUSY = "busy" Share gauge 6;
+    /// The mean size of requests.
+    REQUEST_BYTES = "request_bytes" Bytes gauge 0;
+    /// Requests that were joined to others a second: reads.
+    READS_MERGED_PER_S = "reads_merged_per_s" Count gauge 3;
+    /// Writes.
+    WRITES_MERGED_PER_S = "writes_merged_per_s" Count gauge 3;
+
+    /// Reads completed.
+    READS = "reads" Count counter 0;
+    /// Writes completed.
+    WRITES = "writes" Count counter 0;
+    /// Discards completed.
+    DISCARDS = "discards" Count counter 0;
+    /// Flushes completed.
+    FLUSHES = "flushes" Count counter 0;
+    /// Bytes read.
+    READ_BYTES = "read_bytes" Bytes counter 0;
+    /// Bytes written.
+    WRITE_BYTES = "write_bytes" Bytes counter 0;
+    /// Bytes discarded.
+    DISCARD_BYTES = "discard_bytes" Bytes counter 0;
+    /// Latency of reads, all together.
+    IO_STALL_READ_MS = "io_stall_read_ms" Milliseconds counter 3;
+    /// Latency of writes, all together.
+    IO_STALL_WRITE_MS = "io_stall_write_ms" Milliseconds counter 3;
+    /// Time that something was under way.
+    BUSY_MS = "busy_ms" Milliseconds counter 0;
+    /// Time under way of all requests together.
+    QUEUED_MS = "queued_ms" Milliseconds counter 0;
+
+    /// Reads of a file, as SQL Server counts them.
+    NUM_OF_READS = "num_of_reads" Count counter 0;
+    /// Their bytes.
+    NUM_OF_BYTES_READ = "num_of_bytes_read" Bytes counter 0;
+    /// Writes of a file.
+    NUM_OF_WRITES = "num_of_writes" Count counter 0;
+    /// Their bytes.
+    NUM_OF_BYTES_WRITTEN = "num_of_bytes_written" Bytes counter 0;
+    /// What reads waited in queues of the governor.
+    IO_STALL_QUEUED_READ_MS = "io_stall_queued_read_ms" Milliseconds counter 3;
+    /// What writes waited in queues of the governor.
+    IO_STALL_QUEUED_WRITE_MS = "io_stall_queued_write_ms" Milliseconds counter 3;
+    /// The size of a file.
+    SIZE_ON_DISK_BYTES = "size_on_disk_bytes" Bytes gauge 0;
+    /// How many waited.
+    WAITING_TASKS_COUNT = "waiting_tasks_count" Count counter 0;
+    /// For how long, all together.
+    WAIT_TIME_MS = "wait_time_ms" Milliseconds counter 3;
+    /// What of it they waited for a processor.
+    SIGNAL_WAIT_TIME_MS = "signal_wait_time_ms" Milliseconds counter 3;
+    /// The longest single wait.
+    MAX_WAIT_TIME_MS = "max_wait_time_ms" Milliseconds gauge 3;
+
+    /// The part of the time that processors were busy.
+    CPU = "cpu" Share gauge 6;
+    /// That they were busy for users.
+    CPU_USER = "cpu_user" Share gauge 6;
+    /// For the system.
+    CPU_SYSTEM = "cpu_system" Share gauge 6;
+    /// That they were idle while something waited for I/O.
+    CPU_IOWAIT = "cpu_iowait" Share gauge 6;
+    /// That another machine had them.
+    CPU_STEAL = "cpu_steal" Share gauge 6;
+    /// That they were idle.
+    CPU_IDLE = "cpu_idle" Share gauge 6;
+    /// Threads that want to run.
+    RUNNABLE = "runnable" Count gauge 0;
+    /// Threads that wait for I/O.
+    BLOCKED = "blocked" Count gauge 0;
+    /// Memory that is free.
+    MEMORY_FREE_BYTES = "memory_free_bytes" Bytes gauge 0;
+    /// Memory that can be had.
+    MEMORY_AVAILABLE_BYTES = "memory_available_bytes" Bytes gauge 0;
+    /// Memory of file caches.
+    MEMORY_CACHE_BYTES = "memory_cache_bytes" Bytes gauge 0;
+    /// Bytes swapped in a second.
+    SWAP_IN_BYTES_PER_S = "swap_in_bytes_per_s" Bytes gauge 0;
+    /// Bytes swapped out a second.
+    SWAP_OUT_BYTES_PER_S = "swap_out_bytes_per_s" Bytes gauge 0;
+
+    /// Transactions a second.
+    TRANSACTIONS_PER_S = "transactions_per_s" Count gauge 3;
+    /// Batch requests a second.
+    BATCH_REQUESTS_PER_S = "batch_requests_per_s" Count gauge 3;
+    /// Bytes of log written a second.
+    LOG_BYTES_PER_S = "log_bytes_per_s" Bytes gauge 0;
+    /// Seconds that a page stays in memory.
+    PAGE_LIFE_EXPECTANCY_S = "page_life_expectancy_s" Count gauge 0;
+    /// The part of a limit that data I/O takes.
+    DATA_IO_SHARE = "data_io_share" Share gauge 6;
+    /// The part of a limit that the log takes.
+    LOG_WRITE_SHARE = "log_write_share" Share gauge 6;
+    /// The part of memory that is used.
+    MEMORY_SHARE = "memory_share" Share gauge 6;
+    /// Users, sessions or connections.
+    USERS = "users" Count gauge 0;
+}
+
+/// The measure of that metric.
+#[must_use]
+pub fn named(metric: &str) -> Option<&'static Measure> {
+    ALL.iter().find(|measure| measure.metric == metric)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_is_one_measure() {
+        for (at, measure) in ALL.iter().enumerate() {
+            assert!(ALL[..at].iter().all(|other| other.metric != measure.metric), "{measure:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_stored_with_their_decimals() {
+        assert_eq!(READS_PER_S.stored(1.2345), Some(1235));
+        assert_eq!(READ_LATENCY_NS.stored(-2.4), Some(-2));
+        assert_eq!(BUSY.stored(1.0), Some(1_000_000));
+        assert_eq!(READS.stored(1e19), None);
+    }
+}

@@ -1,0 +1,328 @@
+//! From sheets to an observation: several inputs side by side, by their times.
+
+use super::ImportError;
+use super::kind::{Bytes, Kind};
+use super::moment::Clock;
+use super::sheet::{At, ReadSamples, Sheet};
+use crate::format::Writer;
+use crate::header::{Contents, EntityId, Header, SeriesId, Source, SourceKind};
+use crate::observation::Note;
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use weir_units::{Instant, Span};
+
+/// How inputs are read.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// How their times are.
+    pub clock: Clock,
+    /// The time from sample to sample, for inputs that do not say.
+    pub every: Option<Span>,
+    /// When inputs without dates begin, in nanoseconds since 1970.
+    pub start: Option<i64>,
+    /// The program that reads, with its version.
+    pub by: String,
+}
+
+impl Options {
+    /// From sample to sample where the input does not say: a second, if nobody does.
+    #[must_use]
+    pub fn step(&self) -> Span {
+        self.every.unwrap_or(Span::from_secs(1))
+    }
+}
+
+/// Something to read.
+pub struct Input {
+    /// What it is called.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Its kind, if somebody has said it.
+    pub kind: Option<Kind>,
+}
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Input").field("name", &self.name).field("kind", &self.kind).finish()
+    }
+}
+
+/// What came of an import.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Of each input: its name, its kind, and the samples that it gave.
+    pub inputs: Vec<(String, &'static str, u64)>,
+    /// Samples in the observation.
+    pub samples: u64,
+    /// Entities and series.
+    pub entities: usize,
+    /// Series.
+    pub series: usize,
+    /// What a reader of the numbers should know.
+    pub notes: Vec<String>,
+}
+
+/// An input that is being read.
+struct Source1 {
+    name: String,
+    kind: &'static str,
+    reader: Box<dyn ReadSamples>,
+    sheet: Sheet,
+    /// When the sample in the sheet is.
+    at: Option<At>,
+    last: Option<i64>,
+    samples: u64,
+    late: u64,
+    /// Its series by their places in the observation.
+    series: Vec<SeriesId>,
+    entities: Vec<EntityId>,
+}
+
+/// An input that could not be read, and why.
+pub type Failure = (String, ImportError);
+
+/// Reads inputs and writes what they say as one observation.
+///
+/// # Errors
+///
+/// The input at fault, and why.
+pub fn import<W: Write>(
+    inputs: Vec<Input>,
+    options: &Options,
+    out: W,
+) -> Result<(W, Summary), Failure> {
+    let mut sources = Vec::new();
+    for input in inputs {
+        let name = input.name.clone();
+        sources.push(open(input, options).map_err(|error| (name, error))?);
+    }
+    let start = start_of(&sources, options)?;
+    let about = sources.iter().flat_map(|source| {
+        let name = |what: &String| {
+            if sources.len() == 1 { what.clone() } else { format!("{} {what}", source.name) }
+        };
+        source
+            .sheet
+            .about
+            .iter()
+            .map(move |(what, value)| (name(what), value.clone()))
+            .collect::<Vec<_>>()
+    });
+    let kinds: Vec<_> = sources.iter().map(|source| source.kind).collect();
+    let mut about: std::collections::BTreeMap<_, _> = about.collect();
+    let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
+    about.insert("inputs".to_owned(), names.join(", "));
+    about.insert("kinds".to_owned(), kinds.join(", "));
+    let by = options.by.clone();
+    let kind = SourceKind::Other("import".to_owned());
+    let header = Header {
+        start_unix_ns: start.known,
+        interval_ns: options.every.map(Span::nanos),
+        ..Header::new(Source { kind, by, about })
+    };
+    let whole = |error: crate::WriteError| (String::new(), ImportError::from(error));
+    let writer = Writer::new(out, &header).map_err(whole)?;
+    let mut merge = Merge {
+        writer,
+        contents: Contents::default(),
+        known: HashMap::new(),
+        row: Vec::new(),
+        samples: 0,
+    };
+    loop {
+        let next = sources.iter().filter_map(|source| source.moment(&start)).min();
+        let Some(now) = next else { break };
+        for source in &mut sources {
+            merge.declare(source).map_err(whole)?;
+        }
+        for source in &mut sources {
+            if source.moment(&start) == Some(now) {
+                merge.take(source);
+                source.advance(now, &start).map_err(|error| (source.name.clone(), error))?;
+            }
+        }
+        let at = Instant::ZERO + Span::from_nanos(u64::try_from(now - start.base).unwrap_or(0));
+        merge.write(at).map_err(whole)?;
+    }
+    let mut notes = Vec::new();
+    for source in &mut sources {
+        notes.extend(source.told());
+    }
+    for text in &notes {
+        let note = Note { at_ns: 0, text: text.clone() };
+        merge.writer.note(&note).map_err(whole)?;
+    }
+    let (entities, series) = (merge.contents.entities.len(), merge.contents.series.len());
+    let samples = merge.samples;
+    if samples == 0 {
+        let reason = "no sample came of it".to_owned();
+        let name = sources.first().map(|source| source.name.clone()).unwrap_or_default();
+        return Err((name, ImportError::Empty { reason }));
+    }
+    let out = merge.writer.finish(true).map_err(whole)?;
+    let inputs = sources.into_iter().map(|source| (source.name, source.kind, source.samples));
+    Ok((out, Summary { inputs: inputs.collect(), samples, entities, series, notes }))
+}
+
+fn open(mut input: Input, options: &Options) -> Result<Source1, ImportError> {
+    let kind = match input.kind {
+        Some(kind) => kind,
+        None => Kind::of(input.bytes.fill_buf()?)?,
+    };
+    let mut source = Source1 {
+        name: input.name,
+        kind: kind.name,
+        reader: kind.open(input.bytes, options)?,
+        sheet: Sheet::default(),
+        at: None,
+        last: None,
+        samples: 0,
+        late: 0,
+        series: Vec::new(),
+        entities: Vec::new(),
+    };
+    source.at = source.reader.next_sample(&mut source.sheet)?;
+    if source.at.is_none() {
+        let reason = format!("it was read as {}, and has no sample", kind.about);
+        return Err(ImportError::Empty { reason });
+    }
+    Ok(source)
+}
+
+/// When the observation begins.
+struct Start {
+    /// What times are counted from.
+    base: i64,
+    /// When that was, if anybody knows.
+    known: Option<i64>,
+    /// When inputs without dates begin.
+    undated: i64,
+}
+
+fn start_of(sources: &[Source1], options: &Options) -> Result<Start, Failure> {
+    let wall = |source: &Source1| match source.at {
+        Some(At::Wall(at)) => Some(at),
+        _ => None,
+    };
+    let undated = sources.iter().find(|source| matches!(source.at, Some(At::Since(_))));
+    let dated = sources.iter().filter_map(wall).min();
+    match (dated, undated, options.start) {
+        (Some(first), Some(undated), None) => {
+            let reason = "it has no dates and other inputs have; say when it begins, with --start";
+            let _ = first;
+            Err((undated.name.clone(), ImportError::Times(reason.to_owned())))
+        }
+        (dated, undated, start) => {
+            let start = start.filter(|_| undated.is_some());
+            let known = [dated, start].into_iter().flatten().min();
+            Ok(Start { base: known.unwrap_or(0), known, undated: start.unwrap_or(0) })
+        }
+    }
+}
+
+impl Source1 {
+    /// When the sample in the sheet is, in nanoseconds since 1970 or since the beginning.
+    fn moment(&self, start: &Start) -> Option<i64> {
+        match self.at? {
+            At::Wall(at) => Some(at),
+            At::Since(nanos) => Some(start.undated.saturating_add_unsigned(nanos)),
+        }
+    }
+
+    /// Goes on to a sample that is later than `now`.
+    fn advance(&mut self, now: i64, start: &Start) -> Result<(), ImportError> {
+        self.samples += 1;
+        self.last = Some(now);
+        loop {
+            self.sheet.row.iter_mut().for_each(|value| *value = None);
+            self.at = self.reader.next_sample(&mut self.sheet)?;
+            match self.moment(start) {
+                Some(at) if at <= now => self.late += 1,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// What is to be said of it at the end.
+    fn told(&mut self) -> Vec<String> {
+        let mut notes: Vec<_> = std::mem::take(&mut self.sheet.notes);
+        if self.late > 0 {
+            notes.push(format!(
+                "{} samples left out that were not later than the one before",
+                self.late
+            ));
+        }
+        if !self.sheet.unused.is_empty() {
+            let all = self.sheet.unused.iter().map(|(what, count)| match count {
+                1 => what.clone(),
+                count => format!("{what} ({count} times)"),
+            });
+            notes.push(format!("not used: {}", all.collect::<Vec<_>>().join(", ")));
+        }
+        notes.iter().map(|note| format!("{}: {note}", self.name)).collect()
+    }
+}
+
+struct Merge<W: Write> {
+    writer: Writer<W>,
+    contents: Contents,
+    known: HashMap<(String, String, Option<EntityId>), EntityId>,
+    row: Vec<Option<i64>>,
+    samples: u64,
+}
+
+impl<W: Write> Merge<W> {
+    /// Takes in who and what is new on a source's sheet.
+    fn declare(&mut self, source: &mut Source1) -> Result<(), crate::WriteError> {
+        let own = &source.sheet.contents;
+        if source.entities.len() == own.entities.len() && source.series.len() == own.series.len() {
+            return Ok(());
+        }
+        let (entities, series) = (self.contents.entities.len(), self.contents.series.len());
+        for entity in &own.entities[source.entities.len()..] {
+            let mut entity = entity.clone();
+            entity.parent = entity.parent.map(|parent| source.entities[parent.0 as usize]);
+            let key = (entity.kind.name().to_owned(), entity.name.clone(), entity.parent);
+            let contents = &mut self.contents;
+            let id = *self.known.entry(key).or_insert_with(|| contents.add_entity(entity));
+            source.entities.push(id);
+        }
+        for series in &own.series[source.series.len()..] {
+            let mut series = series.clone();
+            series.entity = source.entities[series.entity.0 as usize];
+            let there = self.contents.find(series.entity, &series.metric);
+            let id = match there {
+                Some(id) => id,
+                None => {
+                    self.row.push(None);
+                    self.contents.add_series(series)
+                }
+            };
+            source.series.push(id);
+        }
+        let more = Contents {
+            entities: self.contents.entities[entities..].to_vec(),
+            series: self.contents.series[series..].to_vec(),
+        };
+        if more.entities.is_empty() && more.series.is_empty() {
+            return Ok(());
+        }
+        self.writer.declare(&more)
+    }
+
+    fn take(&mut self, source: &Source1) {
+        for (value, id) in source.sheet.row.iter().zip(&source.series) {
+            if let Some(value) = value {
+                self.row[id.0 as usize].get_or_insert(*value);
+            }
+        }
+    }
+
+    fn write(&mut self, at: Instant) -> Result<(), crate::WriteError> {
+        self.samples += 1;
+        self.writer.sample(at, &self.row)?;
+        self.row.iter_mut().for_each(|value| *value = None);
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+//! Times as people write them.
+//!
+//! A time without a zone is taken for UTC unless an offset is given; that it had none is told
+//! by whoever reads it. Of `05/06/2020` nobody can tell whether that is May or June: the month
+//! comes first unless it cannot, or unless the order is given.
+
+use jiff::civil::{Date, Time};
+
+/// Nanoseconds of a second.
+const SECOND: i64 = 1_000_000_000;
+
+/// What in a date of three numbers comes first, where the year comes last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// `07/27/2010`
+    #[default]
+    Month,
+    /// `27/07/2010`
+    Day,
+}
+
+/// How times of an input are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Clock {
+    /// Of dates.
+    pub order: Order,
+    /// How much a time without a zone is ahead of UTC, in seconds.
+    pub offset: i64,
+}
+
+impl Clock {
+    /// A date with a time, or seconds or milliseconds since 1970; in nanoseconds since 1970.
+    #[must_use]
+    pub fn moment(self, text: &str) -> Option<i64> {
+        let text = text.trim().trim_matches('"').trim();
+        if let Some(moment) = since_1970(text) {
+            return Some(moment);
+        }
+        if let Some(moment) = self.as_ctime(text) {
+            return Some(moment);
+        }
+        let (date, rest) = match text.find(['T', ' ', '\u{a0}']) {
+            Some(at) => (&text[..at], text[at..].trim_start_matches(['T', ' ', '\u{a0}'])),
+            None => return None,
+        };
+        let (time, offset) = time_of(rest)?;
+        let offset = offset.unwrap_or(self.offset);
+        Some(self.date(date)?.checked_add(time)?.checked_sub(offset.checked_mul(SECOND)?)?)
+    }
+
+    /// A date, as the nanoseconds since 1970 at its beginning, by the clock it was written by.
+    #[must_use]
+    pub fn date(self, text: &str) -> Option<i64> {
+        let text = text.trim();
+        let separator = text.find(|c: char| !c.is_ascii_digit()).map(|at| &text[at..=at])?;
+        let mut parts = text.split(separator);
+        let mut part = || -> Option<(i16, usize)> {
+            let part = parts.next()?;
+            Some((part.parse().ok()?, part.len()))
+        };
+        let (first, second, third) = (part()?, part()?, part()?);
+        let (year, month, day) = if first.1 == 4 {
+            (first, second.0, third.0)
+        } else if separator == "." || self.order == Order::Day || first.0 > 12 {
+            (third, second.0, first.0)
+        } else {
+            (third, first.0, second.0)
+        };
+        let year = if year.1 == 2 { 2000 + year.0 } else { year.0 };
+        let date = Date::new(year, month.try_into().ok()?, day.try_into().ok()?).ok()?;
+        let days = date.since(Date::constant(1970, 1, 1)).ok()?.get_days();
+        i64::from(days).checked_mul(86_400 * SECOND)
+    }
+
+    /// Seconds ahead of UTC for a moment that was read, to the moment itself.
+    fn as_ctime(self, text: &str) -> Option<i64> {
+        const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+        let words: Vec<_> = text.split_whitespace().collect();
+        let (month, day, time, zone, year) = match words[..] {
+            [_, month, day, time, year] => (month, day, time, None, year),
+            [_, month, day, time, zone, year] => (month, day, time, Some(zone), year),
+            _ => return None,
+        };
+        let month = MONTHS.find(month).filter(|at| month.len() == 3 && at % 3 == 0)? / 3 + 1;
+        let date = self.date(&format!("{year}-{month}-{day}"))?;
+        let offset = zone.and_then(offset_of).unwrap_or(self.offset);
+        Some(date + time_of(time)?.0 - offset * SECOND)
+    }
+}
+
+/// A time of the day, in nanoseconds from its beginning, and the seconds that it is said to be
+/// ahead of UTC.
+#[must_use]
+pub fn time_of(text: &str) -> Option<(i64, Option<i64>)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, ':' | '.' | ',')));
+    let (time, mut rest) = text.split_at(end.unwrap_or(text.len()));
+    let mut parts = time.split(':');
+    let hour: i8 = parts.next()?.parse().ok()?;
+    let minute: i8 = parts.next()?.parse().ok()?;
+    let second = parts.next().unwrap_or("0");
+    if parts.next().is_some() {
+        return None;
+    }
+    let (second, fraction) = second.split_once(['.', ',']).unwrap_or((second, ""));
+    let second: i8 = second.parse().ok()?;
+    let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
+    rest = rest.trim_start_matches(['\u{a0}', '\u{202f}', ' ']);
+    let half = |word: &str| rest.get(..2).is_some_and(|r| r.eq_ignore_ascii_case(word));
+    let hour = match (half("PM"), half("AM")) {
+        (true, _) if hour < 12 => hour + 12,
+        (_, true) if hour == 12 => 0,
+        _ => hour,
+    };
+    if half("PM") || half("AM") {
+        rest = rest[2..].trim();
+    }
+    let offset = if rest.is_empty() { None } else { Some(offset_of(rest)?) };
+    let time = Time::new(hour, minute, second, digits.parse().ok()?).ok()?;
+    let seconds =
+        i64::from(time.hour()) * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second());
+    Some((seconds * SECOND + i64::from(time.subsec_nanosecond()), offset))
+}
+
+/// `Z`, `UTC`, `+01:00`, `-0700`, `+01`: seconds ahead of UTC.
+fn offset_of(text: &str) -> Option<i64> {
+    if ["Z", "UTC", "GMT"].iter().any(|zone| text.eq_ignore_ascii_case(zone)) {
+        return Some(0);
+    }
+    let sign = match text.chars().next()? {
+        '+' => 1,
+        '-' => -1,
+        _ => return None,
+    };
+    let digits: String = text[1..].chars().filter(char::is_ascii_digit).collect();
+    let (hours, minutes) = match digits.len() {
+        1 | 2 => (&digits[..], "0"),
+        4 => digits.split_at(2),
+        _ => return None,
+    };
+    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    Some(sign * (hours * 3600 + minutes * 60))
+}
+
+/// Seconds since 1970 with decimals, or milliseconds, microseconds, nanoseconds without.
+fn since_1970(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(fraction) {
+        return None;
+    }
+    let number: i64 = whole.parse().ok()?;
+    match whole.len() {
+        9 | 10 => {
+            let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
+            number.checked_mul(SECOND)?.checked_add(digits.parse().ok()?)
+        }
+        13 => number.checked_mul(1_000_000),
+        16 => number.checked_mul(1000),
+        19 => Some(number),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let nanos = Clock::default().moment(text);
+        let told = nanos.and_then(|nanos| jiff::Timestamp::from_nanosecond(nanos.into()).ok());
+        assert_eq!(told.map(|at| at.to_string()).as_deref(), Some(expect), "{text}");
+    }
+
+    #[test]
+    fn moments_as_people_write_them() {
+        check("2015-01-03 16:40:43.766337", "2015-01-03T16:40:43.766337Z");
+        check("2024-03-14T17:53:14-0700", "2024-03-15T00:53:14Z");
+        check("2021-05-15 18:21:06.6133333", "2021-05-15T18:21:06.6133333Z");
+        check("2019-04-18 13:20:19 UTC", "2019-04-18T13:20:19Z");
+        check("02/25/2015 05:48:52 PM", "2015-02-25T17:48:52Z");
+        check("1/7/2020 12:00:39 AM", "2020-01-07T00:00:39Z");
+        check("1/7/2020 12:00:39\u{202f}PM", "2020-01-07T12:00:39Z");
+        check("03/14/19 00:42:24", "2019-03-14T00:42:24Z");
+        check("27/07/10 00:42", "2010-07-27T00:42:00Z");
+        check("25.07.2013 10:11:12,5", "2013-07-25T10:11:12.5Z");
+        check("2021/04/16 19:03:38 UTC", "2021-04-16T19:03:38Z");
+        check("Thu Jun 30 22:43:39 UTC 2022", "2022-06-30T22:43:39Z");
+        check("Thu Jun 3 22:43:39 2022", "2022-06-03T22:43:39Z");
+        check("1598650497", "2020-08-28T21:34:57Z");
+        check("1598650497.25", "2020-08-28T21:34:57.25Z");
+        check("1598650497250", "2020-08-28T21:34:57.25Z");
+    }
+
+    #[test]
+    fn what_is_none() {
+        for text in ["", "sda", "12", "2020-13-01 00:00:00", "25:00:00", "2020-01-01", "1.5.x"] {
+            assert_eq!(Clock::default().moment(text), None, "{text}");
+        }
+        let german = Clock { order: Order::Day, offset: 3600 };
+        let english = Clock::default();
+        let (a, b) = (german.moment("05/06/2020 01:00:00"), english.moment("06/05/2020 00:00:00"));
+        assert_eq!((a, a.is_some()), (b, true));
+    }
+}

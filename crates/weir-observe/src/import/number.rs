@@ -1,0 +1,165 @@
+//! Numbers as people write them: `1,234.5`, `1.234,5`, `1 234,5`, `12,5`, `1'234`, `NULL`.
+//!
+//! One number alone cannot always be told: `1,234` is a thousand to some and a bit more than
+//! one to others. A [`Style`] is found by looking at many.
+
+/// What separates the decimals of the numbers of an input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Style {
+    /// `1,234.5`
+    #[default]
+    Point,
+    /// `1.234,5`
+    Comma,
+}
+
+impl Style {
+    /// The style of numbers that stand in columns: what none of the style would write decides,
+    /// and without any such the point.
+    pub fn of<'a>(numbers: impl IntoIterator<Item = &'a str>) -> Self {
+        let (mut point, mut comma) = (0_u32, 0_u32);
+        for text in numbers {
+            match vote(text.trim()) {
+                Some(Self::Point) => point += 1,
+                Some(Self::Comma) => comma += 1,
+                None => {}
+            }
+        }
+        if comma > point { Self::Comma } else { Self::Point }
+    }
+
+    /// A number of this style; nothing if it is none.
+    #[must_use]
+    pub fn parse(self, text: &str) -> Option<f64> {
+        let text = text.trim();
+        let text = text.strip_suffix('%').unwrap_or(text).trim_end();
+        // What most inputs are full of needs no rewriting.
+        if self == Self::Point
+            && let Ok(number) = text.parse::<f64>()
+        {
+            let is_word =
+                text.bytes().any(|b| b.is_ascii_alphabetic() && !matches!(b, b'e' | b'E'));
+            return (number.is_finite() && !is_word).then_some(number);
+        }
+        let (decimal, thousands) = match self {
+            Self::Point => ('.', ','),
+            Self::Comma => (',', '.'),
+        };
+        let whole = text.split(decimal).next().unwrap_or_default();
+        if text.matches(decimal).count() > 1 || !is_grouped(whole, thousands) {
+            return None;
+        }
+        let plain: String = text
+            .chars()
+            .filter(|c| *c != thousands && !is_space(*c) && *c != '\'' && *c != '’')
+            .map(|c| if c == decimal { '.' } else { c })
+            .collect();
+        let digits = plain.trim_start_matches(['-', '+', '\u{2212}']);
+        let is_number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+            && digits
+                .chars()
+                .all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '-' | '+'));
+        let plain = plain.replace('\u{2212}', "-");
+        plain.parse().ok().filter(|number: &f64| is_number && number.is_finite())
+    }
+}
+
+/// Whether a text stands for no number at all: it is missing.
+#[must_use]
+pub fn is_missing(text: &str) -> bool {
+    let text = text.trim();
+    const WORDS: [&str; 6] = ["null", "nan", "n/a", "(null)", "none", "-"];
+    text.is_empty() || WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// As people in some countries separate thousands.
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}')
+}
+
+/// Groups of three digits, but for the first.
+fn is_grouped(whole: &str, separator: char) -> bool {
+    let mut groups = whole.split(|c| c == separator || c == '\'' || c == '’' || is_space(c));
+    let first = groups.next().unwrap_or_default();
+    let mut rest = groups.peekable();
+    let grouped = rest.peek().is_some();
+    let three = |group: &str| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit());
+    let first = first.trim_start_matches(['-', '+']);
+    rest.all(three) && (!grouped || (1..=3).contains(&first.len()))
+}
+
+/// What only one of the styles would write.
+fn vote(text: &str) -> Option<Style> {
+    let (points, commas) = (text.matches('.').count(), text.matches(',').count());
+    if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | ',')) {
+        return None;
+    }
+    if !text
+        .chars()
+        .all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '+' | 'e' | 'E' | '%'))
+    {
+        return None;
+    }
+    let last = text.rfind(['.', ','])?;
+    let behind = text[last + 1..].trim_end_matches('%').len();
+    match (points, commas) {
+        (1, 0) if behind != 3 => Some(Style::Point),
+        (0, 1) if behind != 3 => Some(Style::Comma),
+        // Leading zeros are not grouped.
+        (1, 0) if text.trim_start_matches(['-', '+']).starts_with("0.") => Some(Style::Point),
+        (0, 1) if text.trim_start_matches(['-', '+']).starts_with("0,") => Some(Style::Comma),
+        (0, 2..) => Some(Style::Point),
+        (2.., 0) => Some(Style::Comma),
+        (1.., 1..) if text[last..].starts_with('.') => Some(Style::Point),
+        (1.., 1..) => Some(Style::Comma),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_both_styles() {
+        let check = |style: Style, text: &str, expect: Option<f64>| {
+            assert_eq!(style.parse(text), expect, "{style:?} {text:?}");
+        };
+        check(Style::Point, "1234.5", Some(1234.5));
+        check(Style::Point, "1,234.5", Some(1234.5));
+        check(Style::Point, "167,901,259", Some(167_901_259.0));
+        check(Style::Point, " -3.5e-3 ", Some(-0.0035));
+        check(Style::Point, "93.75%", Some(93.75));
+        check(Style::Point, "12,5", None);
+        check(Style::Point, "1,23,456", None);
+        check(Style::Point, "inf", None);
+        check(Style::Point, "nan", None);
+        check(Style::Point, "1.2.3", None);
+        check(Style::Comma, "12,5", Some(12.5));
+        check(Style::Comma, "1.234,5", Some(1234.5));
+        check(Style::Comma, "1\u{a0}234,5", Some(1234.5));
+        check(Style::Comma, "1 234", Some(1234.0));
+        check(Style::Point, "1'234.5", Some(1234.5));
+        check(Style::Point, "", None);
+        check(Style::Point, "sda", None);
+        check(Style::Point, "12 monkeys", None);
+    }
+
+    #[test]
+    fn the_style_is_found_by_what_only_one_would_write() {
+        let check = |texts: &[&str], expect| assert_eq!(Style::of(texts.iter().copied()), expect);
+        check(&["0,00", "4,13", "1,234"], Style::Comma);
+        check(&["0.00", "1,234"], Style::Point);
+        check(&["1,234", "53,577"], Style::Point);
+        check(&["1.234.567"], Style::Comma);
+        check(&["sda", "a,b", ""], Style::Point);
+        check(&["1,234.5"], Style::Point);
+        check(&["1.234,5"], Style::Comma);
+    }
+
+    #[test]
+    fn what_is_missing() {
+        assert!(["", " ", "NULL", "NaN", "-", "n/a"].iter().all(|text| is_missing(text)));
+        assert!(["0", "-1", "x"].iter().all(|text| !is_missing(text)));
+    }
+}

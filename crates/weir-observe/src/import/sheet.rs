@@ -1,0 +1,112 @@
+//! What a reader fills: who there is, what is measured of them, and the values of the sample
+//! at hand.
+
+use super::ImportError;
+use super::measure::Measure;
+use crate::header::{Attribute, Contents, Entity, EntityId, EntityKind, Series, SeriesId};
+use std::collections::{BTreeMap, HashMap};
+
+/// When a sample is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// In nanoseconds since 1970.
+    Wall(i64),
+    /// In nanoseconds since the input's own beginning, of which nobody knows when it was.
+    Since(u64),
+}
+
+/// A reader of an input of some kind.
+pub trait ReadSamples {
+    /// Reads as far as the next sample, puts its values into the sheet and says when it is;
+    /// nothing at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it cannot go on.
+    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError>;
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Sheet {
+    pub(super) contents: Contents,
+    entities: HashMap<(String, String, Option<EntityId>), EntityId>,
+    series: HashMap<(EntityId, &'static str), SeriesId>,
+    pub(super) row: Vec<Option<i64>>,
+    pub(super) notes: Vec<String>,
+    /// What was not used, and how often it was there.
+    pub(super) unused: BTreeMap<String, u64>,
+    /// What the input says of itself.
+    pub(super) about: BTreeMap<String, String>,
+}
+
+impl Sheet {
+    /// The entity of that kind, name and parent, which is there from now on.
+    pub fn entity(&mut self, kind: EntityKind, name: &str, parent: Option<EntityId>) -> EntityId {
+        let key = (kind.name().to_owned(), name.to_owned(), parent);
+        if let Some(id) = self.entities.get(&key) {
+            return *id;
+        }
+        let name = name.to_owned();
+        let attributes = BTreeMap::new();
+        let id = self.contents.add_entity(Entity { kind, name, parent, attributes });
+        self.entities.insert(key, id);
+        id
+    }
+
+    /// Says something of an entity. It must be said before the sample in which the entity is
+    /// first; the first to say it is right.
+    pub fn attribute(&mut self, entity: EntityId, name: &str, value: impl Into<Attribute>) {
+        if let Some(entity) = self.contents.entities.get_mut(entity.0 as usize) {
+            entity.attributes.entry(name.to_owned()).or_insert_with(|| value.into());
+        }
+    }
+
+    /// The series of a measure of an entity, which is there from now on.
+    pub fn series(&mut self, entity: EntityId, measure: &Measure) -> SeriesId {
+        if let Some(id) = self.series.get(&(entity, measure.metric)) {
+            return *id;
+        }
+        let id = self.contents.add_series(Series {
+            entity,
+            metric: measure.metric.to_owned(),
+            unit: measure.unit(),
+            counting: measure.counting(),
+            scale: -i8::try_from(measure.decimals).unwrap_or(0),
+        });
+        self.series.insert((entity, measure.metric), id);
+        self.row.push(None);
+        id
+    }
+
+    /// Puts a value of the sample at hand.
+    pub fn put(&mut self, series: SeriesId, measure: &Measure, value: f64) {
+        self.row[series.0 as usize] = measure.stored(value);
+    }
+
+    /// The same where the series has not been asked for.
+    pub fn set(&mut self, entity: EntityId, measure: &Measure, value: f64) {
+        let series = self.series(entity, measure);
+        self.put(series, measure, value);
+    }
+
+    /// Something that a reader of the numbers should know.
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+
+    /// Something in the input that is not used here, by what it is called there.
+    pub fn unused(&mut self, what: &str) {
+        let is_kept = self.unused.contains_key(what) || self.unused.len() < MOST_UNUSED;
+        let what = if is_kept { what } else { "more of this kind" };
+        *self.unused.entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// What the input says of itself.
+    pub fn about(&mut self, name: &str, value: &str) {
+        self.about.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+    }
+}
+
+/// So many different unused things are kept by name.
+const MOST_UNUSED: usize = 200;

@@ -1,0 +1,356 @@
+//! Tables in text: delimited, as sqlcmd prints them in columns of fixed width, in Markdown.
+//!
+//! What stands before a table (titles), between its head and its rows (dashes) and behind it
+//! (`(50 rows affected)`) is no row. A file may have several tables.
+
+use super::ImportError;
+use super::text::Lines;
+use csv_core::{ReadRecordResult, Reader};
+use std::io::BufRead;
+use std::ops::Range;
+
+/// The head of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// The line of text before it, if there is one.
+    pub title: Option<String>,
+    /// The names of its columns, as they are written.
+    pub columns: Vec<String>,
+    /// The line that they are in.
+    pub line: u64,
+    form: Form,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Form {
+    Delimited(u8),
+    Markdown,
+    /// Where each column is, in characters.
+    Fixed(Vec<Range<usize>>),
+}
+
+impl Table {
+    /// Where the column is that has one of these names, without regard to case, spaces and
+    /// underscores. The first name that is there counts.
+    #[must_use]
+    pub fn column(&self, names: &[&str]) -> Option<usize> {
+        names.iter().find_map(|name| {
+            let wanted = plain(name);
+            self.columns.iter().position(|column| plain(column) == wanted)
+        })
+    }
+}
+
+/// A name without what people write differently.
+#[must_use]
+pub fn plain(name: &str) -> String {
+    let keep = |c: &char| !matches!(c, ' ' | '_' | '\u{a0}' | '[' | ']' | '"');
+    name.trim().chars().filter(keep).flat_map(char::to_lowercase).collect()
+}
+
+/// The tables of an input, one after the other.
+#[derive(Debug)]
+pub struct Tables<R> {
+    lines: Lines<R>,
+    csv: Option<(u8, Reader)>,
+    /// The last row was cut.
+    cut: Option<u64>,
+}
+
+impl<R: BufRead> Tables<R> {
+    /// The tables in `lines`.
+    pub fn new(lines: Lines<R>) -> Self {
+        Self { lines, csv: None, cut: None }
+    }
+
+    /// The number of the line read last.
+    pub const fn line(&self) -> u64 {
+        self.lines.number()
+    }
+
+    /// The line of a row that was cut at the end of the input, if one was.
+    pub const fn cut(&self) -> Option<u64> {
+        self.cut
+    }
+
+    /// Goes on to the next table; nothing if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Io`].
+    pub fn next_table(&mut self) -> Result<Option<Table>, ImportError> {
+        let mut title = None;
+        loop {
+            let Some(head) = self.lines.next_line()? else { return Ok(None) };
+            if head.trim().is_empty() {
+                continue;
+            }
+            let number = self.lines.number();
+            let Some(next) = self.lines.next_line()? else {
+                // A head without rows is a table too.
+                let form = delimiter(&head).map(Form::Delimited);
+                return Ok(form.map(|form| self.table(title, &head, number, form)));
+            };
+            if let Some(ranges) = dashes(&next) {
+                return Ok(Some(self.table(title, &head, number, Form::Fixed(ranges))));
+            }
+            if is_ruled(&next) && head.trim_start().starts_with('|') {
+                return Ok(Some(self.table(title, &head, number, Form::Markdown)));
+            }
+            if let Some(delimiter) = delimiter(&head) {
+                let table = self.table(title.clone(), &head, number, Form::Delimited(delimiter));
+                let fields = self.split(&table.form, &next);
+                if fields.iter().all(|field| is_dash(field)) && fields.len() > 1 {
+                    return Ok(Some(table));
+                }
+                if fields.len() == table.columns.len() || next.trim().is_empty() {
+                    self.lines.put_back(next);
+                    return Ok(Some(table));
+                }
+            }
+            self.lines.put_back(next);
+            title = Some(head.trim().trim_matches(['=', '#', '*', ' ']).to_owned());
+        }
+    }
+
+    fn table(&mut self, title: Option<String>, head: &str, line: u64, form: Form) -> Table {
+        let columns = self.split(&form, head);
+        let columns = columns.iter().map(|name| name.trim().to_owned()).collect();
+        Table { title, columns, line, form }
+    }
+
+    /// The fields of the table's next row; nothing at its end.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Io`].
+    pub fn next_row(&mut self, table: &Table) -> Result<Option<Vec<String>>, ImportError> {
+        loop {
+            let Some(mut line) = self.lines.next_line()? else { return Ok(None) };
+            if line.trim().is_empty() {
+                match self.lines.next_line()? {
+                    None => return Ok(None),
+                    Some(next) => {
+                        let goes_on = matches!(table.form, Form::Delimited(_))
+                            && self.split(&table.form, &next).len() == table.columns.len()
+                            && self.split(&table.form, &next) != table.columns;
+                        self.lines.put_back(next);
+                        if goes_on {
+                            continue;
+                        }
+                        return Ok(None);
+                    }
+                }
+            }
+            let trimmed = line.trim();
+            if trimmed.starts_with('(') && trimmed.contains("row") && trimmed.ends_with(')') {
+                return Ok(None);
+            }
+            // A text in quotes may go on in the next line.
+            let mut joined = 0;
+            while matches!(table.form, Form::Delimited(_))
+                && line.matches('"').count() % 2 == 1
+                && joined < MOST_JOINED
+            {
+                let Some(more) = self.lines.next_line()? else { break };
+                line = format!("{line}\n{more}");
+                joined += 1;
+            }
+            let fields = self.split(&table.form, &line);
+            if self.lines.was_open() && fields.len() < table.columns.len() {
+                self.cut = Some(self.lines.number());
+                return Ok(None);
+            }
+            // The same head once more, where files were put together.
+            if fields == table.columns {
+                continue;
+            }
+            return Ok(Some(fields));
+        }
+    }
+
+    fn split(&mut self, form: &Form, line: &str) -> Vec<String> {
+        match form {
+            Form::Delimited(delimiter) => self.delimited(*delimiter, line),
+            Form::Markdown => {
+                let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
+                inner.split('|').map(|field| field.trim().to_owned()).collect()
+            }
+            Form::Fixed(ranges) => {
+                let chars: Vec<char> = line.chars().collect();
+                let field = |range: &Range<usize>| {
+                    let end = range.end.min(chars.len());
+                    let own = chars.get(range.start..end).unwrap_or_default();
+                    own.iter().collect::<String>().trim().to_owned()
+                };
+                ranges.iter().map(field).collect()
+            }
+        }
+    }
+
+    fn delimited(&mut self, delimiter: u8, line: &str) -> Vec<String> {
+        if !line.contains('"') {
+            return line
+                .split(char::from(delimiter))
+                .map(|field| field.trim().to_owned())
+                .collect();
+        }
+        let reader = match &mut self.csv {
+            Some((own, reader)) if *own == delimiter => reader,
+            csv => {
+                let reader = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
+                &mut csv.insert((delimiter, reader)).1
+            }
+        };
+        reader.reset();
+        let (mut out, mut ends) = (vec![0; line.len() + 1], vec![0; line.len() + 2]);
+        let (result, _, mut written, mut fields) =
+            reader.read_record(line.as_bytes(), &mut out, &mut ends);
+        if result == ReadRecordResult::InputEmpty {
+            let (_, _, more, ended) =
+                reader.read_record(&[], &mut out[written..], &mut ends[fields..]);
+            written += more;
+            fields += ended;
+        }
+        let mut start = 0;
+        let text = |range: Range<usize>| String::from_utf8_lossy(&out[range]).trim().to_owned();
+        ends[..fields]
+            .iter()
+            .map(|end| {
+                let field = text(start..(*end).min(written));
+                start = *end;
+                field
+            })
+            .collect()
+    }
+}
+
+/// Lines that a text in quotes may go over.
+const MOST_JOINED: usize = 1000;
+
+/// What separates the fields of a head: whatever makes most of them, outside of quotes.
+#[must_use]
+pub fn delimiter(head: &str) -> Option<u8> {
+    let best = [',', ';', '\t', '|'].into_iter().map(|delimiter| {
+        let mut quoted = false;
+        let mut found = 0;
+        for c in head.chars() {
+            quoted ^= c == '"';
+            found += usize::from(c == delimiter && !quoted);
+        }
+        (found, delimiter)
+    });
+    let (found, delimiter) = best.max_by_key(|(found, _)| *found)?;
+    if found > 0 { u8::try_from(delimiter).ok() } else { None }
+}
+
+/// The columns that a line of dashes marks.
+fn dashes(line: &str) -> Option<Vec<Range<usize>>> {
+    if !line.contains("--") || !line.chars().all(|c| c == '-' || c == ' ') {
+        return None;
+    }
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for (at, c) in line.chars().enumerate() {
+        match ranges.last_mut() {
+            Some(last) if c == '-' && last.end == at => last.end = at + 1,
+            _ if c == '-' => ranges.push(at..at + 1),
+            _ => {}
+        }
+    }
+    // The last may be wider than its dashes.
+    if let Some(last) = ranges.last_mut() {
+        last.end = usize::MAX;
+    }
+    Some(ranges)
+}
+
+fn is_dash(field: &str) -> bool {
+    !field.is_empty() && field.chars().all(|c| c == '-')
+}
+
+/// The line below the head of a table in Markdown.
+fn is_ruled(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with('|') && line.contains('-') && line.chars().all(|c| "|-: ".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Told = Vec<(Option<String>, Vec<String>, Vec<Vec<String>>)>;
+
+    fn tables(text: &str) -> Told {
+        let mut tables = Tables::new(Lines::new(text.as_bytes()));
+        let mut all = Vec::new();
+        while let Some(table) = tables.next_table().expect("text") {
+            let mut rows = Vec::new();
+            while let Some(row) = tables.next_row(&table).expect("text") {
+                rows.push(row);
+            }
+            all.push((table.title.clone(), table.columns, rows));
+        }
+        all
+    }
+
+    #[track_caller]
+    fn check(text: &str, columns: &[&str], rows: &[&[&str]]) {
+        let all = tables(text);
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert_eq!(all[0].1, columns);
+        assert_eq!(all[0].2, rows);
+    }
+
+    #[test]
+    fn delimited() {
+        check("a,b\n1,2\n3,4\n", &["a", "b"], &[&["1", "2"], &["3", "4"]]);
+        check("a;b\n1,5;2\n", &["a", "b"], &[&["1,5", "2"]]);
+        check("a\tb c\n1\t2\n\n", &["a", "b c"], &[&["1", "2"]]);
+        check("\"a,x\",\"b\"\n\"1\"\"2\",\"3\n4\"\n", &["a,x", "b"], &[&["1\"2", "3\n4"]]);
+        check("a,b\n\n1,2\n", &["a", "b"], &[&["1", "2"]]);
+        check("a,b\n1,2\na,b\n3,4\n", &["a", "b"], &[&["1", "2"], &["3", "4"]]);
+        check("a,b\n", &["a", "b"], &[]);
+    }
+
+    #[test]
+    fn as_sqlcmd_prints() {
+        check("a,b\r\n-,---\r\n1,2\r\n\r\n(1 rows affected)\r\n", &["a", "b"], &[&["1", "2"]]);
+        let fixed = "name      size \n--------- -----\none and     12 \ntwo        NULL\n\n(2 rows affected)\n";
+        check(fixed, &["name", "size"], &[&["one and", "12"], &["two", "NULL"]]);
+    }
+
+    #[test]
+    fn in_markdown() {
+        check("| a | b c |\n|:---|---:|\n| 1,070 | x |\n", &["a", "b c"], &[&["1,070", "x"]]);
+    }
+
+    #[test]
+    fn several_with_titles() {
+        let all = tables("=== 1. First ===\na b\n- --\n1 2\n\nSecond\nc,d\n3,4\n");
+        let titles: Vec<_> = all.iter().map(|table| table.0.as_deref()).collect();
+        assert_eq!(titles, [Some("1. First"), Some("Second")]);
+        assert_eq!(all[1].2, [["3", "4"]]);
+    }
+
+    #[test]
+    fn a_row_that_was_cut_is_none() {
+        let mut tables = Tables::new(Lines::new(&b"a,b,c\n1,2,3\n4,5"[..]));
+        let table = tables.next_table().expect("text").expect("a table");
+        assert_eq!(tables.next_row(&table).expect("text").map(|row| row.len()), Some(3));
+        assert_eq!(tables.next_row(&table).expect("text"), None);
+        assert_eq!(tables.cut(), Some(3));
+    }
+
+    #[test]
+    fn columns_by_any_of_their_names() {
+        let table = Table {
+            title: None,
+            columns: vec!["Wait Type".into(), "[wait_time_ms]".into()],
+            line: 1,
+            form: Form::Markdown,
+        };
+        assert_eq!(table.column(&["nothing", "wait_type"]), Some(0));
+        assert_eq!(table.column(&["Wait_Time_ms"]), Some(1));
+        assert_eq!(table.column(&["wait"]), None);
+    }
+}

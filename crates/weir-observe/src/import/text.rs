@@ -1,0 +1,206 @@
+//! Encodings and lines.
+//!
+//! PowerShell writes UTF-16, Windows tools a code page, editors a byte order mark: whatever it
+//! is, a reader gets lines of text. A byte that is no UTF-8 is taken for Latin-1, which keeps
+//! digits and English words what they are.
+
+use encoding_rs::{CoderResult, Decoder, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use std::io::{self, BufRead};
+
+/// Longer lines are cut there, and that is told.
+const LONGEST: usize = 16 << 20;
+/// Bytes that the encoding is guessed by.
+const GLANCE: usize = 4096;
+
+/// The lines of an input, as text.
+#[derive(Debug)]
+pub struct Lines<R> {
+    input: R,
+    decoder: Option<Decoder>,
+    /// What came until the encoding was known.
+    glance: Vec<u8>,
+    /// Decoded and not yet given out.
+    text: String,
+    at: usize,
+    line: u64,
+    ended: bool,
+    /// The last line given out had no end.
+    open: bool,
+    /// It was given back, and is what comes next.
+    again: Option<String>,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The lines of `input`.
+    pub fn new(input: R) -> Self {
+        let (decoder, glance, text, again) = (None, Vec::new(), String::new(), None);
+        Self { input, decoder, glance, text, at: 0, line: 0, ended: false, open: false, again }
+    }
+
+    /// The next line, without its end.
+    ///
+    /// # Errors
+    ///
+    /// [`io::Error`] if the input fails, or a line has more than 16 MiB.
+    pub fn next_line(&mut self) -> io::Result<Option<String>> {
+        if let Some(line) = self.again.take() {
+            self.line += 1;
+            return Ok(Some(line));
+        }
+        loop {
+            let rest = &self.text[self.at..];
+            if let Some(end) = rest.find('\n') {
+                let line = rest[..end].trim_end_matches('\r').to_owned();
+                self.at += end + 1;
+                self.line += 1;
+                self.open = false;
+                return Ok(Some(line));
+            }
+            if self.ended {
+                if rest.is_empty() {
+                    return Ok(None);
+                }
+                let line = rest.trim_end_matches('\r').to_owned();
+                self.at = self.text.len();
+                self.line += 1;
+                self.open = true;
+                return Ok(Some(line));
+            }
+            if rest.len() > LONGEST {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("line {} has more than {} MiB", self.line + 1, LONGEST >> 20),
+                ));
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Gives a line back: it comes once more.
+    pub fn put_back(&mut self, line: String) {
+        self.line -= 1;
+        self.again = Some(line);
+    }
+
+    /// The number of the line that was given out last, from 1.
+    pub const fn number(&self) -> u64 {
+        self.line
+    }
+
+    /// Whether the line given out last had no end: it may have been cut.
+    pub const fn was_open(&self) -> bool {
+        self.open
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        self.text.drain(..self.at);
+        self.at = 0;
+        let bytes = self.input.fill_buf()?;
+        let (last, len) = (bytes.is_empty(), bytes.len());
+        match &mut self.decoder {
+            Some(decoder) => decode(decoder, bytes, &mut self.text, last),
+            // A buffer may be small, and the first bytes alone may not tell.
+            None => {
+                self.glance.extend_from_slice(bytes);
+                if last || self.glance.len() >= GLANCE {
+                    let mut decoder = decoder_of(&self.glance);
+                    decode(&mut decoder, &self.glance, &mut self.text, last);
+                    self.glance = Vec::new();
+                    self.decoder = Some(decoder);
+                }
+            }
+        }
+        self.input.consume(len);
+        self.ended = last;
+        Ok(())
+    }
+}
+
+fn decode(decoder: &mut Decoder, bytes: &[u8], text: &mut String, last: bool) {
+    let most = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len() * 3 + 16);
+    text.reserve(most);
+    let (result, _, _) = decoder.decode_to_string(bytes, text, last);
+    debug_assert_eq!(result, CoderResult::InputEmpty, "there is room for all");
+}
+
+/// By its mark, by the zeros of UTF-16, or by whether it is UTF-8 at all.
+fn decoder_of(bytes: &[u8]) -> Decoder {
+    let glance = &bytes[..bytes.len().min(GLANCE)];
+    let zeros = |start: usize| glance.iter().skip(start).step_by(2).filter(|b| **b == 0).count();
+    let mostly = |zeros: usize| zeros * 2 > glance.len() / 2 && glance.len() > 3;
+    if glance.starts_with(&[0xff, 0xfe]) || mostly(zeros(1)) {
+        return UTF_16LE.new_decoder();
+    }
+    if glance.starts_with(&[0xfe, 0xff]) || mostly(zeros(0)) {
+        return UTF_16BE.new_decoder();
+    }
+    match std::str::from_utf8(glance) {
+        // A character may be cut where the glance ends.
+        Err(error) if error.error_len().is_some() => WINDOWS_1252.new_decoder(),
+        _ => UTF_8.new_decoder(),
+    }
+}
+
+/// The beginning of an input as text, for whoever guesses what it is.
+#[must_use]
+pub fn beginning(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2 + 16);
+    let _ = decoder_of(bytes).decode_to_string(bytes, &mut text, false);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8], expect: &[&str], open: bool) {
+        // A reader with a small buffer cuts characters in the middle.
+        for size in [3, 8192] {
+            let mut lines = Lines::new(io::BufReader::with_capacity(size.max(4), bytes));
+            let mut got = Vec::new();
+            while let Some(line) = lines.next_line().expect("lines") {
+                got.push(line);
+            }
+            assert_eq!((&got[..], lines.was_open()), (&expect.map_owned()[..], open));
+        }
+    }
+
+    trait MapOwned {
+        fn map_owned(&self) -> Vec<String>;
+    }
+
+    impl MapOwned for [&str] {
+        fn map_owned(&self) -> Vec<String> {
+            self.iter().map(|line| (*line).to_owned()).collect()
+        }
+    }
+
+    #[test]
+    fn lines_of_any_encoding() {
+        check(b"a\r\nb\n", &["a", "b"], false);
+        check(b"a\n\nb", &["a", "", "b"], true);
+        check(b"", &[], false);
+        check("\u{feff}é\n".as_bytes(), &["é"], false);
+        check(b"caf\xe9 1\nx\n", &["café 1", "x"], false);
+        let wide = |text: &str, big: bool| -> Vec<u8> {
+            let bytes = |unit: u16| if big { unit.to_be_bytes() } else { unit.to_le_bytes() };
+            text.encode_utf16().flat_map(bytes).collect()
+        };
+        for big in [false, true] {
+            check(&wide("\u{feff}one\r\ntwo\r\n", big), &["one", "two"], false);
+            check(&wide("no mark here\n", big), &["no mark here"], false);
+        }
+    }
+
+    #[test]
+    fn a_line_given_back_comes_once_more() {
+        let mut lines = Lines::new(&b"a\nb\n"[..]);
+        let first = lines.next_line().expect("a line").expect("one");
+        lines.put_back(first);
+        assert_eq!(lines.number(), 0);
+        assert_eq!(lines.next_line().expect("a line").as_deref(), Some("a"));
+        assert_eq!(lines.next_line().expect("a line").as_deref(), Some("b"));
+        assert_eq!(lines.number(), 2);
+    }
+}

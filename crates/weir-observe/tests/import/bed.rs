@@ -1,0 +1,99 @@
+//! Reading a text, and asking for what came of it.
+
+use std::io::BufReader;
+use weir_observe::import::{ImportError, Input, Kind, Options, Summary, import};
+use weir_observe::{Attribute, EntityId, Observation};
+
+/// What was read.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) observation: Observation,
+    pub(crate) summary: Summary,
+}
+
+pub(crate) fn input(name: &str, bytes: impl Into<Vec<u8>>, kind: Option<&str>) -> Input {
+    let bytes = std::io::Cursor::new(bytes.into());
+    let kind = kind.map(|kind| Kind::named(kind).unwrap_or_else(|| panic!("no kind {kind}")));
+    Input { name: name.to_owned(), bytes: Box::new(BufReader::new(bytes)), kind }
+}
+
+/// Reads inputs side by side.
+pub(crate) fn try_read(inputs: Vec<Input>, options: &Options) -> Result<Read, ImportError> {
+    let (bytes, summary) = import(inputs, options, Vec::new()).map_err(|(_, error)| error)?;
+    let observation = Observation::read(&bytes[..]).expect("an observation");
+    Ok(Read { observation, summary })
+}
+
+/// Reads a text whose kind is found.
+#[track_caller]
+pub(crate) fn read(text: &str) -> Read {
+    try_read(vec![input("input", text, None)], &Options::default())
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Why a text is refused.
+#[track_caller]
+pub(crate) fn refused(text: &str) -> String {
+    let result = try_read(vec![input("input", text, None)], &Options::default());
+    result.expect_err("it is refused").to_string()
+}
+
+impl Read {
+    /// Its kind.
+    pub(crate) fn kind(&self) -> &str {
+        self.summary.inputs[0].1
+    }
+
+    /// The entity of that name.
+    #[track_caller]
+    pub(crate) fn entity(&self, name: &str) -> EntityId {
+        let entities = &self.observation.contents().entities;
+        let at = entities.iter().position(|entity| entity.name == name);
+        let at = at.unwrap_or_else(|| {
+            panic!("no {name} in {:?}", entities.iter().map(|e| &e.name).collect::<Vec<_>>())
+        });
+        EntityId(u32::try_from(at).expect("few"))
+    }
+
+    /// What is known of an entity.
+    #[track_caller]
+    pub(crate) fn attribute(&self, name: &str, attribute: &str) -> Option<Attribute> {
+        let id = self.entity(name).0 as usize;
+        self.observation.contents().entities[id].attributes.get(attribute).cloned()
+    }
+
+    /// The values of a metric, in its unit.
+    #[track_caller]
+    pub(crate) fn values(&self, name: &str, metric: &str) -> Vec<Option<f64>> {
+        let id = self.observation.contents().find(self.entity(name), metric);
+        let id = id.unwrap_or_else(|| panic!("{name} has no {metric}"));
+        let scale = self.observation.contents().series[id.0 as usize].scale;
+        let column = self.observation.column(id).expect("a column");
+        #[expect(clippy::cast_precision_loss, reason = "small")]
+        column.iter().map(|v| v.map(|v| v as f64 * 10_f64.powi(scale.into()))).collect()
+    }
+
+    /// The same, rounded to thousandths, all of them there.
+    #[track_caller]
+    pub(crate) fn all(&self, name: &str, metric: &str) -> Vec<f64> {
+        let values = self.values(name, metric);
+        values.into_iter().map(|v| (v.expect("a value") * 1e3).round() / 1e3).collect()
+    }
+
+    /// When the samples are, in seconds from the start.
+    pub(crate) fn seconds(&self) -> Vec<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "small")]
+        self.observation.times.iter().map(|at| at.nanos() as f64 / 1e9).collect()
+    }
+
+    /// When it began.
+    pub(crate) fn start(&self) -> Option<String> {
+        let nanos = self.observation.header.start_unix_ns?;
+        jiff::Timestamp::from_nanosecond(nanos.into()).ok().map(|at| at.to_string())
+    }
+
+    /// Whether a note says that.
+    pub(crate) fn notes(&self, what: &str) -> bool {
+        self.summary.notes.iter().any(|note| note.contains(what))
+    }
+}

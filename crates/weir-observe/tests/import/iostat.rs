@@ -1,0 +1,112 @@
+//! iostat as text.
+
+use crate::bed::{read, refused};
+use crate::samples::sample;
+
+const NEW: &str = "\
+Linux 5.15.0 (db1)\t03/14/19\t_x86_64_\t(4 CPU)
+
+03/14/19 00:42:24
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+           1.00    1.00    3.00    5.00    0.50   89.50
+
+Device            r/s     w/s     rMB/s     wMB/s   rrqm/s   wrqm/s  %rrqm  %wrqm r_await w_await aqu-sz rareq-sz wareq-sz  svctm  %util
+sda              0.13    3.27      0.01      0.02     0.00     0.00   0.00   0.00    0.51    1.11   0.01     1.00     4.25   0.00   0.50
+
+03/14/19 00:42:29
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+          10.00    0.00    5.00   35.00    0.00   50.00
+
+Device            r/s     w/s     rMB/s     wMB/s   rrqm/s   wrqm/s  %rrqm  %wrqm r_await w_await aqu-sz rareq-sz wareq-sz  svctm  %util
+sda            100.20   20.00      1.50      0.25     0.00     0.20   0.00   8.33    2.50   12.00   0.75    15.00    12.50   0.00  99.80
+nvme0n1          0.00    1.00      0.00      0.00     0.00     0.00   0.00   0.00    0.00    0.10   0.00     0.00     4.00   0.00   0.01
+";
+
+#[test]
+fn new_with_dates_and_the_first_report_left_out() {
+    let read = read(NEW);
+    assert_eq!(read.kind(), "iostat");
+    assert_eq!(read.start().as_deref(), Some("2019-03-14T00:42:29Z"));
+    assert_eq!(read.all("sda", "reads_per_s"), [100.2]);
+    assert_eq!(read.all("sda", "write_bytes_per_s"), [262_144.0]);
+    assert_eq!(read.all("sda", "write_latency_ns"), [12e6]);
+    assert_eq!(read.all("sda", "busy"), [0.998]);
+    assert_eq!(read.all("nvme0n1", "writes_per_s"), [1.0]);
+    assert_eq!(read.all("db1", "cpu"), [0.15]);
+    assert_eq!(read.all("db1", "cpu_iowait"), [0.35]);
+    assert!(read.notes("since the machine started"), "{:?}", read.summary.notes);
+    assert!(read.notes("svctm"), "{:?}", read.summary.notes);
+}
+
+#[test]
+fn with_decimal_commas_and_line_ends_of_windows() {
+    let foreign = NEW.replace('.', ",").replace("5,15,0", "5.15.0").replace('\n', "\r\n");
+    let (plain, foreign) = (read(NEW), read(&foreign));
+    assert_eq!(plain.observation.columns, foreign.observation.columns);
+    assert_eq!(plain.observation.times, foreign.observation.times);
+}
+
+#[test]
+fn old_without_dates() {
+    let text = "\
+Device:         rrqm/s   wrqm/s     r/s     w/s   rsec/s   wsec/s avgrq-sz avgqu-sz   await  svctm  %util
+sdb               0.01     8.06    0.03    0.25     2.00    48.00   248.73     0.02   86.45   3.85   0.11
+
+Device:         rrqm/s   wrqm/s     r/s     w/s   rsec/s   wsec/s avgrq-sz avgqu-sz   await  svctm  %util
+sdb               0.00     2.00   10.00   30.00   160.00   480.00    16.00     1.50   37.50   3.85  80.00
+
+Device:         rrqm/s   wrqm/s     r/s     w/s   rsec/s   wsec/s avgrq-sz avgqu-sz   await  svctm  %util
+sdb               0.00     2.00   11.00   30.00   160.00   480.00    16.00     1.50   37.50   3.85  80.00
+";
+    let read = read(text);
+    assert_eq!((read.start(), read.seconds()), (None, vec![0.0, 1.0]));
+    assert_eq!(read.all("sdb", "reads_per_s"), [10.0, 11.0]);
+    assert_eq!(read.all("sdb", "write_bytes_per_s"), [245_760.0, 245_760.0]);
+    assert_eq!(read.all("sdb", "latency_ns"), [37.5e6, 37.5e6]);
+    assert_eq!(read.all("sdb", "request_bytes"), [8192.0, 8192.0]);
+}
+
+#[test]
+fn a_last_line_that_was_cut_is_left_out_and_told() {
+    let cut = &NEW[..NEW.len() - 30];
+    let read = read(cut);
+    assert_eq!(read.all("sda", "reads_per_s"), [100.2]);
+    assert!(read.notes("its last line was cut"), "{:?}", read.summary.notes);
+}
+
+#[test]
+fn a_line_that_does_not_fit_its_head_is_refused() {
+    let wrong = NEW.replace("nvme0n1          0.00    1.00", "nvme0n1          1.00");
+    assert_eq!(refused(&wrong), "line 16: a device has 15 columns, and its head 16");
+    let wrong = NEW.replace(" 100.20", " 1o0.20");
+    assert_eq!(refused(&wrong), "line 15: \"1o0.20\" is no number");
+}
+
+#[test]
+fn that_of_macos_is_refused_by_its_name() {
+    let text = "              disk0       cpu\n    KB/t  tps  MB/s  us sy id\n   26.49   18  0.47   2  1 96\n";
+    assert_eq!(
+        refused(text),
+        "it is iostat of macOS, which is not read: it does not tell reads from writes"
+    );
+}
+
+#[test]
+fn samples_say_what_their_owners_read_in_them() {
+    let Some(read) = sample("iostat_text/pbench_iostat-1.txt") else { return };
+    // It ran with -y: its 21 reports are all of intervals.
+    assert_eq!(read.summary.samples, 21);
+    let busy = read.all("sda", "busy");
+    assert_eq!(busy.iter().filter(|share| **share >= 0.9).count(), 3, "{busy:?}");
+    assert_eq!(busy[0], 0.911);
+    let Some(read) = sample("iostat_text/pgbenchtools_iostat.log") else { return };
+    assert_eq!(read.start().as_deref(), Some("2015-01-03T16:40:48.768729Z"));
+    for (path, plain) in
+        [("derived_variants/iostat_decimal_comma.txt", "derived_variants/iostat_crlf.txt")]
+    {
+        let (Some(a), Some(b)) = (sample(path), sample(plain)) else { return };
+        assert_eq!(a.observation.columns, b.observation.columns, "{path}");
+    }
+    let Some(read) = sample("derived_variants/iostat_truncated_last_line.txt") else { return };
+    assert!(read.notes("cut"), "{:?}", read.summary.notes);
+}
