@@ -88,6 +88,16 @@ impl ImportError {
         Self::Malformed { line: Some(line), reason: reason.into() }
     }
 
+    /// Whether the input is at fault, and not the system.
+    #[must_use]
+    pub fn is_input(&self) -> bool {
+        match self {
+            Self::Io(error) => error.kind() == io::ErrorKind::InvalidData,
+            Self::Write(_) => false,
+            _ => true,
+        }
+    }
+
     /// What is wrong with the whole.
     pub(crate) fn whole(reason: impl Into<String>) -> Self {
         Self::Malformed { line: None, reason: reason.into() }

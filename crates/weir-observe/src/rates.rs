@@ -56,6 +56,8 @@ pub struct Tracker {
     tracks: Vec<Followed>,
     values: Vec<i64>,
     restarts: u64,
+    /// When the sample before was, whatever values it had.
+    before: Option<Instant>,
 }
 
 impl Tracker {
@@ -73,7 +75,7 @@ impl Tracker {
             last: None,
         };
         let tracks = tracks.iter().map(followed).collect();
-        Self { tracks, values: Vec::new(), restarts: 0 }
+        Self { tracks, values: Vec::new(), restarts: 0, before: None }
     }
 
     /// Takes a sample; tells the readings that it makes, each with the index of its
@@ -91,7 +93,12 @@ impl Tracker {
             if self.values.len() != track.series.len() || self.values.is_empty() {
                 continue;
             }
-            let last = track.last.get_or_insert_with(|| (at, self.values.clone()));
+            // What a gauge says first held since the sample before, which had nothing of it.
+            let since = match track.counting {
+                Counting::Gauge => self.before.unwrap_or(at),
+                Counting::Cumulative => at,
+            };
+            let last = track.last.get_or_insert_with(|| (since, self.values.clone()));
             let (from, before) = (last.0, &last.1);
             if from < at {
                 let went_back = self.values.iter().zip(before).any(|(now, before)| now < before);
@@ -116,6 +123,7 @@ impl Tracker {
             last.0 = at;
             last.1.clone_from(&self.values);
         }
+        self.before = Some(at);
     }
 
     /// How often a track's counters went back.
@@ -329,6 +337,15 @@ mod tests {
         let gauges = contents(Counting::Gauge, -1);
         let rows = [(0, Some(10), Some(0)), (2, Some(30), Some(5)), (3, Some(-10), Some(0))];
         check(&gauges, &rows, &[(0, 2, 3.5), (2, 3, -1.0)], 0);
+        // It held since the sample before, and what is missing later is no zero.
+        let rows = [
+            (0, None, None),
+            (1, None, None),
+            (2, Some(9), Some(1)),
+            (3, None, None),
+            (5, Some(3), Some(2)),
+        ];
+        check(&gauges, &rows, &[(1, 2, 1.0), (2, 5, 0.5)], 0);
     }
 
     fn reading(from: u64, to: u64, amount: f64) -> Reading {

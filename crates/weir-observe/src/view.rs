@@ -2,6 +2,7 @@
 //! together, so that tables, plots and rules need not know who counts what how.
 
 use crate::header::{Contents, EntityId, EntityKind, SeriesId};
+use crate::import::measure::{self as m, Measure};
 use crate::metric::{self, cap_of};
 use crate::rates::Track;
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ pub struct IoView {
     pub bytes: Track,
     /// Latency in milliseconds, all together, where it is counted.
     pub stall_ms: Track,
+    /// Where it is not: operations a second, and the mean latency of each, in nanoseconds.
+    pub latencies: Vec<(SeriesId, SeriesId)>,
     /// Time waited per cap, in nanoseconds.
     pub waits: Vec<(String, SeriesId)>,
     /// Time that the medium took, in nanoseconds.
@@ -82,18 +85,36 @@ impl<'a> Index<'a> {
         let bytes_of_file = [metric::NUM_OF_BYTES_READ, metric::NUM_OF_BYTES_WRITTEN];
         let of_volume = [metric::READS, metric::WRITES];
         let bytes_of_volume = [metric::READ_BYTES, metric::WRITE_BYTES];
+        let rates = [m::READS_PER_S.metric, m::WRITES_PER_S.metric];
+        let bytes_rates = [m::READ_BYTES_PER_S.metric, m::WRITE_BYTES_PER_S.metric];
+        let latencies =
+            [(m::READS_PER_S, m::READ_LATENCY_NS), (m::WRITES_PER_S, m::WRITE_LATENCY_NS)];
+        let pair = |(rate, latency): &(Measure, Measure)| {
+            Some((self.get(entity, rate.metric)?, self.get(entity, latency.metric)?))
+        };
+        let mut means: Vec<_> = latencies.iter().filter_map(pair).collect();
+        if means.is_empty() {
+            means.extend(pair(&(m::OPERATIONS_PER_S, m::LATENCY_NS)));
+        }
         let stalls = [metric::IO_STALL_READ_MS, metric::IO_STALL_WRITE_MS];
-        let either = |one: &[&str], other: &[&str]| {
-            let track = self.track(entity, one);
-            if track.0.is_empty() { self.track(entity, other) } else { track }
+        // Counters say more than rates, and both directions more than their sum.
+        let first = |ways: [&[&str]; 4]| {
+            let mut tracks = ways.iter().map(|way| self.track(entity, way));
+            tracks.find(|track| !track.0.is_empty()).unwrap_or(Track(Vec::new()))
         };
         let own = self.0.get(&entity).into_iter().flatten();
         let limit = |name| contents.entity(entity).and_then(|entity| entity.number(name));
         IoView {
             entity,
-            operations: either(&of_file, &of_volume),
-            bytes: either(&bytes_of_file, &bytes_of_volume),
+            operations: first([&of_file, &of_volume, &rates, &[m::OPERATIONS_PER_S.metric]]),
+            bytes: first([
+                &bytes_of_file,
+                &bytes_of_volume,
+                &bytes_rates,
+                &[m::BYTES_PER_S.metric],
+            ]),
             stall_ms: self.track(entity, &stalls),
+            latencies: means,
             waits: own.filter_map(|(m, id)| Some((cap_of(m)?.to_owned(), *id))).collect(),
             medium: self.get(entity, metric::MEDIUM_NS),
             iops_limit: limit(metric::IOPS_LIMIT),

@@ -15,19 +15,20 @@
 //! | [`oltp`] | a database under load that ran |
 //! | [`recovery`] | what the recovery of a database found |
 //! | [`observe`] | what is in an observation |
+//! | [`checklist`] | what an application asks of its storage |
 //! | [`chart`] | pictures over time, as SVG and HTML |
 //! | [`lab`] | published figures beside Weir's |
 
 #![forbid(unsafe_code)]
 
 pub mod chart;
+pub mod checklist;
 pub mod lab;
 pub mod number;
 pub mod observe;
 pub mod oltp;
 pub mod recovery;
 pub mod run;
-
 pub mod status;
 pub mod table;
 

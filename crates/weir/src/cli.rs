@@ -299,6 +299,66 @@ pub(crate) enum ObserveCommand {
                       A file that was cut or damaged is shown as far as it is whole, and that is said. \
                       docs/OBSERVATION.md explains the file.")]
     Show(ObserveShowArgs),
+    /// Read what other systems say, counters, logs, results and traces, into an observation.
+    #[command(after_help = "Example:\n  iostat -xt 5 > iostat.txt\n  \
+                            weir observe import iostat.txt --out db1.weirobs\n  \
+                            weir observe show db1.weirobs --plot db1.html\n\n\
+                            The kind of each file is found by what is in it; --as says it. Files compressed \
+                            with gzip are read as they are, - is standard input. Several files are put side \
+                            by side by their times. What a file has that is not used, and what it lacks, is \
+                            said. weir observe kinds lists what is read.")]
+    Import(ObserveImportArgs),
+    /// Fill in the list of what an application asks of its storage: IOPS, throughput, reads
+    /// and writes, request size, latency, queue depth, each at the 50th, 90th and 99th
+    /// percentile of the samples.
+    #[command(
+        after_help = "Example:\n  weir observe checklist db1.weirobs --only sda --only sdb\n\n\
+                            Of the files, if there are any, else of the volumes, and of all together. \
+                            Percentiles are over samples: of five minutes each they hide what is shorter."
+    )]
+    Checklist(ObserveChecklistArgs),
+    /// List the kinds of input that weir observe import reads.
+    #[command(after_help = "Example:\n  weir observe kinds")]
+    Kinds {
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObserveChecklistArgs {
+    /// The observation.
+    pub(crate) file: PathBuf,
+    /// Of this file or volume alone; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObserveImportArgs {
+    /// What to read; - is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The observation to write.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// The kind of all files, where it should not be found by what is in them.
+    #[arg(long = "as", value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// The time from sample to sample, of files that have no times: 5s.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) every: Option<Span>,
+    /// When files without dates begin: "2026-11-22 14:00:00".
+    #[arg(long, value_name = "TIME")]
+    pub(crate) start: Option<String>,
+    /// Where times say no zone, how far they are ahead of UTC: +01:00.
+    #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
+    pub(crate) utc_offset: Option<String>,
+    /// Read 05/06/2026 as 5 June, not as 6 May.
+    #[arg(long)]
+    pub(crate) day_first: bool,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ use weir_catalog::CatalogError;
 use weir_lab::LabError;
 use weir_layout::LayoutError;
 use weir_mount::MountError;
+use weir_observe::import::ImportError;
 use weir_observe::{ReadError, WriteError};
 use weir_report::chart::DrawError;
 use weir_runner::{OltpRunError, RunnerError};
@@ -54,6 +55,8 @@ pub(crate) enum CliError {
     Lab(#[from] LabError),
     #[error("{}: {source}", .path.display())]
     Observation { path: PathBuf, source: ReadError },
+    #[error("{name}: {source}")]
+    Import { name: String, source: ImportError },
     #[error("cannot observe to {}: {source}", .path.display())]
     Observe { path: PathBuf, source: WriteError },
     #[error("cannot write {}: {source}", .path.display())]
@@ -110,6 +113,8 @@ impl CliError {
             | Self::Sim(_)
             | Self::Observation { .. }
             | Self::Refused(_) => USAGE,
+            Self::Import { source, .. } if source.is_input() => USAGE,
+            Self::Import { .. } => FAILED,
             Self::Observe { .. } | Self::Write { .. } | Self::Draw(_) => FAILED,
             Self::Run(error) if error.is_verdict() => NO,
             Self::Run(error) if error.is_input() => USAGE,

@@ -3,11 +3,28 @@
 use super::merge::Options;
 use super::sheet::ReadSamples;
 use super::{ImportError, linux, text};
+use flate2::bufread::MultiGzDecoder;
 use std::fmt;
-use std::io::BufRead;
+use std::io::{self, BufRead, BufReader, Read};
 
 /// An input that a reader takes.
 pub type Bytes = Box<dyn BufRead>;
+
+/// Bytes that an input is read in, and that its kind is found by.
+const BUFFER: usize = 1 << 18;
+
+/// An input, and what is in it if it was compressed with gzip.
+///
+/// # Errors
+///
+/// [`io::Error`] if its beginning cannot be read.
+pub fn bytes_of(input: impl Read + 'static) -> io::Result<Bytes> {
+    let mut input = BufReader::with_capacity(BUFFER, input);
+    if !input.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
+        return Ok(Box::new(input));
+    }
+    Ok(Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(input))))
+}
 
 type Open = fn(Bytes, &Options) -> Result<Box<dyn ReadSamples>, ImportError>;
 

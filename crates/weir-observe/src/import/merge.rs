@@ -5,7 +5,7 @@ use super::kind::{Bytes, Kind};
 use super::moment::Clock;
 use super::sheet::{At, ReadSamples, Sheet};
 use crate::format::Writer;
-use crate::header::{Contents, EntityId, Header, SeriesId, Source, SourceKind};
+use crate::header::{Contents, Counting, EntityId, Header, SeriesId, Source, SourceKind};
 use crate::observation::Note;
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -69,9 +69,11 @@ struct Source1 {
     kind: &'static str,
     reader: Box<dyn ReadSamples>,
     sheet: Sheet,
+    /// The first sample, while the second is in the sheet: only then it is known over what
+    /// time the rates of the first may hold.
+    first: Option<(At, Vec<Option<i64>>)>,
     /// When the sample in the sheet is.
     at: Option<At>,
-    last: Option<i64>,
     samples: u64,
     late: u64,
     /// Its series by their places in the observation.
@@ -130,6 +132,11 @@ pub fn import<W: Write>(
         row: Vec::new(),
         samples: 0,
     };
+    if sources.iter().any(|source| source.lead(options) > 0) {
+        // Where the time begins over which the first rates hold.
+        merge.write(Instant::ZERO).map_err(whole)?;
+        merge.samples = 0;
+    }
     loop {
         let next = sources.iter().filter_map(|source| source.moment(&start)).min();
         let Some(now) = next else { break };
@@ -175,18 +182,21 @@ fn open(mut input: Input, options: &Options) -> Result<Source1, ImportError> {
         kind: kind.name,
         reader: kind.open(input.bytes, options)?,
         sheet: Sheet::default(),
+        first: None,
         at: None,
-        last: None,
         samples: 0,
         late: 0,
         series: Vec::new(),
         entities: Vec::new(),
     };
-    source.at = source.reader.next_sample(&mut source.sheet)?;
-    if source.at.is_none() {
+    let Some(first) = source.reader.next_sample(&mut source.sheet)? else {
         let reason = format!("it was read as {}, and has no sample", kind.about);
         return Err(ImportError::Empty { reason });
-    }
+    };
+    let row = source.sheet.row.clone();
+    source.sheet.row.iter_mut().for_each(|value| *value = None);
+    source.at = source.reader.next_sample(&mut source.sheet)?;
+    source.first = Some((first, row));
     Ok(source)
 }
 
@@ -201,11 +211,11 @@ struct Start {
 }
 
 fn start_of(sources: &[Source1], options: &Options) -> Result<Start, Failure> {
-    let wall = |source: &Source1| match source.at {
-        Some(At::Wall(at)) => Some(at),
+    let wall = |source: &Source1| match source.now() {
+        Some(At::Wall(at)) => Some(at.saturating_sub(source.lead(options))),
         _ => None,
     };
-    let undated = sources.iter().find(|source| matches!(source.at, Some(At::Since(_))));
+    let undated = sources.iter().find(|source| matches!(source.now(), Some(At::Since(_))));
     let dated = sources.iter().filter_map(wall).min();
     match (dated, undated, options.start) {
         (Some(first), Some(undated), None) => {
@@ -215,16 +225,42 @@ fn start_of(sources: &[Source1], options: &Options) -> Result<Start, Failure> {
         }
         (dated, undated, start) => {
             let start = start.filter(|_| undated.is_some());
-            let known = [dated, start].into_iter().flatten().min();
-            Ok(Start { base: known.unwrap_or(0), known, undated: start.unwrap_or(0) })
+            let since = undated.map(|source| start.unwrap_or(0) - source.lead(options));
+            let base = [dated, since].into_iter().flatten().min().unwrap_or(0);
+            let is_known = dated.is_some() || start.is_some();
+            Ok(Start { base, known: is_known.then_some(base), undated: start.unwrap_or(0) })
         }
     }
 }
 
 impl Source1 {
+    /// When the sample is that comes next.
+    fn now(&self) -> Option<At> {
+        self.first.as_ref().map_or(self.at, |(at, _)| Some(*at))
+    }
+
+    /// How long the rates of the first sample held, if it has any: as long as those of the
+    /// second, if there is one.
+    fn lead(&self, options: &Options) -> i64 {
+        let Some((first, row)) = &self.first else { return 0 };
+        let series = row.iter().zip(&self.sheet.contents.series);
+        if !series.clone().any(|(value, own)| value.is_some() && own.counting == Counting::Gauge) {
+            return 0;
+        }
+        let step = i64::try_from(options.step().nanos()).unwrap_or(0);
+        let between = match (*first, self.at) {
+            (At::Wall(first), Some(At::Wall(second))) => second.checked_sub(first),
+            (At::Since(first), Some(At::Since(second))) => {
+                second.checked_sub(first).and_then(|nanos| i64::try_from(nanos).ok())
+            }
+            _ => None,
+        };
+        between.filter(|nanos| *nanos > 0).unwrap_or(step)
+    }
+
     /// When the sample in the sheet is, in nanoseconds since 1970 or since the beginning.
     fn moment(&self, start: &Start) -> Option<i64> {
-        match self.at? {
+        match self.now()? {
             At::Wall(at) => Some(at),
             At::Since(nanos) => Some(start.undated.saturating_add_unsigned(nanos)),
         }
@@ -233,10 +269,13 @@ impl Source1 {
     /// Goes on to a sample that is later than `now`.
     fn advance(&mut self, now: i64, start: &Start) -> Result<(), ImportError> {
         self.samples += 1;
-        self.last = Some(now);
+        // The second is in the sheet already.
+        let mut is_there = self.first.take().is_some();
         loop {
-            self.sheet.row.iter_mut().for_each(|value| *value = None);
-            self.at = self.reader.next_sample(&mut self.sheet)?;
+            if !std::mem::take(&mut is_there) {
+                self.sheet.row.iter_mut().for_each(|value| *value = None);
+                self.at = self.reader.next_sample(&mut self.sheet)?;
+            }
             match self.moment(start) {
                 Some(at) if at <= now => self.late += 1,
                 _ => return Ok(()),
@@ -312,7 +351,8 @@ impl<W: Write> Merge<W> {
     }
 
     fn take(&mut self, source: &Source1) {
-        for (value, id) in source.sheet.row.iter().zip(&source.series) {
+        let row = source.first.as_ref().map_or(&source.sheet.row, |(_, row)| row);
+        for (value, id) in row.iter().zip(&source.series) {
             if let Some(value) = value {
                 self.row[id.0 as usize].get_or_insert(*value);
             }

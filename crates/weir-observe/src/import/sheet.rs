@@ -41,6 +41,12 @@ pub struct Sheet {
 }
 
 impl Sheet {
+    /// Who and what is in it.
+    #[must_use]
+    pub const fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
     /// The entity of that kind, name and parent, which is there from now on.
     pub fn entity(&mut self, kind: EntityKind, name: &str, parent: Option<EntityId>) -> EntityId {
         let key = (kind.name().to_owned(), name.to_owned(), parent);

@@ -62,7 +62,14 @@ impl Read {
         self.observation.contents().entities[id].attributes.get(attribute).cloned()
     }
 
-    /// The values of a metric, in its unit.
+    /// Rows before the first sample: where the time begins over which its rates hold.
+    fn lead(&self) -> usize {
+        let is_empty =
+            |sample: usize| self.observation.columns.iter().all(|c| c.get(sample).is_none());
+        (0..self.observation.times.len()).take_while(|sample| is_empty(*sample)).count()
+    }
+
+    /// The values of a metric, in its unit, from the first sample on.
     #[track_caller]
     pub(crate) fn values(&self, name: &str, metric: &str) -> Vec<Option<f64>> {
         let id = self.observation.contents().find(self.entity(name), metric);
@@ -70,7 +77,8 @@ impl Read {
         let scale = self.observation.contents().series[id.0 as usize].scale;
         let column = self.observation.column(id).expect("a column");
         #[expect(clippy::cast_precision_loss, reason = "small")]
-        column.iter().map(|v| v.map(|v| v as f64 * 10_f64.powi(scale.into()))).collect()
+        let scaled = |v: i64| v as f64 * 10_f64.powi(scale.into());
+        column.iter().skip(self.lead()).map(|v| v.map(scaled)).collect()
     }
 
     /// The same, rounded to thousandths, all of them there.
@@ -80,15 +88,26 @@ impl Read {
         values.into_iter().map(|v| (v.expect("a value") * 1e3).round() / 1e3).collect()
     }
 
-    /// When the samples are, in seconds from the start.
+    /// When the samples are, in seconds from the first.
     pub(crate) fn seconds(&self) -> Vec<f64> {
+        let times = &self.observation.times[self.lead()..];
         #[expect(clippy::cast_precision_loss, reason = "small")]
-        self.observation.times.iter().map(|at| at.nanos() as f64 / 1e9).collect()
+        times.iter().map(|at| (*at - times[0]).nanos() as f64 / 1e9).collect()
     }
 
-    /// When it began.
+    /// For how long the rates of the first sample hold, in seconds.
+    pub(crate) fn first_interval(&self) -> f64 {
+        let times = &self.observation.times;
+        #[expect(clippy::cast_precision_loss, reason = "small")]
+        let nanos = (times[self.lead()] - times[0]).nanos() as f64;
+        nanos / 1e9
+    }
+
+    /// When the first sample is.
     pub(crate) fn start(&self) -> Option<String> {
         let nanos = self.observation.header.start_unix_ns?;
+        let first = self.observation.times.get(self.lead())?.nanos();
+        let nanos = nanos.saturating_add_unsigned(first);
         jiff::Timestamp::from_nanosecond(nanos.into()).ok().map(|at| at.to_string())
     }
 

@@ -60,6 +60,7 @@ sdb               0.00     2.00   11.00   30.00   160.00   480.00    16.00     1
 ";
     let read = read(text);
     assert_eq!((read.start(), read.seconds()), (None, vec![0.0, 1.0]));
+    assert_eq!(read.first_interval(), 1.0);
     assert_eq!(read.all("sdb", "reads_per_s"), [10.0, 11.0]);
     assert_eq!(read.all("sdb", "write_bytes_per_s"), [245_760.0, 245_760.0]);
     assert_eq!(read.all("sdb", "latency_ns"), [37.5e6, 37.5e6]);

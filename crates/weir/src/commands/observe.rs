@@ -1,6 +1,8 @@
 //! `weir observe`.
 
+mod checklist;
 mod figures;
+mod import;
 pub(crate) mod picture;
 
 use crate::cli::{ObserveCommand, ObserveShowArgs};
@@ -16,6 +18,9 @@ use weir_observe::{Ending, Header, ReadError, Reader};
 pub(crate) fn run(command: &ObserveCommand) -> Result<u8, CliError> {
     match command {
         ObserveCommand::Show(args) => show(args),
+        ObserveCommand::Checklist(args) => checklist::run(args),
+        ObserveCommand::Import(args) => import::run(args),
+        ObserveCommand::Kinds { output } => import::kinds(output),
     }
 }
 

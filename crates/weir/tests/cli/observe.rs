@@ -239,3 +239,111 @@ fn a_file_that_grew_is_shown_with_the_limits_that_it_has() {
     let note = "data grew from 128 GiB to 129 GiB; its limits are those of the end";
     assert_eq!(json["notes"], serde_json::json!([note]));
 }
+
+const IOSTAT: &str = "\
+Linux 5.15.0 (db1)\t03/14/19\t_x86_64_\t(4 CPU)
+
+03/14/19 00:42:19
+Device            r/s     w/s     rkB/s     wkB/s   r_await w_await aqu-sz  %util
+sda              0.13    3.27      1.01      2.02      0.51    1.11   0.01   0.50
+
+03/14/19 00:42:24
+Device            r/s     w/s     rkB/s     wkB/s   r_await w_await aqu-sz  %util
+sda            400.00  100.00   3200.00    800.00      2.00    7.00   1.50  80.00
+
+03/14/19 00:42:29
+Device            r/s     w/s     rkB/s     wkB/s   r_await w_await aqu-sz  %util
+sda            200.00    0.00   1600.00      0.00      4.00    0.00   0.80  40.00
+";
+
+#[test]
+fn what_another_system_says_is_imported_and_shown() {
+    let place = Place::new();
+    place.file("iostat.txt", IOSTAT);
+    let (stdout, stderr, code) =
+        run(place.weir(&["observe", "import", "iostat.txt", "--out", "db1.weirobs"]));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(stdout, "db1.weirobs: samples: 2, observed: 2, series: 8\n");
+    assert_eq!(
+        stderr,
+        "iostat.txt: iostat, samples: 2\n\
+         iostat.txt: the first report is of the time since the machine started: left out\n"
+    );
+    let show = json(&ok(&place, &["observe", "show", "db1.weirobs", "-o", "json"]));
+    let sda = &show["volumes"][0];
+    assert_eq!((&sda["name"], &sda["parent"]), (&"sda".into(), &"db1".into()));
+    // Both reports are of five seconds.
+    assert_eq!(sda["iops"]["mean"], 350.0);
+    assert_eq!(sda["bytes_per_s"]["mean"], 2800.0 * 1024.0);
+    // By operations: 400 of 2 ms, 100 of 7 ms and 200 of 4 ms.
+    assert_eq!(sda["latency_mean_ns"], (400.0 * 2e6 + 100.0 * 7e6 + 200.0 * 4e6) / 700.0);
+    let text = ok(&place, &["observe", "show", "db1.weirobs"]);
+    assert!(text.contains("sda"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_imported_is_refused_and_nothing_is_left_behind() {
+    let place = Place::new();
+    place.file("iostat.txt", IOSTAT);
+    place.file("letter.txt", "Dear Sir,\n");
+    place.file("kept.weirobs", "as it was");
+    let refused = |args: &[&str], expect: &str| {
+        let all = [&["observe", "import", "--out", "kept.weirobs"], args].concat();
+        let (stdout, stderr, code) = run(place.weir(&all));
+        assert_eq!((stdout.as_str(), code), ("", Some(2)));
+        assert!(stderr.starts_with(&format!("weir: {expect}")), "{stderr}");
+        assert_eq!(fs::read_to_string(place.path("kept.weirobs")).expect("text"), "as it was");
+        assert!(!place.path("kept.weirobs.part").exists());
+    };
+    refused(
+        &["letter.txt"],
+        "letter.txt: it is nothing that is known here: it begins with \"Dear Sir,\"; looked for ",
+    );
+    refused(
+        &["iostat.txt", "--as", "nonsense"],
+        "--as nonsense: there is no such kind; there are: ",
+    );
+    refused(&["nowhere.txt"], "cannot read nowhere.txt: No such file");
+    refused(
+        &["iostat.txt", "--start", "soon"],
+        "--start soon: it is no time like \"2026-11-22 14:00:00\"\n",
+    );
+    refused(
+        &["iostat.txt", "--utc-offset", "x"],
+        "--utc-offset x: it is no offset like +01:00 or Z\n",
+    );
+    place.file("undated.txt", &IOSTAT.replace("03/14/19 00", "time 00"));
+    refused(
+        &["iostat.txt", "undated.txt"],
+        "undated.txt: it has no dates and other inputs have; say when it begins, with --start\n",
+    );
+}
+
+#[test]
+fn the_checklist_has_the_percentiles_of_what_was_asked() {
+    let place = Place::new();
+    place.file("iostat.txt", IOSTAT);
+    let (_, stderr, code) =
+        run(place.weir(&["observe", "import", "iostat.txt", "--out", "db1.weirobs"]));
+    assert_eq!(code, Some(0), "{stderr}");
+    let list = json(&ok(&place, &["observe", "checklist", "db1.weirobs", "-o", "json"]));
+    let of = |name: &str| -> Value {
+        let all = list["lists"][0]["requirements"].as_array().expect("requirements");
+        all.iter().find(|own| own["name"] == name).unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    within(&of("IOPS")["p99"], 495.0, 505.0);
+    within(&of("IOPS")["p50"], 198.0, 202.0);
+    assert_eq!(of("IOPS")["mean"], 350.0);
+    assert_eq!(of("reads")["mean"], 600.0 / 700.0);
+    assert_eq!(of("request size")["mean"], 8192.0);
+    assert_eq!(of("latency")["mean"], (400.0 * 2e6 + 100.0 * 7e6 + 200.0 * 4e6) / 700.0);
+    assert_eq!(of("write latency")["mean"], 7e6);
+    let refused = run(place.weir(&["observe", "checklist", "db1.weirobs", "--only", "sdz"]));
+    let expect = "weir: --only sdz: nobody of that name; there are: db1, sda\n";
+    assert_eq!((refused.1.as_str(), refused.2), (expect, Some(2)));
+    // Of Weir's own runs it is filled in as well.
+    let place = self::place();
+    ok(&place, &["sim", "layout.toml", "oltp.toml", "-o", "json", "--observe", "run.weirobs"]);
+    let text = ok(&place, &["observe", "checklist", "run.weirobs"]);
+    assert!(text.contains("data") && text.contains("all together"), "{text}");
+}

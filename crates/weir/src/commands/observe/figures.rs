@@ -76,6 +76,37 @@ impl Size {
     }
 }
 
+/// A mean latency, by the operations that it is the mean of.
+#[derive(Debug)]
+struct Weighted {
+    rate: SeriesId,
+    latency: SeriesId,
+    last: Option<Instant>,
+    operations: f64,
+    nanos: f64,
+}
+
+impl Weighted {
+    /// `before` is when the sample before was.
+    fn sample(
+        &mut self,
+        at: Instant,
+        before: Option<Instant>,
+        value: impl Fn(SeriesId) -> Option<f64>,
+    ) {
+        let Some(rate) = value(self.rate) else { return };
+        if let Some(from) = self.last.or(before).filter(|from| *from < at) {
+            let operations = rate * float((at - from).nanos()) / 1e9;
+            // Without operations there is no latency.
+            if let Some(latency) = value(self.latency) {
+                self.operations += operations;
+                self.nanos += operations * latency;
+            }
+        }
+        self.last = Some(at);
+    }
+}
+
 /// Where a file's or volume's figures are: indices of rates, and of totals.
 #[derive(Debug)]
 struct IoAt {
@@ -83,6 +114,7 @@ struct IoAt {
     operations: usize,
     bytes: usize,
     stall_ms: usize,
+    latencies: Vec<Weighted>,
     waits: Vec<(String, usize)>,
     medium: Option<usize>,
 }
@@ -108,6 +140,8 @@ pub(super) struct Figures {
     total_tracker: Tracker,
     totals: Vec<f64>,
     sizes: Vec<Size>,
+    /// What a value of each series is multiplied by.
+    scales: Vec<f64>,
     samples: u64,
     first: Option<Instant>,
     last: Instant,
@@ -143,6 +177,7 @@ impl Figures {
             rates: plan.rates.iter().map(rate).collect(),
             total_tracker: Tracker::new(contents, &plan.totals),
             totals: vec![0.0; plan.totals.len()],
+            scales: contents.series.iter().map(|own| 10_f64.powi(i32::from(own.scale))).collect(),
             samples: 0,
             first: None,
             last: Instant::ZERO,
@@ -151,9 +186,16 @@ impl Figures {
 
     pub(super) fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
         self.samples += 1;
+        let before = self.first.map(|_| self.last);
         self.first.get_or_insert(at);
         self.last = at;
         let now = |id: SeriesId| row.get(id.0 as usize).copied().flatten();
+        let scaled = |id: SeriesId| Some(signed(now(id)?) * self.scales.get(id.0 as usize)?);
+        for weighted in
+            self.files.iter_mut().chain(&mut self.volumes).flat_map(|at| &mut at.latencies)
+        {
+            weighted.sample(at, before, scaled);
+        }
         let count = |id: SeriesId| now(id).and_then(|n| u64::try_from(n).ok());
         for rate in &mut self.rates {
             if let Some(limits) = rate.limits {
@@ -255,6 +297,14 @@ impl Figures {
             }
             true => None,
         };
+        let sum = |of: fn(&Weighted) -> f64| at.latencies.iter().map(of).sum::<f64>();
+        let mean = match latency {
+            Some(ns) => (operations > 0.0).then(|| ns / operations),
+            None => {
+                let (operations, nanos) = (sum(|own| own.operations), sum(|own| own.nanos));
+                (operations > 0.0).then(|| nanos / operations)
+            }
+        };
         ObservedIo {
             name: entity.map(|entity| entity.name.clone()).unwrap_or_default(),
             parent: parent(contents, at.view.entity),
@@ -266,7 +316,7 @@ impl Figures {
             bytes_per_s: self.rate(at.bytes, 1.0),
             bytes_per_s_limit: self.rates[at.bytes].limit,
             near_bytes_limit_share: self.near(at.bytes),
-            latency_mean_ns: latency.filter(|_| operations > 0.0).map(|ns| ns / operations),
+            latency_mean_ns: mean,
             waits_ns: waits.into_iter().filter(|(_, ns)| *ns > 0).collect(),
             medium_ns,
         }
@@ -298,12 +348,22 @@ impl Figures {
     }
 }
 
+fn weighted((rate, latency): (SeriesId, SeriesId)) -> Weighted {
+    Weighted { rate, latency, last: None, operations: 0.0, nanos: 0.0 }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for means, 53 bits are enough")]
+fn signed(value: i64) -> f64 {
+    value as f64
+}
+
 fn io_at(view: IoView, plan: &mut Plan) -> IoAt {
     let waits = view.waits.iter().map(|(cap, id)| (cap.clone(), plan.total_of(*id))).collect();
     IoAt {
         operations: plan.rate(view.operations.clone(), view.iops_limit, view.iops_limits),
         bytes: plan.rate(view.bytes.clone(), view.bytes_per_s_limit, view.bytes_per_s_limits),
         stall_ms: plan.total(view.stall_ms.clone()),
+        latencies: view.latencies.iter().map(|pair| weighted(*pair)).collect(),
         waits,
         medium: view.medium.map(|id| plan.total_of(id)),
         view,

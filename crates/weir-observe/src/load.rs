@@ -1,0 +1,419 @@
+//! What somebody did from one sample to the next, whoever counted it and how.
+//!
+//! SQL Server counts stalls since its start, iostat prints rates and mean latencies, Weir
+//! counts nanoseconds per cap. A [`Loads`] makes the same of all of them: operations, bytes and
+//! latencies of an entity in a stretch of time. What its source does not say stays unknown;
+//! what follows from what it says is worked out, and nothing else.
+
+use crate::header::{Contents, EntityId, SeriesId};
+use crate::import::measure::{self as m, Measure};
+use crate::metric;
+use std::collections::{BTreeMap, HashMap};
+use weir_units::{Instant, Span};
+
+/// What somebody did from one sample to the next. Counts and times are those of the stretch.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Load {
+    /// Its beginning.
+    pub from: Instant,
+    /// Its end.
+    pub to: Instant,
+    /// Reads.
+    pub reads: Option<f64>,
+    /// Writes.
+    pub writes: Option<f64>,
+    /// Both.
+    pub operations: Option<f64>,
+    /// Bytes read.
+    pub read_bytes: Option<f64>,
+    /// Bytes written.
+    pub write_bytes: Option<f64>,
+    /// Both.
+    pub bytes: Option<f64>,
+    /// The latency of the reads, all together, in nanoseconds.
+    pub read_ns: Option<f64>,
+    /// That of the writes.
+    pub write_ns: Option<f64>,
+    /// Both.
+    pub ns: Option<f64>,
+    /// What of it reads waited at caps.
+    pub queued_read_ns: Option<f64>,
+    /// What writes waited.
+    pub queued_write_ns: Option<f64>,
+    /// Operations that began where the one before had ended.
+    pub sequential: Option<f64>,
+    /// Operations under way at a time.
+    pub depth: Option<f64>,
+    /// The part of the time that something was under way.
+    pub busy: Option<f64>,
+}
+
+impl Load {
+    /// How long it was, in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        seconds(self.to - self.from)
+    }
+
+    /// Operations a second.
+    #[must_use]
+    pub fn iops(&self) -> Option<f64> {
+        Some(self.operations? / self.seconds())
+    }
+
+    /// Bytes a second.
+    #[must_use]
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        Some(self.bytes? / self.seconds())
+    }
+
+    /// The mean latency, in nanoseconds; nothing without operations.
+    #[must_use]
+    pub fn latency_ns(&self) -> Option<f64> {
+        mean(self.ns, self.operations)
+    }
+
+    /// The part of the operations that are reads.
+    #[must_use]
+    pub fn read_share(&self) -> Option<f64> {
+        mean(self.reads, self.operations)
+    }
+
+    /// Works out what follows from what is known.
+    fn complete(&mut self) {
+        let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+        self.operations = self.operations.or(sum(self.reads, self.writes));
+        self.bytes = self.bytes.or(sum(self.read_bytes, self.write_bytes));
+        self.ns = self.ns.or(sum(self.read_ns, self.write_ns));
+        // Little's law: who is under way is the time that all took, by the time there was.
+        self.depth = self.depth.or(self.ns.map(|ns| ns / 1e9 / self.seconds()));
+    }
+
+    /// Adds what another did in the same stretch; what one of them does not know is unknown.
+    pub fn add(&mut self, other: &Self) {
+        let both = |mine: &mut Option<f64>, theirs: Option<f64>| {
+            *mine = mine.zip(theirs).map(|(mine, theirs)| mine + theirs);
+        };
+        both(&mut self.reads, other.reads);
+        both(&mut self.writes, other.writes);
+        both(&mut self.operations, other.operations);
+        both(&mut self.read_bytes, other.read_bytes);
+        both(&mut self.write_bytes, other.write_bytes);
+        both(&mut self.bytes, other.bytes);
+        both(&mut self.read_ns, other.read_ns);
+        both(&mut self.write_ns, other.write_ns);
+        both(&mut self.ns, other.ns);
+        both(&mut self.queued_read_ns, other.queued_read_ns);
+        both(&mut self.queued_write_ns, other.queued_write_ns);
+        both(&mut self.sequential, other.sequential);
+        both(&mut self.depth, other.depth);
+        // Whether two were busy at the same time nobody knows.
+        self.busy = None;
+    }
+}
+
+/// A mean of what was counted; nothing of nothing.
+#[must_use]
+pub fn mean(sum: Option<f64>, of: Option<f64>) -> Option<f64> {
+    let of = of.filter(|of| *of > 0.0)?;
+    Some(sum? / of)
+}
+
+fn seconds(span: Span) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "for rates, 53 bits are enough")]
+    let nanos = span.nanos() as f64;
+    nanos / 1e9
+}
+
+type Field = fn(&mut Load) -> &mut Option<f64>;
+
+/// How a field follows from series.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// By how much a counter has grown.
+    Counter(SeriesId, f64),
+    /// A rate, by the seconds.
+    Rate(SeriesId, f64),
+    /// As it is.
+    Level(SeriesId, f64),
+    /// A mean, by the rate and the seconds.
+    Mean(SeriesId, f64, SeriesId, f64),
+}
+
+/// The names that a field may have, the one that says most first, and what a unit of it is in
+/// the field's own.
+struct Names(Field, &'static [(&'static str, f64)]);
+
+const MS: f64 = 1e6;
+
+const COUNTED: &[Names] = &[
+    Names(|load| &mut load.reads, &[(metric::NUM_OF_READS, 1.0), (metric::READS, 1.0)]),
+    Names(|load| &mut load.writes, &[(metric::NUM_OF_WRITES, 1.0), (metric::WRITES, 1.0)]),
+    Names(
+        |load| &mut load.read_bytes,
+        &[(metric::NUM_OF_BYTES_READ, 1.0), (metric::READ_BYTES, 1.0)],
+    ),
+    Names(
+        |load| &mut load.write_bytes,
+        &[(metric::NUM_OF_BYTES_WRITTEN, 1.0), (metric::WRITE_BYTES, 1.0)],
+    ),
+    Names(|load| &mut load.read_ns, &[(metric::IO_STALL_READ_MS, MS)]),
+    Names(|load| &mut load.write_ns, &[(metric::IO_STALL_WRITE_MS, MS)]),
+    Names(|load| &mut load.queued_read_ns, &[(metric::IO_STALL_QUEUED_READ_MS, MS)]),
+    Names(|load| &mut load.queued_write_ns, &[(metric::IO_STALL_QUEUED_WRITE_MS, MS)]),
+    Names(|load| &mut load.sequential, &[("sequential_operations", 1.0)]),
+    Names(|load| &mut load.operations, &[("operations", 1.0)]),
+    Names(|load| &mut load.bytes, &[("bytes", 1.0)]),
+];
+
+const RATES: &[(Field, Measure)] = &[
+    (|load| &mut load.reads, m::READS_PER_S),
+    (|load| &mut load.writes, m::WRITES_PER_S),
+    (|load| &mut load.operations, m::OPERATIONS_PER_S),
+    (|load| &mut load.read_bytes, m::READ_BYTES_PER_S),
+    (|load| &mut load.write_bytes, m::WRITE_BYTES_PER_S),
+    (|load| &mut load.bytes, m::BYTES_PER_S),
+];
+
+const MEANS: &[(Field, Measure, Measure)] = &[
+    (|load| &mut load.read_ns, m::READ_LATENCY_NS, m::READS_PER_S),
+    (|load| &mut load.write_ns, m::WRITE_LATENCY_NS, m::WRITES_PER_S),
+    (|load| &mut load.ns, m::LATENCY_NS, m::OPERATIONS_PER_S),
+];
+
+const LEVELS: &[(Field, Measure)] =
+    &[(|load| &mut load.depth, m::QUEUE_DEPTH), (|load| &mut load.busy, m::BUSY)];
+
+/// Somebody whose load is followed.
+struct Followed {
+    entity: EntityId,
+    ways: Vec<(Field, Way)>,
+    /// The last sample that said something of it, and its counters then.
+    last: Option<(Instant, Vec<Option<i64>>)>,
+}
+
+/// Follows the loads of all entities that have any.
+pub struct Loads {
+    followed: Vec<Followed>,
+    before: Option<Instant>,
+    restarts: u64,
+}
+
+impl std::fmt::Debug for Loads {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loads").field("followed", &self.followed.len()).finish_non_exhaustive()
+    }
+}
+
+impl Loads {
+    /// Follows whoever has operations in `contents`.
+    #[must_use]
+    pub fn new(contents: &Contents) -> Self {
+        let mut series: BTreeMap<EntityId, HashMap<&str, (SeriesId, f64)>> = BTreeMap::new();
+        for (own, id) in contents.series.iter().zip(0..) {
+            let scale = 10_f64.powi(i32::from(own.scale));
+            let known = series.entry(own.entity).or_default();
+            known.insert(&own.metric, (SeriesId(id), scale));
+        }
+        let followed = series.into_iter().filter_map(|(entity, known)| {
+            let ways = ways_of(&known);
+            let has_load = ways.iter().any(|(_, way)| !matches!(way, Way::Level(..)));
+            has_load.then_some(Followed { entity, ways, last: None })
+        });
+        Self { followed: followed.collect(), before: None, restarts: 0 }
+    }
+
+    /// Takes a sample; tells what each did since the last one that said something of it.
+    pub fn sample(
+        &mut self,
+        at: Instant,
+        row: &[Option<i64>],
+        mut tell: impl FnMut(EntityId, Load),
+    ) {
+        let before = self.before.replace(at);
+        for own in &mut self.followed {
+            match own.sample(at, before, row) {
+                Some(Ok(load)) => tell(own.entity, load),
+                Some(Err(WentBack)) => self.restarts += 1,
+                None => {}
+            }
+        }
+    }
+
+    /// How often somebody's counters went back.
+    #[must_use]
+    pub const fn restarts(&self) -> u64 {
+        self.restarts
+    }
+}
+
+/// A counter was started again: what happened until then is not known.
+struct WentBack;
+
+impl Followed {
+    fn sample(
+        &mut self,
+        at: Instant,
+        before: Option<Instant>,
+        row: &[Option<i64>],
+    ) -> Option<Result<Load, WentBack>> {
+        let now = |id: SeriesId| row.get(id.0 as usize).copied().flatten();
+        let first = |way: &Way| match way {
+            Way::Counter(id, _) | Way::Rate(id, _) | Way::Level(id, _) | Way::Mean(id, ..) => *id,
+        };
+        let values: Vec<Option<i64>> = self.ways.iter().map(|(_, way)| now(first(way))).collect();
+        if values.iter().all(Option::is_none) {
+            return None;
+        }
+        let last = self.last.replace((at, values.clone()));
+        // A rate that is said for the first time held since the sample before.
+        let from = last.as_ref().map(|(at, _)| *at).or(before).filter(|from| *from < at)?;
+        let mut load = Load { from, to: at, ..Load::default() };
+        let length = seconds(at - from);
+        let mut went_back = false;
+        for (place, (field, way)) in self.ways.iter().enumerate() {
+            let value = values[place].map(signed);
+            let told = match *way {
+                Way::Counter(_, by) => {
+                    let earlier = last.as_ref().and_then(|(_, values)| values[place]).map(signed);
+                    let grown = value.zip(earlier).map(|(now, earlier)| now - earlier);
+                    went_back |= grown.is_some_and(|grown| grown < 0.0);
+                    grown.map(|grown| grown * by)
+                }
+                Way::Rate(_, by) => value.map(|rate| rate * by * length),
+                Way::Level(_, by) => value.map(|level| level * by),
+                Way::Mean(_, by, rate, rate_by) => {
+                    now(rate).map(|rate| signed(rate) * rate_by * length).and_then(|count| {
+                        if count > 0.0 { Some(value? * by * count) } else { Some(0.0) }
+                    })
+                }
+            };
+            *field(&mut load) = told;
+        }
+        if went_back {
+            return Some(Err(WentBack));
+        }
+        load.complete();
+        load.operations.is_some().then_some(Ok(load))
+    }
+}
+
+fn ways_of(known: &HashMap<&str, (SeriesId, f64)>) -> Vec<(Field, Way)> {
+    let mut ways: Vec<(Field, Way)> = Vec::new();
+    for Names(field, names) in COUNTED {
+        let found = names.iter().find_map(|(name, by)| Some((known.get(name)?, by)));
+        if let Some(((id, scale), by)) = found {
+            ways.push((*field, Way::Counter(*id, scale * by)));
+        }
+    }
+    let is_counted = !ways.is_empty();
+    for (field, measure) in RATES.iter().filter(|_| !is_counted) {
+        if let Some((id, scale)) = known.get(measure.metric) {
+            ways.push((*field, Way::Rate(*id, *scale)));
+        }
+    }
+    for (field, mean, rate) in MEANS.iter().filter(|_| !is_counted) {
+        if let (Some((id, by)), Some((rate, rate_by))) =
+            (known.get(mean.metric), known.get(rate.metric))
+        {
+            ways.push((*field, Way::Mean(*id, *by, *rate, *rate_by)));
+        }
+    }
+    for (field, measure) in LEVELS {
+        if let Some((id, scale)) = known.get(measure.metric) {
+            ways.push((*field, Way::Level(*id, *scale)));
+        }
+    }
+    ways
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for rates, 53 bits are enough")]
+fn signed(value: i64) -> f64 {
+    value as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::EntityKind;
+    use crate::import::Sheet;
+
+    /// The loads that samples of one volume make: times in seconds, with its measures' values.
+    fn loads(measures: &[Measure], samples: &[(u64, &[Option<f64>])]) -> (Vec<Load>, u64) {
+        let mut sheet = Sheet::default();
+        let volume = sheet.entity(EntityKind::Volume, "v", None);
+        let ids: Vec<_> = measures.iter().map(|measure| sheet.series(volume, measure)).collect();
+        let mut loads = Loads::new(sheet.contents());
+        let mut told = Vec::new();
+        for (second, values) in samples {
+            let row: Vec<_> = measures
+                .iter()
+                .zip(*values)
+                .map(|(measure, value)| value.and_then(|value| measure.stored(value)))
+                .collect();
+            assert_eq!(row.len(), ids.len());
+            loads.sample(Instant::ZERO + Span::from_secs(*second), &row, |_, load| told.push(load));
+        }
+        (told, loads.restarts())
+    }
+
+    #[test]
+    fn counters_and_rates_come_to_the_same() {
+        let counters = [
+            m::READS,
+            m::WRITES,
+            m::READ_BYTES,
+            m::WRITE_BYTES,
+            m::IO_STALL_READ_MS,
+            m::IO_STALL_WRITE_MS,
+        ];
+        let all = |values: [f64; 6]| values.map(Some);
+        let (first, second) =
+            (all([5.0, 0.0, 0.0, 0.0, 1.0, 0.0]), all([205.0, 50.0, 1.6e6, 4e5, 401.0, 500.0]));
+        let (counted, _) = loads(&counters, &[(10, &first), (20, &second)]);
+        let rates = [
+            m::READS_PER_S,
+            m::WRITES_PER_S,
+            m::READ_BYTES_PER_S,
+            m::WRITE_BYTES_PER_S,
+            m::READ_LATENCY_NS,
+            m::WRITE_LATENCY_NS,
+        ];
+        let told = all([20.0, 5.0, 1.6e5, 4e4, 2e6, 1e7]);
+        let (rated, _) = loads(&rates, &[(10, &[None; 6]), (20, &told)]);
+        assert_eq!(counted, rated);
+        let load = counted[0];
+        assert_eq!((load.iops(), load.bytes_per_s()), (Some(25.0), Some(2e5)));
+        assert_eq!((load.latency_ns(), load.read_share()), (Some(3.6e6), Some(0.8)));
+        assert_eq!(load.depth, Some(0.09));
+    }
+
+    #[test]
+    fn what_is_not_said_stays_unknown() {
+        let (told, _) = loads(&[m::OPERATIONS_PER_S], &[(0, &[None]), (1, &[Some(7.0)])]);
+        let known = Load {
+            to: Instant::ZERO + Span::from_secs(1),
+            operations: Some(7.0),
+            ..Load::default()
+        };
+        assert_eq!(told, [known]);
+        // Latency of nothing is none.
+        let quiet = loads(
+            &[m::OPERATIONS_PER_S, m::LATENCY_NS],
+            &[(0, &[None, None]), (1, &[Some(0.0), Some(0.0)])],
+        );
+        assert_eq!(quiet.0[0].latency_ns(), None);
+    }
+
+    #[test]
+    fn what_was_started_again_and_what_is_missing() {
+        let pair = |reads: f64| [Some(reads), Some(0.0)];
+        let samples =
+            [(0, pair(10.0)), (1, pair(30.0)), (2, pair(4.0)), (3, [None, None]), (4, pair(10.0))];
+        let samples: Vec<(u64, &[Option<f64>])> =
+            samples.iter().map(|(at, row)| (*at, &row[..])).collect();
+        let (told, restarts) = loads(&[m::READS, m::WRITES], &samples);
+        let iops: Vec<_> = told.iter().map(|load| (load.iops(), load.seconds())).collect();
+        assert_eq!((&iops[..], restarts), (&[(Some(20.0), 1.0), (Some(3.0), 2.0)][..], 1));
+    }
+}

@@ -1,0 +1,95 @@
+//! `weir observe import` and `weir observe kinds`.
+
+use crate::cli::{ObserveImportArgs, OutputArgs};
+use crate::error::CliError;
+use crate::output;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use weir_observe::import::kind::{ALL, bytes_of};
+use weir_observe::import::moment::{Clock, Order, offset_of};
+use weir_observe::import::{Input, Kind, Options, import};
+use weir_report::cells;
+use weir_report::table::{Listing, Table};
+
+pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
+    let options = options_of(args)?;
+    let kind = args.kind.as_deref().map(kind_named).transpose()?;
+    let inputs = args.files.iter().map(|path| open(path, kind));
+    let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+    // Beside the place where it is to be, so that what is there stays until all is read.
+    let mut part = args.out.clone().into_os_string();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let write = |source| CliError::Write { path: args.out.clone(), source };
+    let file = File::create(&part).map_err(write)?;
+    let imported = import(inputs, &options, BufWriter::new(file));
+    let done = imported.map_err(|(name, source)| CliError::Import { name, source });
+    let kept = done.and_then(|(out, summary)| {
+        let file = out.into_inner().map_err(|error| write(error.into_error()))?;
+        file.sync_all().and_then(|()| fs::rename(&part, &args.out)).map_err(write)?;
+        Ok(summary)
+    });
+    let summary = kept.inspect_err(|_| {
+        // What is half done is nobody's.
+        let _ = fs::remove_file(&part);
+    })?;
+    for (name, kind, samples) in &summary.inputs {
+        output::talk(&format!("{name}: {kind}, samples: {samples}"));
+    }
+    summary.notes.iter().for_each(|note| output::talk(note));
+    output::print_text(&format!(
+        "{}: samples: {}, observed: {}, series: {}\n",
+        args.out.display(),
+        summary.samples,
+        summary.entities,
+        summary.series
+    ))?;
+    Ok(0)
+}
+
+pub(super) fn kinds(args: &OutputArgs) -> Result<u8, CliError> {
+    let mut table = Table::new("", &["kind", "is"]);
+    for kind in ALL {
+        table.row(cells![kind.name, kind.about]);
+    }
+    output::print(&Listing(vec![table]), args.format())?;
+    Ok(0)
+}
+
+fn options_of(args: &ObserveImportArgs) -> Result<Options, CliError> {
+    let offset = match &args.utc_offset {
+        None => 0,
+        Some(text) => offset_of(text).ok_or_else(|| {
+            CliError::Refused(format!("--utc-offset {text}: it is no offset like +01:00 or Z"))
+        })?,
+    };
+    let order = if args.day_first { Order::Day } else { Order::Month };
+    let clock = Clock { order, offset };
+    let start = args.start.as_deref().map(|text| {
+        let wrong = || format!("--start {text}: it is no time like \"2026-11-22 14:00:00\"");
+        clock.moment(text).ok_or_else(|| CliError::Refused(wrong()))
+    });
+    let by = concat!("weir ", env!("CARGO_PKG_VERSION")).to_owned();
+    Ok(Options { clock, every: args.every, start: start.transpose()?, by })
+}
+
+fn kind_named(name: &str) -> Result<Kind, CliError> {
+    Kind::named(name).ok_or_else(|| {
+        let names: Vec<_> = ALL.iter().map(|kind| kind.name).collect();
+        CliError::Refused(format!(
+            "--as {name}: there is no such kind; there are: {}",
+            names.join(", ")
+        ))
+    })
+}
+
+fn open(path: &Path, kind: Option<Kind>) -> Result<Input, CliError> {
+    let failed = |source| CliError::Read { path: path.to_owned(), source };
+    let bytes = if path.as_os_str() == "-" {
+        bytes_of(io::stdin())
+    } else {
+        File::open(path).and_then(bytes_of)
+    };
+    Ok(Input { name: path.display().to_string(), bytes: bytes.map_err(failed)?, kind })
+}
