@@ -61,6 +61,10 @@ pub struct ExportStatus {
     pub requests: u64,
     /// Requests answered with an error.
     pub errors: u64,
+    /// Requests to a page blob that were not taken, since they would have waited for too long:
+    /// their clients were told to ask again.
+    #[serde(default)]
+    pub turned_away: u64,
     /// Sum of the time that limits and media took.
     pub governed_ns: u64,
     /// Sum of the time that Weir itself took on top.
@@ -384,6 +388,7 @@ impl StatusReport {
             "export",
             ">requests",
             ">errors",
+            ">turned away",
             ">limits and media|mean_governed_ns",
             ">Weir itself|mean_overhead_ns",
             "uri",
@@ -398,6 +403,7 @@ impl StatusReport {
                 e.name.clone(),
                 grouped(e.requests),
                 grouped(e.errors),
+                grouped(e.turned_away),
                 mean(e.governed_ns),
                 mean(e.overhead_ns),
                 e.uris.join(" "),

@@ -249,6 +249,7 @@ impl Errands {
             let wait = host.backlog(now, device);
             let too_long = terms.most_wait.is_some_and(|most| wait > most);
             if too_long || terms.most_before.is_some_and(|most| before >= most) {
+                host.turn_away(device);
                 told.tell(Err(NotDone::Busy(wait)));
                 return;
             }

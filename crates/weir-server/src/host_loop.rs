@@ -85,6 +85,8 @@ pub struct Served {
     pub requests: u64,
     /// Requests answered with an error.
     pub errors: u64,
+    /// Requests that were not taken, since they would have waited for too long.
+    pub turned_away: u64,
     /// Time between a request's arrival and the moment it was due, of all.
     pub governed: Span,
     /// Time between that moment and the reply, of all: late wake-ups, reading
@@ -621,6 +623,13 @@ impl HostLoop {
     #[must_use]
     pub fn served(&self, device: DeviceId) -> Option<&Served> {
         self.devices.get(device.0).map(|d| &d.served)
+    }
+
+    /// A request to a device is not taken: it would wait for too long.
+    pub(crate) fn turn_away(&mut self, device: DeviceId) {
+        if let Some(device) = self.devices.get_mut(device.0) {
+            device.served.turned_away += 1;
+        }
     }
 
     /// The size of a device.

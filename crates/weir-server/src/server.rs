@@ -620,6 +620,7 @@ fn export_status(
         size_bytes: running.size(export.device).get(),
         requests: served.requests,
         errors: served.errors,
+        turned_away: served.turned_away,
         governed_ns: served.governed.nanos(),
         overhead_ns: served.overhead.nanos(),
     }

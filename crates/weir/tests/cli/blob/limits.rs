@@ -80,9 +80,12 @@ fn a_layout_may_have_it_refused() {
     });
     let busy: Vec<_> = answers.iter().filter(|answer| answer.status == 503).collect();
     assert!(busy.len() < 20 && !busy.is_empty(), "{answers:?}");
-    for answer in busy {
+    for answer in &busy {
         assert_eq!((answer.code(), &*answer.headers["retry-after"]), ("ServerBusy", "1"));
     }
+    let (stdout, _, _) = run(rig.place.weir(&["status", "-o", "json"]));
+    let status: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(status["hosts"][0]["exports"][0]["turned_away"], busy.len());
 }
 
 #[test]
