@@ -23,6 +23,7 @@
 //! | [`merge`] | from sheets to an observation |
 //! | [`kind`] | the kinds of input, and telling which one it is |
 //! | [`linux`] | iostat and its kin |
+//! | [`trace`] | block traces |
 
 pub mod kind;
 pub mod linux;
@@ -33,6 +34,7 @@ pub mod number;
 pub mod sheet;
 pub mod table;
 pub mod text;
+pub mod trace;
 
 pub use kind::Kind;
 pub use merge::{Input, Options, Summary, import};

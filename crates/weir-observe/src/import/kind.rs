@@ -4,6 +4,7 @@ use super::merge::Options;
 use super::sheet::ReadSamples;
 use super::{ImportError, linux, text};
 use flate2::bufread::MultiGzDecoder;
+use super::{ImportError, linux, text, trace};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -53,12 +54,94 @@ impl PartialEq for Kind {
 }
 
 /// All kinds, the more special ones first.
-pub const ALL: &[Kind] = &[Kind {
-    name: "iostat",
-    about: "iostat of sysstat, as text",
-    recognizes: linux::iostat::recognizes,
-    open: linux::iostat::open,
-}];
+pub const ALL: &[Kind] = &[
+    Kind {
+        name: "iostat",
+        about: "iostat of sysstat, as text",
+        recognizes: linux::iostat::recognizes,
+        open: linux::iostat::open,
+    },
+    Kind {
+        name: "fio-iolog",
+        about: "what fio did, as it logs it, in version 2 or 3",
+        recognizes: trace::iolog::recognizes,
+        open: trace::iolog::open,
+    },
+    Kind {
+        name: "blkparse",
+        about: "events of the block layer of Linux, as blkparse prints them",
+        recognizes: trace::blkparse::recognizes,
+        open: trace::blkparse::open,
+    },
+    Kind {
+        name: "msr-cambridge",
+        about: "a block trace in the format of MSR Cambridge",
+        recognizes: trace::msr::recognizes,
+        open: trace::msr::open,
+    },
+    Kind {
+        name: "cloudphysics",
+        about: "a block trace of CloudPhysics, as text",
+        recognizes: trace::cloudphysics::recognizes,
+        open: trace::cloudphysics::open,
+    },
+    Kind {
+        name: "spc",
+        about: "a block trace in the format of the Storage Performance Council",
+        recognizes: trace::spc::recognizes,
+        open: trace::spc::open,
+    },
+    Kind {
+        name: "disksim",
+        about: "a block trace for DiskSim, in ASCII",
+        recognizes: trace::disksim::recognizes,
+        open: trace::disksim::open,
+    },
+    Kind {
+        name: "mqsim",
+        about: "a block trace for MQSim, in ASCII",
+        recognizes: trace::mqsim::recognizes,
+        open: trace::mqsim::open,
+    },
+    Kind {
+        name: "trace-csv",
+        about: "a block trace as a table whose head names its columns",
+        recognizes: trace::csv::recognizes,
+        open: trace::csv::open,
+    },
+    Kind {
+        name: "vscsi",
+        about: "a block trace of CloudPhysics, as it was taken",
+        recognizes: by_bytes_alone,
+        open: trace::vscsi::open,
+    },
+    Kind {
+        name: "oracle-general",
+        about: "a trace for caches, in the format oracleGeneral of libCacheSim",
+        recognizes: by_bytes_alone,
+        open: trace::oracle_general::open,
+    },
+];
+
+/// The name of a kind that is no text, and whether an input that begins so is one.
+type ByBytes = (&'static str, fn(&[u8]) -> bool);
+
+/// They are looked for before all others.
+const BY_BYTES: &[ByBytes] =
+    &[("vscsi", trace::vscsi::recognizes), ("oracle-general", trace::oracle_general::recognizes)];
+
+/// What is no text is not known by its text.
+const fn by_bytes_alone(_: &str) -> bool {
+    false
+}
+
+/// What is known and not read: what it begins with, what it is called, and why.
+type RefusedBytes = (&'static [u8], &'static str, &'static str);
+
+const REFUSED_BYTES: &[RefusedBytes] = &[
+    (b"\x07tae", "a trace of blktrace", "let blkparse print it, and take that"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it, and take that"),
+];
 
 /// What is known and not read, by what it is called, how it is recognized, and why.
 type Refused = (&'static str, fn(&str) -> bool, &'static str);
@@ -82,6 +165,15 @@ impl Kind {
     ///
     /// [`ImportError::UnknownKind`], with what was looked for.
     pub fn of(bytes: &[u8]) -> Result<Self, ImportError> {
+        if let Some((name, _)) = BY_BYTES.iter().find(|(_, is_it)| is_it(bytes))
+            && let Some(kind) = Self::named(name)
+        {
+            return Ok(kind);
+        }
+        let refused = REFUSED_BYTES.iter().find(|(begin, _, _)| bytes.starts_with(begin));
+        if let Some((_, what, why)) = refused {
+            return Err(ImportError::whole(format!("it is {what}, which is not read: {why}")));
+        }
         let text = text::beginning(bytes);
         if let Some(kind) = ALL.iter().find(|kind| (kind.recognizes)(&text)) {
             return Ok(*kind);

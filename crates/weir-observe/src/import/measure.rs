@@ -137,6 +137,18 @@ measures! {
     IO_STALL_READ_MS = "io_stall_read_ms" Milliseconds counter 3;
     /// Latency of writes, all together.
     IO_STALL_WRITE_MS = "io_stall_write_ms" Milliseconds counter 3;
+    /// Reads and writes completed, where they are not told apart.
+    OPERATIONS = "operations" Count counter 0;
+    /// Bytes read and written, where they are not told apart.
+    BYTES = "bytes" Bytes counter 0;
+    /// Latency of reads and writes, all together.
+    IO_STALL_MS = "io_stall_ms" Milliseconds counter 3;
+    /// Reads that begin where the read or write before them on their device ended.
+    SEQUENTIAL_READS = "sequential_reads" Count counter 0;
+    /// Writes that do.
+    SEQUENTIAL_WRITES = "sequential_writes" Count counter 0;
+    /// Reads and writes that do, where they are not told apart.
+    SEQUENTIAL_OPERATIONS = "sequential_operations" Count counter 0;
     /// Time that something was under way.
     BUSY_MS = "busy_ms" Milliseconds counter 0;
     /// Time under way of all requests together.

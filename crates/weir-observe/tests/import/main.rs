@@ -4,3 +4,4 @@
 mod bed;
 mod iostat;
 mod samples;
+mod trace;
