@@ -24,7 +24,9 @@
 //! | [`kind`] | the kinds of input, and telling which one it is |
 //! | [`linux`] | iostat and its kin |
 //! | [`trace`] | block traces |
+//! | [`bench`] | results of benchmarks |
 
+pub mod bench;
 pub mod kind;
 pub mod linux;
 pub mod measure;

@@ -4,6 +4,7 @@ use super::merge::Options;
 use super::sheet::ReadSamples;
 use super::{ImportError, linux, text, trace};
 use flate2::bufread::MultiGzDecoder;
+use super::{ImportError, bench, linux, text};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -54,6 +55,66 @@ impl PartialEq for Kind {
 
 /// All kinds, the more special ones first.
 pub const ALL: &[Kind] = &[
+    Kind {
+        name: "fio",
+        about: "results of fio, as JSON",
+        recognizes: bench::fio::recognizes,
+        open: bench::fio::open,
+    },
+    Kind {
+        name: "diskspd-xml",
+        about: "results of diskspd, as XML",
+        recognizes: bench::diskspd_xml::recognizes,
+        open: bench::diskspd_xml::open,
+    },
+    Kind {
+        name: "diskspd",
+        about: "results of diskspd, as text",
+        recognizes: bench::diskspd::recognizes,
+        open: bench::diskspd::open,
+    },
+    Kind {
+        name: "iometer-icf",
+        about: "access specifications of Iometer",
+        recognizes: bench::iometer::recognizes,
+        open: bench::iometer::open,
+    },
+    Kind {
+        name: "hammerdb-counter",
+        about: "transactions counted by HammerDB from time to time",
+        recognizes: bench::hammerdb_counter::recognizes,
+        open: bench::hammerdb_counter::open,
+    },
+    Kind {
+        name: "hammerdb-table",
+        about: "results of HammerDB as a table",
+        recognizes: bench::hammerdb_table::recognizes,
+        open: bench::hammerdb_table::open,
+    },
+    Kind {
+        name: "hammerdb",
+        about: "logs of HammerDB with results",
+        recognizes: bench::hammerdb::recognizes,
+        open: bench::hammerdb::open,
+    },
+    Kind {
+        name: "pgbench",
+        about: "what pgbench prints",
+        recognizes: bench::pgbench::recognizes,
+        open: bench::pgbench::open,
+    },
+    Kind {
+        name: "pgbench-table",
+        about: "latencies of pgbench per second, as pgbench-tools keeps them",
+        recognizes: bench::pgbench_log::recognizes_table,
+        open: bench::pgbench_log::open_table,
+    },
+    Kind {
+        name: "pgbench-log",
+        about: "what pgbench logs per interval, with --aggregate-interval",
+        recognizes: bench::pgbench_log::recognizes,
+        open: bench::pgbench_log::open,
+    },
     Kind {
         name: "iostat",
         about: "iostat of sysstat, as text",
@@ -141,15 +202,61 @@ const REFUSED_BYTES: &[RefusedBytes] = &[
     (b"\x07tae", "a trace of blktrace", "let blkparse print it, and take that"),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it, and take that"),
 ];
+        name: "fio-log",
+        about: "a log of fio; its file's name says of what",
+        recognizes: bench::fio_log::recognizes,
+        open: bench::fio_log::open,
+    },
+    Kind {
+        name: "fio-lat-log",
+        about: "a log of fio: latencies",
+        recognizes: bench::fio_log::never,
+        open: bench::fio_log::open_lat,
+    },
+    Kind {
+        name: "fio-bw-log",
+        about: "a log of fio: bandwidth",
+        recognizes: bench::fio_log::never,
+        open: bench::fio_log::open_bw,
+    },
+    Kind {
+        name: "fio-iops-log",
+        about: "a log of fio: operations a second",
+        recognizes: bench::fio_log::never,
+        open: bench::fio_log::open_iops,
+    },
+];
 
 /// What is known and not read, by what it is called, how it is recognized, and why.
 type Refused = (&'static str, fn(&str) -> bool, &'static str);
 
-const REFUSED: &[Refused] = &[(
-    "iostat of macOS",
-    |text| text.contains("KB/t") && text.contains("MB/s"),
-    "it does not tell reads from writes",
-)];
+const REFUSED: &[Refused] = &[
+    (
+        "iostat of macOS",
+        |text| text.contains("KB/t") && text.contains("MB/s"),
+        "it does not tell reads from writes",
+    ),
+    (
+        "a job file of fio",
+        bench::fio::is_job_file,
+        "it says what is to be run, and has no result; give it to `weir sim`",
+    ),
+    (
+        "a result of Iometer",
+        |text| text.contains("'Target Type,Target Name") || text.contains("'Test Type,Test Desc"),
+        "only its access specifications (.icf) are",
+    ),
+    (
+        "the terse output of fio",
+        bench::fio::is_terse,
+        "its fields have no names; run fio with --output-format=json",
+    ),
+    (
+        "a log of single transactions of pgbench",
+        bench::pgbench_log::is_of_transactions,
+        "run pgbench with --aggregate-interval too",
+    ),
+];
 
 impl Kind {
     /// The kind of that name.

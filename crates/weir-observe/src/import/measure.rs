@@ -220,6 +220,91 @@ measures! {
     MEMORY_SHARE = "memory_share" Share gauge 6;
     /// Users, sessions or connections.
     USERS = "users" Count gauge 0;
+
+    /// The mean time that reads took to be handed to the system.
+    READ_SUBMISSION_LATENCY_NS = "read_submission_latency_ns" Nanoseconds gauge 0;
+    /// The same of writes.
+    WRITE_SUBMISSION_LATENCY_NS = "write_submission_latency_ns" Nanoseconds gauge 0;
+    /// The mean time that reads took from there to their end.
+    READ_COMPLETION_LATENCY_NS = "read_completion_latency_ns" Nanoseconds gauge 0;
+    /// The same of writes.
+    WRITE_COMPLETION_LATENCY_NS = "write_completion_latency_ns" Nanoseconds gauge 0;
+    /// The shortest latency of reads.
+    READ_LATENCY_MIN_NS = "read_latency_min_ns" Nanoseconds gauge 0;
+    /// The latency of reads that half of them do not exceed.
+    READ_LATENCY_P50_NS = "read_latency_p50_ns" Nanoseconds gauge 0;
+    /// That 90 % of reads do not exceed.
+    READ_LATENCY_P90_NS = "read_latency_p90_ns" Nanoseconds gauge 0;
+    /// That 95 % of reads do not exceed.
+    READ_LATENCY_P95_NS = "read_latency_p95_ns" Nanoseconds gauge 0;
+    /// That 99 % of reads do not exceed.
+    READ_LATENCY_P99_NS = "read_latency_p99_ns" Nanoseconds gauge 0;
+    /// That 99.9 % of reads do not exceed.
+    READ_LATENCY_P99_9_NS = "read_latency_p99_9_ns" Nanoseconds gauge 0;
+    /// That 99.99 % of reads do not exceed.
+    READ_LATENCY_P99_99_NS = "read_latency_p99_99_ns" Nanoseconds gauge 0;
+    /// That 99.999 % of reads do not exceed.
+    READ_LATENCY_P99_999_NS = "read_latency_p99_999_ns" Nanoseconds gauge 0;
+    /// The longest latency of reads.
+    READ_LATENCY_MAX_NS = "read_latency_max_ns" Nanoseconds gauge 0;
+    /// The standard deviation of the latency of reads.
+    READ_LATENCY_STDDEV_NS = "read_latency_stddev_ns" Nanoseconds gauge 0;
+    /// The shortest latency of writes.
+    WRITE_LATENCY_MIN_NS = "write_latency_min_ns" Nanoseconds gauge 0;
+    /// The latency of writes that half of them do not exceed.
+    WRITE_LATENCY_P50_NS = "write_latency_p50_ns" Nanoseconds gauge 0;
+    /// That 90 % of writes do not exceed.
+    WRITE_LATENCY_P90_NS = "write_latency_p90_ns" Nanoseconds gauge 0;
+    /// That 95 % of writes do not exceed.
+    WRITE_LATENCY_P95_NS = "write_latency_p95_ns" Nanoseconds gauge 0;
+    /// That 99 % of writes do not exceed.
+    WRITE_LATENCY_P99_NS = "write_latency_p99_ns" Nanoseconds gauge 0;
+    /// That 99.9 % of writes do not exceed.
+    WRITE_LATENCY_P99_9_NS = "write_latency_p99_9_ns" Nanoseconds gauge 0;
+    /// That 99.99 % of writes do not exceed.
+    WRITE_LATENCY_P99_99_NS = "write_latency_p99_99_ns" Nanoseconds gauge 0;
+    /// That 99.999 % of writes do not exceed.
+    WRITE_LATENCY_P99_999_NS = "write_latency_p99_999_ns" Nanoseconds gauge 0;
+    /// The longest latency of writes.
+    WRITE_LATENCY_MAX_NS = "write_latency_max_ns" Nanoseconds gauge 0;
+    /// The standard deviation of the latency of writes.
+    WRITE_LATENCY_STDDEV_NS = "write_latency_stddev_ns" Nanoseconds gauge 0;
+    /// The shortest latency of reads and writes.
+    LATENCY_MIN_NS = "latency_min_ns" Nanoseconds gauge 0;
+    /// The latency of reads and writes that half of them do not exceed.
+    LATENCY_P50_NS = "latency_p50_ns" Nanoseconds gauge 0;
+    /// That 90 % of reads and writes do not exceed.
+    LATENCY_P90_NS = "latency_p90_ns" Nanoseconds gauge 0;
+    /// That 95 % of reads and writes do not exceed.
+    LATENCY_P95_NS = "latency_p95_ns" Nanoseconds gauge 0;
+    /// That 99 % of reads and writes do not exceed.
+    LATENCY_P99_NS = "latency_p99_ns" Nanoseconds gauge 0;
+    /// That 99.9 % of reads and writes do not exceed.
+    LATENCY_P99_9_NS = "latency_p99_9_ns" Nanoseconds gauge 0;
+    /// That 99.99 % of reads and writes do not exceed.
+    LATENCY_P99_99_NS = "latency_p99_99_ns" Nanoseconds gauge 0;
+    /// That 99.999 % of reads and writes do not exceed.
+    LATENCY_P99_999_NS = "latency_p99_999_ns" Nanoseconds gauge 0;
+    /// The longest latency of reads and writes.
+    LATENCY_MAX_NS = "latency_max_ns" Nanoseconds gauge 0;
+    /// The standard deviation of the latency of reads and writes.
+    LATENCY_STDDEV_NS = "latency_stddev_ns" Nanoseconds gauge 0;
+    /// The shortest latency of transactions.
+    TRANSACTION_LATENCY_MIN_NS = "transaction_latency_min_ns" Nanoseconds gauge 0;
+    /// The longest latency of transactions.
+    TRANSACTION_LATENCY_MAX_NS = "transaction_latency_max_ns" Nanoseconds gauge 0;
+    /// The standard deviation of the latency of transactions.
+    TRANSACTION_LATENCY_STDDEV_NS = "transaction_latency_stddev_ns" Nanoseconds gauge 0;
+    /// The mean latency of transactions.
+    TRANSACTION_LATENCY_NS = "transaction_latency_ns" Nanoseconds gauge 0;
+    /// Transactions a second where the time that connections took to be made counts.
+    TRANSACTIONS_WITH_CONNECTING_PER_S = "transactions_with_connecting_per_s" Count gauge 3;
+    /// New orders a second, of TPC-C and its kin.
+    NEW_ORDERS_PER_S = "new_orders_per_s" Count gauge 3;
+    /// Transactions done.
+    TRANSACTIONS = "transactions" Count counter 0;
+    /// Transactions given up.
+    TRANSACTIONS_FAILED = "transactions_failed" Count counter 0;
 }
 
 /// The measure of that metric.

@@ -22,6 +22,8 @@ pub struct Options {
     pub start: Option<i64>,
     /// The program that reads, with its version.
     pub by: String,
+    /// What the input is called: some inputs say only there what they hold.
+    pub name: String,
 }
 
 impl Options {
@@ -177,10 +179,11 @@ fn open(mut input: Input, options: &Options) -> Result<Source1, ImportError> {
         Some(kind) => kind,
         None => Kind::of(input.bytes.fill_buf()?)?,
     };
+    let options = Options { name: input.name.clone(), ..options.clone() };
     let mut source = Source1 {
         name: input.name,
         kind: kind.name,
-        reader: kind.open(input.bytes, options)?,
+        reader: kind.open(input.bytes, &options)?,
         sheet: Sheet::default(),
         first: None,
         at: None,

@@ -45,14 +45,14 @@ impl Clock {
         };
         let (time, offset) = time_of(rest)?;
         let offset = offset.unwrap_or(self.offset);
-        Some(self.date(date)?.checked_add(time)?.checked_sub(offset.checked_mul(SECOND)?)?)
+        self.date(date)?.checked_add(time)?.checked_sub(offset.checked_mul(SECOND)?)
     }
 
     /// A date, as the nanoseconds since 1970 at its beginning, by the clock it was written by.
     #[must_use]
     pub fn date(self, text: &str) -> Option<i64> {
         let text = text.trim();
-        let separator = text.find(|c: char| !c.is_ascii_digit()).map(|at| &text[at..=at])?;
+        let separator = text.chars().find(|c| !c.is_ascii_digit())?;
         let mut parts = text.split(separator);
         let mut part = || -> Option<(i16, usize)> {
             let part = parts.next()?;
@@ -61,7 +61,7 @@ impl Clock {
         let (first, second, third) = (part()?, part()?, part()?);
         let (year, month, day) = if first.1 == 4 {
             (first, second.0, third.0)
-        } else if separator == "." || self.order == Order::Day || first.0 > 12 {
+        } else if separator == '.' || self.order == Order::Day || first.0 > 12 {
             (third, second.0, first.0)
         } else {
             (third, first.0, second.0)
@@ -196,7 +196,16 @@ mod tests {
 
     #[test]
     fn what_is_none() {
-        for text in ["", "sda", "12", "2020-13-01 00:00:00", "25:00:00", "2020-01-01", "1.5.x"] {
+        for text in [
+            "",
+            "sda",
+            "é1/2/2020 1:00",
+            "12",
+            "2020-13-01 00:00:00",
+            "25:00:00",
+            "2020-01-01",
+            "1.5.x",
+        ] {
             assert_eq!(Clock::default().moment(text), None, "{text}");
         }
         let german = Clock { order: Order::Day, offset: 3600 };

@@ -38,6 +38,24 @@ pub(crate) fn refused(text: &str) -> String {
     result.expect_err("it is refused").to_string()
 }
 
+/// Nothing panics wherever a text is cut, and whatever a byte of it becomes.
+pub(crate) fn survives(text: &str, kind: &str) {
+    let check = |bytes: Vec<u8>| {
+        let result = try_read(vec![input("input", bytes, Some(kind))], &Options::default());
+        if let Err(error) = result {
+            assert!(!error.to_string().is_empty());
+        }
+    };
+    for at in 0..text.len() {
+        check(text.as_bytes()[..at].to_vec());
+        for byte in [b'-', b'9', b'\n', 0xff] {
+            let mut changed = text.as_bytes().to_vec();
+            changed[at] = byte;
+            check(changed);
+        }
+    }
+}
+
 impl Read {
     /// Its kind.
     pub(crate) fn kind(&self) -> &str {

@@ -2,6 +2,9 @@
 //! that lie beside the project, where they do.
 
 mod bed;
+mod diskspd;
+mod fio;
 mod iostat;
+mod loads;
 mod samples;
 mod trace;
