@@ -2,9 +2,8 @@
 
 use super::merge::Options;
 use super::sheet::ReadSamples;
-use super::{ImportError, linux, text, trace};
+use super::{ImportError, bench, linux, text, trace};
 use flate2::bufread::MultiGzDecoder;
-use super::{ImportError, bench, linux, text};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
