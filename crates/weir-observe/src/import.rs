@@ -27,6 +27,10 @@
 //! | [`bench`] | results of benchmarks |
 
 pub mod bench;
+//! | [`windows`] | performance counters of Windows |
+//! | [`cloud`] | metrics of clouds |
+
+pub mod cloud;
 pub mod kind;
 pub mod linux;
 pub mod measure;
@@ -37,6 +41,7 @@ pub mod sheet;
 pub mod table;
 pub mod text;
 pub mod trace;
+pub mod windows;
 
 pub use kind::Kind;
 pub use merge::{Input, Options, Summary, import};

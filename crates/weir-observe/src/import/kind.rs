@@ -4,6 +4,7 @@ use super::merge::Options;
 use super::sheet::ReadSamples;
 use super::{ImportError, bench, linux, text, trace};
 use flate2::bufread::MultiGzDecoder;
+use super::{ImportError, cloud, linux, text, windows};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -113,6 +114,34 @@ pub const ALL: &[Kind] = &[
         about: "what pgbench logs per interval, with --aggregate-interval",
         recognizes: bench::pgbench_log::recognizes,
         open: bench::pgbench_log::open,
+        name: "perfmon",
+        about: "a log of PerfMon, relog or typeperf, as CSV or TSV",
+        recognizes: windows::perfmon::recognizes,
+        open: windows::perfmon::open,
+    },
+    Kind {
+        name: "get-counter",
+        about: "a table with a row for each Windows counter and time, as of Get-Counter",
+        recognizes: windows::get_counter::recognizes,
+        open: windows::get_counter::open,
+    },
+    Kind {
+        name: "get-counter-readings",
+        about: "what Get-Counter prints or exports of its readings",
+        recognizes: windows::readings::recognizes,
+        open: windows::readings::open,
+    },
+    Kind {
+        name: "azure-monitor",
+        about: "metrics of Azure Monitor, as JSON",
+        recognizes: cloud::azure_monitor::recognizes,
+        open: cloud::azure_monitor::open,
+    },
+    Kind {
+        name: "cloudwatch",
+        about: "metrics of AWS CloudWatch, as JSON",
+        recognizes: cloud::cloudwatch::recognizes,
+        open: cloud::cloudwatch::open,
     },
     Kind {
         name: "iostat",
@@ -254,6 +283,14 @@ const REFUSED: &[Refused] = &[
         "a log of single transactions of pgbench",
         bench::pgbench_log::is_of_transactions,
         "run pgbench with --aggregate-interval too",
+        "the answer of describe-volumes of AWS",
+        |text| text.contains("\"Volumes\"") && text.contains("\"VolumeType\""),
+        "it says what volumes there are, and not what they did",
+    ),
+    (
+        "the answer of describe-db-instances of AWS",
+        |text| text.contains("\"DBInstances\"") && text.contains("\"AllocatedStorage\""),
+        "it says what instances there are, and not what they did",
     ),
 ];
 

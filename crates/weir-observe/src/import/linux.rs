@@ -6,6 +6,8 @@
 
 pub mod iostat;
 
+use super::kind::Kind;
+
 use super::moment::Clock;
 
 /// A line without the time that a collector put before it, and that time.
@@ -28,3 +30,13 @@ pub(crate) fn banner(line: &str, clock: Clock) -> Option<(String, Option<i64>)> 
     let date = rest.split_whitespace().find_map(|word| clock.date(word));
     Some((host.to_owned(), date))
 }
+
+/// What is read of it, the more special first.
+pub(super) const KINDS: &[Kind] = &[
+    Kind {
+        name: "iostat",
+        about: "iostat of sysstat, as text",
+        recognizes: iostat::recognizes,
+        open: iostat::open,
+    },
+];

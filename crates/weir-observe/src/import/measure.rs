@@ -305,6 +305,94 @@ measures! {
     TRANSACTIONS = "transactions" Count counter 0;
     /// Transactions given up.
     TRANSACTIONS_FAILED = "transactions_failed" Count counter 0;
+    /// The mean size of reads.
+    READ_REQUEST_BYTES = "read_request_bytes" Bytes gauge 0;
+    /// The mean size of writes.
+    WRITE_REQUEST_BYTES = "write_request_bytes" Bytes gauge 0;
+    /// Reads under way, on average.
+    READ_QUEUE_DEPTH = "read_queue_depth" Count gauge 3;
+    /// Writes under way, on average.
+    WRITE_QUEUE_DEPTH = "write_queue_depth" Count gauge 3;
+    /// What is free of a volume.
+    FREE_BYTES = "free_bytes" Bytes gauge 0;
+    /// Reads that were held at a limit a second.
+    READS_THROTTLED_PER_S = "reads_throttled_per_s" Count gauge 3;
+    /// Writes that were held at a limit a second.
+    WRITES_THROTTLED_PER_S = "writes_throttled_per_s" Count gauge 3;
+
+    /// Flushes of the log a second.
+    LOG_FLUSHES_PER_S = "log_flushes_per_s" Count gauge 3;
+    /// Commits that waited for a flush of the log, a second.
+    LOG_FLUSH_WAITS_PER_S = "log_flush_waits_per_s" Count gauge 3;
+    /// What they waited, all together.
+    LOG_FLUSH_WAIT_TIME_MS = "log_flush_wait_time_ms" Milliseconds gauge 0;
+    /// What writes of the log took in the last second, all together.
+    LOG_FLUSH_WRITE_TIME_MS = "log_flush_write_time_ms" Milliseconds gauge 0;
+    /// Pages read from files a second.
+    PAGE_READS_PER_S = "page_reads_per_s" Count gauge 3;
+    /// Pages written to files a second.
+    PAGE_WRITES_PER_S = "page_writes_per_s" Count gauge 3;
+    /// Pages read ahead a second.
+    READAHEAD_PAGES_PER_S = "readahead_pages_per_s" Count gauge 3;
+    /// Pages that checkpoints write a second.
+    CHECKPOINT_PAGES_PER_S = "checkpoint_pages_per_s" Count gauge 3;
+    /// Pages that the writer of indirect checkpoints writes a second.
+    BACKGROUND_WRITER_PAGES_PER_S = "background_writer_pages_per_s" Count gauge 3;
+    /// Pages that are written a second to make room.
+    LAZY_WRITES_PER_S = "lazy_writes_per_s" Count gauge 3;
+    /// Pages wanted a second.
+    PAGE_LOOKUPS_PER_S = "page_lookups_per_s" Count gauge 3;
+    /// The part of the pages wanted that were in memory.
+    BUFFER_HIT_SHARE = "buffer_hit_share" Share gauge 6;
+    /// Pages in memory.
+    BUFFER_BYTES = "buffer_bytes" Bytes gauge 0;
+    /// Memory that the database server has.
+    SERVER_MEMORY_BYTES = "server_memory_bytes" Bytes gauge 0;
+    /// Memory that it would like to have.
+    SERVER_MEMORY_TARGET_BYTES = "server_memory_target_bytes" Bytes gauge 0;
+
+    /// The part of the limit in operations that is taken.
+    IOPS_SHARE = "iops_share" Share gauge 6;
+    /// The most of it.
+    IOPS_SHARE_MAX = "iops_share_max" Share gauge 6;
+    /// The part of the limit in bytes a second that is taken.
+    BYTES_SHARE = "bytes_share" Share gauge 6;
+    /// The most of it.
+    BYTES_SHARE_MAX = "bytes_share_max" Share gauge 6;
+    /// The part of a host's limit in operations through its cache.
+    CACHED_IOPS_SHARE = "cached_iops_share" Share gauge 6;
+    /// The most of it.
+    CACHED_IOPS_SHARE_MAX = "cached_iops_share_max" Share gauge 6;
+    /// The part of its limit in bytes a second through its cache.
+    CACHED_BYTES_SHARE = "cached_bytes_share" Share gauge 6;
+    /// The most of it.
+    CACHED_BYTES_SHARE_MAX = "cached_bytes_share_max" Share gauge 6;
+    /// The part of a host's limit in operations past its cache.
+    UNCACHED_IOPS_SHARE = "uncached_iops_share" Share gauge 6;
+    /// The most of it.
+    UNCACHED_IOPS_SHARE_MAX = "uncached_iops_share_max" Share gauge 6;
+    /// The part of its limit in bytes a second past its cache.
+    UNCACHED_BYTES_SHARE = "uncached_bytes_share" Share gauge 6;
+    /// The most of it.
+    UNCACHED_BYTES_SHARE_MAX = "uncached_bytes_share_max" Share gauge 6;
+    /// The limit in operations a second.
+    IOPS_LIMIT = "iops_limit" Count gauge 0;
+    /// The limit in bytes a second.
+    BYTES_PER_S_LIMIT = "bytes_per_s_limit" Bytes gauge 0;
+    /// Operations a second that bursts reach.
+    BURST_IOPS_LIMIT = "burst_iops_limit" Count gauge 0;
+    /// Bytes a second that bursts reach.
+    BURST_BYTES_PER_S_LIMIT = "burst_bytes_per_s_limit" Bytes gauge 0;
+    /// The part that is left of credits for bursts in operations.
+    BURST_BALANCE = "burst_balance" Share gauge 6;
+    /// The part that is left of credits for bursts in bytes.
+    BURST_BYTES_BALANCE = "burst_bytes_balance" Share gauge 6;
+    /// Whether more operations were wanted than the limit: 1, or the part of the time.
+    IOPS_EXCEEDED = "iops_exceeded" Share gauge 6;
+    /// Whether more bytes were wanted than the limit.
+    BYTES_EXCEEDED = "bytes_exceeded" Share gauge 6;
+    /// The part of the limit in DTUs that is taken.
+    DTU_SHARE = "dtu_share" Share gauge 6;
 }
 
 /// The measure of that metric.

@@ -4,7 +4,9 @@
 mod bed;
 mod diskspd;
 mod fio;
+mod cloud;
 mod iostat;
 mod loads;
 mod samples;
 mod trace;
+mod windows;

@@ -1,0 +1,218 @@
+//! Metrics of clouds.
+
+use crate::bed::{read, refused};
+use crate::samples::{sample, try_sample};
+use crate::windows::rounded;
+use weir_observe::EntityKind;
+
+/// A metric of Azure Monitor, as JSON.
+fn azure(name: &str, dimensions: &str, data: &str) -> String {
+    format!(
+        r#"{{"id": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/vm1/providers/Microsoft.Insights/metrics/{name}",
+             "type": "Microsoft.Insights/metrics", "unit": "Unspecified",
+             "name": {{"value": "{name}", "localizedValue": "whatever"}},
+             "timeseries": [{{"metadatavalues": [{dimensions}], "data": [{data}]}}]}}"#
+    )
+}
+
+fn response(metrics: &[String]) -> String {
+    format!(
+        r#"{{"cost": 0, "interval": "PT1M", "namespace": "Microsoft.Compute/virtualMachines",
+             "resourceregion": "westeurope", "timespan": "a/b", "value": [{}]}}"#,
+        metrics.join(",")
+    )
+}
+
+const LUN: &str = r#"{"name": {"value": "LUN", "localizedValue": "LUN"}, "value": "3"}"#;
+
+#[test]
+fn disks_of_a_machine_in_azure() {
+    let text = response(&[
+        azure(
+            "Data Disk IOPS Consumed Percentage",
+            LUN,
+            r#"{"timeStamp": "2024-05-01T10:00:00Z", "average": 45.5, "maximum": 100.0},
+               {"timeStamp": "2024-05-01T10:01:00Z", "average": null}"#,
+        ),
+        azure(
+            "OS Disk Read Bytes/sec",
+            "",
+            r#"{"timeStamp": "2024-05-01T10:00:00Z", "average": 4096.5},
+               {"timeStamp": "2024-05-01T10:01:00Z", "average": 8192}"#,
+        ),
+        azure("Disk Read Bytes", "", r#"{"timeStamp": "2024-05-01T10:01:00Z", "total": 600}"#),
+        azure(
+            "Data Disk Target IOPS",
+            LUN,
+            r#"{"timeStamp": "2024-05-01T10:01:00Z", "average": 500}"#,
+        ),
+        azure(
+            "Data Disk Used Burst IO Credits Percentage",
+            LUN,
+            r#"{"timeStamp": "2024-05-01T10:01:00Z", "average": 25}"#,
+        ),
+        azure("Network In", "", r#"{"timeStamp": "2024-05-01T10:01:00Z", "total": 600}"#),
+    ]);
+    let read = read(&text);
+    assert_eq!(read.kind(), "azure-monitor");
+    // What begins at 10:00 is known at 10:01.
+    assert_eq!(read.start().as_deref(), Some("2024-05-01T10:01:00Z"));
+    assert_eq!(read.seconds(), [0.0, 60.0]);
+    assert_eq!(rounded(read.values("LUN 3", "iops_share")), [Some(0.455), None]);
+    assert_eq!(rounded(read.values("LUN 3", "iops_share_max")), [Some(1.0), None]);
+    assert_eq!(rounded(read.values("LUN 3", "iops_limit")), [None, Some(500.0)]);
+    assert_eq!(rounded(read.values("LUN 3", "burst_balance")), [None, Some(0.75)]);
+    assert_eq!(read.all("OS disk", "read_bytes_per_s"), [4097.0, 8192.0]);
+    assert_eq!(rounded(read.values("vm1", "read_bytes_per_s")), [None, Some(10.0)]);
+    assert!(read.notes("not used: Network In"), "{:?}", read.summary.notes);
+}
+
+#[test]
+fn a_managed_instance_and_databases_in_azure() {
+    let of = |name: &str, data: &str| {
+        azure(name, "", data)
+            .replace("Microsoft.Compute/virtualMachines/vm1", "Microsoft.Sql/managedInstances/mi1")
+    };
+    let at = r#""timeStamp": "2024-05-01T10:00:00Z""#;
+    let text = response(&[
+        of("io_bytes_read", &format!(r#"{{{at}, "average": 1500}}"#)),
+        of("io_bytes_written", &format!(r#"{{{at}, "total": 600}}"#)),
+        of("avg_cpu_percent", &format!(r#"{{{at}, "maximum": 50}}"#)),
+        of("log_write_percent", &format!(r#"{{{at}, "average": 12.5}}"#))
+            .replace("mi1", "mi1/databases/db"),
+    ]);
+    let read = read(&text);
+    assert_eq!(read.all("mi1", "read_bytes_per_s"), [100.0]);
+    assert_eq!(read.all("mi1", "write_bytes_per_s"), [10.0]);
+    assert_eq!(read.all("mi1", "cpu"), [0.5]);
+    assert_eq!(read.all("db", "log_write_share"), [0.125]);
+    assert!(read.notes("\"io_bytes_read\" is taken for what there was in 15 s"));
+    assert!(read.notes("of \"avg_cpu_percent\" there are no averages"), "{:?}", read.summary.notes);
+}
+
+#[test]
+fn metrics_of_azure_that_are_wrong() {
+    let wrong = azure("Percentage CPU", "", r#"{"timeStamp": "soon", "average": 1}"#);
+    assert_eq!(
+        refused(&response(&[wrong])),
+        "\"Percentage CPU\" has a value without a time: \"\\\"soon\\\"\""
+    );
+    let foreign = azure("Network In", "", r#"{"timeStamp": "2024-05-01T10:00:00Z", "average": 1}"#);
+    assert_eq!(
+        refused(&response(&[foreign])),
+        "none of its metrics is one that is used here: Network In"
+    );
+    let cut = azure("Percentage CPU", "", "");
+    let error = refused(&cut[..cut.len() - 10]);
+    assert!(error.starts_with("line 4: this is no whole JSON document: EOF"), "{error}");
+    let blank = azure("Percentage CPU", "", r#"{"timeStamp": "2024-05-01T10:00:00Z"}"#);
+    assert_eq!(
+        refused(&response(&[blank])),
+        "there is nothing in it: its time series have times and no values"
+    );
+}
+
+#[test]
+fn volumes_of_aws_by_what_was_asked_and_answered() {
+    let text = r#"{"MetricDataQueries": [
+        {"Id": "m1", "MetricStat": {"Metric": {"Namespace": "AWS/EBS", "MetricName": "VolumeReadOps",
+          "Dimensions": [{"Name": "VolumeId", "Value": "vol-1"}]}, "Period": 300, "Stat": "Sum"}}],
+      "MetricDataResults": [
+        {"Id": "m1", "Label": "anything", "StatusCode": "Complete",
+         "Timestamps": ["2024-05-01T10:05:00+00:00", "2024-05-01T10:00:00+00:00"], "Values": [600.0, 300.0]},
+        {"Id": "m2", "Label": "vol-1 VolumeTotalReadTime",
+         "Timestamps": ["2024-05-01T10:05:00+00:00"], "Values": [1.5]},
+        {"Id": "m3", "Label": "vol-2 BurstBalance",
+         "Timestamps": ["2024-05-01T10:05:00+00:00"], "Values": [99.5]},
+        {"Id": "m4", "Label": "vol-2 VolumeIdleTime",
+         "Timestamps": ["2024-05-01T10:05:00+00:00"], "Values": [270]},
+        {"Id": "m5", "Label": "VolumeStalledIOCheck", "Timestamps": [], "Values": []}],
+      "Messages": []}"#;
+    let read = read(text);
+    assert_eq!((read.kind(), read.seconds()), ("cloudwatch", vec![0.0, 300.0]));
+    assert_eq!(read.start().as_deref(), Some("2024-05-01T10:05:00Z"));
+    assert_eq!(read.all("vol-1", "reads_per_s"), [1.0, 2.0]);
+    assert_eq!(rounded(read.values("vol-1", "read_latency_ns")), [None, Some(2.5e6)]);
+    assert_eq!(rounded(read.values("vol-2", "burst_balance")), [None, Some(0.995)]);
+    assert_eq!(rounded(read.values("vol-2", "busy")), [None, Some(0.1)]);
+    assert!(read.notes("counts are taken for sums"), "{:?}", read.summary.notes);
+    assert!(read.notes("VolumeStalledIOCheck"), "{:?}", read.summary.notes);
+}
+
+#[test]
+fn statistics_of_aws() {
+    let text = r#"{"Label": "VolumeWriteBytes", "Datapoints": [
+        {"Timestamp": "2024-05-01T10:01:00Z", "Average": 100.0, "SampleCount": 6.0, "Unit": "Bytes"},
+        {"Timestamp": "2024-05-01T10:00:00Z", "Sum": 6000.0, "Unit": "Bytes"}]}"#;
+    let read = read(text);
+    assert_eq!(read.all("volume", "write_bytes_per_s"), [100.0, 10.0]);
+    let text = text.replace("VolumeWriteBytes", "ReadLatency").replace("100.0", "0.002");
+    let read = self::read(&text);
+    assert_eq!(read.all("storage", "read_latency_ns"), [2e6]);
+}
+
+#[test]
+fn answers_that_do_not_say_of_whom_they_are_stay_apart() {
+    let one = |id: &str, value: u32| {
+        format!(
+            r#"{{"Id": "{id}", "Label": "VolumeQueueLength", "Timestamps": [1714557600], "Values": [{value}]}}"#
+        )
+    };
+    let read = read(&format!(r#"{{"MetricDataResults": [{}, {}]}}"#, one("q1", 1), one("q2", 2)));
+    assert_eq!(read.all("volume", "queue_depth"), [1.0]);
+    assert_eq!(read.all("q2", "queue_depth"), [2.0]);
+    assert!(read.notes("its period is not said: taken for a minute"), "{:?}", read.summary.notes);
+}
+
+#[test]
+fn metrics_of_aws_that_are_wrong() {
+    let check = |label: &str, points: &str, expect: &str| {
+        assert_eq!(
+            refused(&format!(r#"{{"Label": "{label}", "Datapoints": [{points}]}}"#)),
+            expect
+        );
+    };
+    check("VolumeReadOps", "", "there is nothing in it: there are no values of VolumeReadOps");
+    check("Latency", "", "none of its metrics is one that is used here: Latency");
+    check(
+        "VolumeReadOps",
+        r#"{"Timestamp": "soon", "Sum": 1}"#,
+        "\"VolumeReadOps\" has \"soon\" where a time was expected",
+    );
+    check(
+        "VolumeReadOps",
+        r#"{"Timestamp": 1714557600, "Average": 1}"#,
+        "there is nothing in it: counts need their sums, and latencies their operations",
+    );
+    assert_eq!(
+        refused(r#"{"MetricDataResults": []}"#),
+        "metrics with their values were expected; there are none"
+    );
+}
+
+#[test]
+fn samples_are_read_or_refused_by_name() {
+    let Some(read) = sample("azure_monitor/c7n_SqlServerTest.test_metric_database.json") else {
+        return;
+    };
+    assert_eq!((read.kind(), read.summary.samples, read.summary.series), ("azure-monitor", 3, 2));
+    assert_eq!(read.all("MASTER", "dtu_share"), [0.0; 3]);
+    assert_eq!(read.start().as_deref(), Some("2019-04-30T23:59:00Z"));
+    assert_eq!(read.seconds(), [0.0, 86_400.0, 172_800.0]);
+    let database = &read.observation.contents().entities[read.entity("CCTESTDB").0 as usize];
+    assert_eq!(database.kind, EntityKind::Database);
+    assert_eq!(database.parent, Some(read.entity("cctestsqlserverj6y6cbbtaphs4")));
+    let check = |path: &str, expect: &str| {
+        let Some(read) = try_sample(path) else { return };
+        assert_eq!(read.expect_err("it is refused").to_string(), expect);
+    };
+    check(
+        "azure_monitor/azps_metrics_empty_timeseries.json",
+        "there is nothing in it: the time series of \"Data Disk Max Burst IOPS\" are empty",
+    );
+    check(
+        "aws_cloudwatch/c7n_ebs_DescribeVolumes.json",
+        "it is the answer of describe-volumes of AWS, which is not read: \
+         it says what volumes there are, and not what they did",
+    );
+}
