@@ -22,9 +22,15 @@
 //! | [`sheet`] | what a reader fills |
 //! | [`merge`] | from sheets to an observation |
 //! | [`kind`] | the kinds of input, and telling which one it is |
+//! | `results` | result sets of databases: tables, records, documents |
+//! | `timing` | when rows were taken |
+//! | `window` | values in the order of their times |
+//! | `rows` | who reads which result set |
 //! | [`linux`] | iostat and its kin |
 //! | [`trace`] | block traces |
 //! | [`bench`] | results of benchmarks |
+//! | [`sql`] | SQL Server and Azure SQL |
+//! | [`postgres`] | PostgreSQL |
 
 pub mod bench;
 //! | [`windows`] | performance counters of Windows |
@@ -37,11 +43,17 @@ pub mod measure;
 pub mod merge;
 pub mod moment;
 pub mod number;
+pub mod postgres;
+mod results;
+mod rows;
 pub mod sheet;
+pub mod sql;
 pub mod table;
 pub mod text;
 pub mod trace;
 pub mod windows;
+mod timing;
+mod window;
 
 pub use kind::Kind;
 pub use merge::{Input, Options, Summary, import};

@@ -5,6 +5,7 @@ use super::sheet::ReadSamples;
 use super::{ImportError, bench, linux, text, trace};
 use flate2::bufread::MultiGzDecoder;
 use super::{ImportError, cloud, linux, text, windows};
+use super::{ImportError, linux, postgres, sql, text};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -252,6 +253,16 @@ const REFUSED_BYTES: &[RefusedBytes] = &[
         about: "a log of fio: operations a second",
         recognizes: bench::fio_log::never,
         open: bench::fio_log::open_iops,
+        name: "sqlserver",
+        about: "result sets of SQL Server: files, waits, resources",
+        recognizes: sql::recognizes,
+        open: sql::open,
+    },
+    Kind {
+        name: "postgres",
+        about: "pg_stat_io, pg_stat_database and other statistics of PostgreSQL",
+        recognizes: postgres::stat::recognizes,
+        open: postgres::stat::open,
     },
 ];
 

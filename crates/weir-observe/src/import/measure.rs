@@ -393,6 +393,67 @@ measures! {
     BYTES_EXCEEDED = "bytes_exceeded" Share gauge 6;
     /// The part of the limit in DTUs that is taken.
     DTU_SHARE = "dtu_share" Share gauge 6;
+    /// Latency of reads and writes of a file, all together, where they are not told apart.
+    IO_STALL_MS = "io_stall_ms" Milliseconds counter 3;
+    /// Time waited a second by all that waited.
+    WAIT_MS_PER_S = "wait_ms_per_s" Milliseconds gauge 3;
+    /// The part of a limit that workers take.
+    WORKER_SHARE = "worker_share" Share gauge 6;
+    /// The part of a limit that sessions take.
+    SESSION_SHARE = "session_share" Share gauge 6;
+
+    /// Transactions committed.
+    TRANSACTIONS = "transactions" Count counter 0;
+    /// Transactions that were rolled back.
+    TRANSACTIONS_ROLLED_BACK = "transactions_rolled_back" Count counter 0;
+    /// Pages wanted.
+    PAGE_LOOKUPS = "page_lookups" Count counter 0;
+    /// Pages that were in memory.
+    PAGE_HITS = "page_hits" Count counter 0;
+    /// Pages that had to be read.
+    PAGE_MISSES = "page_misses" Count counter 0;
+    /// Pages that had to go for others.
+    PAGES_EVICTED = "pages_evicted" Count counter 0;
+    /// Bytes written to temporary files.
+    TEMP_BYTES = "temp_bytes" Bytes counter 0;
+    /// Writes that made files longer.
+    EXTENDS = "extends" Count counter 0;
+    /// Their bytes.
+    EXTEND_BYTES = "extend_bytes" Bytes counter 0;
+    /// Their latency, all together.
+    EXTEND_TIME_MS = "extend_time_ms" Milliseconds counter 3;
+    /// Latency of flushes, all together.
+    FLUSH_TIME_MS = "flush_time_ms" Milliseconds counter 3;
+    /// Checkpoints begun as their time had come.
+    CHECKPOINTS_TIMED = "checkpoints_timed" Count counter 0;
+    /// Checkpoints begun as somebody asked, or as the log was long.
+    CHECKPOINTS_REQUESTED = "checkpoints_requested" Count counter 0;
+    /// Time that checkpoints wrote.
+    CHECKPOINT_WRITE_TIME_MS = "checkpoint_write_time_ms" Milliseconds counter 3;
+    /// Time that checkpoints waited for flushes.
+    CHECKPOINT_SYNC_TIME_MS = "checkpoint_sync_time_ms" Milliseconds counter 3;
+    /// Bytes that checkpoints wrote.
+    CHECKPOINT_BYTES = "checkpoint_bytes" Bytes counter 0;
+    /// Bytes that were written ahead of need.
+    CLEANED_BYTES = "cleaned_bytes" Bytes counter 0;
+    /// Bytes that sessions had to write themselves.
+    BACKEND_WRITE_BYTES = "backend_write_bytes" Bytes counter 0;
+    /// Bytes of memory that pages were given.
+    ALLOCATED_BYTES = "allocated_bytes" Bytes counter 0;
+    /// Records of the log.
+    WAL_RECORDS = "wal_records" Count counter 0;
+    /// Bytes of the log.
+    WAL_BYTES = "wal_bytes" Bytes counter 0;
+    /// Writes of the log.
+    WAL_WRITES = "wal_writes" Count counter 0;
+    /// Flushes of the log.
+    WAL_SYNCS = "wal_syncs" Count counter 0;
+    /// Latency of writes of the log, all together.
+    WAL_WRITE_TIME_MS = "wal_write_time_ms" Milliseconds counter 3;
+    /// Latency of flushes of the log, all together.
+    WAL_SYNC_TIME_MS = "wal_sync_time_ms" Milliseconds counter 3;
+    /// How often the log was written because its memory was full.
+    WAL_BUFFERS_FULL = "wal_buffers_full" Count counter 0;
 }
 
 /// The measure of that metric.

@@ -1,4 +1,5 @@
-//! Tables in text: delimited, as sqlcmd prints them in columns of fixed width, in Markdown.
+//! Tables in text: delimited, as sqlcmd prints them in columns of fixed width, as psql aligns
+//! them, in Markdown.
 //!
 //! What stands before a table (titles), between its head and its rows (dashes) and behind it
 //! (`(50 rows affected)`) is no row. A file may have several tables.
@@ -25,6 +26,8 @@ pub struct Table {
 enum Form {
     Delimited(u8),
     Markdown,
+    /// As psql aligns it: bars between columns, and below the head a line of `-` and `+`.
+    Aligned,
     /// Where each column is, in characters.
     Fixed(Vec<Range<usize>>),
 }
@@ -55,12 +58,14 @@ pub struct Tables<R> {
     csv: Option<(u8, Reader)>,
     /// The last row was cut.
     cut: Option<u64>,
+    /// Lines that were no part of any table, nor its title.
+    outside: u64,
 }
 
 impl<R: BufRead> Tables<R> {
     /// The tables in `lines`.
     pub fn new(lines: Lines<R>) -> Self {
-        Self { lines, csv: None, cut: None }
+        Self { lines, csv: None, cut: None, outside: 0 }
     }
 
     /// The number of the line read last.
@@ -73,6 +78,11 @@ impl<R: BufRead> Tables<R> {
         self.cut
     }
 
+    /// How many lines there were since the last call that are neither of a table nor its title.
+    pub const fn take_outside(&mut self) -> u64 {
+        std::mem::replace(&mut self.outside, 0)
+    }
+
     /// Goes on to the next table; nothing if there is none.
     ///
     /// # Errors
@@ -81,7 +91,10 @@ impl<R: BufRead> Tables<R> {
     pub fn next_table(&mut self) -> Result<Option<Table>, ImportError> {
         let mut title = None;
         loop {
-            let Some(head) = self.lines.next_line()? else { return Ok(None) };
+            let Some(head) = self.lines.next_line()? else {
+                self.outside += u64::from(title.is_some());
+                return Ok(None);
+            };
             if head.trim().is_empty() {
                 continue;
             }
@@ -93,6 +106,9 @@ impl<R: BufRead> Tables<R> {
             };
             if let Some(ranges) = dashes(&next) {
                 return Ok(Some(self.table(title, &head, number, Form::Fixed(ranges))));
+            }
+            if is_crossed(&next) && head.contains(['|', '│']) {
+                return Ok(Some(self.table(title, &head, number, Form::Aligned)));
             }
             if is_ruled(&next) && head.trim_start().starts_with('|') {
                 return Ok(Some(self.table(title, &head, number, Form::Markdown)));
@@ -109,6 +125,7 @@ impl<R: BufRead> Tables<R> {
                 }
             }
             self.lines.put_back(next);
+            self.outside += u64::from(title.is_some());
             title = Some(head.trim().trim_matches(['=', '#', '*', ' ']).to_owned());
         }
     }
@@ -146,6 +163,11 @@ impl<R: BufRead> Tables<R> {
             if trimmed.starts_with('(') && trimmed.contains("row") && trimmed.ends_with(')') {
                 return Ok(None);
             }
+            // Titles are printed between results without an empty line.
+            if matches!(&table.form, Form::Fixed(ranges) if !is_row(&line, ranges)) {
+                self.lines.put_back(line);
+                return Ok(None);
+            }
             // A text in quotes may go on in the next line.
             let mut joined = 0;
             while matches!(table.form, Form::Delimited(_))
@@ -157,7 +179,11 @@ impl<R: BufRead> Tables<R> {
                 joined += 1;
             }
             let fields = self.split(&table.form, &line);
-            if self.lines.was_open() && fields.len() < table.columns.len() {
+            let is_short = match &table.form {
+                Form::Fixed(ranges) => ends_before_last(&line, ranges),
+                _ => fields.len() < table.columns.len(),
+            };
+            if self.lines.was_open() && is_short {
                 self.cut = Some(self.lines.number());
                 return Ok(None);
             }
@@ -175,6 +201,17 @@ impl<R: BufRead> Tables<R> {
             Form::Markdown => {
                 let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
                 inner.split('|').map(|field| field.trim().to_owned()).collect()
+            }
+            Form::Aligned => line.split(['|', '│']).map(|field| field.trim().to_owned()).collect(),
+            Form::Fixed(ranges) if !is_in_columns(line, ranges) => {
+                line.split(' ').map(str::to_owned).collect()
+            }
+            Form::Fixed(ranges) if line.is_ascii() => {
+                let field = |range: &Range<usize>| {
+                    let own = line.get(range.start..range.end.min(line.len()));
+                    own.unwrap_or_default().trim().to_owned()
+                };
+                ranges.iter().map(field).collect()
             }
             Form::Fixed(ranges) => {
                 let chars: Vec<char> = line.chars().collect();
@@ -264,6 +301,35 @@ fn dashes(line: &str) -> Option<Vec<Range<usize>>> {
     Some(ranges)
 }
 
+/// Whether a line has spaces where the columns do.
+fn is_in_columns(line: &str, ranges: &[Range<usize>]) -> bool {
+    let mut starts = ranges.iter().skip(1).map(|range| range.start.saturating_sub(1)).peekable();
+    for (at, c) in line.chars().enumerate() {
+        if starts.next_if_eq(&at).is_some() && c != ' ' {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether nothing of a line is in the last column.
+fn ends_before_last(line: &str, ranges: &[Range<usize>]) -> bool {
+    is_in_columns(line, ranges)
+        && ranges.last().is_some_and(|last| line.trim_end().chars().count() <= last.start)
+}
+
+/// Whether a line can be a row: it keeps to the columns, or has as many words one space apart,
+/// as `sqlcmd -W` leaves them.
+fn is_row(line: &str, ranges: &[Range<usize>]) -> bool {
+    let words = || line.split(' ').count() == ranges.len();
+    !line.starts_with("==") && (is_in_columns(line, ranges) || words())
+}
+
+/// The line below the head of a table that psql aligns.
+fn is_crossed(line: &str) -> bool {
+    line.contains(['+', '┼']) && line.trim().chars().all(|c| "-+─┼".contains(c))
+}
+
 fn is_dash(field: &str) -> bool {
     !field.is_empty() && field.chars().all(|c| c == '-')
 }
@@ -317,6 +383,28 @@ mod tests {
         check("a,b\r\n-,---\r\n1,2\r\n\r\n(1 rows affected)\r\n", &["a", "b"], &[&["1", "2"]]);
         let fixed = "name      size \n--------- -----\none and     12 \ntwo        NULL\n\n(2 rows affected)\n";
         check(fixed, &["name", "size"], &[&["one and", "12"], &["two", "NULL"]]);
+    }
+
+    #[test]
+    fn as_sqlcmd_prints_without_blanks() {
+        let narrow = "wait_type tasks\n--------- -----\nWRITELOG 12\nLCK_M_SCH_M 1234567\n";
+        check(narrow, &["wait_type", "tasks"], &[&["WRITELOG", "12"], &["LCK_M_SCH_M", "1234567"]]);
+    }
+
+    #[test]
+    fn fixed_width_with_titles_between() {
+        let all = tables("== A ==\na   b  \n--- ---\n  1 2\n== B ==\nc   d\n--- ---\n  3 4\n");
+        assert_eq!(all[0].2, [["1", "2"]]);
+        assert_eq!(
+            (all[1].0.as_deref(), &all[1].2[..]),
+            (Some("B"), &[vec!["3".into(), "4".into()]][..])
+        );
+    }
+
+    #[test]
+    fn as_psql_aligns() {
+        let text = " name | reads \n------+-------\n a b  |    12\n      |     3\n(2 rows)\n\n";
+        check(text, &["name", "reads"], &[&["a b", "12"], &["", "3"]]);
     }
 
     #[test]

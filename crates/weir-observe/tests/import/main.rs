@@ -10,3 +10,6 @@ mod loads;
 mod samples;
 mod trace;
 mod windows;
+mod postgres;
+mod samples;
+mod sql;

@@ -1,0 +1,489 @@
+//! Result sets of databases, however they were saved: tables of text, records of `psql -x`,
+//! documents of JSON.
+//!
+//! A document of JSON is held whole. In it, whatever is a list of objects is a result set, so
+//! that an answer of `FOR JSON`, a result that Azure Data Studio saved and a notebook with such
+//! results in it are all read the same way.
+
+use super::ImportError;
+use super::kind::Bytes;
+use super::number::{Style, is_missing};
+use super::table::{Table, Tables, plain};
+use super::text::{self, Lines};
+use serde_json::Value;
+use std::collections::VecDeque;
+
+/// Rows that the style of numbers is found by.
+const GLANCE: usize = 64;
+/// The length of the lines that SQL Server breaks an answer in JSON into.
+const BROKEN: usize = 2033;
+/// What SQL Server calls the column of an answer in JSON.
+const JSON_HEAD: &str = "JSON_F52E2B61";
+
+/// The head of a result set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ResultSet {
+    /// The line of text before it, if there is one.
+    pub(crate) title: Option<String>,
+    /// The names of its columns.
+    pub(crate) columns: Vec<String>,
+    plain: Vec<String>,
+    style: Style,
+    table: Option<Table>,
+}
+
+impl ResultSet {
+    fn new(title: Option<String>, columns: Vec<String>, table: Option<Table>) -> Self {
+        let plain = columns.iter().map(|name| plain_name(name)).collect();
+        Self { title, columns, plain, style: Style::default(), table }
+    }
+
+    /// A head that has no rows, to see what it would be.
+    pub(crate) fn of_columns(columns: Vec<String>) -> Self {
+        Self::new(None, columns, None)
+    }
+
+    /// Where the column is that has the first of these names that is there; names are in lower
+    /// case and without spaces and underscores.
+    pub(crate) fn column(&self, names: &[&str]) -> Option<usize> {
+        names.iter().find_map(|name| self.plain.iter().position(|own| own == name))
+    }
+
+    /// Whether there is a column of one of these names.
+    pub(crate) fn has(&self, names: &[&str]) -> bool {
+        self.column(names).is_some()
+    }
+
+    /// Its columns' names without what people write differently.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.plain.iter().map(String::as_str).enumerate()
+    }
+}
+
+/// A name without case, spaces, underscores, brackets, dots and slashes.
+fn plain_name(name: &str) -> String {
+    plain(name).chars().filter(|c| !matches!(c, '.' | '/' | '(' | ')' | '@')).collect()
+}
+
+/// A row of a result set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Row {
+    fields: Vec<String>,
+    /// The line that it is in; none in a document.
+    pub(crate) line: Option<u64>,
+}
+
+impl Row {
+    /// A field's text; nothing if it is missing.
+    pub(crate) fn text(&self, at: Option<usize>) -> Option<&str> {
+        let text = self.fields.get(at?)?.trim();
+        (!is_missing(text)).then_some(text)
+    }
+
+    /// The number in a field; nothing if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Malformed`] if there is something that is no number.
+    pub(crate) fn number(
+        &self,
+        set: &ResultSet,
+        at: Option<usize>,
+    ) -> Result<Option<f64>, ImportError> {
+        let Some(text) = self.text(at) else { return Ok(None) };
+        if let Some(number) = set.style.parse(text) {
+            return Ok(Some(number));
+        }
+        let name = at.and_then(|at| set.columns.get(at)).map_or("", String::as_str);
+        Err(self.wrong(format!("{name} is {text:?}, which is no number")))
+    }
+
+    /// What is wrong with it.
+    pub(crate) fn wrong(&self, reason: String) -> ImportError {
+        ImportError::Malformed { line: self.line, reason }
+    }
+}
+
+enum Source {
+    Text(Box<Tables<Bytes>>),
+    Records(Records),
+    Document(VecDeque<Found>),
+}
+
+/// A result set in a document.
+#[derive(Debug)]
+struct Found {
+    set: ResultSet,
+    rows: VecDeque<Vec<String>>,
+}
+
+/// The result sets of an input, one after the other.
+pub(crate) struct ResultSets {
+    source: Source,
+    /// Rows read ahead, and what came of going on behind them.
+    ahead: VecDeque<Row>,
+    behind: Option<Result<(), ImportError>>,
+    document: VecDeque<Vec<String>>,
+}
+
+impl ResultSets {
+    /// Those of `input`.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it is a document that is not whole.
+    pub(crate) fn new(mut input: Bytes) -> Result<Self, ImportError> {
+        let glance = text::beginning(input.fill_buf()?);
+        let lines = Lines::new(input);
+        let source = if is_json(&glance) {
+            Source::Document(document(lines)?)
+        } else if has_records(&glance) {
+            Source::Records(Records { lines, next: None, title: None })
+        } else {
+            Source::Text(Box::new(Tables::new(lines)))
+        };
+        Ok(Self { source, ahead: VecDeque::new(), behind: None, document: VecDeque::new() })
+    }
+
+    /// Goes on to the next one.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it cannot go on.
+    pub(crate) fn next_set(&mut self) -> Result<Option<ResultSet>, ImportError> {
+        self.ahead.clear();
+        self.behind = None;
+        let set = match &mut self.source {
+            Source::Text(tables) => tables.next_table()?.map(|table| {
+                ResultSet::new(table.title.clone(), table.columns.clone(), Some(table))
+            }),
+            Source::Records(records) => records.next_set()?,
+            Source::Document(found) => found.pop_front().map(|found| {
+                self.document = found.rows;
+                found.set
+            }),
+        };
+        let Some(mut set) = set else { return Ok(None) };
+        while self.ahead.len() < GLANCE && self.behind.is_none() {
+            match self.read_row(&set) {
+                Ok(Some(row)) => self.ahead.push_back(row),
+                Ok(None) => self.behind = Some(Ok(())),
+                Err(error) => self.behind = Some(Err(error)),
+            }
+        }
+        let fields = self.ahead.iter().flat_map(|row| row.fields.iter().map(String::as_str));
+        set.style = Style::of(fields);
+        Ok(Some(set))
+    }
+
+    /// The next row of `set`; nothing at its end.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it does not fit its head.
+    pub(crate) fn next_row(&mut self, set: &ResultSet) -> Result<Option<Row>, ImportError> {
+        if let Some(row) = self.ahead.pop_front() {
+            return Ok(Some(row));
+        }
+        match self.behind.replace(Ok(())) {
+            Some(behind) => behind.map(|()| None),
+            None => {
+                self.behind = None;
+                self.read_row(set)
+            }
+        }
+    }
+
+    /// The row that comes next, if it was read ahead.
+    pub(crate) fn first(&self) -> Option<&Row> {
+        self.ahead.front()
+    }
+
+    /// Whether the last row was cut at the end of the input.
+    pub(crate) fn is_cut(&self) -> bool {
+        matches!(&self.source, Source::Text(tables) if tables.cut().is_some())
+    }
+
+    /// How many lines there were since the last call that are of no table.
+    pub(crate) fn take_outside(&mut self) -> u64 {
+        match &mut self.source {
+            Source::Text(tables) => tables.take_outside(),
+            _ => 0,
+        }
+    }
+
+    fn read_row(&mut self, set: &ResultSet) -> Result<Option<Row>, ImportError> {
+        let (fields, line) = match &mut self.source {
+            Source::Text(tables) => {
+                let Some(table) = &set.table else { return Ok(None) };
+                (tables.next_row(table)?, Some(tables.line()))
+            }
+            Source::Records(records) => (records.next_row(set)?, Some(records.lines.number())),
+            Source::Document(_) => (self.document.pop_front(), None),
+        };
+        let Some(fields) = fields else { return Ok(None) };
+        let row = Row { fields, line };
+        let (there, expected) = (row.fields.len(), set.columns.len());
+        // A separator at the end of each line is a field more that has nothing in it.
+        let is_more = there == expected + 1 && row.fields.last().is_some_and(String::is_empty);
+        if there != expected && !is_more {
+            return Err(row.wrong(format!("a row has {there} fields, and its head {expected}")));
+        }
+        Ok(Some(row))
+    }
+}
+
+/// Records as `psql -x` writes them: a line for each field.
+struct Records {
+    lines: Lines<Bytes>,
+    /// The record that was read and not yet given out.
+    next: Option<Record>,
+    title: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Record {
+    title: Option<String>,
+    names: Vec<String>,
+    values: Vec<String>,
+}
+
+impl Records {
+    fn next_set(&mut self) -> Result<Option<ResultSet>, ImportError> {
+        if self.next.is_none() {
+            self.next = self.read()?;
+        }
+        let Some(record) = &mut self.next else { return Ok(None) };
+        Ok(Some(ResultSet::new(record.title.take(), record.names.clone(), None)))
+    }
+
+    fn next_row(&mut self, set: &ResultSet) -> Result<Option<Vec<String>>, ImportError> {
+        if self.next.is_none() {
+            self.next = self.read()?;
+        }
+        let is_same = |record: &mut Record| record.names == set.columns && record.title.is_none();
+        Ok(self.next.take_if(is_same).map(|record| record.values))
+    }
+
+    fn read(&mut self) -> Result<Option<Record>, ImportError> {
+        let mut record = Record::default();
+        while let Some(line) = self.lines.next_line()? {
+            if is_record(&line) {
+                if !record.names.is_empty() {
+                    self.lines.put_back(line);
+                    return Ok(Some(record));
+                }
+                record.title = self.title.take();
+            } else if let Some((name, value)) = line.split_once(['|', '│']) {
+                // A value goes on in a line that has no name.
+                if !name.trim().is_empty() {
+                    record.names.push(name.trim().to_owned());
+                    record.values.push(value.trim().trim_end_matches('+').trim().to_owned());
+                }
+            } else if !line.trim().is_empty() {
+                self.title = Some(line.trim().to_owned());
+                if !record.names.is_empty() {
+                    return Ok(Some(record));
+                }
+            }
+        }
+        Ok((!record.names.is_empty()).then_some(record))
+    }
+}
+
+fn is_record(line: &str) -> bool {
+    line.starts_with("-[ ") || line.starts_with("─[ ")
+}
+
+fn has_records(text: &str) -> bool {
+    text.lines().any(is_record)
+}
+
+/// Whether a text begins as a document of JSON, maybe below the head that sqlcmd prints.
+pub(crate) fn is_json(text: &str) -> bool {
+    let text = text.trim_start();
+    // A name in brackets is none.
+    let is_list = |rest: &str| rest.is_empty() || rest.starts_with(['{', '[', '"', ']']);
+    let list = text.strip_prefix('[').map(str::trim_start);
+    text.starts_with('{') || list.is_some_and(is_list) || text.starts_with(JSON_HEAD)
+}
+
+/// The names that stand in the beginning of a document.
+fn quoted(text: &str) -> Vec<String> {
+    text.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// The heads that stand in the beginning of an input.
+pub(crate) fn heads(text: &str) -> Vec<ResultSet> {
+    if is_json(text) {
+        return vec![ResultSet::of_columns(quoted(text))];
+    }
+    let input: Bytes = Box::new(std::io::Cursor::new(text.to_owned()));
+    let mut heads = Vec::new();
+    if let Ok(mut sets) = ResultSets::new(input) {
+        while let Ok(Some(set)) = sets.next_set() {
+            while matches!(sets.next_row(&set), Ok(Some(_))) {}
+            heads.push(set);
+        }
+    }
+    heads
+}
+
+fn document(mut lines: Lines<Bytes>) -> Result<VecDeque<Found>, ImportError> {
+    let mut text = String::new();
+    let (mut is_split, mut is_broken) = (false, false);
+    while let Some(line) = lines.next_line()? {
+        if line.starts_with(JSON_HEAD) {
+            // sqlcmd breaks an answer into lines anywhere.
+            is_split = true;
+            continue;
+        }
+        if !text.is_empty() && !is_broken {
+            text.push('\n');
+        }
+        if is_split && (line.starts_with("---") || is_trailer(&line)) {
+            continue;
+        }
+        // It breaks one without a head, too.
+        is_broken = is_split || line.chars().count() == BROKEN;
+        text.push_str(&line);
+    }
+    let mut values = Vec::new();
+    for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
+        let wrong = |error: serde_json::Error| {
+            let line = u64::try_from(error.line()).ok().filter(|_| !is_split);
+            ImportError::Malformed { line, reason: format!("it is no whole JSON: {error}") }
+        };
+        values.push(value.map_err(wrong)?);
+    }
+    let value = match values.len() {
+        1 => values.remove(0),
+        _ => Value::Array(values),
+    };
+    let mut found = VecDeque::new();
+    walk(None, &value, &mut found);
+    Ok(found)
+}
+
+fn is_trailer(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with('(') && line.ends_with(')') && line.contains("row")
+}
+
+/// Finds the result sets in a document.
+fn walk(name: Option<&str>, value: &Value, found: &mut VecDeque<Found>) {
+    match value {
+        Value::Array(items) if !items.is_empty() && items.iter().all(is_flat) => {
+            found.push_back(of_objects(name, items));
+        }
+        Value::Array(items) => items.iter().for_each(|item| walk(name, item, found)),
+        Value::Object(fields) => {
+            if let (Some(schema), Some(Value::Array(rows))) =
+                (fields.get("schema"), fields.get("data"))
+                && let Some(names) = schema_names(schema)
+            {
+                found.push_back(of_schema(name, names, rows));
+            } else if is_flat(value) && name.is_none() {
+                found.push_back(of_objects(name, std::slice::from_ref(value)));
+            } else {
+                fields.iter().for_each(|(name, value)| walk(Some(name), value, found));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether it is an object without lists or objects in it.
+fn is_flat(value: &Value) -> bool {
+    let plain = |value: &Value| !value.is_array() && !value.is_object();
+    value.as_object().is_some_and(|fields| !fields.is_empty() && fields.values().all(plain))
+}
+
+fn schema_names(schema: &Value) -> Option<Vec<String>> {
+    let fields = schema.get("fields")?.as_array()?;
+    fields.iter().map(|field| Some(field.get("name")?.as_str()?.to_owned())).collect()
+}
+
+/// Rows whose fields are known by their places or by their names.
+fn of_schema(title: Option<&str>, names: Vec<String>, rows: &[Value]) -> Found {
+    let row = |row: &Value| {
+        let field = |(at, name): (usize, &String)| {
+            let by_place = || row.get(at.to_string()).or_else(|| row.get(at));
+            scalar(row.get(name).or_else(by_place))
+        };
+        names.iter().enumerate().map(field).collect()
+    };
+    let rows = rows.iter().map(row).collect();
+    Found { set: ResultSet::new(title.map(str::to_owned), names, None), rows }
+}
+
+fn of_objects(title: Option<&str>, items: &[Value]) -> Found {
+    let mut names: Vec<String> = Vec::new();
+    let mut known = std::collections::HashSet::new();
+    for item in items {
+        for name in item.as_object().into_iter().flat_map(|fields| fields.keys()) {
+            if known.insert(name) {
+                names.push(name.clone());
+            }
+        }
+    }
+    let row = |item: &Value| names.iter().map(|name| scalar(item.get(name))).collect();
+    let rows = items.iter().map(row).collect();
+    Found { set: ResultSet::new(title.map(str::to_owned), names, None), rows }
+}
+
+fn scalar(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::String(text)) => text.clone(),
+        None | Some(Value::Null) => String::new(),
+        Some(value) => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &[(&[&str], &[&[&str]])]) {
+        let input: Bytes = Box::new(std::io::Cursor::new(text.to_owned()));
+        let mut sets = ResultSets::new(input).expect("sets");
+        let mut all = Vec::new();
+        while let Some(set) = sets.next_set().expect("a set") {
+            let mut rows = Vec::new();
+            while let Some(row) = sets.next_row(&set).expect("a row") {
+                rows.push(row.fields);
+            }
+            all.push((set.columns, rows));
+        }
+        assert_eq!(all.len(), expect.len(), "{all:?}");
+        for ((columns, rows), expect) in all.iter().zip(expect) {
+            assert_eq!(columns, expect.0);
+            assert_eq!(rows, expect.1);
+        }
+    }
+
+    #[test]
+    fn of_records() {
+        let text = "-[ RECORD 1 ]--\na   | 1\nb_c | x | y\n-[ RECORD 2 ]--\na   | 2\nb_c | \n\n";
+        check(text, &[(&["a", "b_c"], &[&["1", "x | y"], &["2", ""]])]);
+        let text = "-[ RECORD 1 ]\na | 1\n-[ RECORD 1 ]\nb | 2\n";
+        check(text, &[(&["a"], &[&["1"]]), (&["b"], &[&["2"]])]);
+    }
+
+    #[test]
+    fn of_documents() {
+        check(
+            r#"[{"a":1,"b":null},{"a":2.5,"c":"x"}]"#,
+            &[(&["a", "b", "c"], &[&["1", "", ""], &["2.5", "", "x"]])],
+        );
+        check(
+            r#"{"schema":{"fields":[{"name":"a"},{"name":"b"}]},"data":[{"0":"1","1":"NULL"}]}"#,
+            &[(&["a", "b"], &[&["1", "NULL"]])],
+        );
+        check("{\"a\":1}\n{\"a\":2}\n", &[(&["a"], &[&["1"], &["2"]])]);
+        check(r#"{"x":[{"a":1}],"y":[{"b":2}]}"#, &[(&["a"], &[&["1"]]), (&["b"], &[&["2"]])]);
+        let split = "JSON_F52E2B61-18A1-11d1-B105-00805F49916B\n-----\n[{\"a\":\n1}]\n\n(1 rows affected)\n";
+        check(split, &[(&["a"], &[&["1"]])]);
+    }
+}

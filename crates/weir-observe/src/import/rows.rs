@@ -1,0 +1,288 @@
+//! Reading rows of result sets: each set is somebody's, who knows what its columns mean.
+
+use super::ImportError;
+use super::kind::Bytes;
+use super::measure::Measure;
+use super::merge::Options;
+use super::results::{ResultSet, ResultSets, Row};
+use super::sheet::{At, ReadSamples, Sheet};
+use super::timing::{TimeColumns, Timing};
+use super::window::{Stamp, Window};
+use crate::header::{EntityId, EntityKind};
+use std::collections::HashMap;
+
+/// Who reads the rows of a result set.
+pub(crate) trait ReadRows {
+    /// Takes a row.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it is not what its head promises.
+    fn row(&mut self, rows: &mut Rows, set: &ResultSet, row: &Row) -> Result<(), ImportError>;
+
+    /// Takes it that there are no more.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if what was held back cannot be put.
+    fn end(&mut self, _rows: &mut Rows, _set: &ResultSet) -> Result<(), ImportError> {
+        Ok(())
+    }
+}
+
+/// Who reads a result set, if anybody does.
+pub(crate) type Plan = fn(&ResultSet) -> Option<Box<dyn ReadRows>>;
+
+/// A column that is a measure, and by what its values are multiplied.
+pub(crate) type Columns = Vec<(usize, &'static Measure, f64)>;
+
+/// Names of columns that say the same, what they say, and by what it is multiplied.
+pub(crate) type Meaning = (&'static [&'static str], &'static Measure, f64);
+
+/// What is kept from set to set.
+pub(crate) struct Rows {
+    /// What a sample is filled with.
+    pub(crate) sheet: Sheet,
+    window: Window,
+    timing: Timing,
+    times: TimeColumns,
+    /// When somebody was last in a result set of some kind, of those that do not say when, and
+    /// which set that was.
+    seen: HashMap<(EntityId, &'static str), (i64, u64)>,
+    /// The number of the set at hand.
+    set: u64,
+    /// How many values there were of the moment at which the set at hand began.
+    before: usize,
+    /// Names that were learnt, by the ids that others use.
+    pub(crate) names: HashMap<String, String>,
+}
+
+impl Rows {
+    /// The host of that name, or the one that has none.
+    pub(crate) fn host(&mut self, name: Option<&str>) -> EntityId {
+        self.sheet.entity(EntityKind::Host, name.unwrap_or("host"), None)
+    }
+
+    /// Begins a set.
+    fn begin(&mut self, times: TimeColumns) {
+        self.times = times;
+        self.set += 1;
+        self.before = self.window.count(self.timing.moment());
+    }
+
+    /// When a row of the set at hand was taken, in which `entity` is. `what` tells apart sets
+    /// that say different things of the same.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Malformed`] if it should say when and does not.
+    pub(crate) fn stamp(
+        &mut self,
+        row: &Row,
+        entity: EntityId,
+        what: &'static str,
+    ) -> Result<Stamp, ImportError> {
+        let last = self.seen.get(&(entity, what)).copied();
+        let (mut seen, began) = (last.map(|(at, _)| at), self.timing.moment());
+        let stamp = self.timing.stamp(&mut self.sheet, &self.times, row, &mut seen)?;
+        if let Some(at) = seen {
+            // A list that has somebody of the list before it is later, all of it.
+            if at != began && last.is_some_and(|(_, set)| set < self.set) {
+                self.window.shift(began, self.before, at);
+                self.before = 0;
+            }
+            self.seen.insert((entity, what), (at, self.set));
+        }
+        self.window.touch(stamp)?;
+        Ok(stamp)
+    }
+
+    /// Takes a row that says what is always so, whenever it was taken.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Malformed`] if it is too late for it.
+    pub(crate) fn without_time(&mut self) -> Result<(), ImportError> {
+        self.window.touch(Stamp::Since(self.timing.moment()))
+    }
+
+    /// Puts a value, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Malformed`] if it is too late for it.
+    pub(crate) fn set(
+        &mut self,
+        at: Stamp,
+        entity: EntityId,
+        measure: &'static Measure,
+        value: Option<f64>,
+    ) -> Result<(), ImportError> {
+        self.window.set(&mut self.sheet, at, entity, measure, value)
+    }
+
+    /// Puts the values of a row.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Malformed`] if one is no number.
+    pub(crate) fn set_all(
+        &mut self,
+        at: Stamp,
+        entity: EntityId,
+        (set, row): (&ResultSet, &Row),
+        columns: &Columns,
+    ) -> Result<(), ImportError> {
+        for (column, measure, by) in columns {
+            let value = row.number(set, Some(*column))?.map(|value| value * by);
+            self.set(at, entity, measure, value)?;
+        }
+        Ok(())
+    }
+
+    /// Says a whole number of an entity, if there is one.
+    pub(crate) fn attribute(&mut self, entity: EntityId, name: &str, value: Option<f64>) {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+        if let Some(value) = value.filter(|value| (0.0..9e15).contains(value)) {
+            self.sheet.attribute(entity, name, value.round() as u64);
+        }
+    }
+
+    /// Takes the times of the set at hand for those of UTC.
+    pub(crate) fn is_utc(&mut self) {
+        self.times.is_utc = true;
+    }
+
+    /// Tells which columns are not used: those that are none of `used`, and are not counted
+    /// from others (means, shares of a sum).
+    pub(crate) fn tell_unused(&mut self, set: &ResultSet, used: &[usize]) {
+        for (at, name) in set.names() {
+            let is_counted = ["avg", "pct", "percent", "total", "running", "row"]
+                .iter()
+                .any(|part| name.starts_with(part));
+            if !used.contains(&at)
+                && !self.times.is_one(at)
+                && !is_counted
+                && let Some(name) = set.columns.get(at)
+            {
+                self.sheet.unused(name);
+            }
+        }
+    }
+}
+
+/// The columns of a set that mean something; of several that mean the same, the first.
+pub(crate) fn columns(set: &ResultSet, meanings: &[Meaning]) -> Columns {
+    let mut found = Columns::new();
+    for (names, measure, by) in meanings {
+        let is_new = !found.iter().any(|(_, other, _)| other == measure);
+        if let Some(at) = set.column(names).filter(|_| is_new) {
+            found.push((at, measure, *by));
+        }
+    }
+    found
+}
+
+/// A reader of result sets.
+pub(crate) struct RowReader {
+    sets: ResultSets,
+    plan: Plan,
+    /// The set at hand, and who reads it.
+    set: Option<(ResultSet, Box<dyn ReadRows>)>,
+    rows: Rows,
+    clock: super::moment::Clock,
+    ended: bool,
+    has_any: bool,
+}
+
+impl RowReader {
+    /// A reader of `input`, in which `plan` says who reads which set.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it is a document that is not whole.
+    pub(crate) fn open(
+        input: Bytes,
+        options: &Options,
+        plan: Plan,
+    ) -> Result<Box<dyn ReadSamples>, ImportError> {
+        let step = i64::try_from(options.step().nanos()).unwrap_or(i64::MAX);
+        let rows = Rows {
+            sheet: Sheet::default(),
+            window: Window::default(),
+            timing: Timing::new(options.clock, step),
+            times: TimeColumns::default(),
+            seen: HashMap::new(),
+            set: 0,
+            before: 0,
+            names: HashMap::new(),
+        };
+        let (sets, clock) = (ResultSets::new(input)?, options.clock);
+        Ok(Box::new(Self { sets, plan, set: None, rows, clock, ended: false, has_any: false }))
+    }
+
+    /// Takes a row, or goes to the next set.
+    fn step(&mut self) -> Result<(), ImportError> {
+        if let Some((set, reader)) = &mut self.set {
+            if let Some(row) = self.sets.next_row(set)? {
+                return reader.row(&mut self.rows, set, &row);
+            }
+            reader.end(&mut self.rows, set)?;
+            if self.sets.is_cut() {
+                self.rows.sheet.note("its last line was cut: left out");
+            }
+        }
+        self.set = None;
+        let next = self.sets.next_set()?;
+        for _ in 0..self.sets.take_outside() {
+            self.rows.sheet.unused("lines outside of tables");
+        }
+        match next {
+            None => self.ended = true,
+            Some(set) => match (self.plan)(&set) {
+                Some(reader) => {
+                    let times = TimeColumns::of(&set, self.sets.first(), self.clock);
+                    self.rows.begin(times);
+                    self.set = Some((set, reader));
+                }
+                None => self.rows.sheet.unused(&called(&set)),
+            },
+        }
+        Ok(())
+    }
+}
+
+fn called(set: &ResultSet) -> String {
+    let columns: Vec<_> = set.columns.iter().take(3).map(String::as_str).collect();
+    match &set.title {
+        Some(title) => format!("the table {title:?}"),
+        None => format!("the table of {}", columns.join(", ")),
+    }
+}
+
+impl ReadSamples for RowReader {
+    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        // The window is filled while the sheet is held by somebody else.
+        std::mem::swap(sheet, &mut self.rows.sheet);
+        let result = self.fill();
+        std::mem::swap(sheet, &mut self.rows.sheet);
+        result?;
+        let at = self.rows.window.pop(sheet);
+        if at.is_none() && !self.has_any && !sheet.unused.is_empty() {
+            let unused: Vec<_> = sheet.unused.keys().map(String::as_str).collect();
+            let reason = format!("nothing that is in it can be used: {}", unused.join("; "));
+            return Err(ImportError::Empty { reason });
+        }
+        self.has_any = true;
+        Ok(at)
+    }
+}
+
+impl RowReader {
+    fn fill(&mut self) -> Result<(), ImportError> {
+        while !self.ended && !self.rows.window.is_full() {
+            self.step()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! Statistics of PostgreSQL.
+
+use crate::bed::{read, refused};
+use crate::samples::sample;
+
+const IO_16: &str = "\
+    backend_type    |    object     | context | reads | read_time | writes | op_bytes | hits | stats_reset
+--------------------+---------------+---------+-------+-----------+--------+----------+------+------------
+ client backend     | relation      | normal  |   100 |     250.5 |      4 |     8192 |  900 | 2024-01-01
+ checkpointer       | relation      | normal  |       |           |     50 |     8192 |      | 2024-01-01
+(2 rows)
+
+";
+
+#[test]
+fn io_of_16_and_of_18() {
+    let read_16 = read(IO_16);
+    assert_eq!(read_16.kind(), "postgres");
+    let who = "client backend / relation / normal";
+    assert_eq!(read_16.all(who, "reads"), [100.0]);
+    assert_eq!(read_16.all(who, "read_bytes"), [819_200.0]);
+    assert_eq!(read_16.all(who, "io_stall_read_ms"), [250.5]);
+    let other = "checkpointer / relation / normal";
+    assert_eq!(read_16.all(other, "write_bytes"), [409_600.0]);
+    assert_eq!(read_16.observation.contents().find(read_16.entity(other), "reads"), None);
+    let text = "ts,backend_type,object,context,reads,read_bytes,read_time\n\
+                2025-10-01 10:00:00+00,client backend,relation,bulkread,10,1310720,0\n\
+                2025-10-01 10:00:10+00,client backend,relation,bulkread,20,2621440,0\n";
+    let read = read(text);
+    let who = "client backend / relation / bulkread";
+    assert_eq!(read.seconds(), [0.0, 10.0]);
+    assert_eq!(read.all(who, "read_bytes"), [1_310_720.0, 2_621_440.0]);
+    assert!(read.notes("it was not timed (2 times)"), "{:?}", read.summary.notes);
+    assert!(!read.notes("no zone"), "{:?}", read.summary.notes);
+}
+
+#[test]
+fn checkpoints_of_14_and_of_17_are_the_same() {
+    let old = "checkpoints_timed,checkpoints_req,checkpoint_write_time,buffers_checkpoint,\
+               buffers_clean,buffers_backend\n10,2,5000.5,1000,20,3\n";
+    let new = "num_timed,num_requested,write_time,buffers_written\n10,2,5000.5,1000\n";
+    for text in [old, new] {
+        let read = read(text);
+        assert_eq!(read.all("host", "checkpoints_timed"), [10.0]);
+        assert_eq!(read.all("host", "checkpoint_write_time_ms"), [5000.5]);
+        assert_eq!(read.all("host", "checkpoint_bytes"), [8_192_000.0]);
+        assert!(read.notes("pages of 8 KiB"), "{:?}", read.summary.notes);
+    }
+    assert_eq!(read(old).all("host", "backend_write_bytes"), [24_576.0]);
+}
+
+#[test]
+fn watched_results_have_times() {
+    let table = " wal_records | wal_bytes | wal_sync | wal_sync_time \n\
+                 -------------+-----------+----------+---------------\n";
+    let text = format!(
+        "Sun 22 Nov 2026 04:45:14 PM UTC (every 2s)\n\n{table}          10 |      4096 |        1 \
+         |           2.5\n(1 row)\n\nSun 22 Nov 2026 04:45:16 PM UTC (every 2s)\n\n{table}          \
+         30 |      8192 |        2 |           3.5\n(1 row)\n\n"
+    );
+    let read = read(&text);
+    assert_eq!(read.start().as_deref(), Some("2026-11-22T16:45:14Z"));
+    assert_eq!(read.seconds(), [0.0, 2.0]);
+    assert_eq!(read.all("host", "wal_bytes"), [4096.0, 8192.0]);
+    assert_eq!(read.all("host", "wal_sync_time_ms"), [2.5, 3.5]);
+}
+
+#[test]
+fn databases_as_records() {
+    let text = "-[ RECORD 1 ]--\ndatname   | \nblks_read | 5\nblks_hit | 15\nxact_commit | 0\n\
+                -[ RECORD 2 ]--\ndatname   | app\nblks_read | 10\nblks_hit | 90\nxact_commit | 7\n";
+    let read = read(text);
+    assert_eq!(read.all("app", "page_lookups"), [100.0]);
+    assert_eq!(read.all("app", "transactions"), [7.0]);
+    assert_eq!(read.all("shared objects", "page_misses"), [5.0]);
+}
+
+#[test]
+fn what_is_wrong_is_refused() {
+    let wrong = IO_16.replace("|   100 |", "|   1OO |");
+    assert_eq!(refused(&wrong), "line 3: reads is \"1OO\", which is no number");
+    let wrong = IO_16.replace(" checkpointer       | relation ", " checkpointer ");
+    assert_eq!(refused(&wrong), "line 4: a row has 8 fields, and its head 9");
+}
+
+#[test]
+fn the_sample_says_what_its_owner_reads_in_it() {
+    let Some(read) = sample("pg_stat/pg_stat_database_pg10_expanded.txt") else { return };
+    let (lookups, misses) =
+        (read.all("postgres", "page_lookups"), read.all("postgres", "page_misses"));
+    assert!((1.0 - misses[0] / lookups[0] - 0.965_089).abs() < 1e-6);
+    assert_eq!(read.all("postgres", "transactions"), [2320.0]);
+    assert!(read.notes("it was not timed"), "{:?}", read.summary.notes);
+    let since = read.observation.header.source.about.get("counted since");
+    assert_eq!(since.map(String::as_str), Some("2017-11-10 19:31:05.052166-05"));
+}
