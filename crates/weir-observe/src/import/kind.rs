@@ -143,6 +143,28 @@ pub const ALL: &[Kind] = &[
         about: "metrics of AWS CloudWatch, as JSON",
         recognizes: cloud::cloudwatch::recognizes,
         open: cloud::cloudwatch::open,
+        name: "iostat-json",
+        about: "iostat of sysstat, as JSON",
+        recognizes: linux::iostat_json::recognizes,
+        open: linux::iostat_json::open,
+    },
+    Kind {
+        name: "sadf-j",
+        about: "what sar recorded, as sadf -j writes it",
+        recognizes: linux::sadf_j::recognizes,
+        open: linux::sadf_j::open,
+    },
+    Kind {
+        name: "sadf-d",
+        about: "what sar recorded, as sadf -d writes it",
+        recognizes: linux::sadf_d::recognizes,
+        open: linux::sadf_d::open,
+    },
+    Kind {
+        name: "sadf-p",
+        about: "what sar recorded, as sadf -p writes it",
+        recognizes: linux::sadf_p::recognizes,
+        open: linux::sadf_p::open,
     },
     Kind {
         name: "iostat",
@@ -263,6 +285,28 @@ const REFUSED_BYTES: &[RefusedBytes] = &[
         about: "pg_stat_io, pg_stat_database and other statistics of PostgreSQL",
         recognizes: postgres::stat::recognizes,
         open: postgres::stat::open,
+        name: "sar",
+        about: "sar of sysstat, as text",
+        recognizes: linux::sar::recognizes,
+        open: linux::sar::open,
+    },
+    Kind {
+        name: "vmstat",
+        about: "vmstat, as text",
+        recognizes: linux::vmstat::recognizes,
+        open: linux::vmstat::open,
+    },
+    Kind {
+        name: "vmstat-d",
+        about: "counters of disks, as vmstat -d writes them",
+        recognizes: linux::vmstat_d::recognizes,
+        open: linux::vmstat_d::open,
+    },
+    Kind {
+        name: "diskstats",
+        about: "/proc/diskstats of Linux, once or repeatedly",
+        recognizes: linux::diskstats::recognizes,
+        open: linux::diskstats::open,
     },
 ];
 

@@ -3,12 +3,36 @@
 //! | module | holds |
 //! |---|---|
 //! | [`iostat`] | `iostat` as text, of old and new sysstat |
+//! | [`iostat_json`] | `iostat -o JSON` |
+//! | [`sar`] | `sar` as text |
+//! | [`sadf_d`], [`sadf_p`], [`sadf_j`] | `sadf -d`, `-p` and `-j` |
+//! | [`vmstat`], [`vmstat_d`] | `vmstat` and `vmstat -d` |
+//! | [`diskstats`] | `/proc/diskstats` |
+//! | `activity` | what the columns of sar and sadf are |
+//! | `processors` | what processors did, by the names of all these tools |
+//! | `held` | values that wait for the rest of their sample |
+//! | `statistics` | the JSON that all of sysstat writes |
+//! | `disks` | counters of disks, device by device |
 
+mod activity;
+mod disks;
+pub mod diskstats;
+mod held;
 pub mod iostat;
-
-use super::kind::Kind;
+pub mod iostat_json;
+mod processors;
+pub mod sadf_d;
+pub mod sadf_j;
+pub mod sadf_p;
+pub mod sar;
+mod statistics;
+pub mod vmstat;
+pub mod vmstat_d;
 
 use super::moment::Clock;
+use super::number::Style;
+
+const KIB: f64 = 1024.0;
 
 /// A line without the time that a collector put before it, and that time.
 pub(crate) fn stamped(line: &str, clock: Clock) -> (Option<i64>, &str) {
@@ -31,12 +55,80 @@ pub(crate) fn banner(line: &str, clock: Clock) -> Option<(String, Option<i64>)> 
     Some((host.to_owned(), date))
 }
 
-/// What is read of it, the more special first.
-pub(super) const KINDS: &[Kind] = &[
-    Kind {
-        name: "iostat",
-        about: "iostat of sysstat, as text",
-        recognizes: iostat::recognizes,
-        open: iostat::open,
-    },
-];
+/// A number in some unit, in a smaller one of which that unit has `by`: `1.5` KiB are 1536
+/// bytes. With `-h`, sysstat puts a unit of its own behind the number, and that counts.
+pub(crate) fn quantity(style: Style, text: &str, by: f64) -> Option<f64> {
+    let (number, unit) = match text.chars().last()? {
+        's' => (&text[..text.len() - 1], 512.0),
+        'B' => (&text[..text.len() - 1], 1.0),
+        'k' => (&text[..text.len() - 1], KIB),
+        'M' => (&text[..text.len() - 1], KIB * KIB),
+        'G' => (&text[..text.len() - 1], KIB * KIB * KIB),
+        'T' => (&text[..text.len() - 1], KIB * KIB * KIB * KIB),
+        _ => (text, by),
+    };
+    Some(style.parse(number)? * unit)
+}
+
+/// The style of numbers once one of them has decimals, which a whole number does not show.
+pub(crate) fn style_of(known: &mut Option<Style>, words: &[&str]) -> Style {
+    known.unwrap_or_else(|| {
+        let style = Style::of(words.iter().copied());
+        if words.iter().any(|word| word.contains(['.', ',']) && style.parse(word).is_some()) {
+            *known = Some(style);
+        }
+        style
+    })
+}
+
+/// The time of a line that has nothing else in it but maybe a word or a mark before it:
+/// `zzz ***Thu Jun 30 22:43:39 UTC 2022`, `# 1598650497`, `Time: 2020-01-07 12:00:39`.
+pub(crate) fn time_line(text: &str, clock: Clock) -> Option<i64> {
+    if !text.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let text = text.trim();
+    let bare = text.strip_prefix("zzz").unwrap_or(text);
+    let bare = bare.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let named = || bare.split_once([':', '=', ' ']).filter(|(name, _)| is_word(name));
+    clock.moment(bare).or_else(|| clock.moment(named()?.1))
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphabetic() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_the_unit_that_sysstat_puts_behind_them() {
+        let check = |text: &str, expect: Option<f64>| {
+            assert_eq!(quantity(Style::Point, text, KIB), expect, "{text}");
+        };
+        check("1.5", Some(1536.0));
+        check("1.5k", Some(1536.0));
+        check("2.0M", Some(2_097_152.0));
+        check("0.0B", Some(0.0));
+        check("k", None);
+        check("sda", None);
+        check("", None);
+    }
+
+    #[test]
+    fn times_alone_in_a_line() {
+        let check = |text: &str, expect: Option<i64>| {
+            let seconds = time_line(text, Clock::default()).map(|at| at / 1_000_000_000);
+            assert_eq!(seconds, expect, "{text}");
+        };
+        check("1598650497", Some(1_598_650_497));
+        check("zzz ***Thu Jun 30 22:43:39 UTC 2022", Some(1_656_629_019));
+        check("### 2022-06-30 22:43:39", Some(1_656_629_019));
+        check("time: 2022-06-30 22:43:39", Some(1_656_629_019));
+        check("TS=1598650497", Some(1_598_650_497));
+        check("7223.72 29418.91", None);
+        check("   8       0 sda 1 2 3", None);
+        check("", None);
+    }
+}

@@ -149,6 +149,16 @@ measures! {
     SEQUENTIAL_WRITES = "sequential_writes" Count counter 0;
     /// Reads and writes that do, where they are not told apart.
     SEQUENTIAL_OPERATIONS = "sequential_operations" Count counter 0;
+    /// Latency of discards, all together.
+    IO_STALL_DISCARD_MS = "io_stall_discard_ms" Milliseconds counter 3;
+    /// Latency of flushes, all together.
+    IO_STALL_FLUSH_MS = "io_stall_flush_ms" Milliseconds counter 3;
+    /// Reads that were joined to others.
+    READS_MERGED = "reads_merged" Count counter 0;
+    /// Writes that were joined to others.
+    WRITES_MERGED = "writes_merged" Count counter 0;
+    /// Discards that were joined to others.
+    DISCARDS_MERGED = "discards_merged" Count counter 0;
     /// Time that something was under way.
     BUSY_MS = "busy_ms" Milliseconds counter 0;
     /// Time under way of all requests together.

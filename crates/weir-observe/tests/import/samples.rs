@@ -32,7 +32,6 @@ pub(crate) fn sample(path: &str) -> Option<Read> {
 
 /// Nothing panics, and what is refused is so with words.
 #[test]
-#[expect(clippy::print_stdout, reason = "what becomes of each is worth seeing")]
 fn every_sample_is_read_or_refused() {
     let Some(root) = folder() else { return };
     let mut folders = vec![root.clone()];

@@ -4,7 +4,7 @@
 //! The text does not say so, but the numbers do: a count in an interval, divided by its
 //! seconds, is a multiple of one over these.
 
-use super::{banner, stamped};
+use super::{banner, quantity, stamped};
 use crate::header::{EntityId, EntityKind, SeriesId};
 use crate::import::ImportError;
 use crate::import::kind::Bytes;
@@ -45,13 +45,12 @@ pub(in crate::import) fn open(
         cpu: None,
         devices: HashMap::new(),
         reports: 0,
-        first: None,
-        ended: false,
+        ahead: None,
     }))
 }
 
 /// What a column is of, and by what its values are multiplied.
-fn column(name: &str) -> Option<(&'static Measure, f64)> {
+pub(super) fn column(name: &str) -> Option<(&'static Measure, f64)> {
     Some(match name {
         "r/s" => (&m::READS_PER_S, 1.0),
         "w/s" => (&m::WRITES_PER_S, 1.0),
@@ -122,9 +121,8 @@ struct Iostat {
     cpu: Option<Vec<String>>,
     devices: HashMap<String, Vec<Option<SeriesId>>>,
     reports: u64,
-    /// The first report, until it is known whether it is one of an interval.
-    first: Option<Report>,
-    ended: bool,
+    /// The report after the first, if it was read to tell what the first is of.
+    ahead: Option<Report>,
 }
 
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -144,37 +142,37 @@ impl Report {
 
 impl ReadSamples for Iostat {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
-        if self.reports == 0 && !self.ended {
-            self.first = Some(self.report(sheet)?);
-        }
-        let second = match self.first.take() {
+        let report = match self.ahead.take() {
+            _ if self.reports == 0 => self.begin(sheet)?,
+            Some(report) => report,
             None => self.report(sheet)?,
-            Some(first) => {
-                let second = self.report(sheet)?;
-                if second.is_empty() {
-                    if !first.is_empty() {
-                        sheet.note(
-                            "its only report may be of the time since the machine started, and \
-                             not of now",
-                        );
-                    }
-                    return Ok(self.put(sheet, &first));
-                }
-                let interval = self.interval(&first, &second);
-                if interval.is_some_and(|seconds| is_of_interval(&self.counts(&first), seconds)) {
-                    let at = self.put(sheet, &first);
-                    self.first = Some(second);
-                    return Ok(at);
-                }
-                sheet.note("the first report is of the time since the machine started: left out");
-                second
-            }
         };
-        Ok(self.put(sheet, &second))
+        Ok(self.put(sheet, &report))
     }
 }
 
 impl Iostat {
+    /// The first report, if it is one of an interval, or else the second.
+    fn begin(&mut self, sheet: &mut Sheet) -> Result<Report, ImportError> {
+        let first = self.report(sheet)?;
+        let second = self.report(sheet)?;
+        if second.is_empty() {
+            if !first.is_empty() {
+                sheet.note(
+                    "its only report may be of the time since the machine started, and not of now",
+                );
+            }
+            return Ok(first);
+        }
+        let interval = self.interval(&first, &second);
+        if interval.is_some_and(|seconds| is_of_interval(&self.counts(&first), seconds)) {
+            self.ahead = Some(second);
+            return Ok(first);
+        }
+        sheet.note("the first report is of the time since the machine started: left out");
+        Ok(second)
+    }
+
     /// The seconds of an interval, as far as dates tell.
     fn interval(&self, first: &Report, second: &Report) -> Option<f64> {
         let every = self.options.every.map(|every| every.nanos());
@@ -237,7 +235,6 @@ impl Iostat {
         let mut report = Report::default();
         loop {
             let Some(line) = self.lines.next_line()? else {
-                self.ended = true;
                 return Ok(report);
             };
             let (stamp, text) = stamped(&line, self.options.clock);
@@ -352,7 +349,7 @@ impl Iostat {
                 values.push(None);
                 continue;
             };
-            let Some(number) = human(style, text) else {
+            let Some(number) = quantity(style, text, *by) else {
                 if self.lines.was_open() {
                     sheet.note("its last line was cut: left out");
                     return Ok(());
@@ -360,7 +357,7 @@ impl Iostat {
                 let reason = format!("{text:?} is no number");
                 return Err(ImportError::at(self.lines.number(), reason));
             };
-            values.push(Some(number * by));
+            values.push(Some(number));
         }
         let name = words[at].to_owned();
         // The same once more, where two reports follow each other without a word between.
@@ -369,20 +366,9 @@ impl Iostat {
     }
 }
 
-/// A number, maybe with the unit that `-h` puts behind it.
-fn human(style: Style, text: &str) -> Option<f64> {
-    let by = match text.chars().last()? {
-        'k' => KIB,
-        'M' => MIB,
-        'G' => GIB,
-        _ => return style.parse(text),
-    };
-    Some(style.parse(&text[..text.len() - 1])? * by)
-}
-
 /// Whether the rates of a report are counts of an interval of so many seconds: each times the
 /// seconds is near a whole number. Of averages since the start few are.
-fn is_of_interval(rates: &[f64], seconds: f64) -> bool {
+pub(super) fn is_of_interval(rates: &[f64], seconds: f64) -> bool {
     // What rounding to two decimals can make of a count.
     let slack = 0.006 * seconds;
     if slack > 0.15 {

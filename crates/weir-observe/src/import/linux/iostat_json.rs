@@ -1,0 +1,178 @@
+//! `iostat -o JSON`.
+//!
+//! As of the text, the first report is what there was since the machine started, unless
+//! iostat ran with `-y`.
+
+use super::iostat::{column, is_of_interval};
+use super::processors::Processors;
+use super::statistics::Statistics;
+use crate::header::EntityKind;
+use crate::import::ImportError;
+use crate::import::kind::Bytes;
+use crate::import::measure::{self as m, Measure};
+use crate::import::merge::Options;
+use crate::import::sheet::{At, ReadSamples, Sheet};
+use serde_json::{Map, Value};
+
+pub(in crate::import) fn recognizes(text: &str) -> bool {
+    let has = |what: &str| text.contains(what);
+    text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).starts_with('{')
+        && has("\"statistics\"")
+        && (has("\"avg-cpu\"") || has("\"disk_device\""))
+}
+
+pub(in crate::import) fn open(
+    input: Bytes,
+    options: &Options,
+) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(Box::new(Iostat {
+        statistics: Statistics::new(input),
+        options: options.clone(),
+        begun: false,
+        ahead: None,
+        samples: 0,
+        told: false,
+    }))
+}
+
+struct Iostat {
+    statistics: Statistics,
+    options: Options,
+    begun: bool,
+    /// A report that was read ahead.
+    ahead: Option<Report>,
+    samples: u64,
+    /// What is not used has been told.
+    told: bool,
+}
+
+/// What a report says.
+#[derive(Debug, Default)]
+struct Report {
+    at: Option<i64>,
+    host: Option<String>,
+    processors: Processors,
+    devices: Vec<(String, Vec<(&'static Measure, f64)>)>,
+}
+
+impl ReadSamples for Iostat {
+    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        if !self.begun {
+            self.begun = true;
+            return self.begin(sheet);
+        }
+        match self.ahead.take() {
+            Some(report) => Ok(Some(self.put(sheet, &report))),
+            None => Ok(self.report(sheet)?.map(|report| self.put(sheet, &report))),
+        }
+    }
+}
+
+impl Iostat {
+    /// The first report, if it is of an interval, or else the second.
+    fn begin(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        let Some(first) = self.report(sheet)? else { return Ok(None) };
+        let Some(second) = self.report(sheet)? else {
+            sheet.note(
+                "its only report may be of the time since the machine started, and not of now",
+            );
+            return Ok(Some(self.put(sheet, &first)));
+        };
+        let interval = self.interval(&first, &second);
+        if interval.is_some_and(|seconds| is_of_interval(&first.counts(), seconds)) {
+            self.ahead = Some(second);
+            return Ok(Some(self.put(sheet, &first)));
+        }
+        sheet.note("the first report is of the time since the machine started: left out");
+        Ok(Some(self.put(sheet, &second)))
+    }
+
+    /// The whole seconds from one report to the next, as far as they tell.
+    fn interval(&self, first: &Report, second: &Report) -> Option<f64> {
+        let every = self.options.every.map(|every| every.nanos());
+        let between = second.at?.checked_sub(first.at?).and_then(|nanos| u64::try_from(nanos).ok());
+        #[expect(clippy::cast_precision_loss, reason = "seconds")]
+        between.or(every).map(|nanos| (nanos as f64 / 1e9).round()).filter(|s| *s >= 1.0)
+    }
+
+    fn report(&mut self, sheet: &mut Sheet) -> Result<Option<Report>, ImportError> {
+        let Some((sample, line)) = self.statistics.next_sample()? else {
+            if self.statistics.was_cut() {
+                sheet.note("it was cut: what is not whole at its end is left out");
+            }
+            return Ok(None);
+        };
+        let mut report = Report { host: self.statistics.host("nodename"), ..Report::default() };
+        if let Some(text) = sample.get("timestamp") {
+            let at = text.as_str().and_then(|text| self.options.clock.moment(text));
+            let reason = || ImportError::at(line, format!("{text} is no time"));
+            report.at = Some(at.ok_or_else(reason)?);
+        }
+        let processors = sample.get("avg-cpu").and_then(Value::as_object);
+        for (name, value) in processors.into_iter().flatten() {
+            let percent = value.as_f64();
+            if percent.is_none_or(|percent| !report.processors.add(name, percent)) {
+                sheet.unused(name);
+            }
+        }
+        let devices = sample.get("disk").and_then(Value::as_array);
+        for device in devices.into_iter().flatten().filter_map(Value::as_object) {
+            let device = device_of(device, (!self.told).then_some(&mut *sheet));
+            let missing = || ImportError::at(line, "a device in this sample has no name");
+            report.devices.push(device.ok_or_else(missing)?);
+            self.told = true;
+        }
+        Ok(Some(report))
+    }
+
+    fn put(&mut self, sheet: &mut Sheet, report: &Report) -> At {
+        let host = sheet.entity(EntityKind::Host, report.host.as_deref().unwrap_or("host"), None);
+        for (measure, share) in report.processors.shares() {
+            sheet.set(host, measure, share);
+        }
+        for (name, values) in &report.devices {
+            let device = sheet.entity(EntityKind::Volume, name, Some(host));
+            for (measure, value) in values {
+                sheet.set(device, measure, *value);
+            }
+        }
+        self.samples += 1;
+        let step = self.options.step().nanos();
+        report.at.map_or_else(|| At::Since(step.saturating_mul(self.samples - 1)), At::Wall)
+    }
+}
+
+impl Report {
+    /// The rates that are counts by seconds.
+    fn counts(&self) -> Vec<f64> {
+        let values = self.devices.iter().flat_map(|(_, values)| values);
+        let is_count = |measure: &Measure| {
+            measure.unit == m::Kind::Count && measure.decimals > 0 && *measure != m::QUEUE_DEPTH
+        };
+        values.filter(|(measure, _)| is_count(measure)).map(|(_, value)| *value).collect()
+    }
+}
+
+/// The name of a device, which is its only text, and what is measured of it; what is not used
+/// is told, if anybody wants to know.
+fn device_of(
+    device: &Map<String, Value>,
+    mut told: Option<&mut Sheet>,
+) -> Option<(String, Vec<(&'static Measure, f64)>)> {
+    let mut values = Vec::with_capacity(device.len());
+    for (name, value) in device {
+        let known = column(name).or_else(|| column(&format!("%{name}")));
+        match (known, value.as_f64()) {
+            (Some((measure, by)), Some(number)) => values.push((measure, number * by)),
+            (None, Some(_)) => {
+                if let Some(sheet) = &mut told {
+                    sheet.unused(name);
+                }
+            }
+            // Its name, or a value that is missing.
+            _ => {}
+        }
+    }
+    let name = device.values().find_map(Value::as_str)?;
+    Some((name.to_owned(), values))
+}

@@ -1,0 +1,73 @@
+//! What processors did, by the names that all these tools have for it.
+//!
+//! They are busy when they are neither idle nor waiting for I/O. What belongs to users comes
+//! in parts where a tool is asked for all of it: those are put together again, so that the
+//! shares are the same whichever way it was asked.
+
+use crate::import::measure::{self as m, Measure};
+
+/// Percents of one sample, by what the time went to.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(super) struct Processors {
+    user: Option<f64>,
+    system: Option<f64>,
+    wait: Option<f64>,
+    steal: Option<f64>,
+    idle: Option<f64>,
+}
+
+impl Processors {
+    /// Whether a column of this name is of processors.
+    pub(super) fn has(name: &str) -> bool {
+        Self::default().add(name, 0.0)
+    }
+
+    /// Adds a column's percents; says whether it is one of processors.
+    pub(super) fn add(&mut self, name: &str, percent: f64) -> bool {
+        let sum = match name.strip_prefix('%').unwrap_or(name) {
+            "usr" | "user" | "us" | "nice" | "guest" | "gnice" | "gu" => &mut self.user,
+            "sys" | "system" | "sy" | "irq" | "soft" => &mut self.system,
+            "iowait" | "wa" => &mut self.wait,
+            "steal" | "st" => &mut self.steal,
+            "idle" | "id" => &mut self.idle,
+            _ => return false,
+        };
+        *sum = Some(sum.unwrap_or(0.0) + percent);
+        true
+    }
+
+    /// What is known, as shares of one.
+    pub(super) fn shares(self) -> impl Iterator<Item = (&'static Measure, f64)> {
+        let busy = self.idle.map(|idle| (100.0 - idle - self.wait.unwrap_or(0.0)).max(0.0));
+        let all: [(&'static Measure, Option<f64>); 6] = [
+            (&m::CPU, busy),
+            (&m::CPU_USER, self.user),
+            (&m::CPU_SYSTEM, self.system),
+            (&m::CPU_IOWAIT, self.wait),
+            (&m::CPU_STEAL, self.steal),
+            (&m::CPU_IDLE, self.idle),
+        ];
+        all.into_iter().filter_map(|(measure, percent)| Some((measure, percent? / 100.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_put_together_again() {
+        let mut all = Processors::default();
+        for (name, percent) in
+            [("%usr", 10.0), ("%nice", 1.0), ("%guest", 4.0), ("%idle", 60.0), ("%iowait", 20.0)]
+        {
+            assert!(all.add(name, percent), "{name}");
+        }
+        assert!(!all.add("MHz", 2000.0));
+        let shares: Vec<_> = all.shares().map(|(m, share)| (m.metric, share)).collect();
+        assert_eq!(
+            shares,
+            [("cpu", 0.2), ("cpu_user", 0.15), ("cpu_iowait", 0.2), ("cpu_idle", 0.6)]
+        );
+    }
+}

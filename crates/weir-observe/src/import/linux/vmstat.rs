@@ -1,0 +1,246 @@
+//! `vmstat`, as text: plain, `-a`, `-w`, `-t`, and with whatever a collector puts before lines.
+//!
+//! Its first row is what there was since the machine started. Memory is in KiB, which is what
+//! vmstat does unless it is told otherwise (`-S`); so are blocks, always.
+
+use super::processors::Processors;
+use super::{KIB, style_of};
+use crate::header::{EntityId, EntityKind};
+use crate::import::ImportError;
+use crate::import::kind::Bytes;
+use crate::import::measure::{self as m, Measure};
+use crate::import::merge::Options;
+use crate::import::moment::Clock;
+use crate::import::number::{Style, is_missing};
+use crate::import::sheet::{At, ReadSamples, Sheet};
+use crate::import::text::Lines;
+
+pub(in crate::import) fn recognizes(text: &str) -> bool {
+    text.lines().any(|line| Head::of(line).is_some())
+}
+
+pub(in crate::import) fn open(
+    input: Bytes,
+    options: &Options,
+) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(Box::new(Vmstat {
+        lines: Lines::new(input),
+        options: options.clone(),
+        style: None,
+        host: None,
+        head: None,
+        rows: 0,
+    }))
+}
+
+/// What a column is of.
+#[derive(Debug, Clone, PartialEq)]
+enum Column {
+    Of(&'static Measure, f64),
+    Processors,
+    Unused,
+}
+
+fn column(name: &str) -> Column {
+    match name {
+        "r" => Column::Of(&m::RUNNABLE, 1.0),
+        "b" => Column::Of(&m::BLOCKED, 1.0),
+        "free" => Column::Of(&m::MEMORY_FREE_BYTES, KIB),
+        "cache" => Column::Of(&m::MEMORY_CACHE_BYTES, KIB),
+        "si" => Column::Of(&m::SWAP_IN_BYTES_PER_S, KIB),
+        "so" => Column::Of(&m::SWAP_OUT_BYTES_PER_S, KIB),
+        "bi" => Column::Of(&m::READ_BYTES_PER_S, KIB),
+        "bo" => Column::Of(&m::WRITE_BYTES_PER_S, KIB),
+        "us" | "sy" | "id" | "wa" | "st" | "gu" => Column::Processors,
+        _ => Column::Unused,
+    }
+}
+
+/// The names of the columns.
+#[derive(Debug, Clone, PartialEq)]
+struct Head {
+    /// Words before the first column: what a collector writes there.
+    before: usize,
+    columns: Vec<(String, Column)>,
+    /// The zone of times that stand behind the columns, if they do.
+    zone: Option<String>,
+}
+
+impl Head {
+    /// The head that a line is, if it is one.
+    fn of(line: &str) -> Option<Self> {
+        if !line.contains(" bi ") || !line.contains(" bo ") {
+            return None;
+        }
+        let words: Vec<_> = line.split_whitespace().collect();
+        let before = words.iter().position(|word| *word == "r")?;
+        let last = words.iter().rposition(|word| column(word) == Column::Processors)?;
+        let own = words.get(before..=last)?;
+        let columns = own.iter().map(|name| ((*name).to_owned(), column(name))).collect();
+        let zone = words.get(last + 1..).unwrap_or_default();
+        let zone = (!zone.is_empty()).then(|| zone.join(" "));
+        Some(Self { before, columns, zone })
+    }
+
+    /// Words before the first column of a row: as in the head, unless a time is put only
+    /// before rows.
+    fn before_row(&self, words: &[&str], clock: Clock) -> usize {
+        let more = words.len().saturating_sub(self.columns.len());
+        let is_time = || {
+            let stamp = words.get(..more).unwrap_or_default();
+            clock.moment(&stamp.join(" ")).is_some()
+        };
+        if self.zone.is_none() && more > self.before && is_time() { more } else { self.before }
+    }
+}
+
+struct Vmstat {
+    lines: Lines<Bytes>,
+    options: Options,
+    style: Option<Style>,
+    host: Option<EntityId>,
+    head: Option<Head>,
+    rows: u64,
+}
+
+/// What a row says.
+struct Row {
+    at: Option<i64>,
+    values: Vec<(&'static Measure, f64)>,
+}
+
+impl ReadSamples for Vmstat {
+    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        let Some(mut row) = self.row(sheet)? else { return Ok(None) };
+        if self.rows == 0 {
+            match self.row(sheet)? {
+                Some(second) => {
+                    row = second;
+                    sheet.note("the first row is of the time since the machine started: left out");
+                }
+                None => sheet.note(
+                    "its only row has rates of the time since the machine started, and not of now",
+                ),
+            }
+        }
+        let host = *self.host.get_or_insert_with(|| sheet.entity(EntityKind::Host, "host", None));
+        for (measure, value) in row.values {
+            sheet.set(host, measure, value);
+        }
+        self.rows += 1;
+        let since = || self.options.step().nanos().saturating_mul(self.rows - 1);
+        Ok(Some(row.at.map_or_else(|| At::Since(since()), At::Wall)))
+    }
+}
+
+impl Vmstat {
+    /// The next row; nothing at the end.
+    fn row(&mut self, sheet: &mut Sheet) -> Result<Option<Row>, ImportError> {
+        while let Some(line) = self.lines.next_line()? {
+            if let Some(head) = Head::of(&line) {
+                self.head(sheet, head);
+                continue;
+            }
+            let words: Vec<_> = line.split_whitespace().collect();
+            let Some(head) = &self.head else {
+                if !words.is_empty() && !is_title(&line) {
+                    sheet.unused("lines before the first head");
+                }
+                continue;
+            };
+            let first = words.get(head.before);
+            if !first.is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+                if !words.is_empty() && !is_title(&line) {
+                    sheet.unused("lines that are no row");
+                }
+                continue;
+            }
+            match self.values(&words) {
+                Ok(row) => return Ok(Some(row)),
+                Err(_) if self.lines.was_open() => {
+                    sheet.note("its last line was cut: left out");
+                }
+                Err(reason) => return Err(ImportError::at(self.lines.number(), reason)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn head(&mut self, sheet: &mut Sheet, head: Head) {
+        if self.head.as_ref() == Some(&head) {
+            return;
+        }
+        for (name, _) in head.columns.iter().filter(|(_, column)| *column == Column::Unused) {
+            sheet.unused(name);
+        }
+        if let Some(zone) = head.zone.as_ref().filter(|zone| !is_utc(zone)) {
+            let ahead = self.options.clock.offset;
+            sheet.note(format!(
+                "the zone of its times is {zone}: they are taken to be {ahead} s ahead of UTC"
+            ));
+        }
+        self.head = Some(head);
+    }
+
+    fn values(&mut self, words: &[&str]) -> Result<Row, String> {
+        let Some(head) = &self.head else { return Ok(Row { at: None, values: Vec::new() }) };
+        let clock = self.options.clock;
+        let before = head.before_row(words, clock);
+        let end = before + head.columns.len();
+        let (Some(stamp), Some(own)) = (words.get(..before), words.get(before..end)) else {
+            let expected = head.columns.len();
+            let count = words.len().saturating_sub(before);
+            return Err(format!("a row has {count} columns, and its head {expected}"));
+        };
+        let style = style_of(&mut self.style, own);
+        let mut values = Vec::with_capacity(own.len() + 1);
+        let mut processors = Processors::default();
+        for (word, (name, column)) in own.iter().zip(&head.columns) {
+            if *column == Column::Unused || is_missing(word) {
+                continue;
+            }
+            let number = style.parse(word).ok_or_else(|| format!("{word:?} is no number"))?;
+            match column {
+                Column::Of(measure, by) => values.push((*measure, number * by)),
+                Column::Processors => _ = processors.add(name, number),
+                Column::Unused => {}
+            }
+        }
+        values.extend(processors.shares());
+        let mut behind = words.get(end..).unwrap_or_default().join(" ");
+        if head.zone.as_deref().is_some_and(is_utc) {
+            behind.push_str(" UTC");
+        }
+        let at = clock.moment(&stamp.join(" ")).or_else(|| clock.moment(&behind));
+        Ok(Row { at, values })
+    }
+}
+
+fn is_utc(zone: &str) -> bool {
+    matches!(zone, "UTC" | "GMT")
+}
+
+/// Whether a line has the titles of groups of columns.
+fn is_title(line: &str) -> bool {
+    line.contains("procs") && line.contains("memory") || line.contains("--")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads() {
+        let check = |line: &str, expect: Option<(usize, usize, Option<&str>)>| {
+            let head = Head::of(line);
+            let head = head.as_ref().map(|h| (h.before, h.columns.len(), h.zone.as_deref()));
+            assert_eq!(head, expect, "{line}");
+        };
+        let plain =
+            " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st";
+        check(plain, Some((0, 17, None)));
+        check(&format!("{plain} gu                 CET"), Some((0, 18, Some("CET"))));
+        check(&format!("2015-01-03 16:40:43\t{plain}"), Some((2, 17, None)));
+        check("r b avm fre re pi po fr sr cy in sy cs us sy id wa", None);
+    }
+}

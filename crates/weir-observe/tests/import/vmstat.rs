@@ -1,0 +1,118 @@
+//! vmstat and `vmstat -d`.
+
+use crate::bed::{read, refused};
+use crate::samples::sample;
+
+const PLAIN: &str = "\
+procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
+ r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st
+ 2  0      0 2794696  2108 312736    0    0     1     3   29   57  0  0 99  0  1
+ 5  3      0 2794000  2108 312740    1    2  4096   100   29   57 10  5 60 25  0
+procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
+ r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st
+ 1  0      0 2794000  2108 312740    0    0     0     0   29   57  0  0 100  0  0
+";
+
+#[test]
+fn plain_and_its_first_row_left_out() {
+    let read = read(PLAIN);
+    assert_eq!(read.kind(), "vmstat");
+    assert_eq!((read.start(), read.seconds()), (None, vec![0.0, 1.0]));
+    for (metric, expect) in [
+        ("runnable", [5.0, 1.0]),
+        ("blocked", [3.0, 0.0]),
+        ("memory_free_bytes", [2_861_056_000.0; 2]),
+        ("memory_cache_bytes", [320_245_760.0; 2]),
+        ("swap_in_bytes_per_s", [1024.0, 0.0]),
+        ("swap_out_bytes_per_s", [2048.0, 0.0]),
+        ("read_bytes_per_s", [4_194_304.0, 0.0]),
+        ("write_bytes_per_s", [102_400.0, 0.0]),
+        ("cpu", [0.15, 0.0]),
+        ("cpu_user", [0.1, 0.0]),
+        ("cpu_iowait", [0.25, 0.0]),
+        ("cpu_idle", [0.6, 1.0]),
+    ] {
+        assert_eq!(read.all("host", metric), expect, "{metric}");
+    }
+    assert!(read.notes("since the machine started: left out"), "{:?}", read.summary.notes);
+    assert!(read.notes("swpd"), "{:?}", read.summary.notes);
+}
+
+#[test]
+fn with_times_before_and_behind() {
+    let stamp = |(at, line): (usize, &str)| format!("2015-01-03 16:40:{:02}.5\t{line}\n", at * 5);
+    let before: String = PLAIN.lines().enumerate().map(stamp).collect();
+    let before = read(&before);
+    assert_eq!(before.start().as_deref(), Some("2015-01-03T16:40:15.5Z"));
+    assert_eq!(before.seconds(), [0.0, 15.0]);
+    let stamp = |line: &str| match line {
+        line if line.contains('p') => format!("{line}\n"),
+        line => format!("2015-01-03 16:40:0{} {line}\n", &line[1..2]),
+    };
+    let rows: String = PLAIN.lines().map(stamp).collect();
+    let rows = read(&rows.replace("16:40:01", "16:40:07"));
+    assert_eq!(rows.start().as_deref(), Some("2015-01-03T16:40:05Z"));
+    assert_eq!(rows.all("host", "blocked"), [3.0, 0.0]);
+    let behind = |line: &str| match line {
+        line if line.starts_with("procs") => format!("{line} -----timestamp-----\n"),
+        line if line.contains("swpd") => format!("{line}                 CET\n"),
+        line => format!("{line} 2015-01-03 16:40:0{}\n", &line[1..2]),
+    };
+    let text: String = PLAIN.lines().map(behind).collect();
+    let text = text.replace("16:40:01", "16:40:07");
+    let behind = read(&text);
+    assert_eq!(behind.start().as_deref(), Some("2015-01-03T16:40:05Z"));
+    assert_eq!(behind.seconds(), [0.0, 2.0]);
+    assert!(behind.notes("the zone of its times is CET"), "{:?}", behind.summary.notes);
+    assert_eq!(before.all("host", "blocked"), behind.all("host", "blocked"));
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let short = PLAIN.replace(" 2  0      0 2794696", " 2  0 2794696");
+    assert_eq!(refused(&short), "line 3: a row has 16 columns, and its head 17");
+    let wrong = PLAIN.replace("4096", "4o96");
+    assert_eq!(refused(&wrong), "line 4: \"4o96\" is no number");
+    let cut = read(&PLAIN[..PLAIN.len() - 20]);
+    assert!(cut.notes("its last line was cut"), "{:?}", cut.summary.notes);
+    assert_eq!(cut.all("host", "runnable"), [5.0]);
+}
+
+const DISKS: &str = "\
+disk- ------------reads------------ ------------writes----------- -----IO------
+       total merged sectors      ms  total merged sectors      ms    cur    sec
+sda    15257    100  841035    8395  50851   5502 1648657  146540      3     44
+sr0        0      0       0       0      0      0       0       0      0      0
+sda    15258    100  841043    8396  50851   5502 1648657  146540      0     45
+";
+
+#[test]
+fn counters_of_disks() {
+    let read = read(DISKS);
+    assert_eq!((read.kind(), read.seconds()), ("vmstat-d", vec![0.0, 1.0]));
+    assert_eq!(read.all("sda", "reads"), [15_257.0, 15_258.0]);
+    assert_eq!(read.all("sda", "read_bytes"), [430_609_920.0, 430_614_016.0]);
+    assert_eq!(read.all("sda", "io_stall_read_ms"), [8395.0, 8396.0]);
+    assert_eq!(read.all("sda", "writes_merged"), [5502.0, 5502.0]);
+    assert_eq!(read.all("sda", "queue_length"), [3.0, 0.0]);
+    assert_eq!(read.all("sda", "busy_ms"), [44_000.0, 45_000.0]);
+    assert_eq!(read.values("sr0", "reads"), [Some(0.0), None]);
+    let short = DISKS.replace("      3     44", "      3");
+    assert_eq!(refused(&short), "line 3: a device has 9 columns, and its head 10");
+    let wrong = DISKS.replace(" 8395 ", " 83.5 ");
+    assert_eq!(refused(&wrong), "line 3: \"83.5\" is no whole number");
+}
+
+#[test]
+fn samples_say_what_their_owners_read_in_them() {
+    let Some(read) = sample("vmstat/pgbenchtools_vmstat.log") else { return };
+    assert_eq!(read.start().as_deref(), Some("2015-01-03T16:40:48.759277Z"));
+    let bytes = read.all("host", "read_bytes_per_s");
+    assert_eq!(bytes[..2], [68_891.0 * 1024.0, 61_250.0 * 1024.0]);
+    let Some(read) = sample("vmstat/jc_centos-7.7_vmstat-a.out") else { return };
+    assert_eq!(read.all("host", "memory_free_bytes"), [2_794_696.0 * 1024.0]);
+    let Some(read) = sample("vmstat/jc_generic_vmstat-extra-wide.out") else { return };
+    assert_eq!(read.all("host", "memory_cache_bytes"), [22_658_240.0 * 1024.0]);
+    let Some(read) = sample("vmstat/jc_centos-7.7_vmstat-d.out") else { return };
+    assert_eq!(read.all("dm-0", "io_stall_write_ms"), [180_880.0]);
+}
