@@ -29,6 +29,8 @@ mod statistics;
 pub mod vmstat;
 pub mod vmstat_d;
 
+use super::kind::Kind;
+
 use super::moment::Clock;
 use super::number::Style;
 
@@ -132,3 +134,61 @@ mod tests {
         check("", None);
     }
 }
+
+/// What is read of it, the more special first.
+pub(super) const KINDS: &[Kind] = &[
+    Kind {
+        name: "iostat-json",
+        about: "iostat of sysstat, as JSON",
+        recognizes: iostat_json::recognizes,
+        open: iostat_json::open,
+    },
+    Kind {
+        name: "sadf-j",
+        about: "what sar recorded, as sadf -j writes it",
+        recognizes: sadf_j::recognizes,
+        open: sadf_j::open,
+    },
+    Kind {
+        name: "sadf-d",
+        about: "what sar recorded, as sadf -d writes it",
+        recognizes: sadf_d::recognizes,
+        open: sadf_d::open,
+    },
+    Kind {
+        name: "sadf-p",
+        about: "what sar recorded, as sadf -p writes it",
+        recognizes: sadf_p::recognizes,
+        open: sadf_p::open,
+    },
+    Kind {
+        name: "iostat",
+        about: "iostat of sysstat, as text",
+        recognizes: iostat::recognizes,
+        open: iostat::open,
+    },
+    Kind {
+        name: "sar",
+        about: "sar of sysstat, as text",
+        recognizes: sar::recognizes,
+        open: sar::open,
+    },
+    Kind {
+        name: "vmstat",
+        about: "vmstat, as text",
+        recognizes: vmstat::recognizes,
+        open: vmstat::open,
+    },
+    Kind {
+        name: "vmstat-d",
+        about: "counters of disks, as vmstat -d writes them",
+        recognizes: vmstat_d::recognizes,
+        open: vmstat_d::open,
+    },
+    Kind {
+        name: "diskstats",
+        about: "/proc/diskstats of Linux, once or repeatedly",
+        recognizes: diskstats::recognizes,
+        open: diskstats::open,
+    },
+];

@@ -17,6 +17,8 @@ mod pivots;
 mod resources;
 mod waits;
 
+use super::kind::Kind;
+
 use super::ImportError;
 use super::kind::Bytes;
 use super::merge::Options;
@@ -200,3 +202,13 @@ fn of_system(id: &str) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// What is read of it, the more special first.
+pub(super) const KINDS: &[Kind] = &[
+    Kind {
+        name: "sqlserver",
+        about: "result sets of SQL Server: files, waits, resources",
+        recognizes: recognizes,
+        open: open,
+    },
+];

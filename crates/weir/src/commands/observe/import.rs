@@ -6,7 +6,7 @@ use crate::output;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use weir_observe::import::kind::{ALL, bytes_of};
+use weir_observe::import::kind::{all, bytes_of};
 use weir_observe::import::moment::{Clock, Order, offset_of};
 use weir_observe::import::{Input, Kind, Options, import};
 use weir_report::cells;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
 
 pub(super) fn kinds(args: &OutputArgs) -> Result<u8, CliError> {
     let mut table = Table::new("", &["kind", "is"]);
-    for kind in ALL {
+    for kind in all() {
         table.row(cells![kind.name, kind.about]);
     }
     output::print(&Listing(vec![table]), args.format())?;
@@ -76,7 +76,7 @@ fn options_of(args: &ObserveImportArgs) -> Result<Options, CliError> {
 
 fn kind_named(name: &str) -> Result<Kind, CliError> {
     Kind::named(name).ok_or_else(|| {
-        let names: Vec<_> = ALL.iter().map(|kind| kind.name).collect();
+        let names: Vec<_> = all().map(|kind| kind.name).collect();
         CliError::Refused(format!(
             "--as {name}: there is no such kind; there are: {}",
             names.join(", ")
