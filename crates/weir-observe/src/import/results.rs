@@ -77,6 +77,9 @@ impl Row {
     /// A field's text; nothing if it is missing.
     pub(crate) fn text(&self, at: Option<usize>) -> Option<&str> {
         let text = self.fields.get(at?)?.trim();
+        if text.starts_with(|c: char| c.is_ascii_digit()) {
+            return Some(text);
+        }
         (!is_missing(text)).then_some(text)
     }
 
@@ -106,7 +109,7 @@ impl Row {
 
 enum Source {
     Text(Box<Tables<Bytes>>),
-    Records(Records),
+    Records(Box<Records>),
     Document(VecDeque<Found>),
 }
 
@@ -138,7 +141,7 @@ impl ResultSets {
         let source = if is_json(&glance) {
             Source::Document(document(lines)?)
         } else if has_records(&glance) {
-            Source::Records(Records { lines, next: None, title: None })
+            Source::Records(Box::new(Records { lines, next: None, title: None }))
         } else {
             Source::Text(Box::new(Tables::new(lines)))
         };

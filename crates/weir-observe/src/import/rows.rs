@@ -8,7 +8,7 @@ use super::results::{ResultSet, ResultSets, Row};
 use super::sheet::{At, ReadSamples, Sheet};
 use super::timing::{TimeColumns, Timing};
 use super::window::{Stamp, Window};
-use crate::header::{EntityId, EntityKind};
+use crate::header::{EntityId, EntityKind, SeriesId};
 use std::collections::HashMap;
 
 /// Who reads the rows of a result set.
@@ -51,6 +51,10 @@ pub(crate) struct Rows {
     seen: HashMap<(EntityId, &'static str), (i64, u64)>,
     /// The number of the set at hand.
     set: u64,
+    /// Of those in the set at hand, the series of its columns.
+    series: HashMap<EntityId, Vec<Option<SeriesId>>>,
+    /// The values of a row.
+    values: Vec<(SeriesId, f64)>,
     /// How many values there were of the moment at which the set at hand began.
     before: usize,
     /// Names that were learnt, by the ids that others use.
@@ -67,6 +71,8 @@ impl Rows {
     fn begin(&mut self, times: TimeColumns) {
         self.times = times;
         self.set += 1;
+        self.series.clear();
+        self.timing.forget();
         self.before = self.window.count(self.timing.moment());
     }
 
@@ -95,6 +101,11 @@ impl Rows {
         }
         self.window.touch(stamp)?;
         Ok(stamp)
+    }
+
+    /// When a row was taken, as it writes it.
+    pub(crate) fn time_text<'a>(&self, row: &'a Row) -> Option<&'a str> {
+        self.times.text(row)
     }
 
     /// Takes a row that says what is always so, whenever it was taken.
@@ -133,11 +144,20 @@ impl Rows {
         (set, row): (&ResultSet, &Row),
         columns: &Columns,
     ) -> Result<(), ImportError> {
+        self.values.clear();
+        let own = self.series.entry(entity).or_default();
+        own.resize(own.len().max(set.columns.len()), None);
         for (column, measure, by) in columns {
-            let value = row.number(set, Some(*column))?.map(|value| value * by);
-            self.set(at, entity, measure, value)?;
+            let Some(value) = row.number(set, Some(*column))? else { continue };
+            let Some(known) = own.get_mut(*column) else { continue };
+            let series = *known.get_or_insert_with(|| {
+                let series = self.sheet.series(entity, measure);
+                self.window.know(series, measure);
+                series
+            });
+            self.values.push((series, value * by));
         }
-        Ok(())
+        self.window.put_all(at, &self.values)
     }
 
     /// Says a whole number of an entity, if there is one.
@@ -215,6 +235,8 @@ impl RowReader {
             seen: HashMap::new(),
             set: 0,
             before: 0,
+            series: HashMap::new(),
+            values: Vec::new(),
             names: HashMap::new(),
         };
         let (sets, clock) = (ResultSets::new(input)?, options.clock);

@@ -133,8 +133,8 @@ impl Identity {
         Some(rows.sheet.entity(EntityKind::Database, &name, Some(host)))
     }
 
-    /// The file of a row, with what is known of it; `number` counts those without any name.
-    fn file(&self, rows: &mut Rows, row: &Row, number: &mut u64) -> EntityId {
+    /// The file of a row, with what is known of it; one without any name goes by `number`.
+    fn file(&self, rows: &mut Rows, row: &Row, number: u64) -> EntityId {
         let ids = (row.text(self.database_id), row.text(self.file_id));
         let of_ids = match ids {
             (Some(database), Some(file)) => Some(format!("{database}/{file}")),
@@ -151,10 +151,8 @@ impl Identity {
         }
         let of_path = || path.and_then(|path| path.rsplit(['\\', '/']).next()).map(str::to_owned);
         let of_id = || ids.1.map(|id| format!("file {id}"));
-        let name = known.or_else(of_path).or_else(of_id).unwrap_or_else(|| {
-            *number += 1;
-            format!("file {number}")
-        });
+        let name =
+            known.or_else(of_path).or_else(of_id).unwrap_or_else(|| format!("file {number}"));
         let parent = match self.database(rows, row) {
             Some(database) => database,
             None => self.host(rows, row),

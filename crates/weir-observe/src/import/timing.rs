@@ -83,6 +83,11 @@ impl TimeColumns {
         Self { time, machine, above, is_utc: false }
     }
 
+    /// What a row writes of it.
+    pub(crate) fn text<'a>(&self, row: &'a Row) -> Option<&'a str> {
+        row.text(self.time.or(self.machine))
+    }
+
     /// Whether a column is one of them.
     pub(crate) fn is_one(&self, at: usize) -> bool {
         self.time == Some(at) || self.machine == Some(at)
@@ -132,6 +137,8 @@ fn in_24(time: &str, half: &str) -> String {
 pub(crate) struct Timing {
     clock: Clock,
     step: i64,
+    /// The time of the row before, as text and as what it is.
+    last: Option<(String, i64)>,
     /// The moment of what has no date.
     now: i64,
     /// What the clock of the machine said then.
@@ -146,7 +153,12 @@ impl Timing {
     pub(crate) fn new(clock: Clock, step: i64) -> Self {
         let machine = None;
         let (has_risen, has_no_zone, has_gone_on) = (false, false, false);
-        Self { clock, step, now: 0, machine, has_risen, has_no_zone, has_gone_on }
+        Self { clock, step, last: None, now: 0, machine, has_risen, has_no_zone, has_gone_on }
+    }
+
+    /// Forgets the time of the row before, which another set may write by another clock.
+    pub(crate) fn forget(&mut self) {
+        self.last = None;
     }
 
     /// The moment of what has no date.
@@ -168,11 +180,16 @@ impl Timing {
     ) -> Result<Stamp, ImportError> {
         if let Some(at) = columns.time {
             let text = row.text(Some(at)).unwrap_or_default();
+            // Many rows were taken at once.
+            if let Some((_, moment)) = self.last.as_ref().filter(|(last, _)| last == text) {
+                return Ok(Stamp::Wall(*moment));
+            }
             let clock = if columns.is_utc { Clock { offset: 0, ..self.clock } } else { self.clock };
             let Some(moment) = clock.moment(text) else {
                 return Err(row.wrong(format!("{text:?} is no time")));
             };
             self.tell_zone(sheet, columns, text);
+            self.last = Some((text.to_owned(), moment));
             return Ok(Stamp::Wall(moment));
         }
         if let Some(moment) = columns.above {
@@ -199,7 +216,7 @@ impl Timing {
             sheet.note(
                 "the machine was started again: by how much later its clock goes on, nobody knows",
             );
-            self.now += self.step;
+            self.now = self.now.saturating_add(self.step);
         } else {
             self.now = self.now.saturating_add(passed);
         }

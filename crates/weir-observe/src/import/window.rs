@@ -45,18 +45,8 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Puts a value.
-    ///
-    /// # Errors
-    ///
-    /// [`ImportError::Malformed`] if it is of a time before what was already given out.
-    pub(crate) fn put(
-        &mut self,
-        at: Stamp,
-        series: SeriesId,
-        measure: &'static Measure,
-        value: f64,
-    ) -> Result<(), ImportError> {
+    /// Learns what a series is of.
+    pub(crate) fn know(&mut self, series: SeriesId, measure: &'static Measure) {
         let place = series.0 as usize;
         if place >= self.measures.len() {
             self.measures.resize(place + 1, None);
@@ -65,8 +55,20 @@ impl Window {
             *own = Some(measure);
         }
         self.has_counters |= measure.is_counter;
-        self.sample(at)?.push((series, value));
-        self.values += 1;
+    }
+
+    /// Puts values of series that are known.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Malformed`] if they are of a time before what was already given out.
+    pub(crate) fn put_all(
+        &mut self,
+        at: Stamp,
+        values: &[(SeriesId, f64)],
+    ) -> Result<(), ImportError> {
+        self.sample(at)?.extend_from_slice(values);
+        self.values += values.len();
         Ok(())
     }
 
@@ -74,7 +76,7 @@ impl Window {
     ///
     /// # Errors
     ///
-    /// As of [`put`](Self::put).
+    /// As of [`put_all`](Self::put_all).
     pub(crate) fn set(
         &mut self,
         sheet: &mut Sheet,
@@ -83,17 +85,17 @@ impl Window {
         measure: &'static Measure,
         value: Option<f64>,
     ) -> Result<(), ImportError> {
-        match value {
-            Some(value) => self.put(at, sheet.series(entity, measure), measure, value),
-            None => Ok(()),
-        }
+        let Some(value) = value else { return Ok(()) };
+        let series = sheet.series(entity, measure);
+        self.know(series, measure);
+        self.put_all(at, &[(series, value)])
     }
 
     /// Makes sure that there is a sample at that time, even if it has no values.
     ///
     /// # Errors
     ///
-    /// As of [`put`](Self::put).
+    /// As of [`put_all`](Self::put_all).
     pub(crate) fn touch(&mut self, at: Stamp) -> Result<(), ImportError> {
         self.sample(at).map(|_| ())
     }

@@ -100,6 +100,17 @@ fn several_results_in_one_are_one_sample() {
 }
 
 #[test]
+fn files_without_names_are_the_same_ones_at_each_time() {
+    let text = "time,database_name,num_of_reads,io_stall_read_ms\n\
+                2024-05-01T10:00:00Z,a,1,2\n2024-05-01T10:00:00Z,a,3,4\n\
+                2024-05-01T10:00:01Z,a,5,6\n2024-05-01T10:00:01Z,a,7,8\n";
+    let read = read(text);
+    assert_eq!(of(&read, "a/file 1", "num_of_reads"), [Some(1.0), Some(5.0)]);
+    assert_eq!(of(&read, "a/file 2", "num_of_reads"), [Some(3.0), Some(7.0)]);
+    assert!(read.notes("numbered as they come"), "{:?}", read.summary.notes);
+}
+
+#[test]
 fn waits_before_and_after() {
     let text = "before\nwait_type,waiting_tasks_count,wait_time_ms\n\
                 ---------,-------------------,------------\nWRITELOG,6,12\n\n(1 rows affected)\n\n\
@@ -228,7 +239,7 @@ fn samples_of_files_and_waits() {
     assert_eq!(read.all("InstantPaymentBench", "num_of_reads"), [71.0]);
     assert_eq!(read.all("InstantPaymentBench", "io_stall_read_ms"), [198.0]);
     let Some(read) = sample("sql_virtual_file_stats/book_partial_columns.md") else { return };
-    assert_eq!(of(&read, "AdventureWorks2017/file 7", "io_stall_write_ms"), [Some(258_568.0)]);
+    assert_eq!(of(&read, "AdventureWorks2017/file 2", "io_stall_write_ms"), [Some(258_568.0)]);
     assert!(read.notes("latency of reads is unknown"), "{:?}", read.summary.notes);
     let Some(read) = sample("sql_master_files/ipb_rhel_file_layout.txt") else { return };
     assert_eq!(read.attribute("tempdev8", "size_bytes"), number(512 << 20));

@@ -71,8 +71,10 @@ struct Files {
     is_percent: Option<usize>,
     files: HashMap<String, EntityId>,
     key: String,
-    /// Counts the files of rows that name none.
-    number: u64,
+    /// Counts the files of rows that name none, by what they say instead, at one time.
+    numbers: HashMap<String, u64>,
+    /// The time that they are counted at.
+    time: Option<String>,
     told: bool,
 }
 
@@ -103,7 +105,8 @@ pub(super) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
         identity,
         files: HashMap::new(),
         key: String::new(),
-        number: 0,
+        numbers: HashMap::new(),
+        time: None,
         told: false,
     }))
 }
@@ -174,18 +177,42 @@ impl Files {
         set: &ResultSet,
         row: &Row,
     ) -> Result<EntityId, ImportError> {
-        if self.identity.names_files() {
-            self.identity.key(row, &mut self.key);
-            if let Some(file) = self.files.get(&self.key) {
-                return Ok(*file);
-            }
+        self.identity.key(row, &mut self.key);
+        if !self.identity.names_files() {
+            let number = self.number(rows, row);
+            self.key.push_str(&number.to_string());
+            return self.known(rows, set, row, number);
         }
-        let file = self.identity.file(rows, row, &mut self.number);
+        self.known(rows, set, row, 0)
+    }
+
+    /// The file whose key is at hand.
+    fn known(
+        &mut self,
+        rows: &mut Rows,
+        set: &ResultSet,
+        row: &Row,
+        number: u64,
+    ) -> Result<EntityId, ImportError> {
+        if let Some(file) = self.files.get(&self.key) {
+            return Ok(*file);
+        }
+        let file = self.identity.file(rows, row, number);
         self.describe(rows, set, row, file)?;
-        if self.identity.names_files() {
-            self.files.insert(self.key.clone(), file);
-        }
+        self.files.insert(self.key.clone(), file);
         Ok(file)
+    }
+
+    /// The number of a file that has no name, among those of its database at that time.
+    fn number(&mut self, rows: &Rows, row: &Row) -> u64 {
+        let time = rows.time_text(row);
+        if time != self.time.as_deref() {
+            self.time = time.map(str::to_owned);
+            self.numbers.clear();
+        }
+        let number = self.numbers.entry(self.key.clone()).or_default();
+        *number += 1;
+        *number
     }
 
     /// What is known of a file's size; -1 is no limit, and 0 no growth.

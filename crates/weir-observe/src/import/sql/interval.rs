@@ -131,7 +131,7 @@ impl ReadRows for Interval {
             rows.sheet.unused("rows without an interval");
             return Ok(());
         };
-        let file = self.identity.file(rows, row, &mut 0);
+        let file = self.identity.file(rows, row, 0);
         let size = set.column(&["sizegb"]);
         let size = row.number(set, size)?.map(|size| size * GIB);
         rows.attribute(file, "size_bytes", size);
