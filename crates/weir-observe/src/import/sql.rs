@@ -5,11 +5,11 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`files`] | files: `sys.dm_io_virtual_file_stats`, `sys.master_files` and what is like them |
-//! | [`interval`] | `file_stats` of qpi: what files did in an interval |
-//! | [`waits`] | `sys.dm_os_wait_stats` and tables of waits by minutes |
-//! | [`resources`] | `sys.dm_db_resource_stats`, `sys.server_resource_stats`, governed limits |
-//! | [`pivots`] | the pivoted tables of telegraf's first `sqlserver` plugin |
+//! | `files` | files: `sys.dm_io_virtual_file_stats`, `sys.master_files` and what is like them |
+//! | `interval` | `file_stats` of qpi: what files did in an interval |
+//! | `waits` | `sys.dm_os_wait_stats` and tables of waits by minutes |
+//! | `resources` | `sys.dm_db_resource_stats`, `sys.server_resource_stats`, governed limits |
+//! | `pivots` | the pivoted tables of telegraf's first `sqlserver` plugin |
 
 mod files;
 mod interval;
