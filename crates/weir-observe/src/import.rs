@@ -18,24 +18,21 @@
 //! | [`number`] | numbers as people write them |
 //! | [`moment`] | times as people write them |
 //! | [`table`] | tables: delimited, in columns of fixed width, in Markdown |
+//! | `results`, `rows` | result sets of databases, and who reads which |
+//! | `timing`, `window` | when rows were taken, and values in the order of their times |
 //! | [`measure`] | what is measured: the standard names with their units |
 //! | [`sheet`] | what a reader fills |
 //! | [`merge`] | from sheets to an observation |
 //! | [`kind`] | the kinds of input, and telling which one it is |
-//! | `results` | result sets of databases: tables, records, documents |
-//! | `timing` | when rows were taken |
-//! | `window` | values in the order of their times |
-//! | `rows` | who reads which result set |
 //! | [`linux`] | iostat and its kin |
-//! | [`trace`] | block traces |
-//! | [`bench`] | results of benchmarks |
+//! | [`windows`] | performance counters of Windows |
 //! | [`sql`] | SQL Server and Azure SQL |
 //! | [`postgres`] | PostgreSQL |
-
-pub mod bench;
-//! | [`windows`] | performance counters of Windows |
+//! | [`bench`] | results of benchmarks |
+//! | [`trace`] | block traces |
 //! | [`cloud`] | metrics of clouds |
 
+pub mod bench;
 pub mod cloud;
 pub mod kind;
 pub mod linux;
@@ -50,10 +47,10 @@ pub mod sheet;
 pub mod sql;
 pub mod table;
 pub mod text;
-pub mod trace;
-pub mod windows;
 mod timing;
+pub mod trace;
 mod window;
+pub mod windows;
 
 pub use kind::Kind;
 pub use merge::{Input, Options, Summary, import};

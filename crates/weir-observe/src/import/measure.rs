@@ -403,8 +403,6 @@ measures! {
     BYTES_EXCEEDED = "bytes_exceeded" Share gauge 6;
     /// The part of the limit in DTUs that is taken.
     DTU_SHARE = "dtu_share" Share gauge 6;
-    /// Latency of reads and writes of a file, all together, where they are not told apart.
-    IO_STALL_MS = "io_stall_ms" Milliseconds counter 3;
     /// Time waited a second by all that waited.
     WAIT_MS_PER_S = "wait_ms_per_s" Milliseconds gauge 3;
     /// The part of a limit that workers take.
@@ -412,8 +410,6 @@ measures! {
     /// The part of a limit that sessions take.
     SESSION_SHARE = "session_share" Share gauge 6;
 
-    /// Transactions committed.
-    TRANSACTIONS = "transactions" Count counter 0;
     /// Transactions that were rolled back.
     TRANSACTIONS_ROLLED_BACK = "transactions_rolled_back" Count counter 0;
     /// Pages wanted.

@@ -5,7 +5,7 @@ use super::kind::{Bytes, Kind};
 use super::moment::Clock;
 use super::sheet::{At, ReadSamples, Sheet};
 use crate::format::Writer;
-use crate::header::{Contents, Counting, EntityId, Header, SeriesId, Source, SourceKind};
+use crate::header::{Contents, EntityId, Header, SeriesId, Source, SourceKind};
 use crate::observation::Note;
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -228,7 +228,14 @@ fn start_of(sources: &[Source1], options: &Options) -> Result<Start, Failure> {
         }
         (dated, undated, start) => {
             let start = start.filter(|_| undated.is_some());
-            let since = undated.map(|source| start.unwrap_or(0) - source.lead(options));
+            let since = undated.map(|source| {
+                let first = match source.now() {
+                    Some(At::Since(nanos)) => i64::try_from(nanos).unwrap_or(0),
+                    _ => 0,
+                };
+                // Its own beginning, or what is before it.
+                start.unwrap_or(0).saturating_add((first - source.lead(options)).min(0))
+            });
             let base = [dated, since].into_iter().flatten().min().unwrap_or(0);
             let is_known = dated.is_some() || start.is_some();
             Ok(Start { base, known: is_known.then_some(base), undated: start.unwrap_or(0) })
@@ -247,8 +254,13 @@ impl Source1 {
     fn lead(&self, options: &Options) -> i64 {
         let Some((first, row)) = &self.first else { return 0 };
         let series = row.iter().zip(&self.sheet.contents.series);
-        if !series.clone().any(|(value, own)| value.is_some() && own.counting == Counting::Gauge) {
+        // A level is of its moment; what is per second is of the time until then.
+        if !series.clone().any(|(value, own)| value.is_some() && own.metric.ends_with("_per_s")) {
             return 0;
+        }
+        // What counts from its own beginning says since when the first rates hold.
+        if let At::Since(nanos @ 1..) = first {
+            return i64::try_from(*nanos).unwrap_or(0);
         }
         let step = i64::try_from(options.step().nanos()).unwrap_or(0);
         let between = match (*first, self.at) {

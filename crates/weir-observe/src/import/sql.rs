@@ -202,11 +202,9 @@ fn of_system(id: &str) -> Option<&'static str> {
 }
 
 /// What is read of it, the more special first.
-pub(super) const KINDS: &[Kind] = &[
-    Kind {
-        name: "sqlserver",
-        about: "result sets of SQL Server: files, waits, resources",
-        recognizes: recognizes,
-        open: open,
-    },
-];
+pub(super) const KINDS: &[Kind] = &[Kind {
+    name: "sqlserver",
+    about: "result sets of SQL Server: files, waits, resources",
+    recognizes: recognizes,
+    open: open,
+}];

@@ -81,10 +81,9 @@ impl Read {
     }
 
     /// Rows before the first sample: where the time begins over which its rates hold.
-    fn lead(&self) -> usize {
-        let is_empty =
-            |sample: usize| self.observation.columns.iter().all(|c| c.get(sample).is_none());
-        (0..self.observation.times.len()).take_while(|sample| is_empty(*sample)).count()
+    pub(crate) fn lead(&self) -> usize {
+        let samples = usize::try_from(self.summary.samples).expect("few");
+        self.observation.times.len() - samples
     }
 
     /// The values of a metric, in its unit, from the first sample on.
@@ -106,11 +105,13 @@ impl Read {
         values.into_iter().map(|v| (v.expect("a value") * 1e3).round() / 1e3).collect()
     }
 
-    /// When the samples are, in seconds from the first.
+    /// When the samples are, in seconds from the first, or, without dates, from the beginning.
     pub(crate) fn seconds(&self) -> Vec<f64> {
         let times = &self.observation.times[self.lead()..];
+        let is_dated = self.observation.header.start_unix_ns.is_some();
+        let zero = if is_dated { times[0] } else { weir_units::Instant::ZERO };
         #[expect(clippy::cast_precision_loss, reason = "small")]
-        times.iter().map(|at| (*at - times[0]).nanos() as f64 / 1e9).collect()
+        times.iter().map(|at| (*at - zero).nanos() as f64 / 1e9).collect()
     }
 
     /// For how long the rates of the first sample hold, in seconds.

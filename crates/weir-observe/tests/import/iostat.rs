@@ -59,7 +59,7 @@ Device:         rrqm/s   wrqm/s     r/s     w/s   rsec/s   wsec/s avgrq-sz avgqu
 sdb               0.00     2.00   11.00   30.00   160.00   480.00    16.00     1.50   37.50   3.85  80.00
 ";
     let read = read(text);
-    assert_eq!((read.start(), read.seconds()), (None, vec![0.0, 1.0]));
+    assert_eq!((read.start(), read.seconds()), (None, vec![1.0, 2.0]));
     assert_eq!(read.first_interval(), 1.0);
     assert_eq!(read.all("sdb", "reads_per_s"), [10.0, 11.0]);
     assert_eq!(read.all("sdb", "write_bytes_per_s"), [245_760.0, 245_760.0]);

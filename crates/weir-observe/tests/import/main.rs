@@ -2,21 +2,18 @@
 //! that lie beside the project, where they do.
 
 mod bed;
-mod diskspd;
-mod fio;
 mod cloud;
-mod iostat;
-mod loads;
-mod samples;
-mod trace;
-mod windows;
-mod postgres;
-mod samples;
-mod sql;
+mod diskspd;
 mod diskstats;
+mod fio;
 mod iostat;
 mod iostat_json;
+mod loads;
+mod postgres;
 mod sadf;
 mod samples;
 mod sar;
+mod sql;
+mod trace;
 mod vmstat;
+mod windows;

@@ -108,7 +108,7 @@ fn from_a_file_table_by_table() {
 fn without_a_first_line_there_is_no_date() {
     let text = LIVE.lines().skip(2).collect::<Vec<_>>().join("\n") + "\n";
     let read = read(&text);
-    assert_eq!((read.start(), read.seconds()), (None, vec![0.0, 3.0]));
+    assert_eq!((read.start(), read.seconds()), (None, vec![3.0, 6.0]));
     assert!(read.notes("no date"), "{:?}", read.summary.notes);
 }
 

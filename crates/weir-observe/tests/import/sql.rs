@@ -24,7 +24,11 @@ fn of(read: &Read, who: &str, metric: &str) -> Vec<Option<f64>> {
     let by = 10_f64.powi(contents.series[id.0 as usize].scale.into());
     let column = read.observation.column(id).expect("a column");
     #[expect(clippy::cast_precision_loss, reason = "small")]
-    column.iter().map(|v| v.map(|v| (v as f64 * by * 1e3).round() / 1e3)).collect()
+    column
+        .iter()
+        .skip(read.lead())
+        .map(|v| v.map(|v| (v as f64 * by * 1e3).round() / 1e3))
+        .collect()
 }
 
 fn number(number: u64) -> Option<Attribute> {
