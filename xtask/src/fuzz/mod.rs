@@ -8,7 +8,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`target`] | the targets by name |
-//! | `layout`, `fio`, `oltp`, `observation` | what must hold for files of these kinds |
+//! | `layout`, `fio`, `oltp`, `observation`, `import` | what must hold for files of these kinds |
 //! | [`corpus`] | the committed inputs, and the dictionaries |
 //! | `seeds` | NBD conversations, to generate inputs from |
 //! | [`mutate`] | one input made from others |
@@ -17,6 +17,7 @@
 
 pub mod corpus;
 mod fio;
+mod import;
 mod layout;
 pub mod mutate;
 mod observation;

@@ -21,9 +21,12 @@ pub(super) fn of(target: Target) -> Vec<Seed> {
     match target {
         Target::NbdServer => to_server(),
         Target::NbdClient => to_client(),
-        Target::Layout | Target::Fio | Target::Oltp | Target::Observation | Target::BlobRequest => {
-            Vec::new()
-        }
+        Target::Layout
+        | Target::Fio
+        | Target::Oltp
+        | Target::Observation
+        | Target::BlobRequest
+        | Target::Import => Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The targets by name.
 
-use super::{fio, layout, observation, oltp};
+use super::{fio, import, layout, observation, oltp};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -21,11 +21,13 @@ pub enum Target {
     Observation,
     /// A request to the service of page blobs.
     BlobRequest,
+    /// What another system says, of whatever kind.
+    Import,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::NbdServer,
         Self::NbdClient,
         Self::Layout,
@@ -33,6 +35,7 @@ impl Target {
         Self::Oltp,
         Self::Observation,
         Self::BlobRequest,
+        Self::Import,
     ];
 
     /// Its name: of its folders, and on the command line.
@@ -46,13 +49,14 @@ impl Target {
             Self::Oltp => "oltp",
             Self::Observation => "observation",
             Self::BlobRequest => "blob-request",
+            Self::Import => "import",
         }
     }
 
     /// Whether its inputs are lines of text.
     #[must_use]
     pub const fn is_text(self) -> bool {
-        matches!(self, Self::Layout | Self::Fio | Self::Oltp | Self::BlobRequest)
+        matches!(self, Self::Layout | Self::Fio | Self::Oltp | Self::BlobRequest | Self::Import)
     }
 
     /// Its committed inputs.
@@ -86,6 +90,7 @@ impl Target {
             Self::Oltp => oltp::run(data),
             Self::Observation => observation::run(data),
             Self::BlobRequest => weir_blob::fuzz::request_bytes(data),
+            Self::Import => import::run(data),
         }
     }
 }

@@ -100,41 +100,6 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphabetic() || c == '_')
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_with_the_unit_that_sysstat_puts_behind_them() {
-        let check = |text: &str, expect: Option<f64>| {
-            assert_eq!(quantity(Style::Point, text, KIB), expect, "{text}");
-        };
-        check("1.5", Some(1536.0));
-        check("1.5k", Some(1536.0));
-        check("2.0M", Some(2_097_152.0));
-        check("0.0B", Some(0.0));
-        check("k", None);
-        check("sda", None);
-        check("", None);
-    }
-
-    #[test]
-    fn times_alone_in_a_line() {
-        let check = |text: &str, expect: Option<i64>| {
-            let seconds = time_line(text, Clock::default()).map(|at| at / 1_000_000_000);
-            assert_eq!(seconds, expect, "{text}");
-        };
-        check("1598650497", Some(1_598_650_497));
-        check("zzz ***Thu Jun 30 22:43:39 UTC 2022", Some(1_656_629_019));
-        check("### 2022-06-30 22:43:39", Some(1_656_629_019));
-        check("time: 2022-06-30 22:43:39", Some(1_656_629_019));
-        check("TS=1598650497", Some(1_598_650_497));
-        check("7223.72 29418.91", None);
-        check("   8       0 sda 1 2 3", None);
-        check("", None);
-    }
-}
-
 /// What is read of it, the more special first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
@@ -192,3 +157,38 @@ pub(super) const KINDS: &[Kind] = &[
         open: diskstats::open,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_the_unit_that_sysstat_puts_behind_them() {
+        let check = |text: &str, expect: Option<f64>| {
+            assert_eq!(quantity(Style::Point, text, KIB), expect, "{text}");
+        };
+        check("1.5", Some(1536.0));
+        check("1.5k", Some(1536.0));
+        check("2.0M", Some(2_097_152.0));
+        check("0.0B", Some(0.0));
+        check("k", None);
+        check("sda", None);
+        check("", None);
+    }
+
+    #[test]
+    fn times_alone_in_a_line() {
+        let check = |text: &str, expect: Option<i64>| {
+            let seconds = time_line(text, Clock::default()).map(|at| at / 1_000_000_000);
+            assert_eq!(seconds, expect, "{text}");
+        };
+        check("1598650497", Some(1_598_650_497));
+        check("zzz ***Thu Jun 30 22:43:39 UTC 2022", Some(1_656_629_019));
+        check("### 2022-06-30 22:43:39", Some(1_656_629_019));
+        check("time: 2022-06-30 22:43:39", Some(1_656_629_019));
+        check("TS=1598650497", Some(1_598_650_497));
+        check("7223.72 29418.91", None);
+        check("   8       0 sda 1 2 3", None);
+        check("", None);
+    }
+}

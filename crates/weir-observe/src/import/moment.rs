@@ -123,7 +123,8 @@ pub fn time_of(text: &str) -> Option<(i64, Option<i64>)> {
 }
 
 /// `Z`, `UTC`, `+01:00`, `-0700`, `+01`: seconds ahead of UTC.
-fn offset_of(text: &str) -> Option<i64> {
+#[must_use]
+pub fn offset_of(text: &str) -> Option<i64> {
     if ["Z", "UTC", "GMT"].iter().any(|zone| text.eq_ignore_ascii_case(zone)) {
         return Some(0);
     }

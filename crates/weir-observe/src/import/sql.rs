@@ -205,6 +205,6 @@ fn of_system(id: &str) -> Option<&'static str> {
 pub(super) const KINDS: &[Kind] = &[Kind {
     name: "sqlserver",
     about: "result sets of SQL Server: files, waits, resources",
-    recognizes: recognizes,
-    open: open,
+    recognizes,
+    open,
 }];

@@ -71,7 +71,7 @@ fn options_of(args: &ObserveImportArgs) -> Result<Options, CliError> {
         clock.moment(text).ok_or_else(|| CliError::Refused(wrong()))
     });
     let by = concat!("weir ", env!("CARGO_PKG_VERSION")).to_owned();
-    Ok(Options { clock, every: args.every, start: start.transpose()?, by })
+    Ok(Options { clock, every: args.every, start: start.transpose()?, by, ..Options::default() })
 }
 
 fn kind_named(name: &str) -> Result<Kind, CliError> {

@@ -1,0 +1,8 @@
+//! What other systems say.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use xtask::fuzz::Target;
+
+fuzz_target!(|data: &[u8]| Target::Import.run(data));
