@@ -128,7 +128,7 @@ fn seconds(span: Span) -> f64 {
 type Field = fn(&mut Load) -> &mut Option<f64>;
 
 /// How a field follows from series.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Way {
     /// By how much a counter has grown.
     Counter(SeriesId, f64),
@@ -136,8 +136,8 @@ enum Way {
     Rate(SeriesId, f64),
     /// As it is.
     Level(SeriesId, f64),
-    /// A mean, by the rate and the seconds.
-    Mean(SeriesId, f64, SeriesId, f64),
+    /// A mean, by the rates and the seconds.
+    Mean(SeriesId, f64, Vec<(SeriesId, f64)>),
 }
 
 /// The names that a field may have, the one that says most first, and what a unit of it is in
@@ -175,10 +175,15 @@ const RATES: &[(Field, Measure)] = &[
     (|load| &mut load.bytes, m::BYTES_PER_S),
 ];
 
-const MEANS: &[(Field, Measure, Measure)] = &[
-    (|load| &mut load.read_ns, m::READ_LATENCY_NS, m::READS_PER_S),
-    (|load| &mut load.write_ns, m::WRITE_LATENCY_NS, m::WRITES_PER_S),
-    (|load| &mut load.ns, m::LATENCY_NS, m::OPERATIONS_PER_S),
+/// Means, and the rates of what they are means of: the first that are there.
+const MEANS: &[(Field, Measure, &[&[Measure]])] = &[
+    (|load| &mut load.read_ns, m::READ_LATENCY_NS, &[&[m::READS_PER_S]]),
+    (|load| &mut load.write_ns, m::WRITE_LATENCY_NS, &[&[m::WRITES_PER_S]]),
+    (
+        |load| &mut load.ns,
+        m::LATENCY_NS,
+        &[&[m::OPERATIONS_PER_S], &[m::READS_PER_S, m::WRITES_PER_S]],
+    ),
 ];
 
 const LEVELS: &[(Field, Measure)] =
@@ -273,7 +278,7 @@ impl Followed {
         let mut went_back = false;
         for (place, (field, way)) in self.ways.iter().enumerate() {
             let value = values[place].map(signed);
-            let told = match *way {
+            let told = match way {
                 Way::Counter(_, by) => {
                     let earlier = last.as_ref().and_then(|(_, values)| values[place]).map(signed);
                     let grown = value.zip(earlier).map(|(now, earlier)| now - earlier);
@@ -282,10 +287,12 @@ impl Followed {
                 }
                 Way::Rate(_, by) => value.map(|rate| rate * by * length),
                 Way::Level(_, by) => value.map(|level| level * by),
-                Way::Mean(_, by, rate, rate_by) => {
-                    now(rate).map(|rate| signed(rate) * rate_by * length).and_then(|count| {
-                        if count > 0.0 { Some(value? * by * count) } else { Some(0.0) }
-                    })
+                Way::Mean(_, by, rates) => {
+                    let count = rates.iter().map(|(id, by)| Some(signed(now(*id)?) * by * length));
+                    let count = count.sum::<Option<f64>>();
+                    count.and_then(
+                        |count| if count > 0.0 { Some(value? * by * count) } else { Some(0.0) },
+                    )
                 }
             };
             *field(&mut load) = told;
@@ -312,11 +319,14 @@ fn ways_of(known: &HashMap<&str, (SeriesId, f64)>) -> Vec<(Field, Way)> {
             ways.push((*field, Way::Rate(*id, *scale)));
         }
     }
-    for (field, mean, rate) in MEANS.iter().filter(|_| !is_counted) {
-        if let (Some((id, by)), Some((rate, rate_by))) =
-            (known.get(mean.metric), known.get(rate.metric))
+    for (field, mean, ways_of_rates) in MEANS.iter().filter(|_| !is_counted) {
+        let all = |rates: &&[Measure]| {
+            rates.iter().map(|rate| known.get(rate.metric).copied()).collect::<Option<Vec<_>>>()
+        };
+        if let (Some((id, by)), Some(rates)) =
+            (known.get(mean.metric), ways_of_rates.iter().find_map(all))
         {
-            ways.push((*field, Way::Mean(*id, *by, *rate, *rate_by)));
+            ways.push((*field, Way::Mean(*id, *by, rates)));
         }
     }
     for (field, measure) in LEVELS {
@@ -398,6 +408,10 @@ mod tests {
         };
         assert_eq!(told, [known]);
         // Latency of nothing is none.
+        // One mean of both, where the rates are told apart.
+        let measures = [m::READS_PER_S, m::WRITES_PER_S, m::LATENCY_NS];
+        let both = loads(&measures, &[(0, &[None; 3]), (2, &[Some(3.0), Some(1.0), Some(5e6)])]);
+        assert_eq!((both.0[0].ns, both.0[0].latency_ns()), (Some(4e7), Some(5e6)));
         let quiet = loads(
             &[m::OPERATIONS_PER_S, m::LATENCY_NS],
             &[(0, &[None, None]), (1, &[Some(0.0), Some(0.0)])],

@@ -2,7 +2,7 @@
 //! together, so that tables, plots and rules need not know who counts what how.
 
 use crate::header::{Contents, EntityId, EntityKind, SeriesId};
-use crate::import::measure::{self as m, Measure};
+use crate::import::measure as m;
 use crate::metric::{self, cap_of};
 use crate::rates::Track;
 use std::collections::BTreeMap;
@@ -18,8 +18,6 @@ pub struct IoView {
     pub bytes: Track,
     /// Latency in milliseconds, all together, where it is counted.
     pub stall_ms: Track,
-    /// Where it is not: operations a second, and the mean latency of each, in nanoseconds.
-    pub latencies: Vec<(SeriesId, SeriesId)>,
     /// Time waited per cap, in nanoseconds.
     pub waits: Vec<(String, SeriesId)>,
     /// Time that the medium took, in nanoseconds.
@@ -87,15 +85,6 @@ impl<'a> Index<'a> {
         let bytes_of_volume = [metric::READ_BYTES, metric::WRITE_BYTES];
         let rates = [m::READS_PER_S.metric, m::WRITES_PER_S.metric];
         let bytes_rates = [m::READ_BYTES_PER_S.metric, m::WRITE_BYTES_PER_S.metric];
-        let latencies =
-            [(m::READS_PER_S, m::READ_LATENCY_NS), (m::WRITES_PER_S, m::WRITE_LATENCY_NS)];
-        let pair = |(rate, latency): &(Measure, Measure)| {
-            Some((self.get(entity, rate.metric)?, self.get(entity, latency.metric)?))
-        };
-        let mut means: Vec<_> = latencies.iter().filter_map(pair).collect();
-        if means.is_empty() {
-            means.extend(pair(&(m::OPERATIONS_PER_S, m::LATENCY_NS)));
-        }
         let stalls = [metric::IO_STALL_READ_MS, metric::IO_STALL_WRITE_MS];
         // Counters say more than rates, and both directions more than their sum.
         let first = |ways: [&[&str]; 4]| {
@@ -114,7 +103,6 @@ impl<'a> Index<'a> {
                 &[m::BYTES_PER_S.metric],
             ]),
             stall_ms: self.track(entity, &stalls),
-            latencies: means,
             waits: own.filter_map(|(m, id)| Some((cap_of(m)?.to_owned(), *id))).collect(),
             medium: self.get(entity, metric::MEDIUM_NS),
             iops_limit: limit(metric::IOPS_LIMIT),

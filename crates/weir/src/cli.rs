@@ -317,6 +317,17 @@ pub(crate) enum ObserveCommand {
                             Percentiles are over samples: of five minutes each they hide what is shorter."
     )]
     Checklist(ObserveChecklistArgs),
+    /// Print the script that asks a server what it counts of its storage: it reads, and
+    /// changes nothing.
+    #[command(after_help = "Example:\n  weir observe script --sqlserver > weir.sql\n  \
+                            sqlcmd -S SERVER -d master -i weir.sql -s \",\" -W -o before.csv\n  \
+                            sqlcmd -S SERVER -d master -i weir.sql -s \",\" -W -o after.csv\n  \
+                            weir observe import before.csv after.csv --out server.weirobs")]
+    Script {
+        /// For SQL Server, Azure SQL Database and Azure SQL Managed Instance, in T-SQL.
+        #[arg(long, required = true)]
+        sqlserver: bool,
+    },
     /// List the kinds of input that weir observe import reads.
     #[command(after_help = "Example:\n  weir observe kinds")]
     Kinds {

@@ -11,6 +11,9 @@
 //! | `resources` | `sys.dm_db_resource_stats`, `sys.server_resource_stats`, governed limits |
 //! | `pivots` | the pivoted tables of telegraf's first `sqlserver` plugin |
 
+/// What asks a server for what is read here, in T-SQL.
+pub const SCRIPT: &str = include_str!("../../scripts/sqlserver.sql");
+
 mod files;
 mod interval;
 mod pivots;

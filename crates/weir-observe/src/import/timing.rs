@@ -20,6 +20,7 @@ const TIMES: &[&str] = &[
     "collectiontime",
     "collectiontimeutc",
     "collectedat",
+    "collected",
     "collectiondate",
     "capturetime",
     "capturedate",
@@ -76,7 +77,14 @@ impl TimeColumns {
                 ["time", "date", "stamp"].iter().any(|part| name.contains(part))
                     && !OTHER.iter().any(|part| name.contains(part))
             });
-            like.find(|(at, _)| is_time(*at)).map(|(at, _)| at)
+            let like = like.find(|(at, _)| is_time(*at)).map(|(at, _)| at);
+            // Whatever it is called: a date with a time of day is when the row was taken, unless
+            // its name says what else began or ended then.
+            like.or_else(|| {
+                let is_other = |name: &str| OTHER.iter().any(|part| name.contains(part));
+                let mut rest = set.names().filter(|(_, name)| !is_other(name));
+                rest.find(|(at, _)| is_time(*at)).map(|(at, _)| at)
+            })
         };
         let time = named.find(|at| Some(*at) != machine).or_else(guess);
         let above = set.title.as_deref().and_then(|title| watched(title, clock));

@@ -5,6 +5,7 @@ mod bed;
 mod cloud;
 mod diskspd;
 mod diskstats;
+mod docs;
 mod fio;
 mod iostat;
 mod iostat_json;

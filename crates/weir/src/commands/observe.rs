@@ -20,6 +20,10 @@ pub(crate) fn run(command: &ObserveCommand) -> Result<u8, CliError> {
         ObserveCommand::Show(args) => show(args),
         ObserveCommand::Checklist(args) => checklist::run(args),
         ObserveCommand::Import(args) => import::run(args),
+        ObserveCommand::Script { sqlserver: _ } => {
+            output::print_text(weir_observe::import::sql::SCRIPT)?;
+            Ok(0)
+        }
         ObserveCommand::Kinds { output } => import::kinds(output),
     }
 }

@@ -348,3 +348,54 @@ fn the_checklist_has_the_percentiles_of_what_was_asked() {
     let text = ok(&place, &["observe", "checklist", "run.weirobs"]);
     assert!(text.contains("data") && text.contains("all together"), "{text}");
 }
+
+/// What sqlcmd prints of the script's results, at a moment and a second of the server's day.
+fn answers(at: &str, n: u64) -> String {
+    let (reads, bytes, stall) = (1000 + 600 * n, 8192 * (1000 + 600 * n), 2000 + 3000 * n);
+    format!(
+        "collection_time_utc,database_name,file_name,file_id,type_desc,physical_name,size_pages,\
+         max_size,growth,is_percent_growth,num_of_reads,num_of_bytes_read,io_stall_read_ms,\
+         io_stall_queued_read_ms,num_of_writes,num_of_bytes_written,io_stall_write_ms,\
+         io_stall_queued_write_ms,size_on_disk_bytes\r\n\
+         -------------------,-------------,---------,-------,---------,-------------,----------,\
+         --------,------,-----------------,------------,-----------------,----------------,\
+         -----------------------,-------------,--------------------,-----------------,\
+         ------------------------,------------------\r\n\
+         {at},sales,data,1,ROWS,D:\\sales.mdf,131072,-1,8192,0,{reads},{bytes},{stall},{stall},\
+         0,0,0,0,1073741824\r\n\
+         \r\n\
+         collection_time_utc,wait_type,waiting_tasks_count,wait_time_ms,max_wait_time_ms,\
+         signal_wait_time_ms\r\n\
+         -------------------,---------,-------------------,------------,----------------,\
+         -------------------\r\n\
+         {at},PAGEIOLATCH_SH,{reads},{stall},30,5\r\n"
+    )
+}
+
+#[test]
+fn what_the_script_for_sql_server_asks_is_imported_and_shown() {
+    let place = Place::new();
+    let script = ok(&place, &["observe", "script", "--sqlserver"]);
+    for column in answers("x", 0).split([',', '\r', '\n']).filter(|name| name.contains('_')) {
+        let is_name = column.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+        assert!(!is_name || script.contains(column), "the script does not ask for {column}");
+    }
+    for word in ["CLEAR", "INSERT", "UPDATE", "DELETE", "CREATE", "DBCC"] {
+        assert!(!script.contains(word), "the script only reads, and says {word}");
+    }
+    place.file("before.csv", &answers("2026-11-22 10:00:00.1234567", 0));
+    place.file("after.csv", &answers("2026-11-22 10:01:00.1234567", 1));
+    let import = ["observe", "import", "before.csv", "after.csv", "--out", "server.weirobs"];
+    let (_, stderr, code) = run(place.weir(&import));
+    assert_eq!(code, Some(0), "{stderr}");
+    let show = json(&ok(&place, &["observe", "show", "server.weirobs", "-o", "json"]));
+    let file = &show["files"][0];
+    assert_eq!((&file["name"], &file["role"]), (&"data".into(), &"data".into()));
+    assert_eq!(file["iops"]["mean"], 10.0);
+    assert_eq!(file["latency_mean_ns"], 5e6);
+    let list = json(&ok(&place, &["observe", "checklist", "server.weirobs", "-o", "json"]));
+    assert_eq!(list["lists"][0]["requirements"][0]["mean"], 10.0);
+    let waits = show["databases"].as_array().expect("databases");
+    let wait = waits.iter().find_map(|own| own["waits"].get(0)).expect("a wait");
+    assert_eq!((&wait["wait"], &wait["time_ms"]), (&"PAGEIOLATCH_SH".into(), &3000.0.into()));
+}

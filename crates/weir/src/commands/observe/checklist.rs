@@ -160,7 +160,9 @@ pub(super) fn run(args: &ObserveChecklistArgs) -> Result<u8, CliError> {
         lists.push(Checklist { name: name(*id), requirements });
     }
     let mut notes = Vec::new();
-    if each.len() > 1 && args.only.is_empty() {
+    let is_volume =
+        |id: &EntityId| contents.entity(*id).is_some_and(|own| own.kind == EntityKind::Volume);
+    if each.len() > 1 && args.only.is_empty() && each.keys().any(is_volume) {
         notes.push(
             "where devices lie on each other (partitions, LVM, encryption), all together counts \
              them twice: choose with --only"

@@ -1,6 +1,7 @@
 //! An observation in figures: what each file, volume and database came to.
 
 use std::collections::BTreeMap;
+use weir_observe::load::Loads;
 use weir_observe::rates::{Spread, Track, Tracker};
 use weir_observe::view::{self, DatabaseView, IoView};
 use weir_observe::{
@@ -76,37 +77,6 @@ impl Size {
     }
 }
 
-/// A mean latency, by the operations that it is the mean of.
-#[derive(Debug)]
-struct Weighted {
-    rate: SeriesId,
-    latency: SeriesId,
-    last: Option<Instant>,
-    operations: f64,
-    nanos: f64,
-}
-
-impl Weighted {
-    /// `before` is when the sample before was.
-    fn sample(
-        &mut self,
-        at: Instant,
-        before: Option<Instant>,
-        value: impl Fn(SeriesId) -> Option<f64>,
-    ) {
-        let Some(rate) = value(self.rate) else { return };
-        if let Some(from) = self.last.or(before).filter(|from| *from < at) {
-            let operations = rate * float((at - from).nanos()) / 1e9;
-            // Without operations there is no latency.
-            if let Some(latency) = value(self.latency) {
-                self.operations += operations;
-                self.nanos += operations * latency;
-            }
-        }
-        self.last = Some(at);
-    }
-}
-
 /// Where a file's or volume's figures are: indices of rates, and of totals.
 #[derive(Debug)]
 struct IoAt {
@@ -114,7 +84,6 @@ struct IoAt {
     operations: usize,
     bytes: usize,
     stall_ms: usize,
-    latencies: Vec<Weighted>,
     waits: Vec<(String, usize)>,
     medium: Option<usize>,
 }
@@ -140,8 +109,9 @@ pub(super) struct Figures {
     total_tracker: Tracker,
     totals: Vec<f64>,
     sizes: Vec<Size>,
-    /// What a value of each series is multiplied by.
-    scales: Vec<f64>,
+    loads: Loads,
+    /// Operations of each whose latency is known, and that, all together.
+    latencies: BTreeMap<EntityId, (f64, f64)>,
     samples: u64,
     first: Option<Instant>,
     last: Instant,
@@ -177,7 +147,8 @@ impl Figures {
             rates: plan.rates.iter().map(rate).collect(),
             total_tracker: Tracker::new(contents, &plan.totals),
             totals: vec![0.0; plan.totals.len()],
-            scales: contents.series.iter().map(|own| 10_f64.powi(i32::from(own.scale))).collect(),
+            loads: Loads::new(contents),
+            latencies: BTreeMap::new(),
             samples: 0,
             first: None,
             last: Instant::ZERO,
@@ -186,16 +157,9 @@ impl Figures {
 
     pub(super) fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
         self.samples += 1;
-        let before = self.first.map(|_| self.last);
         self.first.get_or_insert(at);
         self.last = at;
         let now = |id: SeriesId| row.get(id.0 as usize).copied().flatten();
-        let scaled = |id: SeriesId| Some(signed(now(id)?) * self.scales.get(id.0 as usize)?);
-        for weighted in
-            self.files.iter_mut().chain(&mut self.volumes).flat_map(|at| &mut at.latencies)
-        {
-            weighted.sample(at, before, scaled);
-        }
         let count = |id: SeriesId| now(id).and_then(|n| u64::try_from(n).ok());
         for rate in &mut self.rates {
             if let Some(limits) = rate.limits {
@@ -216,6 +180,14 @@ impl Figures {
             rate.all_s += reading.seconds();
             let limit = rate.limit.max(rate.before);
             rate.near_s += if limit.is_some_and(is_near) { reading.seconds() } else { 0.0 };
+        });
+        let latencies = &mut self.latencies;
+        self.loads.sample(at, row, |entity, load| {
+            if let (Some(operations), Some(ns)) = (load.operations, load.ns) {
+                let (all, sum) = latencies.entry(entity).or_default();
+                *all += operations;
+                *sum += ns;
+            }
         });
         let totals = &mut self.totals;
         self.total_tracker.sample(at, row, |index, reading| totals[index] += reading.amount);
@@ -297,12 +269,11 @@ impl Figures {
             }
             true => None,
         };
-        let sum = |of: fn(&Weighted) -> f64| at.latencies.iter().map(of).sum::<f64>();
         let mean = match latency {
             Some(ns) => (operations > 0.0).then(|| ns / operations),
             None => {
-                let (operations, nanos) = (sum(|own| own.operations), sum(|own| own.nanos));
-                (operations > 0.0).then(|| nanos / operations)
+                let told = self.latencies.get(&at.view.entity).filter(|(all, _)| *all > 0.0);
+                told.map(|(all, ns)| ns / all)
             }
         };
         ObservedIo {
@@ -348,22 +319,12 @@ impl Figures {
     }
 }
 
-fn weighted((rate, latency): (SeriesId, SeriesId)) -> Weighted {
-    Weighted { rate, latency, last: None, operations: 0.0, nanos: 0.0 }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for means, 53 bits are enough")]
-fn signed(value: i64) -> f64 {
-    value as f64
-}
-
 fn io_at(view: IoView, plan: &mut Plan) -> IoAt {
     let waits = view.waits.iter().map(|(cap, id)| (cap.clone(), plan.total_of(*id))).collect();
     IoAt {
         operations: plan.rate(view.operations.clone(), view.iops_limit, view.iops_limits),
         bytes: plan.rate(view.bytes.clone(), view.bytes_per_s_limit, view.bytes_per_s_limits),
         stall_ms: plan.total(view.stall_ms.clone()),
-        latencies: view.latencies.iter().map(|pair| weighted(*pair)).collect(),
         waits,
         medium: view.medium.map(|id| plan.total_of(id)),
         view,
