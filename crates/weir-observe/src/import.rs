@@ -28,7 +28,7 @@
 //! | [`windows`] | performance counters of Windows |
 //! | [`sql`] | SQL Server and Azure SQL |
 //! | [`postgres`] | PostgreSQL |
-//! | [`bench`] | results of benchmarks |
+//! | [`mod@bench`] | results of benchmarks |
 //! | [`trace`] | block traces |
 //! | [`cloud`] | metrics of clouds |
 
