@@ -76,6 +76,8 @@ struct Source1 {
     first: Option<(At, Vec<Option<i64>>)>,
     /// When the sample in the sheet is.
     at: Option<At>,
+    /// How much later it begins than others without dates.
+    offset: u64,
     samples: u64,
     late: u64,
     /// Its series by their places in the observation.
@@ -101,6 +103,7 @@ pub fn import<W: Write>(
         let name = input.name.clone();
         sources.push(open(input, options).map_err(|error| (name, error))?);
     }
+    space_out(&mut sources, options)?;
     let start = start_of(&sources, options)?;
     let about = sources.iter().flat_map(|source| {
         let name = |what: &String| {
@@ -187,6 +190,7 @@ fn open(mut input: Input, options: &Options) -> Result<Source1, ImportError> {
         sheet: Sheet::default(),
         first: None,
         at: None,
+        offset: 0,
         samples: 0,
         late: 0,
         series: Vec::new(),
@@ -201,6 +205,28 @@ fn open(mut input: Input, options: &Options) -> Result<Source1, ImportError> {
     source.at = source.reader.next_sample(&mut source.sheet)?;
     source.first = Some((first, row));
     Ok(source)
+}
+
+/// Snapshots without times, a file each: in the order in which they are given, as far apart as
+/// somebody says.
+fn space_out(sources: &mut [Source1], options: &Options) -> Result<(), Failure> {
+    for at in 1..sources.len() {
+        let (before, rest) = sources.split_at_mut(at);
+        let own = &mut rest[0];
+        let is_like =
+            |other: &&Source1| own.is_snapshot() && other.is_snapshot() && other.kind == own.kind;
+        let Some(last) = before.iter().rev().find(is_like) else { continue };
+        let Some(every) = options.every else {
+            let other = &last.name;
+            let reason = format!(
+                "it does not say when it was taken, and neither does {other}; say how far they are \
+                 apart, with --every"
+            );
+            return Err((own.name.clone(), ImportError::Times(reason)));
+        };
+        own.offset = last.offset.saturating_add(every.nanos());
+    }
+    Ok(())
 }
 
 /// When the observation begins.
@@ -244,6 +270,11 @@ fn start_of(sources: &[Source1], options: &Options) -> Result<Start, Failure> {
 }
 
 impl Source1 {
+    /// Whether it is one sample that does not say when it was.
+    fn is_snapshot(&self) -> bool {
+        self.at.is_none() && matches!(self.first, Some((At::Since(0), _)))
+    }
+
     /// When the sample is that comes next.
     fn now(&self) -> Option<At> {
         self.first.as_ref().map_or(self.at, |(at, _)| Some(*at))
@@ -277,7 +308,9 @@ impl Source1 {
     fn moment(&self, start: &Start) -> Option<i64> {
         match self.now()? {
             At::Wall(at) => Some(at),
-            At::Since(nanos) => Some(start.undated.saturating_add_unsigned(nanos)),
+            At::Since(nanos) => {
+                Some(start.undated.saturating_add_unsigned(nanos.saturating_add(self.offset)))
+            }
         }
     }
 

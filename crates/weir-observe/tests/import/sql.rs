@@ -1,7 +1,8 @@
 //! Result sets of SQL Server.
 
-use crate::bed::{Read, read, refused};
+use crate::bed::{Read, input, read, refused, try_read};
 use crate::samples::{sample, try_sample};
+use weir_observe::import::Options;
 use weir_observe::{Attribute, EntityId};
 
 const HEAD: &str = "collection_time,database_name,file_name,type_desc,num_of_reads,\
@@ -192,6 +193,27 @@ fn resources_and_limits() {
     assert_eq!(read.attribute("sales", "log_bytes_per_s_limit"), number(36 << 20));
     assert_eq!(read.attribute("host", "volume_local_iops_limit"), number(32_000));
     assert_eq!(read.attribute("sales", "dtu_limit"), None);
+}
+
+/// As people save them: one result before, one after, and the time is in the head of whoever
+/// did.
+#[test]
+fn two_results_without_times_are_as_far_apart_as_somebody_says() {
+    let waits = |tasks: u32| {
+        format!("wait_type,waiting_tasks_count,wait_time_ms\nWRITELOG,{tasks},{}\n", tasks * 2)
+    };
+    let inputs =
+        || vec![input("before.csv", waits(100), None), input("after.csv", waits(700), None)];
+    let refused = try_read(inputs(), &Options::default()).expect_err("nobody knows when");
+    assert_eq!(
+        refused.to_string(),
+        "it does not say when it was taken, and neither does before.csv; say how far they are \
+         apart, with --every"
+    );
+    let options = Options { every: Some(weir_units::Span::from_secs(60)), ..Options::default() };
+    let read = try_read(inputs(), &options).expect("two samples");
+    assert_eq!(read.all("WRITELOG", "waiting_tasks_count"), [100.0, 700.0]);
+    assert_eq!(read.seconds(), [0.0, 60.0]);
 }
 
 #[test]
