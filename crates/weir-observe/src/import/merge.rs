@@ -154,7 +154,8 @@ pub fn import<W: Write>(
                 source.advance(now, &start).map_err(|error| (source.name.clone(), error))?;
             }
         }
-        let at = Instant::ZERO + Span::from_nanos(u64::try_from(now - start.base).unwrap_or(0));
+        let at = Instant::ZERO
+            + Span::from_nanos(u64::try_from(now.saturating_sub(start.base)).unwrap_or(0));
         merge.write(at).map_err(whole)?;
     }
     let mut notes = Vec::new();

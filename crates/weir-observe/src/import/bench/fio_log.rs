@@ -315,6 +315,10 @@ impl ReadSamples for FioLog {
         } else {
             first.time
         };
+        if self.is_single && end <= first.time {
+            let reason = format!("{} ms is beyond all times", first.time);
+            return Err(ImportError::at(self.lines.number(), reason));
+        }
         self.sums = [Sum::default(); 3];
         while let Some(line) = self.next {
             if !self.is_within(&line, end) {

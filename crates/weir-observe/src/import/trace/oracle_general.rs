@@ -62,10 +62,9 @@ fn agree(records: &[Record], first: i64) -> bool {
         before.is_none_or(|next| next == Some(number))
     });
     right.all(|right| right)
-        && said
-            .values()
-            .flatten()
-            .all(|next| usize::try_from(next - first).is_ok_and(|at| at >= records.len()))
+        && said.values().flatten().all(|next| {
+            usize::try_from(next.saturating_sub(first)).is_ok_and(|at| at >= records.len())
+        })
 }
 
 pub(in crate::import) fn open(

@@ -124,7 +124,7 @@ impl PerfMon {
     fn clock(&mut self, sheet: &mut Sheet, stamp: &str) {
         let last = stamp.trim_end().strip_suffix(')').and_then(|text| text.rsplit_once('('));
         let behind = last.and_then(|(_, minutes)| minutes.trim().parse::<i64>().ok());
-        match behind.filter(|minutes| minutes.abs() <= 24 * 60) {
+        match behind.filter(|minutes| minutes.unsigned_abs() <= 24 * 60) {
             Some(minutes) => {
                 self.clock.offset = -minutes * 60;
                 let zone = stamp.split(['(', ')']).filter(|part| !part.trim().is_empty()).nth(1);
