@@ -16,7 +16,6 @@ use crate::system::{Counts, Medium, Subject, System, What};
 use cap::{CapTrack, Shares};
 use hdrhistogram::Histogram;
 use moments::Moments;
-use weir_core::Cap as Kind;
 use weir_observe::load::{Load, Loads, mean};
 use weir_observe::metric;
 use weir_observe::rates::{Points, Reading, Spread, Track, Tracker};
@@ -583,8 +582,8 @@ pub fn loads(contents: &Contents) -> std::collections::BTreeSet<EntityId> {
     Loads::new(contents).entities().collect()
 }
 
-/// Names a cap's kind.
+/// Whether an observation says anything else that a diagnosis can use: waits, processors, shares.
 #[must_use]
-pub fn is_of_host(kind: Kind) -> bool {
-    kind.name().starts_with("host_")
+pub fn says_something(contents: &Contents) -> bool {
+    others::Following::new(contents).follows_any()
 }

@@ -16,15 +16,31 @@
 //! | [`system`] | who there is, what holds it, and where it was observed |
 //! | [`follow`] | one pass over the samples |
 //! | [`verdict`] | who waited, how much, and at which cap |
+//! | [`case`] | all that a rule may look at |
+//! | [`rules`] | what is said of it, one rule a file |
+//! | [`change`] | a change of a layout that a rule proposes |
+//! | [`question`] | from an observation to findings |
+//! | [`report`] | a case as a report |
 //! | [`error`] | why there is no diagnosis |
 
 #![forbid(unsafe_code)]
 
+pub mod case;
+pub mod change;
 pub mod error;
 pub mod follow;
+pub mod question;
+pub mod report;
+pub mod rules;
 pub mod system;
 pub mod verdict;
 
+pub use case::Case;
+pub use change::Change;
 pub use error::DiagnoseError;
 pub use follow::{Facts, Follow};
+pub use question::Question;
 pub use system::System;
+
+#[cfg(test)]
+mod bed;

@@ -91,7 +91,9 @@ impl Waited {
     pub fn throttled(&self) -> Option<&Held> {
         let first = self.held.first()?;
         let mean_ns = first.waited_ns / self.operations.max(1.0);
-        (self.all_share() >= THROTTLED && mean_ns >= LEAST_NS).then_some(first)
+        // What the caps cannot have done has another cause, and that is the larger.
+        let explains = self.all_share() >= self.unexplained_share();
+        (explains && self.all_share() >= THROTTLED && mean_ns >= LEAST_NS).then_some(first)
     }
 
     /// The part of the latency that was waited at caps.

@@ -17,12 +17,14 @@
 //! | [`observe`] | what is in an observation |
 //! | [`checklist`] | what an application asks of its storage |
 //! | [`chart`] | pictures over time, as SVG and HTML |
+//! | [`diagnosis`] | what holds a system back, with evidence |
 //! | [`lab`] | published figures beside Weir's |
 
 #![forbid(unsafe_code)]
 
 pub mod chart;
 pub mod checklist;
+pub mod diagnosis;
 pub mod lab;
 pub mod number;
 pub mod observe;

@@ -232,9 +232,10 @@ impl CapTrack {
         let is_bound = most > least * 1.02 + 1e-9 && most > 1.05 * limit;
         let share = if is_bound { 1.0 } else { most / limit };
         self.used = Some(Used { share, is_bound });
-        // What waits longest is the last of those that come at once, behind what was left over.
+        // If all come at once, half of them wait for half of the time that all take, behind what
+        // was left over.
         self.backlog = if share >= NEAR { self.backlog + seconds } else { 0.0 };
-        self.longest_ns = (share.min(1.0) * seconds + self.backlog) * 1e9;
+        self.longest_ns = (share.min(1.0) * seconds / 2.0 + self.backlog) * 1e9;
         let reading = |amount: f64| Reading { from, to: self.to, amount };
         self.facts.rate.add(&reading(most.min(limit * 1.2) * seconds));
         self.facts.used.add(&reading(share * seconds));
@@ -335,7 +336,7 @@ impl CapTrack {
         self.kind.name().contains("burst")
     }
 
-    /// The longest that a request can have waited at it.
+    /// The longest that requests can have waited at it on average.
     pub(super) const fn longest_ns(&self) -> f64 {
         self.longest_ns
     }

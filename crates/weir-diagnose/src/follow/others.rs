@@ -159,6 +159,10 @@ impl Following {
         Self { tracker: Tracker::new(contents, &tracks), uses, found }
     }
 
+    pub(super) fn follows_any(&self) -> bool {
+        !self.uses.is_empty()
+    }
+
     pub(super) fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
         let (uses, found) = (&self.uses, &mut self.found);
         self.tracker.sample(at, row, |index, reading| {
