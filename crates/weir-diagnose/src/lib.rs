@@ -19,6 +19,7 @@
 //! | [`case`] | all that a rule may look at |
 //! | [`rules`] | what is said of it, one rule a file |
 //! | [`change`] | a change of a layout that a rule proposes |
+//! | [`effect`] | what that would bring, by simulation |
 //! | [`question`] | from an observation to findings |
 //! | [`report`] | a case as a report |
 //! | [`error`] | why there is no diagnosis |
@@ -27,6 +28,7 @@
 
 pub mod case;
 pub mod change;
+pub mod effect;
 pub mod error;
 pub mod follow;
 pub mod question;

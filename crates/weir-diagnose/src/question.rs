@@ -9,7 +9,7 @@ use crate::verdict;
 use std::collections::BTreeMap;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
-use weir_observe::{Attribute, Chunk, Contents, EntityKind, SeriesId, metric};
+use weir_observe::{Attribute, Contents, EntityKind, metric};
 
 /// What limits the system that was observed.
 #[derive(Debug, Clone, Copy)]
@@ -36,16 +36,19 @@ const KNOWN: [&str; 8] = [
     "log_bytes_per_s_limit",
 ];
 
-/// The entities of an observation with what their gauges say first: sizes and limits.
+/// The entities of an observation with what their gauges say in its `first` samples: sizes and
+/// limits.
 #[must_use]
-pub fn with_gauges(contents: &Contents, first: &Chunk) -> Contents {
+pub fn with_gauges<'a>(
+    contents: &Contents,
+    first: impl Iterator<Item = &'a [Option<i64>]> + Clone,
+) -> Contents {
     let mut known = contents.clone();
-    for (series, id) in contents.series.iter().zip(0..) {
+    for (place, series) in contents.series.iter().enumerate() {
         if !KNOWN.contains(&series.metric.as_str()) {
             continue;
         }
-        let column = first.column(SeriesId(id));
-        let value = column.and_then(|column| column.iter().flatten().next());
+        let value = first.clone().find_map(|row| row.get(place).copied().flatten());
         let scaled = value.and_then(|value| {
             let value = u64::try_from(value).ok()?;
             let by = 10_u64.checked_pow(u32::from(series.scale.unsigned_abs()))?;

@@ -1,5 +1,7 @@
 //! What holds a system back, with evidence, or that nothing does.
 
+mod shown;
+
 use serde::Serialize;
 
 /// What a diagnosis comes to.

@@ -57,6 +57,17 @@ pub(crate) enum Command {
     /// Look into observations: what a run counted over time.
     #[command(subcommand)]
     Observe(ObserveCommand),
+    /// Say which cap holds a system back, with evidence, what to do and what that brings; or
+    /// that it is not the storage. Exit code 1 if something is throttled.
+    #[command(after_help = "Example:\n  iostat -xt 1 60 > iostat.txt\n  \
+                            weir diagnose iostat.txt --layout layout.toml --map sdc=data\n  \
+                            weir diagnose files.weirobs --edition azure-mi-2018 --html report.html\n\n\
+                            An observation is a file that weir observe or a run of Weir wrote, or whatever \
+                            weir observe import reads. Limits come from the layout, from an edition (files of a \
+                            managed instance by their size), or from the observation itself. docs/DIAGNOSIS.md \
+                            explains each finding. Exit code 0: nothing is throttled, 1: something is, 2: the \
+                            input is wrong.")]
+    Diagnose(DiagnoseArgs),
     /// Rerun published experiments and compare the figures.
     #[command(subcommand)]
     Lab(LabCommand),
@@ -355,6 +366,13 @@ pub(crate) struct ObserveImportArgs {
     /// The observation to write.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) import: ImportArgs,
+}
+
+/// How files of other systems are read.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
     /// The kind of all files, where it should not be found by what is in them.
     #[arg(long = "as", value_name = "KIND")]
     pub(crate) kind: Option<String>,
@@ -370,6 +388,29 @@ pub(crate) struct ObserveImportArgs {
     /// Read 05/06/2026 as 5 June, not as 6 May.
     #[arg(long)]
     pub(crate) day_first: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiagnoseArgs {
+    /// Observations, or files that weir observe import reads; several are put side by side.
+    #[arg(required = true, value_name = "OBSERVATION")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The layout of the system that was observed.
+    #[arg(long, value_name = "LAYOUT")]
+    pub(crate) layout: Option<PathBuf>,
+    /// The catalog edition whose tiers limit files by their size, where there is no layout.
+    #[arg(long, value_name = "EDITION", conflicts_with = "layout")]
+    pub(crate) edition: Option<String>,
+    /// Who is who where names differ: sdc=data; may be repeated.
+    #[arg(long, value_name = "OBSERVED=LAYOUT", requires = "layout")]
+    pub(crate) map: Vec<String>,
+    /// Write a page with plots of each file against its limits.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) import: ImportArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ mod figures;
 mod import;
 pub(crate) mod picture;
 
-use crate::cli::{ObserveCommand, ObserveShowArgs};
+use crate::cli::{ImportArgs, ObserveCommand, ObserveShowArgs};
 use crate::error::CliError;
 use crate::output;
 use figures::Figures;
@@ -14,6 +14,11 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use weir_observe::{Ending, Header, ReadError, Reader};
+
+/// An input of another system as an observation that nobody keeps, and what there is to say of it.
+pub(crate) fn imported(path: &Path, args: &ImportArgs) -> Result<(File, Vec<String>), CliError> {
+    import::imported(path, args)
+}
 
 pub(crate) fn run(command: &ObserveCommand) -> Result<u8, CliError> {
     match command {

@@ -1,10 +1,10 @@
 //! `weir observe import` and `weir observe kinds`.
 
-use crate::cli::{ObserveImportArgs, OutputArgs};
+use crate::cli::{ImportArgs, ObserveImportArgs, OutputArgs};
 use crate::error::CliError;
 use crate::output;
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
 use weir_observe::import::kind::{all, bytes_of};
 use weir_observe::import::moment::{Clock, Order, offset_of};
@@ -13,8 +13,8 @@ use weir_report::cells;
 use weir_report::table::{Listing, Table};
 
 pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
-    let options = options_of(args)?;
-    let kind = args.kind.as_deref().map(kind_named).transpose()?;
+    let options = options_of(&args.import)?;
+    let kind = args.import.kind.as_deref().map(kind_named).transpose()?;
     let inputs = args.files.iter().map(|path| open(path, kind));
     let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
     // Beside the place where it is to be, so that what is there stays until all is read.
@@ -48,6 +48,21 @@ pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
+/// An input as an observation that nobody keeps, and what there is to say of it.
+pub(super) fn imported(path: &Path, args: &ImportArgs) -> Result<(File, Vec<String>), CliError> {
+    let options = options_of(args)?;
+    let kind = args.kind.as_deref().map(kind_named).transpose()?;
+    let input = open(path, kind)?;
+    let failed = |source| CliError::System { context: "keeping what is imported", source };
+    let file = tempfile::tempfile().map_err(failed)?;
+    let imported = import(vec![input], &options, BufWriter::new(file));
+    let (out, summary) = imported.map_err(|(name, source)| CliError::Import { name, source })?;
+    let mut file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+    file.rewind().map_err(failed)?;
+    let read = summary.inputs.iter().map(|(name, kind, _)| format!("{name} is {kind}"));
+    Ok((file, read.chain(summary.notes.iter().cloned()).collect()))
+}
+
 pub(super) fn kinds(args: &OutputArgs) -> Result<u8, CliError> {
     let mut table = Table::new("", &["kind", "is"]);
     for kind in all() {
@@ -57,7 +72,7 @@ pub(super) fn kinds(args: &OutputArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-fn options_of(args: &ObserveImportArgs) -> Result<Options, CliError> {
+fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
     let offset = match &args.utc_offset {
         None => 0,
         Some(text) => offset_of(text).ok_or_else(|| {
