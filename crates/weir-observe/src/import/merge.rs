@@ -135,28 +135,24 @@ pub fn import<W: Write>(
         contents: Contents::default(),
         known: HashMap::new(),
         row: Vec::new(),
+        base: start.base,
+        beginnings: beginnings(&sources, &start, options),
+        written: None,
         samples: 0,
     };
-    if sources.iter().any(|source| source.lead(options) > 0) {
-        // Where the time begins over which the first rates hold.
-        merge.write(Instant::ZERO).map_err(whole)?;
-        merge.samples = 0;
-    }
     loop {
-        let next = sources.iter().filter_map(|source| source.moment(&start)).min();
+        let next = sources.iter().filter_map(|source| source.moment(start.undated)).min();
         let Some(now) = next else { break };
         for source in &mut sources {
             merge.declare(source).map_err(whole)?;
         }
         for source in &mut sources {
-            if source.moment(&start) == Some(now) {
+            if source.moment(start.undated) == Some(now) {
                 merge.take(source);
                 source.advance(now, &start).map_err(|error| (source.name.clone(), error))?;
             }
         }
-        let at = Instant::ZERO
-            + Span::from_nanos(u64::try_from(now.saturating_sub(start.base)).unwrap_or(0));
-        merge.write(at).map_err(whole)?;
+        merge.write(now).map_err(whole)?;
     }
     let mut notes = Vec::new();
     for source in &mut sources {
@@ -241,33 +237,35 @@ struct Start {
 }
 
 fn start_of(sources: &[Source1], options: &Options) -> Result<Start, Failure> {
-    let wall = |source: &Source1| match source.now() {
-        Some(At::Wall(at)) => Some(at.saturating_sub(source.lead(options))),
-        _ => None,
-    };
-    let undated = sources.iter().find(|source| matches!(source.now(), Some(At::Since(_))));
-    let dated = sources.iter().filter_map(wall).min();
-    match (dated, undated, options.start) {
-        (Some(first), Some(undated), None) => {
-            let reason = "it has no dates and other inputs have; say when it begins, with --start";
-            let _ = first;
-            Err((undated.name.clone(), ImportError::Times(reason.to_owned())))
-        }
-        (dated, undated, start) => {
-            let start = start.filter(|_| undated.is_some());
-            let since = undated.map(|source| {
-                let first = match source.now() {
-                    Some(At::Since(nanos)) => i64::try_from(nanos).unwrap_or(0),
-                    _ => 0,
-                };
-                // Its own beginning, or what is before it.
-                start.unwrap_or(0).saturating_add((first - source.lead(options)).min(0))
-            });
-            let base = [dated, since].into_iter().flatten().min().unwrap_or(0);
-            let is_known = dated.is_some() || start.is_some();
-            Ok(Start { base, known: is_known.then_some(base), undated: start.unwrap_or(0) })
-        }
+    let is_undated = |source: &&Source1| matches!(source.now(), Some(At::Since(_)));
+    let undated = sources.iter().find(is_undated);
+    let has_dates = sources.iter().any(|source| matches!(source.now(), Some(At::Wall(_))));
+    if let (Some(undated), true, None) = (undated, has_dates, options.start) {
+        let reason = "it has no dates and other inputs have; say when it begins, with --start";
+        return Err((undated.name.clone(), ImportError::Times(reason.to_owned())));
     }
+    let start = options.start.filter(|_| undated.is_some());
+    let is_known = has_dates || start.is_some();
+    let undated = start.unwrap_or(0);
+    let begins = |source: &Source1| {
+        let begins = source.moment(undated)?.saturating_sub(source.lead(options));
+        // Its own beginning, or what is before it.
+        let own = if is_undated(&source) { undated } else { begins };
+        Some(begins.min(own))
+    };
+    let base = sources.iter().filter_map(begins).min().unwrap_or(0);
+    Ok(Start { base, known: is_known.then_some(base), undated })
+}
+
+/// Where the times begin over which the first rates of sources hold, the last one first.
+fn beginnings(sources: &[Source1], start: &Start, options: &Options) -> Vec<i64> {
+    let with_lead = sources.iter().filter(|source| source.lead(options) > 0);
+    let begins =
+        |source: &Source1| Some(source.moment(start.undated)?.saturating_sub(source.lead(options)));
+    let mut all: Vec<_> = with_lead.filter_map(begins).collect();
+    all.sort_unstable_by(|one, other| other.cmp(one));
+    all.dedup();
+    all
 }
 
 impl Source1 {
@@ -305,12 +303,13 @@ impl Source1 {
         between.filter(|nanos| *nanos > 0).unwrap_or(step)
     }
 
-    /// When the sample in the sheet is, in nanoseconds since 1970 or since the beginning.
-    fn moment(&self, start: &Start) -> Option<i64> {
+    /// When the next sample is, in nanoseconds since 1970 or since the beginning, where
+    /// inputs without dates begin at `undated`.
+    fn moment(&self, undated: i64) -> Option<i64> {
         match self.now()? {
             At::Wall(at) => Some(at),
             At::Since(nanos) => {
-                Some(start.undated.saturating_add_unsigned(nanos.saturating_add(self.offset)))
+                Some(undated.saturating_add_unsigned(nanos.saturating_add(self.offset)))
             }
         }
     }
@@ -325,7 +324,7 @@ impl Source1 {
                 self.sheet.row.iter_mut().for_each(|value| *value = None);
                 self.at = self.reader.next_sample(&mut self.sheet)?;
             }
-            match self.moment(start) {
+            match self.moment(start.undated) {
                 Some(at) if at <= now => self.late += 1,
                 _ => return Ok(()),
             }
@@ -357,6 +356,12 @@ struct Merge<W: Write> {
     contents: Contents,
     known: HashMap<(String, String, Option<EntityId>), EntityId>,
     row: Vec<Option<i64>>,
+    /// What times are counted from.
+    base: i64,
+    /// See [`beginnings`]: those that are still to come.
+    beginnings: Vec<i64>,
+    /// The moment of the sample that was written last.
+    written: Option<i64>,
     samples: u64,
 }
 
@@ -408,10 +413,24 @@ impl<W: Write> Merge<W> {
         }
     }
 
-    fn write(&mut self, at: Instant) -> Result<(), crate::WriteError> {
+    /// Writes the row of a moment. Rates hold since the row before them, so there is one without
+    /// values where the first of a source begin, unless somebody has a sample just then.
+    fn write(&mut self, now: i64) -> Result<(), crate::WriteError> {
+        while let Some(begin) = self.beginnings.pop_if(|begin| *begin <= now) {
+            if begin < now && self.written != Some(begin) {
+                let nothing = vec![None; self.row.len()];
+                self.writer.sample(self.time(begin), &nothing)?;
+            }
+        }
+        self.written = Some(now);
         self.samples += 1;
-        self.writer.sample(at, &self.row)?;
+        self.writer.sample(self.time(now), &self.row)?;
         self.row.iter_mut().for_each(|value| *value = None);
         Ok(())
+    }
+
+    fn time(&self, moment: i64) -> Instant {
+        let since = u64::try_from(moment.saturating_sub(self.base)).unwrap_or(0);
+        Instant::ZERO + Span::from_nanos(since)
     }
 }
