@@ -29,7 +29,7 @@ mod statistics;
 pub mod vmstat;
 pub mod vmstat_d;
 
-use super::kind::Kind;
+use super::kind::{By, Kind};
 
 use super::moment::Clock;
 use super::number::Style;
@@ -105,55 +105,55 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "iostat-json",
         about: "iostat of sysstat, as JSON",
-        recognizes: iostat_json::recognizes,
+        recognizes: By::Text(iostat_json::recognizes),
         open: iostat_json::open,
     },
     Kind {
         name: "sadf-j",
         about: "what sar recorded, as sadf -j writes it",
-        recognizes: sadf_j::recognizes,
+        recognizes: By::Text(sadf_j::recognizes),
         open: sadf_j::open,
     },
     Kind {
         name: "sadf-d",
         about: "what sar recorded, as sadf -d writes it",
-        recognizes: sadf_d::recognizes,
+        recognizes: By::Text(sadf_d::recognizes),
         open: sadf_d::open,
     },
     Kind {
         name: "sadf-p",
         about: "what sar recorded, as sadf -p writes it",
-        recognizes: sadf_p::recognizes,
+        recognizes: By::Text(sadf_p::recognizes),
         open: sadf_p::open,
     },
     Kind {
         name: "iostat",
         about: "iostat of sysstat, as text",
-        recognizes: iostat::recognizes,
+        recognizes: By::Text(iostat::recognizes),
         open: iostat::open,
     },
     Kind {
         name: "sar",
         about: "sar of sysstat, as text",
-        recognizes: sar::recognizes,
+        recognizes: By::Text(sar::recognizes),
         open: sar::open,
     },
     Kind {
         name: "vmstat",
         about: "vmstat, as text",
-        recognizes: vmstat::recognizes,
+        recognizes: By::Text(vmstat::recognizes),
         open: vmstat::open,
     },
     Kind {
         name: "vmstat-d",
         about: "counters of disks, as vmstat -d writes them",
-        recognizes: vmstat_d::recognizes,
+        recognizes: By::Text(vmstat_d::recognizes),
         open: vmstat_d::open,
     },
     Kind {
         name: "diskstats",
         about: "/proc/diskstats of Linux, once or repeatedly",
-        recognizes: diskstats::recognizes,
+        recognizes: By::Text(diskstats::recognizes),
         open: diskstats::open,
     },
 ];

@@ -6,12 +6,12 @@
 
 pub(in crate::import) mod stat;
 
-use super::kind::Kind;
+use super::kind::{By, Kind};
 
 /// What is read of it, the more special first.
 pub(super) const KINDS: &[Kind] = &[Kind {
     name: "postgres",
     about: "pg_stat_io, pg_stat_database and other statistics of PostgreSQL",
-    recognizes: stat::recognizes,
+    recognizes: By::Text(stat::recognizes),
     open: stat::open,
 }];
