@@ -9,12 +9,14 @@
 //! | [`vmstat`], [`vmstat_d`] | `vmstat` and `vmstat -d` |
 //! | [`diskstats`] | `/proc/diskstats` |
 //! | `activity` | what the columns of sar and sadf are |
+//! | `by_table` | reading what comes table by table |
 //! | `processors` | what processors did, by the names of all these tools |
 //! | `held` | values that wait for the rest of their sample |
 //! | `statistics` | the JSON that all of sysstat writes |
 //! | `disks` | counters of disks, device by device |
 
 mod activity;
+mod by_table;
 mod disks;
 pub mod diskstats;
 mod held;

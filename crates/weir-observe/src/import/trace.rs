@@ -13,6 +13,7 @@
 //! | [`cloudphysics`] | those of CloudPhysics, as text |
 //! | [`spc`] | those of the Storage Performance Council |
 //! | [`disksim`] | those for `DiskSim`, in ASCII |
+//! | `simulator` | what traces for simulators have in common |
 //! | [`mqsim`] | those for `MQSim`, in ASCII |
 //! | [`blkparse`] | what blkparse prints |
 //! | [`iolog`] | what fio did, in its versions 2 and 3 |
@@ -32,6 +33,7 @@ pub mod oracle_general;
 pub mod record;
 pub mod rows;
 pub mod scsi;
+mod simulator;
 pub mod spc;
 pub mod summing;
 pub mod vscsi;
