@@ -12,6 +12,7 @@
 //! | `by_table` | reading what comes table by table |
 //! | `processors` | what processors did, by the names of all these tools |
 //! | `held` | values that wait for the rest of their sample |
+//! | `record` | an object of JSON with numbers and texts |
 //! | `statistics` | the JSON that all of sysstat writes |
 //! | `disks` | counters of disks, device by device |
 
@@ -23,6 +24,7 @@ mod held;
 pub mod iostat;
 pub mod iostat_json;
 mod processors;
+mod record;
 pub mod sadf_d;
 pub mod sadf_j;
 pub mod sadf_p;
@@ -62,6 +64,9 @@ pub(crate) fn banner(line: &str, clock: Clock) -> Option<(String, Option<i64>)> 
 /// A number in some unit, in a smaller one of which that unit has `by`: `1.5` KiB are 1536
 /// bytes. With `-h`, sysstat puts a unit of its own behind the number, and that counts.
 pub(crate) fn quantity(style: Style, text: &str, by: f64) -> Option<f64> {
+    if text.ends_with(|c: char| c.is_ascii_digit()) {
+        return Some(style.parse(text)? * by);
+    }
     let (number, unit) = match text.chars().last()? {
         's' => (&text[..text.len() - 1], 512.0),
         'B' => (&text[..text.len() - 1], 1.0),
@@ -77,6 +82,10 @@ pub(crate) fn quantity(style: Style, text: &str, by: f64) -> Option<f64> {
 /// The style of numbers once one of them has decimals, which a whole number does not show.
 pub(crate) fn style_of(known: &mut Option<Style>, words: &[&str]) -> Style {
     known.unwrap_or_else(|| {
+        // Most outputs without any have no decimals at all.
+        if !words.iter().any(|word| word.bytes().any(|byte| matches!(byte, b'.' | b','))) {
+            return Style::default();
+        }
         let style = Style::of(words.iter().copied());
         if words.iter().any(|word| word.contains(['.', ',']) && style.parse(word).is_some()) {
             *known = Some(style);

@@ -11,6 +11,7 @@ use crate::import::kind::Bytes;
 use crate::import::merge::Options;
 use crate::import::number::Style;
 use crate::import::sheet::{ReadSamples, Sheet};
+use crate::import::text::fields;
 
 /// The names of the columns before those of the table.
 const HOST: &str = "hostname";
@@ -66,7 +67,7 @@ impl TakeLines for Sadf {
             sheet.unused("lines before the first head");
             return Ok(());
         };
-        let words: Vec<_> = line.split(';').collect();
+        let words = fields(line, b';');
         let rest = words.get(known.time_at + 1..).unwrap_or_default();
         match rest.first() {
             Some(word) if word.starts_with("LINUX-RESTART") => {

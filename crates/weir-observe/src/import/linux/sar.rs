@@ -16,6 +16,7 @@ use crate::import::merge::Options;
 use crate::import::moment::{Clock, time_of};
 use crate::import::number::Style;
 use crate::import::sheet::{At, ReadSamples, Sheet};
+use crate::import::text::words;
 
 const SECOND: i64 = 1_000_000_000;
 const HOUR: i64 = 3600 * SECOND;
@@ -67,7 +68,7 @@ fn split_time(line: &str) -> Option<(&str, &str)> {
     }
     let rest = rest.trim_start();
     let half = rest
-        .split_whitespace()
+        .split(char::is_whitespace)
         .next()
         .filter(|half| half.eq_ignore_ascii_case("AM") || half.eq_ignore_ascii_case("PM"));
     match half {
@@ -83,7 +84,7 @@ fn split_time(line: &str) -> Option<(&str, &str)> {
 /// Whether what follows a time are the names of columns: of the first two words, none is a
 /// number, as one at least is in a row.
 fn is_head(rest: &str) -> bool {
-    let mut words = rest.split_whitespace().take(2).peekable();
+    let mut words = rest.split_ascii_whitespace().take(2).peekable();
     words.peek().is_some()
         && words.all(|word| !word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -248,7 +249,7 @@ impl Sar {
         }
         self.row_of = place;
         let host = *self.host.get_or_insert_with(|| sheet.entity(EntityKind::Host, "host", None));
-        let words: Vec<_> = rest.split_whitespace().collect();
+        let words = words(rest);
         let style = style_of(&mut self.style, &words);
         known.table.row(&words, style, &mut Place { sheet, held, host, at })
     }
