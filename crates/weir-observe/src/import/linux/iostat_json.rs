@@ -121,7 +121,7 @@ impl Iostat {
             return Ok(None);
         }
         let sample: Sample<'_> = self.statistics.sample()?;
-        let line = self.statistics.line();
+        let line = self.statistics.begins();
         let mut report = Report { host: self.statistics.host("nodename"), ..Report::default() };
         if let Some(text) = &sample.timestamp {
             let at = text.as_str().and_then(|text| self.options.clock.moment(text));

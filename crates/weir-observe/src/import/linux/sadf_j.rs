@@ -44,7 +44,7 @@ struct Sadf {
 impl ReadSamples for Sadf {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
         while self.statistics.advance()? {
-            let (sample, line) = (self.statistics.sample::<Value>()?, self.statistics.line());
+            let (sample, line) = (self.statistics.sample::<Value>()?, self.statistics.begins());
             let Some(sample) = sample.as_object() else { continue };
             if self.put(sheet, sample) {
                 return Ok(Some(At::Wall(self.time(sheet, sample, line)?)));

@@ -84,7 +84,7 @@ impl Statistics {
     }
 
     /// The line in which it begins.
-    pub(super) const fn line(&self) -> u64 {
+    pub(super) const fn begins(&self) -> u64 {
         self.scan.begins
     }
 
@@ -190,7 +190,7 @@ mod tests {
             while all.advance().expect("samples") {
                 let value: Value = all.sample().expect("JSON");
                 let host = all.host("nodename").unwrap_or_default();
-                told.push(format!("{} {host:?} {value}", all.line()));
+                told.push(format!("{} {host:?} {value}", all.begins()));
             }
             if size > 1 {
                 return (told, all.was_cut());
