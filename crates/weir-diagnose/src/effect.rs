@@ -25,7 +25,7 @@ const DEEPEST: f64 = 1024.0;
 /// Simulates the changes that findings propose, and says what they bring. `text` is the layout.
 pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) {
     let Some(jobs) = Jobs::of(case) else { return };
-    let mut before: Option<Outcome> = None;
+    let mut before: Option<RunReport> = None;
     for found in found.iter_mut().filter(|found| found.change.is_some()).take(MOST) {
         let Some(change) = &found.change else { continue };
         if before.is_none() {
@@ -34,7 +34,10 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) {
         let (Some(before), Some(after)) = (&before, jobs.run(case, text, Some(change))) else {
             continue;
         };
-        let observed = jobs.observed_iops;
+        // Of whom the finding is, if that is one of those who do something; else of all.
+        let own = jobs.of_whom(case, &found.finding.subject);
+        let (before, after) = (outcome(before, own), outcome(&after, own));
+        let observed = own.map_or(jobs.observed_iops, |job| jobs.each[job].1);
         found.finding.effect = Some(EffectReport {
             change: change.words(),
             iops_before: before.iops,
@@ -52,7 +55,7 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) {
     }
 }
 
-/// What a run came to, all jobs together.
+/// Rates and latencies of jobs, together.
 #[derive(Debug, Clone, Copy)]
 struct Outcome {
     iops: f64,
@@ -62,6 +65,8 @@ struct Outcome {
 /// The load that was observed, as jobs.
 struct Jobs {
     text: String,
+    /// Of each job its export, and the operations a second that were observed.
+    each: Vec<(String, f64)>,
     observed_iops: f64,
 }
 
@@ -72,7 +77,7 @@ impl Jobs {
         let mut text = format!(
             "[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={SECONDS}\nramp_time=2\n"
         );
-        let (mut observed_iops, mut count) = (0.0, 0);
+        let mut each = Vec::new();
         let mut exports: Vec<(String, Vec<Seen<'_>>)> = Vec::new();
         for seen in case.all().filter(|seen| seen.subject.is_meter) {
             let name = export(case, seen.subject.what)?;
@@ -87,14 +92,22 @@ impl Jobs {
             if iops < 0.5 || load.bytes < 512.0 {
                 continue;
             }
-            observed_iops += iops;
-            load.write(&mut text, count, name, iops);
-            count += 1;
+            load.write(&mut text, each.len(), name, iops);
+            each.push((name.clone(), iops));
         }
-        (count > 0).then_some(Self { text, observed_iops })
+        let observed_iops = each.iter().map(|(_, iops)| iops).sum();
+        (!each.is_empty()).then_some(Self { text, each, observed_iops })
     }
 
-    fn run(&self, case: &Case<'_>, layout: &str, change: Option<&Change>) -> Option<Outcome> {
+    /// The job of a subject.
+    fn of_whom(&self, case: &Case<'_>, subject: &str) -> Option<usize> {
+        let seen = case.all().find(|seen| seen.name(case) == subject);
+        let name = seen.and_then(|seen| export(case, seen.subject.what));
+        let name = name.unwrap_or_else(|| subject.to_owned());
+        self.each.iter().position(|(export, _)| *export == name)
+    }
+
+    fn run(&self, case: &Case<'_>, layout: &str, change: Option<&Change>) -> Option<RunReport> {
         let text = match change {
             Some(change) => change.apply(layout)?,
             None => layout.to_owned(),
@@ -102,17 +115,18 @@ impl Jobs {
         let layout = Layout::parse("layout.toml", &text, case.catalog).ok()?;
         let file = fio::parse("observed.fio", &self.text, &Isolated).ok()?;
         let placed = place(&file, &devices(&layout), &[]).ok()?;
-        let report = simulate(&layout, placed, &Options { seed: 1, ..Options::default() }).ok()?;
-        Some(outcome(&report))
+        simulate(&layout, placed, &Options { seed: 1, ..Options::default() }).ok()
     }
 }
 
-fn outcome(report: &RunReport) -> Outcome {
+/// What a run came to, of one job or all.
+fn outcome(report: &RunReport, of: Option<usize>) -> Outcome {
     let (mut iops, mut ns) = (0.0, 0.0);
-    for job in &report.jobs {
+    let own = report.jobs.iter().enumerate().filter(|(index, _)| of.is_none_or(|of| of == *index));
+    for (_, job) in own {
         for side in [&job.read, &job.write] {
             iops += side.iops;
-            ns += side.iops * weir_report::number::float(side.latency.mean);
+            ns += side.iops * side.latency.mean;
         }
     }
     Outcome { iops, latency_ns: if iops > 0.0 { ns / iops } else { 0.0 } }

@@ -5,6 +5,7 @@
 //! at the end, when it is known what its requests take where nothing waits.
 
 mod cap;
+mod holding;
 mod moments;
 mod others;
 
@@ -12,9 +13,10 @@ pub use cap::{CapFacts, Credits};
 pub use moments::Moment;
 pub use others::{Gauged, HostFacts, Others, WaitFacts};
 
-use crate::system::{Counts, Medium, Subject, System, What};
-use cap::{CapTrack, Shares};
+use crate::system::{Subject, System, What};
+use cap::CapTrack;
 use hdrhistogram::Histogram;
+use holding::Holding;
 use moments::Moments;
 use weir_observe::load::{Load, Loads, mean};
 use weir_observe::metric;
@@ -27,15 +29,6 @@ pub const NEAR: f64 = 0.9;
 
 /// Bins of use: 20 up to the limit, and what is beyond it.
 const BINS: usize = 21;
-
-/// A cap of which so much is used is used up all the time.
-const USED_UP: f64 = 0.95;
-
-/// So many requests under way while a cap is used are a line, not a coincidence.
-const DEEP: f64 = 16.0;
-
-/// A line of so large a part of all requests came at once, and not one after the other.
-const AT_ONCE: f64 = 0.2;
 
 /// Of use below this, nothing waits for long: what requests take then is the medium.
 const IDLE: f64 = 0.3;
@@ -190,6 +183,8 @@ pub struct Follow<'a> {
     subject_of: Vec<Option<usize>>,
     /// The columns of a stripe belong together, everybody else is alone.
     groups: Vec<usize>,
+    /// Of a column its stripe, where that is observed, too, and the number of columns.
+    stripes: Vec<Option<(usize, f64)>>,
     now: Vec<Option<Load>>,
     caps: Vec<CapTrack>,
     subjects: Vec<Following>,
@@ -227,6 +222,7 @@ impl<'a> Follow<'a> {
             system,
             loads: Loads::new(contents),
             groups: system.subjects.iter().enumerate().map(|(at, own)| group(system, at, own)).collect(),
+            stripes: system.subjects.iter().map(|own| stripe_of(system, own)).collect(),
             now: vec![None; subjects.len()],
             subject_of,
             caps: caps.collect(),
@@ -271,7 +267,14 @@ impl<'a> Follow<'a> {
             if let Some(load) = load {
                 let medium = self.system.subjects[index].medium;
                 let path = &self.system.subjects[index].path;
-                self.subjects[index].take((index, load), path, medium, &self.caps);
+                let whole = self.stripes[index].and_then(|(stripe, columns)| {
+                    let whole = self.now[stripe].as_ref()?;
+                    let size = mean(whole.bytes, whole.operations)?;
+                    Some((size / mean(load.bytes, load.operations)?, columns))
+                });
+                let caps = &self.caps;
+                let holding = Holding { subject: index, load, path, medium, whole, caps };
+                self.subjects[index].take(&holding);
             }
         }
         let (subjects, wait_of) = (&mut self.subjects, &self.wait_of);
@@ -305,6 +308,16 @@ fn group(system: &System, index: usize, subject: &Subject) -> usize {
         What::Stripe(_) | What::File(_) => None,
     };
     stripe.map_or(index, |stripe| system.subjects.len() + stripe)
+}
+
+/// The stripe of a column, if that is a subject, and the number of columns.
+fn stripe_of(system: &System, subject: &Subject) -> Option<(usize, f64)> {
+    let What::Disk(disk) = subject.what else { return None };
+    let stripe = system.disks[disk].stripe?;
+    let own = system.subjects.iter().position(|own| own.what == What::Stripe(stripe))?;
+    #[expect(clippy::cast_precision_loss, reason = "a number of disks")]
+    let columns = system.stripes[stripe].columns.len() as f64;
+    Some((own, columns))
 }
 
 type WaitTracks = (Vec<Track>, Vec<(usize, usize)>, Vec<(usize, String)>);
@@ -358,15 +371,10 @@ impl Following {
         Self { facts, moments: Moments::default(), parts: Vec::new() }
     }
 
-    fn take(
-        &mut self,
-        (subject, load): (usize, &Load),
-        path: &[Counts],
-        medium: Option<Medium>,
-        caps: &[CapTrack],
-    ) {
+    fn take(&mut self, holding: &Holding<'_>) {
+        let Holding { load, path, medium, caps, .. } = *holding;
         let facts = &mut self.facts;
-        let used = holding((subject, load), path, medium, caps, &mut self.parts);
+        let used = holding.parts(&mut self.parts);
         let operations = load.operations.unwrap_or(0.0);
         for (place, part) in &self.parts {
             let track = &caps[path[*place].cap];
@@ -441,83 +449,6 @@ fn add(total: &mut Load, load: &Load) {
     add(&mut total.hits, load.hits);
     add(&mut total.counted, load.counted);
     add(&mut total.sequential, load.sequential);
-}
-
-/// Which caps of a path held the requests of a load, each with its part of that, and how much of
-/// the one used most was used.
-///
-/// Requests pass the caps of their path one after the other. Where one of them is used up, and
-/// where many are under way for as long as it is used, they are there. Where they come few at a
-/// time, each little burst waits at the first cap for as long as that takes to let it through; at
-/// a later one it waits for what that takes longer, and for others.
-fn holding(
-    (subject, load): (usize, &Load),
-    path: &[Counts],
-    medium: Option<Medium>,
-    caps: &[CapTrack],
-    parts: &mut Vec<(usize, f64)>,
-) -> f64 {
-    parts.clear();
-    // Nobody says how many reads the host's cache served: at most this much is used, and a cap
-    // of which more is known goes before it.
-    let score = |counts: &Counts| {
-        let track = &caps[counts.cap];
-        let used = track.used()?;
-        let share = if used.is_bound { used.share.min(NEAR - 0.01) } else { used.share };
-        // Who takes less than another has its part of a cap, however much is used of it.
-        Some(share.min(track.of_the_largest(subject)))
-    };
-    let most_used = path.iter().filter_map(score).fold(0.0, f64::max);
-    if most_used <= 0.0 {
-        return most_used;
-    }
-    let scores = path.iter().enumerate().filter_map(|(place, counts)| Some((place, score(counts)?)));
-    let busy_ns = most_used * load.seconds() * 1e9;
-    let (operations, depth) = (load.operations.unwrap_or(0.0), load.ns.unwrap_or(0.0) / busy_ns);
-    let is_steady = depth >= DEEP && depth < AT_ONCE * operations;
-    if most_used >= USED_UP || is_steady {
-        let first = scores.filter(|(_, score)| *score >= most_used - 0.005).take(1);
-        parts.extend(first.map(|(place, _)| (place, 1.0)));
-        return most_used;
-    }
-    // For others one waits as long as they take; the rest is of one's own.
-    let operations = operations.max(1.0);
-    let beyond_s = medium.map(|medium| {
-        let both = load.reads.zip(load.writes).unwrap_or((operations, 0.0));
-        let bytes = (load.read_bytes.unwrap_or(0.0), load.write_bytes.unwrap_or(0.0));
-        (load.ns.unwrap_or(0.0) - medium.of(both, bytes)).max(0.0) / operations / 1e9
-    });
-    let mut left_s = beyond_s.unwrap_or(0.0);
-    let mut sum = 0.0;
-    for (place, counts) in path.iter().enumerate() {
-        let others = caps[counts.cap].shares(subject).others_wait_s.min(left_s);
-        if others > 0.0 && score(counts).is_some() {
-            parts.push((place, others));
-            left_s -= others;
-            sum += others;
-        }
-    }
-    let own_s = if beyond_s.is_some() { left_s } else { 1.0 };
-    // What others do stays what it is in a burst, which takes what they leave.
-    let burst = |counts: &Counts| {
-        let Shares { own, others, .. } = caps[counts.cap].shares(subject);
-        score(counts).map(|score| own.min(score) / (1.0 - others).max(0.05))
-    };
-    let last = path.iter().filter_map(burst).fold(0.0, f64::max);
-    let mut before = 0.0;
-    for (place, counts) in path.iter().enumerate().filter(|_| last > 0.0 && own_s > 0.0) {
-        let Some(score) = burst(counts).filter(|score| *score > before) else { continue };
-        parts.push((place, own_s * (score - before) / last));
-        sum += own_s * (score - before) / last;
-        before = score;
-    }
-    if sum <= 0.0 {
-        let most = scores.max_by(|one, other| one.1.total_cmp(&other.1));
-        parts.extend(most.map(|(place, _)| (place, 1.0)));
-        return most_used;
-    }
-    parts.iter_mut().for_each(|(_, part)| *part /= sum);
-    most_used
 }
 
 #[expect(

@@ -14,10 +14,10 @@ use crate::system::{Medium, Subject, System};
 use weir_core::Cap as Kind;
 
 /// Waits of less than this part of the latency are nothing that holds anybody back.
-pub const THROTTLED: f64 = 0.1;
+pub const THROTTLED: f64 = 0.2;
 
-/// Below this a mean wait is noise, in nanoseconds.
-const LEAST_NS: f64 = 100_000.0;
+/// Nor is a mean wait below this, in nanoseconds: remote storage itself takes milliseconds.
+pub const LEAST_NS: f64 = 500_000.0;
 
 /// So few quiet samples say nothing.
 const QUIET_SAMPLES: u64 = 5;
@@ -90,7 +90,8 @@ impl Waited {
     #[must_use]
     pub fn throttled(&self) -> Option<&Held> {
         let first = self.held.first()?;
-        let mean_ns = first.waited_ns / self.operations.max(1.0);
+        let waited: f64 = self.held.iter().map(|held| held.waited_ns).sum();
+        let mean_ns = waited / self.operations.max(1.0);
         // What the caps cannot have done has another cause, and that is the larger.
         let explains = self.all_share() >= self.unexplained_share();
         (explains && self.all_share() >= THROTTLED && mean_ns >= LEAST_NS).then_some(first)

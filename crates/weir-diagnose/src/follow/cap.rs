@@ -72,6 +72,7 @@ pub(super) struct CapTrack {
     members: Vec<Member>,
     used: Option<Used>,
     kind: Kind,
+    is_of_disk: bool,
     /// The limit over time, where it may be another on the way.
     limits: Option<SeriesId>,
     limit: Limit,
@@ -154,6 +155,7 @@ impl CapTrack {
             members: Vec::new(),
             used: None,
             kind: cap.kind,
+            is_of_disk: matches!(cap.owner, Owner::Disk(_)),
             limits,
             limit: cap.limit,
             longest_ns: 0.0,
@@ -284,7 +286,10 @@ impl CapTrack {
         let (own, own_services) = group.copied().unwrap_or((all, self.longest_services));
         let others = (all - own).max(0.0);
         let services = (self.longest_services - own_services).max(0.0);
-        Shares { own, others, others_wait_s: services / 2.0 / (1.0 - all).max(0.05) }
+        // By chance one comes into an operation of theirs. A cap that is used up gives each its
+        // turn, and so lets one operation of each before.
+        let by_chance = services / 2.0 / (1.0 - all).max(1e-6);
+        Shares { own, others, others_wait_s: by_chance.min(services / others.max(1e-9)) }
     }
 
     /// How much of it a subject uses of what the one does that uses most: a cap that is shared
@@ -329,6 +334,11 @@ impl CapTrack {
 
     pub(super) const fn kind_now(&self) -> Kind {
         self.kind
+    }
+
+    /// Whether it is that of one disk.
+    pub(super) const fn is_of_disk(&self) -> bool {
+        self.is_of_disk
     }
 
     /// Whether the peak of a burst held last.

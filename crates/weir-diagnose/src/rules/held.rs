@@ -151,7 +151,7 @@ pub(super) fn next_tier(case: &Case<'_>, what: What, needs_bytes: bool) -> (Stri
             let name = case.name(what);
             let (iops, throughput) = (tier.iops, tier.throughput);
             let action = format!(
-                "grow {name} to {} or more: that is {}, {iops} IOPS and {throughput}",
+                "grow {name} to {} or more: that is {}, {iops} and {throughput}",
                 size(needed),
                 tier.name
             );
@@ -163,7 +163,7 @@ pub(super) fn next_tier(case: &Case<'_>, what: What, needs_bytes: bool) -> (Stri
             let stripe = own.stripe.map(|stripe| case.system.stripes[stripe].name.clone());
             let name = stripe.unwrap_or_else(|| own.name.clone());
             let action = format!(
-                "make {name} of {} ({iops} IOPS and {throughput} each), or stripe over more disks",
+                "make {name} of {} ({iops} and {throughput} each), or stripe over more disks",
                 tier.name
             );
             (action, Some(Change::Tier { name, tier: tier.name.clone() }))

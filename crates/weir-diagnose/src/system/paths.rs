@@ -129,6 +129,10 @@ impl Caps {
                     }
                 }
             };
+            // In the order in which requests pass them.
+            if one.is_log {
+                add(host.and_then(|host| self.log[host]).map(|cap| vec![cap]), Reads::None, true);
+            }
             match (one.is_local, one.cache) {
                 (true, _) => {
                     add(Some(own), Reads::All, true);
@@ -143,9 +147,6 @@ impl Caps {
                     add(to_disk, Reads::Misses, true);
                     add(through_cache, Reads::All, true);
                 }
-            }
-            if one.is_log {
-                add(host.and_then(|host| self.log[host]).map(|cap| vec![cap]), Reads::None, true);
             }
         }
         path

@@ -14,7 +14,7 @@ use world::World;
 const WORLDS: u64 = 520;
 
 /// The seed of the first. What the diagnosis goes by was found on others.
-const FIRST: u64 = 10_001;
+const FIRST: u64 = 40_001;
 
 /// How often they are sampled, in seconds.
 const EVERY: [u64; 3] = [1, 15, 60];

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Of waits above this part of the latency somebody is held back.
-const HELD: f64 = 0.1;
+const HELD: f64 = 0.2;
 
 /// Below this nobody is.
-const HEALTHY: f64 = 0.05;
+const HEALTHY: f64 = 0.1;
 
 /// Mean waits in nanoseconds, for both.
-const LEAST_NS: f64 = 100_000.0;
+const LEAST_NS: f64 = 500_000.0;
 
 /// What was so.
 #[derive(Debug)]
