@@ -282,6 +282,7 @@ impl Loads {
 
 /// What is known of somebody from one sample to the next.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "it is handed over and not kept")]
 pub enum Step {
     /// What they did.
     Did(Load),

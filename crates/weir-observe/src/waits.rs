@@ -187,7 +187,7 @@ pub fn category(wait: &str) -> Option<Category> {
         Some(beginning) => wait.starts_with(beginning),
         None => wait == *name,
     };
-    let found = CATEGORIES.iter().find(|(_, _, waits)| waits.iter().any(|name| is(&name)));
+    let found = CATEGORIES.iter().find(|(_, _, waits)| waits.iter().any(is));
     found.map(|(id, name, _)| Category { id: *id, name })
 }
 

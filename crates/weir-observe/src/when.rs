@@ -148,31 +148,31 @@ impl Extent {
     }
 }
 
+/// The zone of a clock that is so many seconds ahead of UTC: `Z`, or `+01:00`.
+#[must_use]
+pub fn zone(offset: i64) -> String {
+    if offset == 0 {
+        return "Z".to_owned();
+    }
+    let (sign, seconds) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs());
+    format!("{sign}{:02}:{:02}", seconds / 3600, seconds / 60 % 60)
+}
+
 /// A moment as text, by a clock that is so many seconds ahead of UTC.
 #[must_use]
 pub fn written(unix_ns: i64, offset: i64) -> String {
     let moment = Timestamp::from_nanosecond(unix_ns.into());
-    let zone = i32::try_from(offset).ok().and_then(|seconds| Offset::from_seconds(seconds).ok());
-    let zone = zone.unwrap_or(Offset::UTC);
+    let zone_of = i32::try_from(offset).ok().and_then(|ahead| Offset::from_seconds(ahead).ok());
+    let zone_of = zone_of.unwrap_or(Offset::UTC);
     let Ok(moment) = moment else { return format!("{unix_ns} ns since 1970") };
-    let local = zone.to_datetime(moment);
+    let local = zone_of.to_datetime(moment);
     let (date, time) = (local.date(), local.time());
     let fraction = match time.subsec_nanosecond() / 1_000_000 {
         0 => String::new(),
         ms => format!(".{ms:03}"),
     };
     let (hour, minute, second) = (time.hour(), time.minute(), time.second());
-    format!("{date} {hour:02}:{minute:02}:{second:02}{fraction}{}", suffix(zone))
-}
-
-/// `Z`, or `+01:00`.
-fn suffix(zone: Offset) -> String {
-    let seconds = zone.seconds();
-    if seconds == 0 {
-        return "Z".to_owned();
-    }
-    let (sign, seconds) = (if seconds < 0 { '-' } else { '+' }, seconds.abs());
-    format!("{sign}{:02}:{:02}", seconds / 3600, seconds / 60 % 60)
+    format!("{date} {hour:02}:{minute:02}:{second:02}{fraction}{}", zone(zone_of.seconds().into()))
 }
 
 #[cfg(test)]

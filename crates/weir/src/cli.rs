@@ -317,6 +317,41 @@ pub(crate) enum ObserveCommand {
                             Percentiles are over samples: of five minutes each they hide what is shorter."
     )]
     Checklist(ObserveChecklistArgs),
+    /// Keep what everybody has counted by now under a name: a baseline.
+    #[command(after_help = "Example:\n  weir observe snapshot --name before before.csv\n  \
+                            weir observe snapshot --name now /proc/diskstats\n  \
+                            weir observe between before now\n\n\
+                            A FILE is an observation, or whatever weir observe import reads; of each that is \
+                            in it the newest sample is kept. What is read from standard input (-) or /proc \
+                            and does not say when it was taken is of now. docs/BASELINES.md has more.")]
+    Snapshot(ObserveSnapshotArgs),
+    /// List snapshots: when each was taken, of what, and who is in it.
+    #[command(after_help = "Example:\n  weir observe snapshots")]
+    Snapshots {
+        /// The folder of the snapshots.
+        #[arg(long, value_name = "DIR", default_value = SNAPSHOTS)]
+        dir: PathBuf,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Show what files, volumes and waits did between two snapshots or two times, in the
+    /// columns of qpi.
+    #[command(after_help = "Example:\n  weir observe between before after\n  \
+                            weir observe between db1.weirobs@14:05 db1.weirobs@14:20\n  \
+                            weir observe between before.csv after.csv --output csv\n\n\
+                            FROM and TO are each a snapshot, or a file (an observation, or what weir observe \
+                            import reads) whose newest sample counts, or FILE@TIME: @first, @last, @90s from \
+                            its beginning, @14:05, \"@2026-11-22 14:05:00\". Exit code 1 if nothing can be \
+                            told of that time.")]
+    Between(ObserveBetweenArgs),
+    /// Show IOPS, throughput and latency over time: the 50th, 90th and 99th percentile and the
+    /// highest of the samples of each hour.
+    #[command(after_help = "Example:\n  weir observe percentiles db1.weirobs --each 15min\n  \
+                            weir observe percentiles db1.weirobs --only sda --of read-latency -o csv\n\n\
+                            Of the files, if there are any, else of the volumes. A stretch begins at a \
+                            whole multiple of its length by the clock; a sample is of the stretch in which \
+                            it ends. A latency is the mean of a sample, of which these are percentiles.")]
+    Percentiles(ObservePercentilesArgs),
     /// Print the script that asks a server what it counts of its storage: it reads, and
     /// changes nothing.
     #[command(after_help = "Example:\n  weir observe script --sqlserver > weir.sql\n  \
@@ -347,6 +382,69 @@ pub(crate) struct ObserveChecklistArgs {
     pub(crate) output: OutputArgs,
 }
 
+/// Where snapshots are, if nobody says.
+const SNAPSHOTS: &str = "snapshots";
+
+#[derive(Debug, Args)]
+pub(crate) struct ObserveSnapshotArgs {
+    /// What to read; - is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The name of the snapshot.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: String,
+    /// The folder of the snapshots, which is made if it is not there.
+    #[arg(long, value_name = "DIR", default_value = SNAPSHOTS)]
+    pub(crate) dir: PathBuf,
+    /// Replace the snapshot that has this name.
+    #[arg(long)]
+    pub(crate) replace: bool,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObserveBetweenArgs {
+    /// The beginning: a snapshot, a file, or FILE@TIME.
+    pub(crate) from: String,
+    /// The end.
+    pub(crate) to: String,
+    /// The folder of the snapshots.
+    #[arg(long, value_name = "DIR", default_value = SNAPSHOTS)]
+    pub(crate) dir: PathBuf,
+    /// How far the two are apart, where they do not say when they were taken: 10min.
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    pub(crate) apart: Option<Span>,
+    /// List waits of the background, too, which qpi.wait_stats leaves out.
+    #[arg(long)]
+    pub(crate) all_waits: bool,
+    #[command(flatten)]
+    pub(crate) clock: ClockArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObservePercentilesArgs {
+    /// The observation.
+    pub(crate) file: PathBuf,
+    /// Of this file or volume alone; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// Of what: iops, throughput and latency, if this is not given; or reads, writes, random,
+    /// sequential, request-size, read-latency, write-latency, queue-depth. May be repeated.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) of: Vec<String>,
+    /// The length of a stretch: 15min, 1h.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = some_time)]
+    pub(crate) each: Span,
+    /// Where the observation does not say, how far its clock is ahead of UTC: +01:00.
+    #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
+    pub(crate) utc_offset: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ObserveImportArgs {
     /// What to read; - is standard input.
@@ -355,6 +453,13 @@ pub(crate) struct ObserveImportArgs {
     /// The observation to write.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+}
+
+/// How files of other systems are read.
+#[derive(Debug, Args)]
+pub(crate) struct ReadingArgs {
     /// The kind of all files, where it should not be found by what is in them.
     #[arg(long = "as", value_name = "KIND")]
     pub(crate) kind: Option<String>,
@@ -364,6 +469,13 @@ pub(crate) struct ObserveImportArgs {
     /// When files without dates begin: "2026-11-22 14:00:00".
     #[arg(long, value_name = "TIME")]
     pub(crate) start: Option<String>,
+    #[command(flatten)]
+    pub(crate) clock: ClockArgs,
+}
+
+/// How times without a zone, and dates of three numbers, are read.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ClockArgs {
     /// Where times say no zone, how far they are ahead of UTC: +01:00.
     #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
     pub(crate) utc_offset: Option<String>,

@@ -121,6 +121,9 @@ pub fn import<W: Write>(
     let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
     about.insert("inputs".to_owned(), names.join(", "));
     about.insert("kinds".to_owned(), kinds.join(", "));
+    if options.clock.offset != 0 {
+        about.insert("utc_offset".to_owned(), crate::when::zone(options.clock.offset));
+    }
     let by = options.by.clone();
     let kind = SourceKind::Other("import".to_owned());
     let header = Header {
