@@ -315,7 +315,7 @@ fn fill(report: &mut BetweenReport, between: &Between, args: &ObserveBetweenArgs
     }
     let is_shown = |own: &&Waited| args.all_waits || !is_background(own.who.name());
     let waited = |own: &&Waited| {
-        own.wait.is_none_or(|wait| wait.tasks.is_none_or(|n| n > 0.0) || wait.ms > Some(0.0))
+        own.wait.is_some_and(|wait| wait.tasks.is_none_or(|n| n > 0.0) || wait.ms > Some(0.0))
     };
     let shown = between.waits.iter().filter(is_shown).filter(waited);
     report.wait_stats = shown.map(wait_stats).collect();
@@ -334,6 +334,10 @@ fn fill(report: &mut BetweenReport, between: &Between, args: &ObserveBetweenArgs
         ));
     }
     report.notes.extend(partly(between, length));
+    let unknown = between.waits.iter().filter(is_shown).filter(|own| own.wait.is_none()).count();
+    if unknown > 0 {
+        report.notes.push(format!("waits of which nothing is known: {unknown}"));
+    }
     let hidden = between.waits.iter().filter(|own| !is_shown(own)).filter(waited).count();
     if hidden > 0 {
         report.notes.push(format!(

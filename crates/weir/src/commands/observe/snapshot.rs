@@ -27,7 +27,7 @@ pub(super) fn run(args: &ObserveSnapshotArgs) -> Result<u8, CliError> {
     }
     let write = |source| CliError::Write { path: path.clone(), source };
     for file in args.files.iter().filter(|file| file.as_os_str() != "-") {
-        File::open(file).map_err(|source| CliError::Read { path: file.clone(), source })?;
+        fs::metadata(file).map_err(|source| CliError::Read { path: file.clone(), source })?;
     }
     fs::create_dir_all(&args.dir).map_err(write)?;
     // Beside the place where it is to be, so that the old one stays until the new one is whole.
@@ -118,8 +118,10 @@ fn date(snapshot: &mut Observation, files: &[PathBuf]) {
     if snapshot.header.start_unix_ns.is_some() {
         return;
     }
+    // What is no file is written at the moment, and these have no contents but the present.
     let is_live = |file: &PathBuf| {
-        file.as_os_str() == "-" || file.starts_with("/proc") || file.starts_with("/sys")
+        let is_file = file.as_os_str() != "-" && fs::metadata(file).is_ok_and(|own| own.is_file());
+        !is_file || file.starts_with("/proc") || file.starts_with("/sys")
     };
     let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
     let names = names.join(", ");

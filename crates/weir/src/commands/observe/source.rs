@@ -5,7 +5,7 @@ use super::import::{inputs_of, options_of, talk_of};
 use crate::cli::ReadingArgs;
 use crate::error::CliError;
 use crate::output;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek};
 use std::path::{Path, PathBuf};
 use weir_observe::import::import;
@@ -125,10 +125,11 @@ pub(super) fn is_observation(path: &Path) -> Result<bool, CliError> {
     if path.as_os_str() == "-" {
         return Ok(false);
     }
-    let file = File::open(path).map_err(|source| unread(path, source))?;
-    if !file.metadata().map_err(|source| unread(path, source))?.is_file() {
+    // Not opened before that: whoever writes into a pipe would see it closed.
+    if !fs::metadata(path).map_err(|source| unread(path, source))?.is_file() {
         return Ok(false);
     }
+    let file = File::open(path).map_err(|source| unread(path, source))?;
     let mut beginning = Vec::new();
     let length = u64::try_from(BEGINNING.len()).unwrap_or(0);
     file.take(length).read_to_end(&mut beginning).map_err(|source| unread(path, source))?;
