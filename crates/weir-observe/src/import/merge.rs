@@ -297,6 +297,9 @@ impl Source1 {
         if let At::Since(nanos @ 1..) = first {
             return i64::try_from(*nanos).unwrap_or(0);
         }
+        if let Some(held) = self.sheet.held {
+            return held;
+        }
         let step = i64::try_from(options.step().nanos()).unwrap_or(0);
         let between = match (*first, self.at) {
             (At::Wall(first), Some(At::Wall(second))) => second.checked_sub(first),
