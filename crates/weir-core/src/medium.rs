@@ -109,6 +109,12 @@ impl Latency {
         Span::from_nanos(u64::try_from(area / (2 * u128::from(FULL))).unwrap_or(u64::MAX))
     }
 
+    /// How fast its bytes pass, if that takes time on top.
+    #[must_use]
+    pub const fn transfer(&self) -> Option<BytesPerSec> {
+        self.transfer
+    }
+
     /// The time of the request with number `serial` and `bytes`.
     #[must_use]
     pub fn draw(&self, seed: u64, serial: u64, bytes: u64) -> Span {

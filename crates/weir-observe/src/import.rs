@@ -20,6 +20,7 @@
 //! | [`table`] | tables: delimited, in columns of fixed width, in Markdown |
 //! | `results`, `rows` | result sets of databases, and who reads which |
 //! | `timing`, `window` | when rows were taken, and values in the order of their times |
+//! | `in_turn` | what is known by names that come in the same order again and again |
 //! | [`measure`] | what is measured: the standard names with their units |
 //! | [`sheet`] | what a reader fills |
 //! | [`merge`] | from sheets to an observation |
@@ -34,6 +35,7 @@
 
 pub mod bench;
 pub mod cloud;
+mod in_turn;
 pub mod kind;
 pub mod linux;
 pub mod measure;

@@ -25,6 +25,7 @@
 //! | [`run`] | a run of Weir as samples: plain counters that any driver can fill |
 //! | [`view`] | which series of an entity are its I/O, its waits, its load |
 //! | [`import`] | what other people's systems say, as observations |
+//! | [`joined`] | several observations as one, sample by sample |
 //! | [`load`] | what somebody did from one sample to the next, whoever counted it and how |
 //! | [`rates`] | from counters to rates, through gaps and restarts, in bounded memory |
 //! | [`snapshot`] | what everybody had counted at a time |
@@ -38,6 +39,7 @@ pub mod between;
 pub mod format;
 pub mod header;
 pub mod import;
+pub mod joined;
 pub mod load;
 pub mod metric;
 pub mod observation;

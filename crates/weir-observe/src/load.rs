@@ -44,6 +44,10 @@ pub struct Load {
     pub read_io_ns: Option<f64>,
     /// That of the writes.
     pub write_io_ns: Option<f64>,
+    /// Reads that a host cache served.
+    pub hits: Option<f64>,
+    /// Operations as the disk counts them against its limit.
+    pub counted: Option<f64>,
     /// Operations that began where the one before had ended.
     pub sequential: Option<f64>,
     /// Operations under way at a time.
@@ -114,6 +118,8 @@ impl Load {
         both(&mut self.queued_write_ns, other.queued_write_ns);
         both(&mut self.read_io_ns, other.read_io_ns);
         both(&mut self.write_io_ns, other.write_io_ns);
+        both(&mut self.hits, other.hits);
+        both(&mut self.counted, other.counted);
         both(&mut self.sequential, other.sequential);
         both(&mut self.depth, other.depth);
         // Whether two were busy at the same time nobody knows.
@@ -141,6 +147,8 @@ type Field = fn(&mut Load) -> &mut Option<f64>;
 enum Way {
     /// By how much a counter has grown.
     Counter(SeriesId, f64),
+    /// By how much several have, all together.
+    Counters(Vec<SeriesId>),
     /// A rate, by the seconds.
     Rate(SeriesId, f64),
     /// As it is.
@@ -168,8 +176,11 @@ const COUNTED: &[Names] = &[
     ),
     Names(|load| &mut load.read_ns, &[(metric::IO_STALL_READ_MS, MS)]),
     Names(|load| &mut load.write_ns, &[(metric::IO_STALL_WRITE_MS, MS)]),
+    Names(|load| &mut load.ns, &[("io_stall_ms", MS)]),
     Names(|load| &mut load.queued_read_ns, &[(metric::IO_STALL_QUEUED_READ_MS, MS)]),
     Names(|load| &mut load.queued_write_ns, &[(metric::IO_STALL_QUEUED_WRITE_MS, MS)]),
+    Names(|load| &mut load.hits, &[("cache_hits", 1.0)]),
+    Names(|load| &mut load.counted, &[("counted_operations", 1.0)]),
     Names(|load| &mut load.sequential, &[("sequential_operations", 1.0)]),
     Names(|load| &mut load.operations, &[("operations", 1.0)]),
     Names(|load| &mut load.bytes, &[("bytes", 1.0)]),
@@ -204,8 +215,11 @@ const LEVELS: &[(Field, Measure)] =
 struct Followed {
     entity: EntityId,
     ways: Vec<(Field, Way)>,
-    /// The last sample that said something of it, and its counters then.
-    last: Option<(Instant, Vec<Option<i64>>)>,
+    /// When it said something last.
+    last: Option<Instant>,
+    /// What its ways were then, one by one, and what they are now.
+    before: Vec<Option<i64>>,
+    now: Vec<Option<i64>>,
 }
 
 /// Follows the loads of all entities that have any.
@@ -234,7 +248,13 @@ impl Loads {
         let followed = series.into_iter().filter_map(|(entity, known)| {
             let ways = ways_of(&known);
             let has_load = ways.iter().any(|(_, way)| !matches!(way, Way::Level(..)));
-            has_load.then_some(Followed { entity, ways, last: None })
+            has_load.then(|| Followed {
+                entity,
+                last: None,
+                before: vec![None; ways.len()],
+                now: Vec::with_capacity(ways.len()),
+                ways,
+            })
         });
         Self { followed: followed.collect(), before: None, restarts: 0 }
     }
@@ -268,7 +288,7 @@ impl Loads {
         }
     }
 
-    /// Whose loads are followed.
+    /// Who is followed.
     pub fn entities(&self) -> impl Iterator<Item = EntityId> + '_ {
         self.followed.iter().map(|own| own.entity)
     }
@@ -303,27 +323,30 @@ impl Followed {
         row: &[Option<i64>],
     ) -> Option<Step> {
         let now = |id: SeriesId| row.get(id.0 as usize).copied().flatten();
-        let first = |way: &Way| match way {
-            Way::Counter(id, _) | Way::Rate(id, _) | Way::Level(id, _) | Way::Mean(id, ..) => *id,
-        };
-        let values: Vec<Option<i64>> = self.ways.iter().map(|(_, way)| now(first(way))).collect();
-        if values.iter().all(Option::is_none) {
+        self.now.clear();
+        self.now.extend(self.ways.iter().map(|(_, way)| match way {
+            Way::Counter(id, _) | Way::Rate(id, _) | Way::Level(id, _) | Way::Mean(id, ..) => {
+                now(*id)
+            }
+            Way::Counters(ids) => ids.iter().try_fold(0_i64, |sum, id| sum.checked_add(now(*id)?)),
+        }));
+        if self.now.iter().all(Option::is_none) {
             return None;
         }
-        let last = self.last.replace((at, values.clone()));
+        let last = self.last.replace(at);
+        std::mem::swap(&mut self.before, &mut self.now);
+        let (values, earlier) = (&self.before, &self.now);
         // A rate that is said for the first time held since the sample before.
-        let from = last.as_ref().map(|(at, _)| *at).or(before).filter(|from| *from < at)?;
+        let from = last.or(before).filter(|from| *from < at)?;
         let mut load = Load { from, to: at, ..Load::default() };
         let length = seconds(at - from);
         let mut went_back = false;
         for (place, (field, way)) in self.ways.iter().enumerate() {
             let value = values[place].map(signed);
             let told = match way {
+                Way::Counters(_) => grown(value, earlier[place].map(signed), 1.0, &mut went_back),
                 Way::Counter(_, by) => {
-                    let earlier = last.as_ref().and_then(|(_, values)| values[place]).map(signed);
-                    let grown = value.zip(earlier).map(|(now, earlier)| now - earlier);
-                    went_back |= grown.is_some_and(|grown| grown < 0.0);
-                    grown.map(|grown| grown * by)
+                    grown(value, earlier[place].map(signed), *by, &mut went_back)
                 }
                 Way::Rate(_, by) => value.map(|rate| rate * by * length),
                 Way::Level(_, by) => value.map(|level| level * by),
@@ -343,6 +366,13 @@ impl Followed {
         load.complete();
         Some(Step::Did(load))
     }
+}
+
+/// By how much a counter has grown; notes if it went back.
+fn grown(now: Option<f64>, before: Option<f64>, by: f64, went_back: &mut bool) -> Option<f64> {
+    let grown = now? - before?;
+    *went_back |= grown < 0.0;
+    Some(grown * by)
 }
 
 fn ways_of(known: &HashMap<&str, (SeriesId, f64)>) -> Vec<(Field, Way)> {
@@ -368,6 +398,14 @@ fn ways_of(known: &HashMap<&str, (SeriesId, f64)>) -> Vec<(Field, Way)> {
         {
             ways.push((*field, Way::Mean(*id, *by, rates)));
         }
+    }
+    // What was waited at each cap, and on the medium, is the latency.
+    let is_timed = ["io_stall_read_ms", "io_stall_write_ms"].iter().any(|m| known.contains_key(m));
+    if let Some((medium, _)) = known.get(metric::MEDIUM_NS).filter(|_| !is_timed) {
+        let waits = known.iter().filter(|(name, _)| metric::cap_of(name).is_some());
+        let mut all: Vec<SeriesId> = waits.map(|(_, (id, _))| *id).collect();
+        all.push(*medium);
+        ways.push((|load| &mut load.ns, Way::Counters(all)));
     }
     for (field, measure) in LEVELS {
         if let Some((id, scale)) = known.get(measure.metric) {

@@ -19,6 +19,7 @@
 //! | [`percentiles`] | the same over time |
 //! | [`between`] | what was done between two times |
 //! | [`chart`] | pictures over time, as SVG and HTML |
+//! | [`diagnosis`] | what holds a system back, with evidence |
 //! | [`lab`] | published figures beside Weir's |
 
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@
 pub mod between;
 pub mod chart;
 pub mod checklist;
+pub mod diagnosis;
 pub mod lab;
 pub mod number;
 pub mod observe;

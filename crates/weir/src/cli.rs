@@ -1,12 +1,14 @@
 //! The arguments. Help, man pages and completions all come from here.
 
 mod baselines;
+mod lab;
 
 pub(crate) use baselines::{
     ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs, SNAPSHOTS,
 };
+pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
 
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use weir_layout::Role;
 use weir_layout::file::CacheKey;
@@ -63,6 +65,17 @@ pub(crate) enum Command {
     /// Look into observations: what a run counted over time.
     #[command(subcommand)]
     Observe(ObserveCommand),
+    /// Say which cap holds a system back, with evidence, what to do and what that brings; or
+    /// that it is not the storage. Exit code 1 if something is throttled.
+    #[command(after_help = "Example:\n  iostat -xt 1 60 > iostat.txt\n  \
+                            weir diagnose iostat.txt --layout layout.toml --map sdc=data\n  \
+                            weir diagnose files.weirobs --edition azure-mi-2018 --html report.html\n\n\
+                            An observation is a file that weir observe or a run of Weir wrote, or whatever \
+                            weir observe import reads. Limits come from the layout, from an edition (files of a \
+                            managed instance by their size), or from the observation itself. docs/DIAGNOSIS.md \
+                            explains each finding. Exit code 0: nothing is throttled, 1: something is, 2: the \
+                            input is wrong.")]
+    Diagnose(DiagnoseArgs),
     /// Rerun published experiments and compare the figures.
     #[command(subcommand)]
     Lab(LabCommand),
@@ -397,12 +410,12 @@ pub(crate) struct ObserveImportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
-    pub(crate) reading: ReadingArgs,
+    pub(crate) import: ImportArgs,
 }
 
 /// How files of other systems are read.
 #[derive(Debug, Args)]
-pub(crate) struct ReadingArgs {
+pub(crate) struct ImportArgs {
     /// The kind of all files, where it should not be found by what is in them.
     #[arg(long = "as", value_name = "KIND")]
     pub(crate) kind: Option<String>,
@@ -428,6 +441,29 @@ pub(crate) struct ClockArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct DiagnoseArgs {
+    /// Observations, or files that weir observe import reads; several are put side by side.
+    #[arg(required = true, value_name = "OBSERVATION")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The layout of the system that was observed.
+    #[arg(long, value_name = "LAYOUT")]
+    pub(crate) layout: Option<PathBuf>,
+    /// The catalog edition whose tiers limit files by their size, where there is no layout.
+    #[arg(long, value_name = "EDITION", conflicts_with = "layout")]
+    pub(crate) edition: Option<String>,
+    /// Who is who where names differ: sdc=data; may be repeated.
+    #[arg(long, value_name = "OBSERVED=LAYOUT", requires = "layout")]
+    pub(crate) map: Vec<String>,
+    /// Write a page with plots of each file against its limits.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) import: ImportArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ObserveShowArgs {
     /// The observation.
     pub(crate) file: PathBuf,
@@ -436,78 +472,6 @@ pub(crate) struct ObserveShowArgs {
     pub(crate) plot: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum LabCommand {
-    /// List the labs.
-    #[command(after_help = "Example:\n  weir lab list")]
-    List {
-        #[command(flatten)]
-        output: OutputArgs,
-    },
-    /// Run labs on the virtual and the wall clock. Exit code 1 if a figure misses or
-    /// was not measured.
-    #[command(
-        override_usage = "weir lab run [OPTIONS] <LAB>...\n       weir lab run [OPTIONS] --all",
-        after_help = "Example:\n  weir lab run ds14-benchmark\n  weir lab run --all --clock virtual --output json\n  \
-                      weir lab run io-size vm-cap --clock wall --tries 3"
-    )]
-    Run(LabRunArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LabRunArgs {
-    /// The labs; weir lab list shows them.
-    #[arg(value_name = "LAB")]
-    pub(crate) names: Vec<String>,
-    /// Every lab.
-    #[arg(long, conflicts_with = "names")]
-    pub(crate) all: bool,
-    /// Which clock.
-    #[arg(long, default_value = "both", value_enum)]
-    pub(crate) clock: ClockArg,
-    /// Who drives the wall clock's jobs: weir, if this is not given.
-    #[arg(long = "with", value_enum, value_name = "DRIVER")]
-    pub(crate) driver: Option<DriverArg>,
-    /// Files of jobs that are larger have this size in wall time, 64MiB if this is not
-    /// given; the articles' are of tens of GiB. A lab may say its own.
-    #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
-    pub(crate) size: Option<Bytes>,
-    /// How long each job runs in wall time, 6s if this is not given; the article's run
-    /// 30 s. A lab may say its own.
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
-    pub(crate) runtime: Option<Span>,
-    /// Run a lab up to so many times (1 to 10) in wall time until its figures hold
-    /// there, once if this is not given; a shared machine may stall. The last run's
-    /// figures count, all of them: nothing is averaged or picked.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10))]
-    pub(crate) tries: Option<u32>,
-    /// Seed of the jobs, a whole number.
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
-    pub(crate) seed: u64,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-/// Which clock runs a lab.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ClockArg {
-    /// The simulator's.
-    Virtual,
-    /// The real one, on served volumes.
-    Wall,
-    /// Both.
-    Both,
-}
-
-/// Who drives jobs in wall time.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum DriverArg {
-    /// Weir's own runner.
-    Weir,
-    /// The real fio, which must be installed.
-    Fio,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use weir_blob::BlobError;
 use weir_catalog::CatalogError;
+use weir_diagnose::DiagnoseError;
 use weir_lab::LabError;
 use weir_layout::LayoutError;
 use weir_mount::MountError;
@@ -62,6 +63,8 @@ pub(crate) enum CliError {
     #[error("cannot write {}: {source}", .path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error("{0}")]
+    Diagnose(DiagnoseError),
+    #[error("{0}")]
     Draw(#[from] DrawError),
     /// A sentence of a check of the arguments.
     #[error("{0}")]
@@ -112,6 +115,7 @@ impl CliError {
             | Self::Place(_)
             | Self::Sim(_)
             | Self::Observation { .. }
+            | Self::Diagnose(_)
             | Self::Refused(_) => USAGE,
             Self::Import { source, .. } if source.is_input() => USAGE,
             Self::Import { .. } => FAILED,

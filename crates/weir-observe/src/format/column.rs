@@ -75,10 +75,11 @@ impl Encoder {
         let numbers = &mut self.values[from..];
         let Some(least) = numbers.iter().min().copied() else { return };
         let above = |n: &i64| n.wrapping_sub(least).cast_unsigned();
-        let divisor = numbers.iter().map(above).fold(0, gcd).max(1);
+        let divisor = divisor(numbers.iter().map(above));
         let mut largest = 0;
         for n in &mut *numbers {
-            let small = above(n) / divisor;
+            // Most are divided by nothing, and divisions are slow.
+            let small = if divisor == 1 { above(n) } else { above(n) / divisor };
             largest = largest.max(small);
             *n = small.cast_signed();
         }
@@ -128,9 +129,21 @@ fn spread(values: impl Iterator<Item = i64>) -> u64 {
     ends.map_or(0, |(least, largest)| largest.wrapping_sub(least).cast_unsigned())
 }
 
+/// What divides them all; 1 of zeros.
+fn divisor(numbers: impl Iterator<Item = u64>) -> u64 {
+    let mut divisor = 0;
+    for n in numbers {
+        divisor = gcd(divisor, n);
+        // Nothing makes it smaller.
+        if divisor == 1 {
+            break;
+        }
+    }
+    divisor.max(1)
+}
+
 fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b > 0 {
-        // Most are 1 soon and stay so.
         (a, b) = (b, a % b);
     }
     a

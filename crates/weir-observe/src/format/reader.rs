@@ -172,6 +172,33 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
+    /// Reads to the end without looking into the chunks: header, notes and ending are known
+    /// then, with whoever was declared on the way.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Io`] if the system says no.
+    pub fn skip_to_end(&mut self) -> Result<(), ReadError> {
+        while self.ending.is_none() {
+            let start = self.offset;
+            let damaged = |reason: String| Ending::Damaged { at: start, reason };
+            match frame(&mut self.input, &mut self.offset)? {
+                Frame::Cut(left_over) => self.ending = Some(Ending::Cut { left_over }),
+                Frame::Bad(reason) => self.ending = Some(damaged(reason)),
+                Frame::Whole(tag::DATA, payload) => match Input(&payload).length() {
+                    Ok(samples) => self.samples += samples as u64,
+                    Err(reason) => self.ending = Some(damaged(reason.to_owned())),
+                },
+                Frame::Whole(tag, payload) => {
+                    if let Err(reason) = self.take(tag, &payload) {
+                        self.ending = Some(damaged(reason));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A frame that is no chunk.
     fn take(&mut self, tag: [u8; 4], payload: &[u8]) -> Result<(), String> {
         let said = |error: serde_json::Error| error.to_string();

@@ -33,92 +33,92 @@ pub mod pgbench;
 pub mod pgbench_log;
 pub mod run;
 
-use super::kind::Kind;
+use super::kind::{By, Kind};
 
 /// What is read of it, the more special first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "fio",
         about: "results of fio, as JSON",
-        recognizes: fio::recognizes,
+        recognizes: By::Text(fio::recognizes),
         open: fio::open,
     },
     Kind {
         name: "diskspd-xml",
         about: "results of diskspd, as XML",
-        recognizes: diskspd_xml::recognizes,
+        recognizes: By::Text(diskspd_xml::recognizes),
         open: diskspd_xml::open,
     },
     Kind {
         name: "diskspd",
         about: "results of diskspd, as text",
-        recognizes: diskspd::recognizes,
+        recognizes: By::Text(diskspd::recognizes),
         open: diskspd::open,
     },
     Kind {
         name: "iometer-icf",
         about: "access specifications of Iometer",
-        recognizes: iometer::recognizes,
+        recognizes: By::Text(iometer::recognizes),
         open: iometer::open,
     },
     Kind {
         name: "hammerdb-counter",
         about: "transactions counted by HammerDB from time to time",
-        recognizes: hammerdb_counter::recognizes,
+        recognizes: By::Text(hammerdb_counter::recognizes),
         open: hammerdb_counter::open,
     },
     Kind {
         name: "hammerdb-table",
         about: "results of HammerDB as a table",
-        recognizes: hammerdb_table::recognizes,
+        recognizes: By::Text(hammerdb_table::recognizes),
         open: hammerdb_table::open,
     },
     Kind {
         name: "hammerdb",
         about: "logs of HammerDB with results",
-        recognizes: hammerdb::recognizes,
+        recognizes: By::Text(hammerdb::recognizes),
         open: hammerdb::open,
     },
     Kind {
         name: "pgbench",
         about: "what pgbench prints",
-        recognizes: pgbench::recognizes,
+        recognizes: By::Text(pgbench::recognizes),
         open: pgbench::open,
     },
     Kind {
         name: "pgbench-table",
         about: "latencies of pgbench per second, as pgbench-tools keeps them",
-        recognizes: pgbench_log::recognizes_table,
+        recognizes: By::Text(pgbench_log::recognizes_table),
         open: pgbench_log::open_table,
     },
     Kind {
         name: "pgbench-log",
         about: "what pgbench logs per interval, with --aggregate-interval",
-        recognizes: pgbench_log::recognizes,
+        recognizes: By::Text(pgbench_log::recognizes),
         open: pgbench_log::open,
     },
     Kind {
         name: "fio-log",
         about: "a log of fio; its file's name says of what",
-        recognizes: fio_log::recognizes,
+        recognizes: By::Text(fio_log::recognizes),
         open: fio_log::open,
     },
     Kind {
         name: "fio-lat-log",
         about: "a log of fio: latencies",
-        recognizes: fio_log::never,
+        recognizes: By::Text(fio_log::never),
         open: fio_log::open_lat,
     },
     Kind {
         name: "fio-bw-log",
         about: "a log of fio: bandwidth",
-        recognizes: fio_log::never,
+        recognizes: By::Text(fio_log::never),
         open: fio_log::open_bw,
     },
     Kind {
         name: "fio-iops-log",
         about: "a log of fio: operations a second",
-        recognizes: fio_log::never,
+        recognizes: By::Text(fio_log::never),
         open: fio_log::open_iops,
     },
 ];

@@ -14,20 +14,20 @@ pub mod cloudwatch;
 mod document;
 mod timeline;
 
-use super::kind::Kind;
+use super::kind::{By, Kind};
 
 /// What is read of it, the more special first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "azure-monitor",
         about: "metrics of Azure Monitor, as JSON",
-        recognizes: azure_monitor::recognizes,
+        recognizes: By::Text(azure_monitor::recognizes),
         open: azure_monitor::open,
     },
     Kind {
         name: "cloudwatch",
         about: "metrics of AWS CloudWatch, as JSON",
-        recognizes: cloudwatch::recognizes,
+        recognizes: By::Text(cloudwatch::recognizes),
         open: cloudwatch::open,
     },
 ];

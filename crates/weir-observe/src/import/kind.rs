@@ -26,6 +26,14 @@ pub fn bytes_of(input: impl Read + 'static) -> io::Result<Bytes> {
     Ok(Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(input))))
 }
 
+/// What an input is recognized by: whether one that begins so is of a kind.
+#[derive(Clone, Copy)]
+pub(super) enum By {
+    Text(fn(&str) -> bool),
+    /// Of what is no text. It is tried before all text.
+    Bytes(fn(&[u8]) -> bool),
+}
+
 type Open = fn(Bytes, &Options) -> Result<Box<dyn ReadSamples>, ImportError>;
 
 /// A kind of input.
@@ -35,8 +43,7 @@ pub struct Kind {
     pub name: &'static str,
     /// What it is, for people.
     pub about: &'static str,
-    /// Whether an input that begins so is one.
-    pub(super) recognizes: fn(&str) -> bool,
+    pub(super) recognizes: By,
     pub(super) open: Open,
 }
 
@@ -67,18 +74,6 @@ const GROUPS: [&[Kind]; 7] = [
 /// All kinds.
 pub fn all() -> impl Iterator<Item = Kind> {
     GROUPS.into_iter().flatten().copied()
-}
-
-/// The name of a kind that is no text, and whether an input that begins so is one.
-type ByBytes = (&'static str, fn(&[u8]) -> bool);
-
-/// They are looked for before all others.
-const BY_BYTES: &[ByBytes] =
-    &[("vscsi", trace::vscsi::recognizes), ("oracle-general", trace::oracle_general::recognizes)];
-
-/// What is no text is not known by its text.
-pub(super) const fn by_bytes_alone(_: &str) -> bool {
-    false
 }
 
 /// What is known and not read: what it begins with, what it is called, and why.
@@ -143,9 +138,8 @@ impl Kind {
     ///
     /// [`ImportError::UnknownKind`], with what was looked for.
     pub fn of(bytes: &[u8]) -> Result<Self, ImportError> {
-        if let Some((name, _)) = BY_BYTES.iter().find(|(_, is_it)| is_it(bytes))
-            && let Some(kind) = Self::named(name)
-        {
+        let by_bytes = |kind: &Self| matches!(kind.recognizes, By::Bytes(is_it) if is_it(bytes));
+        if let Some(kind) = all().find(by_bytes) {
             return Ok(kind);
         }
         let refused = REFUSED_BYTES.iter().find(|(begin, _, _)| bytes.starts_with(begin));
@@ -153,7 +147,8 @@ impl Kind {
             return Err(ImportError::whole(format!("it is {what}, which is not read: {why}")));
         }
         let text = text::beginning(bytes);
-        if let Some(kind) = all().find(|kind| (kind.recognizes)(&text)) {
+        let by_text = |kind: &Self| matches!(kind.recognizes, By::Text(is_it) if is_it(&text));
+        if let Some(kind) = all().find(by_text) {
             return Ok(kind);
         }
         if let Some((what, _, why)) = REFUSED.iter().find(|(_, is_it, _)| is_it(&text)) {

@@ -9,18 +9,22 @@
 //! | [`vmstat`], [`vmstat_d`] | `vmstat` and `vmstat -d` |
 //! | [`diskstats`] | `/proc/diskstats` |
 //! | `activity` | what the columns of sar and sadf are |
+//! | `by_table` | reading what comes table by table |
 //! | `processors` | what processors did, by the names of all these tools |
 //! | `held` | values that wait for the rest of their sample |
+//! | `record` | an object of JSON with numbers and texts |
 //! | `statistics` | the JSON that all of sysstat writes |
 //! | `disks` | counters of disks, device by device |
 
 mod activity;
+mod by_table;
 mod disks;
 pub mod diskstats;
 mod held;
 pub mod iostat;
 pub mod iostat_json;
 mod processors;
+mod record;
 pub mod sadf_d;
 pub mod sadf_j;
 pub mod sadf_p;
@@ -29,7 +33,7 @@ mod statistics;
 pub mod vmstat;
 pub mod vmstat_d;
 
-use super::kind::Kind;
+use super::kind::{By, Kind};
 
 use super::moment::Clock;
 use super::number::Style;
@@ -60,6 +64,9 @@ pub(crate) fn banner(line: &str, clock: Clock) -> Option<(String, Option<i64>)> 
 /// A number in some unit, in a smaller one of which that unit has `by`: `1.5` KiB are 1536
 /// bytes. With `-h`, sysstat puts a unit of its own behind the number, and that counts.
 pub(crate) fn quantity(style: Style, text: &str, by: f64) -> Option<f64> {
+    if text.ends_with(|c: char| c.is_ascii_digit()) {
+        return Some(style.parse(text)? * by);
+    }
     let (number, unit) = match text.chars().last()? {
         's' => (&text[..text.len() - 1], 512.0),
         'B' => (&text[..text.len() - 1], 1.0),
@@ -75,6 +82,10 @@ pub(crate) fn quantity(style: Style, text: &str, by: f64) -> Option<f64> {
 /// The style of numbers once one of them has decimals, which a whole number does not show.
 pub(crate) fn style_of(known: &mut Option<Style>, words: &[&str]) -> Style {
     known.unwrap_or_else(|| {
+        // Most outputs without any have no decimals at all.
+        if !words.iter().any(|word| word.bytes().any(|byte| matches!(byte, b'.' | b','))) {
+            return Style::default();
+        }
         let style = Style::of(words.iter().copied());
         if words.iter().any(|word| word.contains(['.', ',']) && style.parse(word).is_some()) {
             *known = Some(style);
@@ -105,55 +116,55 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "iostat-json",
         about: "iostat of sysstat, as JSON",
-        recognizes: iostat_json::recognizes,
+        recognizes: By::Text(iostat_json::recognizes),
         open: iostat_json::open,
     },
     Kind {
         name: "sadf-j",
         about: "what sar recorded, as sadf -j writes it",
-        recognizes: sadf_j::recognizes,
+        recognizes: By::Text(sadf_j::recognizes),
         open: sadf_j::open,
     },
     Kind {
         name: "sadf-d",
         about: "what sar recorded, as sadf -d writes it",
-        recognizes: sadf_d::recognizes,
+        recognizes: By::Text(sadf_d::recognizes),
         open: sadf_d::open,
     },
     Kind {
         name: "sadf-p",
         about: "what sar recorded, as sadf -p writes it",
-        recognizes: sadf_p::recognizes,
+        recognizes: By::Text(sadf_p::recognizes),
         open: sadf_p::open,
     },
     Kind {
         name: "iostat",
         about: "iostat of sysstat, as text",
-        recognizes: iostat::recognizes,
+        recognizes: By::Text(iostat::recognizes),
         open: iostat::open,
     },
     Kind {
         name: "sar",
         about: "sar of sysstat, as text",
-        recognizes: sar::recognizes,
+        recognizes: By::Text(sar::recognizes),
         open: sar::open,
     },
     Kind {
         name: "vmstat",
         about: "vmstat, as text",
-        recognizes: vmstat::recognizes,
+        recognizes: By::Text(vmstat::recognizes),
         open: vmstat::open,
     },
     Kind {
         name: "vmstat-d",
         about: "counters of disks, as vmstat -d writes them",
-        recognizes: vmstat_d::recognizes,
+        recognizes: By::Text(vmstat_d::recognizes),
         open: vmstat_d::open,
     },
     Kind {
         name: "diskstats",
         about: "/proc/diskstats of Linux, once or repeatedly",
-        recognizes: diskstats::recognizes,
+        recognizes: By::Text(diskstats::recognizes),
         open: diskstats::open,
     },
 ];

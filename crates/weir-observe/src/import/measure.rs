@@ -55,10 +55,18 @@ impl Measure {
     /// The integer that stands for a value; nothing for what no integer can.
     #[must_use]
     pub fn stored(&self, value: f64) -> Option<i64> {
-        let scaled = (value * 10_f64.powi(i32::from(self.decimals))).round();
+        const POWERS: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+        let scaled = value * POWERS[usize::from(self.decimals)];
         // Beyond this, floats are no longer exact, and nothing real is there.
+        if scaled.is_nan() || scaled.abs() >= 9.0e18 {
+            return None;
+        }
+        // Half away from zero, as `round` does, which is a call on most machines.
         #[expect(clippy::cast_possible_truncation, reason = "checked")]
-        (scaled.abs() < 9.0e18).then_some(scaled as i64)
+        let whole = scaled as i64;
+        #[expect(clippy::cast_precision_loss, reason = "what has a fraction is far smaller")]
+        let fraction = scaled - whole as f64;
+        Some(whole + i64::from(fraction >= 0.5) - i64::from(fraction <= -0.5))
     }
 }
 
@@ -485,5 +493,11 @@ mod tests {
         assert_eq!(READ_LATENCY_NS.stored(-2.4), Some(-2));
         assert_eq!(BUSY.stored(1.0), Some(1_000_000));
         assert_eq!(READS.stored(1e19), None);
+        assert_eq!(READS.stored(f64::NAN), None);
+        for value in [0.5, -0.5, 0.49999999999999994, 1.5, 2.5, -2.5, 4503599627370497.5, 8e18] {
+            #[expect(clippy::cast_possible_truncation, reason = "small enough")]
+            let round = f64::round(value) as i64;
+            assert_eq!(READS.stored(value), Some(round), "{value}");
+        }
     }
 }

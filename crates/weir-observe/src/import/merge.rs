@@ -7,7 +7,7 @@ use super::sheet::{At, ReadSamples, Sheet};
 use crate::format::Writer;
 use crate::header::{Contents, EntityId, Header, SeriesId, Source, SourceKind};
 use crate::observation::Note;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Write};
 use weir_units::{Instant, Span};
 
@@ -66,7 +66,7 @@ pub struct Summary {
 }
 
 /// An input that is being read.
-struct Source1 {
+struct OpenInput {
     name: String,
     kind: &'static str,
     reader: Box<dyn ReadSamples>,
@@ -105,89 +105,69 @@ pub fn import<W: Write>(
     }
     space_out(&mut sources, options)?;
     let start = start_of(&sources, options)?;
-    let about = sources.iter().flat_map(|source| {
-        let name = |what: &String| {
-            if sources.len() == 1 { what.clone() } else { format!("{} {what}", source.name) }
-        };
-        source
-            .sheet
-            .about
-            .iter()
-            .map(move |(what, value)| (name(what), value.clone()))
-            .collect::<Vec<_>>()
-    });
-    let kinds: Vec<_> = sources.iter().map(|source| source.kind).collect();
-    let mut about: std::collections::BTreeMap<_, _> = about.collect();
+    let writer = Writer::new(out, &header_of(&sources, &start, options)).map_err(of_all)?;
+    let mut merge = Merge::new(writer, start.base, beginnings(&sources, &start, options));
+    while let Some(now) = sources.iter().filter_map(|source| source.moment(start.undated)).min() {
+        for source in &mut sources {
+            merge.declare(source).map_err(of_all)?;
+        }
+        for source in &mut sources {
+            if source.moment(start.undated) == Some(now) {
+                merge.take(source);
+                source.advance(now, &start).map_err(|error| (source.name.clone(), error))?;
+            }
+        }
+        merge.write(now).map_err(of_all)?;
+    }
+    if merge.samples == 0 {
+        let reason = "no sample came of it".to_owned();
+        let name = sources.first().map(|source| source.name.clone()).unwrap_or_default();
+        return Err((name, ImportError::Empty { reason }));
+    }
+    let mut summary = merge.summary();
+    summary.notes = sources.iter_mut().flat_map(OpenInput::told).collect();
+    let inputs = sources.into_iter().map(|source| (source.name, source.kind, source.samples));
+    summary.inputs = inputs.collect();
+    let out = merge.finish(&summary.notes).map_err(of_all)?;
+    Ok((out, summary))
+}
+
+/// What is wrong with no input alone.
+fn of_all(error: crate::WriteError) -> Failure {
+    (String::new(), ImportError::from(error))
+}
+
+fn header_of(sources: &[OpenInput], start: &Start, options: &Options) -> Header {
+    let mut about = BTreeMap::new();
+    for source in sources {
+        for (what, value) in &source.sheet.about {
+            let is_alone = sources.len() == 1;
+            let what = if is_alone { what.clone() } else { format!("{} {what}", source.name) };
+            about.insert(what, value.clone());
+        }
+    }
     let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
+    let kinds: Vec<_> = sources.iter().map(|source| source.kind).collect();
     about.insert("inputs".to_owned(), names.join(", "));
     about.insert("kinds".to_owned(), kinds.join(", "));
     if options.clock.offset != 0 {
         about.insert("utc_offset".to_owned(), crate::when::zone(options.clock.offset));
     }
-    let by = options.by.clone();
     let kind = SourceKind::Other("import".to_owned());
-    let header = Header {
+    Header {
         start_unix_ns: start.known,
         interval_ns: options.every.map(Span::nanos),
-        ..Header::new(Source { kind, by, about })
-    };
-    let whole = |error: crate::WriteError| (String::new(), ImportError::from(error));
-    let writer = Writer::new(out, &header).map_err(whole)?;
-    let mut merge = Merge {
-        writer,
-        contents: Contents::default(),
-        known: HashMap::new(),
-        row: Vec::new(),
-        samples: 0,
-    };
-    if sources.iter().any(|source| source.lead(options) > 0) {
-        // Where the time begins over which the first rates hold.
-        merge.write(Instant::ZERO).map_err(whole)?;
-        merge.samples = 0;
+        ..Header::new(Source { kind, by: options.by.clone(), about })
     }
-    loop {
-        let next = sources.iter().filter_map(|source| source.moment(&start)).min();
-        let Some(now) = next else { break };
-        for source in &mut sources {
-            merge.declare(source).map_err(whole)?;
-        }
-        for source in &mut sources {
-            if source.moment(&start) == Some(now) {
-                merge.take(source);
-                source.advance(now, &start).map_err(|error| (source.name.clone(), error))?;
-            }
-        }
-        let at = Instant::ZERO
-            + Span::from_nanos(u64::try_from(now.saturating_sub(start.base)).unwrap_or(0));
-        merge.write(at).map_err(whole)?;
-    }
-    let mut notes = Vec::new();
-    for source in &mut sources {
-        notes.extend(source.told());
-    }
-    for text in &notes {
-        let note = Note { at_ns: 0, text: text.clone() };
-        merge.writer.note(&note).map_err(whole)?;
-    }
-    let (entities, series) = (merge.contents.entities.len(), merge.contents.series.len());
-    let samples = merge.samples;
-    if samples == 0 {
-        let reason = "no sample came of it".to_owned();
-        let name = sources.first().map(|source| source.name.clone()).unwrap_or_default();
-        return Err((name, ImportError::Empty { reason }));
-    }
-    let out = merge.writer.finish(true).map_err(whole)?;
-    let inputs = sources.into_iter().map(|source| (source.name, source.kind, source.samples));
-    Ok((out, Summary { inputs: inputs.collect(), samples, entities, series, notes }))
 }
 
-fn open(mut input: Input, options: &Options) -> Result<Source1, ImportError> {
+fn open(mut input: Input, options: &Options) -> Result<OpenInput, ImportError> {
     let kind = match input.kind {
         Some(kind) => kind,
         None => Kind::of(input.bytes.fill_buf()?)?,
     };
     let options = Options { name: input.name.clone(), ..options.clone() };
-    let mut source = Source1 {
+    let mut source = OpenInput {
         name: input.name,
         kind: kind.name,
         reader: kind.open(input.bytes, &options)?,
@@ -213,12 +193,12 @@ fn open(mut input: Input, options: &Options) -> Result<Source1, ImportError> {
 
 /// Snapshots without times, a file each: in the order in which they are given, as far apart as
 /// somebody says.
-fn space_out(sources: &mut [Source1], options: &Options) -> Result<(), Failure> {
+fn space_out(sources: &mut [OpenInput], options: &Options) -> Result<(), Failure> {
     for at in 1..sources.len() {
         let (before, rest) = sources.split_at_mut(at);
         let own = &mut rest[0];
         let is_like =
-            |other: &&Source1| own.is_snapshot() && other.is_snapshot() && other.kind == own.kind;
+            |other: &&OpenInput| own.is_snapshot() && other.is_snapshot() && other.kind == own.kind;
         let Some(last) = before.iter().rev().find(is_like) else { continue };
         let Some(every) = options.every else {
             let other = &last.name;
@@ -243,37 +223,40 @@ struct Start {
     undated: i64,
 }
 
-fn start_of(sources: &[Source1], options: &Options) -> Result<Start, Failure> {
-    let wall = |source: &Source1| match source.now() {
-        Some(At::Wall(at)) => Some(at.saturating_sub(source.lead(options))),
-        _ => None,
-    };
-    let undated = sources.iter().find(|source| matches!(source.now(), Some(At::Since(_))));
-    let dated = sources.iter().filter_map(wall).min();
-    match (dated, undated, options.start) {
-        (Some(first), Some(undated), None) => {
-            let reason = "it has no dates and other inputs have; say when it begins, with --start";
-            let _ = first;
-            Err((undated.name.clone(), ImportError::Times(reason.to_owned())))
-        }
-        (dated, undated, start) => {
-            let start = start.filter(|_| undated.is_some());
-            let since = undated.map(|source| {
-                let first = match source.now() {
-                    Some(At::Since(nanos)) => i64::try_from(nanos).unwrap_or(0),
-                    _ => 0,
-                };
-                // Its own beginning, or what is before it.
-                start.unwrap_or(0).saturating_add((first - source.lead(options)).min(0))
-            });
-            let base = [dated, since].into_iter().flatten().min().unwrap_or(0);
-            let is_known = dated.is_some() || start.is_some();
-            Ok(Start { base, known: is_known.then_some(base), undated: start.unwrap_or(0) })
-        }
+fn start_of(sources: &[OpenInput], options: &Options) -> Result<Start, Failure> {
+    let is_undated = |source: &&OpenInput| matches!(source.now(), Some(At::Since(_)));
+    let undated = sources.iter().find(is_undated);
+    let has_dates = sources.iter().any(|source| matches!(source.now(), Some(At::Wall(_))));
+    if let (Some(undated), true, None) = (undated, has_dates, options.start) {
+        let reason = "it has no dates and other inputs have; say when it begins, with --start";
+        return Err((undated.name.clone(), ImportError::Times(reason.to_owned())));
     }
+    let start = options.start.filter(|_| undated.is_some());
+    let is_known = has_dates || start.is_some();
+    let undated = start.unwrap_or(0);
+    let begins = |source: &OpenInput| {
+        let begins = source.moment(undated)?.saturating_sub(source.lead(options));
+        // Its own beginning, or what is before it.
+        let own = if is_undated(&source) { undated } else { begins };
+        Some(begins.min(own))
+    };
+    let base = sources.iter().filter_map(begins).min().unwrap_or(0);
+    Ok(Start { base, known: is_known.then_some(base), undated })
 }
 
-impl Source1 {
+/// Where the times begin over which the first rates of sources hold, the last one first.
+fn beginnings(sources: &[OpenInput], start: &Start, options: &Options) -> Vec<i64> {
+    let with_lead = sources.iter().filter(|source| source.lead(options) > 0);
+    let begins = |source: &OpenInput| {
+        Some(source.moment(start.undated)?.saturating_sub(source.lead(options)))
+    };
+    let mut all: Vec<_> = with_lead.filter_map(begins).collect();
+    all.sort_unstable_by(|one, other| other.cmp(one));
+    all.dedup();
+    all
+}
+
+impl OpenInput {
     /// Whether it is one sample that does not say when it was.
     fn is_snapshot(&self) -> bool {
         self.at.is_none() && matches!(self.first, Some((At::Since(0), _)))
@@ -311,12 +294,13 @@ impl Source1 {
         between.filter(|nanos| *nanos > 0).unwrap_or(step)
     }
 
-    /// When the sample in the sheet is, in nanoseconds since 1970 or since the beginning.
-    fn moment(&self, start: &Start) -> Option<i64> {
+    /// When the next sample is, in nanoseconds since 1970 or since the beginning, where
+    /// inputs without dates begin at `undated`.
+    fn moment(&self, undated: i64) -> Option<i64> {
         match self.now()? {
             At::Wall(at) => Some(at),
             At::Since(nanos) => {
-                Some(start.undated.saturating_add_unsigned(nanos.saturating_add(self.offset)))
+                Some(undated.saturating_add_unsigned(nanos.saturating_add(self.offset)))
             }
         }
     }
@@ -331,7 +315,7 @@ impl Source1 {
                 self.sheet.row.iter_mut().for_each(|value| *value = None);
                 self.at = self.reader.next_sample(&mut self.sheet)?;
             }
-            match self.moment(start) {
+            match self.moment(start.undated) {
                 Some(at) if at <= now => self.late += 1,
                 _ => return Ok(()),
             }
@@ -361,14 +345,52 @@ impl Source1 {
 struct Merge<W: Write> {
     writer: Writer<W>,
     contents: Contents,
-    known: HashMap<(String, String, Option<EntityId>), EntityId>,
+    entities: HashMap<(String, String, Option<EntityId>), EntityId>,
+    series: HashMap<(EntityId, String), SeriesId>,
     row: Vec<Option<i64>>,
+    /// What times are counted from.
+    base: i64,
+    /// See [`beginnings`]: those that are still to come.
+    beginnings: Vec<i64>,
+    /// The moment of the sample that was written last.
+    written: Option<i64>,
     samples: u64,
 }
 
 impl<W: Write> Merge<W> {
+    fn new(writer: Writer<W>, base: i64, beginnings: Vec<i64>) -> Self {
+        Self {
+            writer,
+            contents: Contents::default(),
+            entities: HashMap::new(),
+            series: HashMap::new(),
+            row: Vec::new(),
+            base,
+            beginnings,
+            written: None,
+            samples: 0,
+        }
+    }
+
+    /// What came of it, but for what only the inputs know.
+    fn summary(&self) -> Summary {
+        Summary {
+            samples: self.samples,
+            entities: self.contents.entities.len(),
+            series: self.contents.series.len(),
+            ..Summary::default()
+        }
+    }
+
+    fn finish(mut self, notes: &[String]) -> Result<W, crate::WriteError> {
+        for text in notes {
+            self.writer.note(&Note { at_ns: 0, text: text.clone() })?;
+        }
+        self.writer.finish(true)
+    }
+
     /// Takes in who and what is new on a source's sheet.
-    fn declare(&mut self, source: &mut Source1) -> Result<(), crate::WriteError> {
+    fn declare(&mut self, source: &mut OpenInput) -> Result<(), crate::WriteError> {
         let own = &source.sheet.contents;
         if source.entities.len() == own.entities.len() && source.series.len() == own.series.len() {
             return Ok(());
@@ -379,20 +401,18 @@ impl<W: Write> Merge<W> {
             entity.parent = entity.parent.map(|parent| source.entities[parent.0 as usize]);
             let key = (entity.kind.name().to_owned(), entity.name.clone(), entity.parent);
             let contents = &mut self.contents;
-            let id = *self.known.entry(key).or_insert_with(|| contents.add_entity(entity));
+            let id = *self.entities.entry(key).or_insert_with(|| contents.add_entity(entity));
             source.entities.push(id);
         }
         for series in &own.series[source.series.len()..] {
             let mut series = series.clone();
             series.entity = source.entities[series.entity.0 as usize];
-            let there = self.contents.find(series.entity, &series.metric);
-            let id = match there {
-                Some(id) => id,
-                None => {
-                    self.row.push(None);
-                    self.contents.add_series(series)
-                }
-            };
+            let key = (series.entity, series.metric.clone());
+            let (contents, row) = (&mut self.contents, &mut self.row);
+            let id = *self.series.entry(key).or_insert_with(|| {
+                row.push(None);
+                contents.add_series(series)
+            });
             source.series.push(id);
         }
         let more = Contents {
@@ -405,7 +425,7 @@ impl<W: Write> Merge<W> {
         self.writer.declare(&more)
     }
 
-    fn take(&mut self, source: &Source1) {
+    fn take(&mut self, source: &OpenInput) {
         let row = source.first.as_ref().map_or(&source.sheet.row, |(_, row)| row);
         for (value, id) in row.iter().zip(&source.series) {
             if let Some(value) = value {
@@ -414,10 +434,24 @@ impl<W: Write> Merge<W> {
         }
     }
 
-    fn write(&mut self, at: Instant) -> Result<(), crate::WriteError> {
+    /// Writes the row of a moment. Rates hold since the row before them, so there is one without
+    /// values where the first of a source begin, unless somebody has a sample just then.
+    fn write(&mut self, now: i64) -> Result<(), crate::WriteError> {
+        while let Some(begin) = self.beginnings.pop_if(|begin| *begin <= now) {
+            if begin < now && self.written != Some(begin) {
+                let nothing = vec![None; self.row.len()];
+                self.writer.sample(self.time(begin), &nothing)?;
+            }
+        }
+        self.written = Some(now);
         self.samples += 1;
-        self.writer.sample(at, &self.row)?;
+        self.writer.sample(self.time(now), &self.row)?;
         self.row.iter_mut().for_each(|value| *value = None);
         Ok(())
+    }
+
+    fn time(&self, moment: i64) -> Instant {
+        let since = u64::try_from(moment.saturating_sub(self.base)).unwrap_or(0);
+        Instant::ZERO + Span::from_nanos(since)
     }
 }

@@ -4,8 +4,6 @@
 //! by whoever reads it. Of `05/06/2020` nobody can tell whether that is May or June: the month
 //! comes first unless it cannot, or unless the order is given.
 
-use jiff::civil::{Date, Time};
-
 /// Nanoseconds of a second.
 const SECOND: i64 = 1_000_000_000;
 
@@ -32,6 +30,9 @@ impl Clock {
     /// A date with a time, or seconds or milliseconds since 1970; in nanoseconds since 1970.
     #[must_use]
     pub fn moment(self, text: &str) -> Option<i64> {
+        if let Some(moment) = self.usual(text.as_bytes()) {
+            return Some(moment);
+        }
         let text = text.trim().trim_matches('"').trim();
         if let Some(moment) = since_1970(text) {
             return Some(moment);
@@ -46,6 +47,38 @@ impl Clock {
         let (time, offset) = time_of(rest)?;
         let offset = offset.unwrap_or(self.offset);
         self.date(date)?.checked_add(time)?.checked_sub(offset.checked_mul(SECOND)?)
+    }
+
+    /// What programs write most: `2015-01-03 16:40:43.766337`, maybe with a `T` or ` UTC`.
+    fn usual(self, text: &[u8]) -> Option<i64> {
+        let (main, mut rest) = text.split_at_checked(19)?;
+        let number = |from: usize, to: usize| digits(main.get(from..to)?);
+        let has = |at: usize, byte: u8| main.get(at) == Some(&byte);
+        let is_split = has(4, b'-') && has(7, b'-') && has(13, b':') && has(16, b':');
+        if !is_split || !(has(10, b' ') || has(10, b'T')) {
+            return None;
+        }
+        let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+        let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+        if hour > 23 || minute > 59 || second > 59 {
+            return None;
+        }
+        let mut nanos = 0;
+        if let Some(fraction) = rest.strip_prefix(b".") {
+            let end = fraction.iter().position(|byte| !byte.is_ascii_digit());
+            let (own, behind) = fraction.split_at(end.unwrap_or(fraction.len()));
+            let missing = u32::try_from(9_usize.checked_sub(own.len())?).ok()?;
+            nanos = digits(own)? * 10_i64.pow(missing);
+            rest = behind;
+        }
+        let offset = match rest {
+            b"" => self.offset,
+            b"Z" | b" UTC" => 0,
+            _ => return None,
+        };
+        let days = days(year, month, day)?;
+        let seconds = (days * 24 + hour) * 3600 + minute * 60 + second;
+        seconds.checked_sub(offset)?.checked_mul(SECOND)?.checked_add(nanos)
     }
 
     /// A date, as the nanoseconds since 1970 at its beginning, by the clock it was written by.
@@ -67,9 +100,7 @@ impl Clock {
             (third, first.0, second.0)
         };
         let year = if year.1 == 2 { 2000 + year.0 } else { year.0 };
-        let date = Date::new(year, month.try_into().ok()?, day.try_into().ok()?).ok()?;
-        let days = date.since(Date::constant(1970, 1, 1)).ok()?.get_days();
-        i64::from(days).checked_mul(86_400 * SECOND)
+        days(year.into(), month.into(), day.into())?.checked_mul(86_400 * SECOND)
     }
 
     /// Seconds ahead of UTC for a moment that was read, to the moment itself.
@@ -104,7 +135,10 @@ pub fn time_of(text: &str) -> Option<(i64, Option<i64>)> {
     }
     let (second, fraction) = second.split_once(['.', ',']).unwrap_or((second, ""));
     let second: i8 = second.parse().ok()?;
-    let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
+    // Nine digits of it count.
+    let own = &fraction.as_bytes()[..fraction.len().min(9)];
+    let missing = u32::try_from(9 - own.len()).ok()?;
+    let nanos = if own.is_empty() { 0 } else { digits(own)? * 10_i64.pow(missing) };
     rest = rest.trim_start_matches(['\u{a0}', '\u{202f}', ' ']);
     let half = |word: &str| rest.get(..2).is_some_and(|r| r.eq_ignore_ascii_case(word));
     let hour = match (half("PM"), half("AM")) {
@@ -116,10 +150,36 @@ pub fn time_of(text: &str) -> Option<(i64, Option<i64>)> {
         rest = rest[2..].trim();
     }
     let offset = if rest.is_empty() { None } else { Some(offset_of(rest)?) };
-    let time = Time::new(hour, minute, second, digits.parse().ok()?).ok()?;
-    let seconds =
-        i64::from(time.hour()) * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second());
-    Some((seconds * SECOND + i64::from(time.subsec_nanosecond()), offset))
+    let is_time = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second);
+    let seconds = (i64::from(hour) * 60 + i64::from(minute)) * 60 + i64::from(second);
+    is_time.then_some((seconds * SECOND + nanos, offset))
+}
+
+/// A number of at most 18 digits and nothing else.
+fn digits(text: &[u8]) -> Option<i64> {
+    if text.is_empty() || text.len() > 18 || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(text.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
+}
+
+/// The days from 1970 to a date, if there is that date.
+fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let longest = match month {
+        2 => 28 + i64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        _ => return None,
+    };
+    if !(1..=longest).contains(&day) || !(0..=9999).contains(&year) {
+        return None;
+    }
+    // Of years that begin in March, so that a leap day is their last.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leap = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    let of_year = (153 * month + 2) / 5 + day - 1;
+    Some(year * 365 + leap + of_year - 719_468)
 }
 
 /// `Z`, `UTC`, `+01:00`, `-0700`, `+01`: seconds ahead of UTC.
@@ -196,8 +256,36 @@ mod tests {
     }
 
     #[test]
+    fn days_are_those_of_the_calendar() {
+        use jiff::civil::Date;
+        let start = Date::constant(1970, 1, 1);
+        for year in [0_i16, 1, 1582, 1600, 1899, 1900, 1969, 1970, 2000, 2023, 2024, 2100, 9999] {
+            for month in 0..=13_i8 {
+                for day in 0..=32_i8 {
+                    let date = Date::new(year, month, day).ok();
+                    let expect =
+                        date.map(|date| i64::from(date.since(start).expect("near").get_days()));
+                    let own = days(year.into(), month.into(), day.into());
+                    assert_eq!(own, expect, "{year}-{month}-{day}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn what_is_none() {
-        for text in ["", "sda", "12", "2020-13-01 00:00:00", "25:00:00", "2020-01-01", "1.5.x"] {
+        for text in [
+            "",
+            "sda",
+            "12",
+            "2020-13-01 00:00:00",
+            "25:00:00",
+            "2020-01-01",
+            "1.5.x",
+            "9020-01-01 00:00:00",
+            "2020-02-30 00:00:00",
+            "2020-01-01 00:00:60",
+        ] {
             assert_eq!(Clock::default().moment(text), None, "{text}");
         }
         let german = Clock { order: Order::Day, offset: 3600 };

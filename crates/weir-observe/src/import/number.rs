@@ -31,6 +31,10 @@ impl Style {
     /// A number of this style; nothing if it is none.
     #[must_use]
     pub fn parse(self, text: &str) -> Option<f64> {
+        let decimal = if self == Self::Point { b'.' } else { b',' };
+        if let Some(number) = plain(text.as_bytes(), decimal) {
+            return Some(number);
+        }
         let text = text.trim();
         let text = text.strip_suffix('%').unwrap_or(text).trim_end();
         // What most inputs are full of needs no rewriting.
@@ -62,6 +66,33 @@ impl Style {
         let plain = plain.replace('\u{2212}', "-");
         plain.parse().ok().filter(|number: &f64| is_number && number.is_finite())
     }
+}
+
+/// So many digits are exact in a float, as is the power of ten that divides them.
+const EXACT: usize = 15;
+const POWERS: [f64; EXACT + 1] =
+    [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// A number of a few digits and nothing else but a sign and decimals, which is what nearly all
+/// are. Both the digits and the power of ten are exact, so their quotient is the float that is
+/// nearest to it.
+fn plain(text: &[u8], decimal: u8) -> Option<f64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    if !digits.first().is_some_and(u8::is_ascii_digit) || digits.len() > EXACT {
+        return None;
+    }
+    let (mut number, mut point) = (0_u64, None);
+    for (at, byte) in digits.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => number = number * 10 + u64::from(byte - b'0'),
+            _ if *byte == decimal && point.is_none() => point = Some(at + 1),
+            _ => return None,
+        }
+    }
+    let decimals = point.map_or(0, |point| digits.len() - point);
+    #[expect(clippy::cast_precision_loss, reason = "so many digits are exact")]
+    let number = number as f64 / POWERS.get(decimals)?;
+    Some(if digits.len() < text.len() { -number } else { number })
 }
 
 /// Whether a text stands for no number at all: it is missing.
@@ -143,6 +174,28 @@ mod tests {
         check(Style::Point, "", None);
         check(Style::Point, "sda", None);
         check(Style::Point, "12 monkeys", None);
+    }
+
+    #[test]
+    fn numbers_of_a_few_digits_are_those_that_rust_reads() {
+        for text in [
+            "0",
+            "-0.00",
+            "0.1",
+            "12.50",
+            "-5000.07",
+            "123456789012345",
+            "99.999999999",
+            "0.00000000001",
+            "5.",
+            "1234567890123456789",
+            "0.1234567890123456",
+        ] {
+            let expect = text.parse::<f64>().ok().map(f64::to_bits);
+            assert_eq!(Style::Point.parse(text).map(f64::to_bits), expect, "{text}");
+            let comma = text.replace('.', ",");
+            assert_eq!(Style::Comma.parse(&comma).map(f64::to_bits), expect, "{comma}");
+        }
     }
 
     #[test]

@@ -2,16 +2,26 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `pgstat` | what `pgstat -s database` prints |
 //! | `stat` | `pg_stat_io`, `pg_stat_database`, `pg_stat_bgwriter` and their kin |
 
+pub(in crate::import) mod pgstat;
 pub(in crate::import) mod stat;
 
-use super::kind::Kind;
+use super::kind::{By, Kind};
 
 /// What is read of it, the more special first.
-pub(super) const KINDS: &[Kind] = &[Kind {
-    name: "postgres",
-    about: "pg_stat_io, pg_stat_database and other statistics of PostgreSQL",
-    recognizes: stat::recognizes,
-    open: stat::open,
-}];
+pub(super) const KINDS: &[Kind] = &[
+    Kind {
+        name: "pgstat",
+        about: "what pgstat -s database prints of PostgreSQL",
+        recognizes: By::Text(pgstat::recognizes),
+        open: pgstat::open,
+    },
+    Kind {
+        name: "postgres",
+        about: "pg_stat_io, pg_stat_database and other statistics of PostgreSQL",
+        recognizes: By::Text(stat::recognizes),
+        open: stat::open,
+    },
+];

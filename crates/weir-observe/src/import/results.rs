@@ -8,7 +8,7 @@
 use super::ImportError;
 use super::kind::Bytes;
 use super::number::{Style, is_missing};
-use super::table::{Table, Tables, plain};
+use super::table::{Fields, Table, Tables, plain};
 use super::text::{self, Lines};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -68,7 +68,7 @@ fn plain_name(name: &str) -> String {
 /// A row of a result set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
-    fields: Vec<String>,
+    fields: Fields,
     /// The line that it is in; none in a document.
     pub(crate) line: Option<u64>,
 }
@@ -76,7 +76,7 @@ pub(crate) struct Row {
 impl Row {
     /// A field's text; nothing if it is missing.
     pub(crate) fn text(&self, at: Option<usize>) -> Option<&str> {
-        let text = self.fields.get(at?)?.trim();
+        let text = self.fields.get(at?)?;
         if text.starts_with(|c: char| c.is_ascii_digit()) {
             return Some(text);
         }
@@ -174,7 +174,7 @@ impl ResultSets {
                 Err(error) => self.behind = Some(Err(error)),
             }
         }
-        let fields = self.ahead.iter().flat_map(|row| row.fields.iter().map(String::as_str));
+        let fields = self.ahead.iter().flat_map(|row| row.fields.iter());
         set.style = Style::of(fields);
         Ok(Some(set))
     }
@@ -221,14 +221,19 @@ impl ResultSets {
                 let Some(table) = &set.table else { return Ok(None) };
                 (tables.next_row(table)?, Some(tables.line()))
             }
-            Source::Records(records) => (records.next_row(set)?, Some(records.lines.number())),
-            Source::Document(_) => (self.document.pop_front(), None),
+            Source::Records(records) => {
+                let row = records.next_row(set)?.map(|row| row.iter().collect());
+                (row, Some(records.lines.number()))
+            }
+            Source::Document(_) => {
+                (self.document.pop_front().map(|row| row.iter().collect()), None)
+            }
         };
         let Some(fields) = fields else { return Ok(None) };
         let row = Row { fields, line };
         let (there, expected) = (row.fields.len(), set.columns.len());
         // A separator at the end of each line is a field more that has nothing in it.
-        let is_more = there == expected + 1 && row.fields.last().is_some_and(String::is_empty);
+        let is_more = there == expected + 1 && row.fields.get(expected).is_some_and(str::is_empty);
         if there != expected && !is_more {
             return Err(row.wrong(format!("a row has {there} fields, and its head {expected}")));
         }
@@ -455,7 +460,7 @@ mod tests {
         while let Some(set) = sets.next_set().expect("a set") {
             let mut rows = Vec::new();
             while let Some(row) = sets.next_row(&set).expect("a row") {
-                rows.push(row.fields);
+                rows.push(row.fields.iter().map(str::to_owned).collect::<Vec<_>>());
             }
             all.push((set.columns, rows));
         }

@@ -32,6 +32,9 @@ pub struct Sheet {
     pub(super) contents: Contents,
     entities: HashMap<(String, String, Option<EntityId>), EntityId>,
     series: HashMap<(EntityId, &'static str), SeriesId>,
+    /// Readers ask for them in the same order again and again: what came after the last.
+    next_entity: usize,
+    next_series: usize,
     pub(super) row: Vec<Option<i64>>,
     pub(super) notes: Vec<String>,
     /// What was not used, and how often it was there.
@@ -51,6 +54,18 @@ impl Sheet {
 
     /// The entity of that kind, name and parent, which is there from now on.
     pub fn entity(&mut self, kind: EntityKind, name: &str, parent: Option<EntityId>) -> EntityId {
+        let is_it = |own: &Entity| own.name == name && own.parent == parent && own.kind == kind;
+        let next = self.contents.entities.get(self.next_entity).is_some_and(is_it);
+        if let Some(id) = u32::try_from(self.next_entity).ok().filter(|_| next).map(EntityId) {
+            self.next_entity = after(self.next_entity, self.contents.entities.len());
+            return id;
+        }
+        let id = self.find_entity(kind, name, parent);
+        self.next_entity = after(id.0 as usize, self.contents.entities.len());
+        id
+    }
+
+    fn find_entity(&mut self, kind: EntityKind, name: &str, parent: Option<EntityId>) -> EntityId {
         let key = (kind.name().to_owned(), name.to_owned(), parent);
         if let Some(id) = self.entities.get(&key) {
             return *id;
@@ -72,6 +87,18 @@ impl Sheet {
 
     /// The series of a measure of an entity, which is there from now on.
     pub fn series(&mut self, entity: EntityId, measure: &Measure) -> SeriesId {
+        let is_it = |own: &Series| own.entity == entity && own.metric == measure.metric;
+        let next = self.contents.series.get(self.next_series).is_some_and(is_it);
+        if let Some(id) = u32::try_from(self.next_series).ok().filter(|_| next).map(SeriesId) {
+            self.next_series = after(self.next_series, self.contents.series.len());
+            return id;
+        }
+        let id = self.find_series(entity, measure);
+        self.next_series = after(id.0 as usize, self.contents.series.len());
+        id
+    }
+
+    fn find_series(&mut self, entity: EntityId, measure: &Measure) -> SeriesId {
         if let Some(id) = self.series.get(&(entity, measure.metric)) {
             return *id;
         }
@@ -114,6 +141,11 @@ impl Sheet {
     pub fn about(&mut self, name: &str, value: &str) {
         self.about.entry(name.to_owned()).or_insert_with(|| value.to_owned());
     }
+}
+
+/// The place after another of so many, in a circle.
+const fn after(place: usize, count: usize) -> usize {
+    if place + 1 < count { place + 1 } else { 0 }
 }
 
 /// So many different unused things are kept by name.

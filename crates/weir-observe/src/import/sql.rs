@@ -20,7 +20,7 @@ mod pivots;
 mod resources;
 mod waits;
 
-use super::kind::Kind;
+use super::kind::{By, Kind};
 
 use super::ImportError;
 use super::kind::Bytes;
@@ -208,6 +208,6 @@ fn of_system(id: &str) -> Option<&'static str> {
 pub(super) const KINDS: &[Kind] = &[Kind {
     name: "sqlserver",
     about: "result sets of SQL Server: files, waits, resources",
-    recognizes,
+    recognizes: By::Text(recognizes),
     open,
 }];

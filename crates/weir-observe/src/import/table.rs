@@ -5,7 +5,7 @@
 //! (`(50 rows affected)`) is no row. A file may have several tables.
 
 use super::ImportError;
-use super::text::Lines;
+use super::text::{self, Lines};
 use csv_core::{ReadRecordResult, Reader};
 use std::io::BufRead;
 use std::ops::Range;
@@ -116,7 +116,7 @@ impl<R: BufRead> Tables<R> {
             if let Some(delimiter) = delimiter(&head) {
                 let table = self.table(title.clone(), &head, number, Form::Delimited(delimiter));
                 let fields = self.split(&table.form, &next);
-                if fields.iter().all(|field| is_dash(field)) && fields.len() > 1 {
+                if fields.iter().all(is_dash) && fields.len() > 1 {
                     return Ok(Some(table));
                 }
                 if fields.len() == table.columns.len() || next.trim().is_empty() {
@@ -131,8 +131,7 @@ impl<R: BufRead> Tables<R> {
     }
 
     fn table(&mut self, title: Option<String>, head: &str, line: u64, form: Form) -> Table {
-        let columns = self.split(&form, head);
-        let columns = columns.iter().map(|name| name.trim().to_owned()).collect();
+        let columns = self.split(&form, head).iter().map(str::to_owned).collect();
         Table { title, columns, line, form }
     }
 
@@ -141,7 +140,7 @@ impl<R: BufRead> Tables<R> {
     /// # Errors
     ///
     /// [`ImportError::Io`].
-    pub fn next_row(&mut self, table: &Table) -> Result<Option<Vec<String>>, ImportError> {
+    pub fn next_row(&mut self, table: &Table) -> Result<Option<Fields>, ImportError> {
         loop {
             let Some(mut line) = self.lines.next_line()? else { return Ok(None) };
             if line.trim().is_empty() {
@@ -150,7 +149,7 @@ impl<R: BufRead> Tables<R> {
                     Some(next) => {
                         let goes_on = matches!(table.form, Form::Delimited(_))
                             && self.split(&table.form, &next).len() == table.columns.len()
-                            && self.split(&table.form, &next) != table.columns;
+                            && !self.split(&table.form, &next).is(&table.columns);
                         self.lines.put_back(next);
                         if goes_on {
                             continue;
@@ -171,7 +170,7 @@ impl<R: BufRead> Tables<R> {
             // A text in quotes may go on in the next line.
             let mut joined = 0;
             while matches!(table.form, Form::Delimited(_))
-                && line.matches('"').count() % 2 == 1
+                && line.bytes().filter(|byte| *byte == b'"').count() % 2 == 1
                 && joined < MOST_JOINED
             {
                 let Some(more) = self.lines.next_line()? else { break };
@@ -188,28 +187,26 @@ impl<R: BufRead> Tables<R> {
                 return Ok(None);
             }
             // The same head once more, where files were put together.
-            if fields == table.columns {
+            if fields.is(&table.columns) {
                 continue;
             }
             return Ok(Some(fields));
         }
     }
 
-    fn split(&mut self, form: &Form, line: &str) -> Vec<String> {
+    fn split(&mut self, form: &Form, line: &str) -> Fields {
+        let bars = ['|', '│'];
         match form {
             Form::Delimited(delimiter) => self.delimited(*delimiter, line),
             Form::Markdown => {
                 let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
-                inner.split('|').map(|field| field.trim().to_owned()).collect()
+                inner.split('|').collect()
             }
-            Form::Aligned => line.split(['|', '│']).map(|field| field.trim().to_owned()).collect(),
-            Form::Fixed(ranges) if !is_in_columns(line, ranges) => {
-                line.split(' ').map(str::to_owned).collect()
-            }
+            Form::Aligned => line.split(bars).collect(),
+            Form::Fixed(ranges) if !is_in_columns(line, ranges) => line.split(' ').collect(),
             Form::Fixed(ranges) if line.is_ascii() => {
                 let field = |range: &Range<usize>| {
-                    let own = line.get(range.start..range.end.min(line.len()));
-                    own.unwrap_or_default().trim().to_owned()
+                    line.get(range.start..range.end.min(line.len())).unwrap_or_default()
                 };
                 ranges.iter().map(field).collect()
             }
@@ -218,19 +215,16 @@ impl<R: BufRead> Tables<R> {
                 let field = |range: &Range<usize>| {
                     let end = range.end.min(chars.len());
                     let own = chars.get(range.start..end).unwrap_or_default();
-                    own.iter().collect::<String>().trim().to_owned()
+                    own.iter().collect::<String>()
                 };
                 ranges.iter().map(field).collect()
             }
         }
     }
 
-    fn delimited(&mut self, delimiter: u8, line: &str) -> Vec<String> {
+    fn delimited(&mut self, delimiter: u8, line: &str) -> Fields {
         if !line.contains('"') {
-            return line
-                .split(char::from(delimiter))
-                .map(|field| field.trim().to_owned())
-                .collect();
+            return text::fields(line, delimiter).into_iter().collect();
         }
         let reader = match &mut self.csv {
             Some((own, reader)) if *own == delimiter => reader,
@@ -250,18 +244,71 @@ impl<R: BufRead> Tables<R> {
             fields += ended;
         }
         let mut start = 0;
-        let text = |range: Range<usize>| String::from_utf8_lossy(&out[range]).trim().to_owned();
-        ends[..fields]
-            .iter()
-            .map(|end| {
-                let field = text(start..(*end).min(written));
-                start = *end;
-                field
-            })
-            .collect()
+        let field = |end: &usize| {
+            let range = start..(*end).min(written);
+            start = *end;
+            String::from_utf8_lossy(&out[range])
+        };
+        ends[..fields].iter().map(field).collect()
     }
 }
 
+/// The fields of a row, without the spaces around them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// One after the other.
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Fields {
+    /// The field at a place, if there is one.
+    #[must_use]
+    pub fn get(&self, at: usize) -> Option<&str> {
+        let end = *self.ends.get(at)?;
+        let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
+        self.text.get(start.unwrap_or(0)..end)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).filter_map(|at| self.get(at))
+    }
+
+    /// Whether they are these.
+    fn is(&self, others: &[String]) -> bool {
+        self.len() == others.len() && self.iter().eq(others)
+    }
+}
+
+impl<T: AsRef<str>> FromIterator<T> for Fields {
+    fn from_iter<I: IntoIterator<Item = T>>(fields: I) -> Self {
+        let fields = fields.into_iter();
+        let count = fields.size_hint().0;
+        let text = String::with_capacity(count * USUAL_LENGTH);
+        let mut all = Self { text, ends: Vec::with_capacity(count) };
+        for field in fields {
+            all.text.push_str(field.as_ref().trim());
+            all.ends.push(all.text.len());
+        }
+        all
+    }
+}
+
+/// Most fields are shorter.
+const USUAL_LENGTH: usize = 12;
 /// Lines that a text in quotes may go over.
 const MOST_JOINED: usize = 1000;
 
@@ -352,7 +399,7 @@ mod tests {
         while let Some(table) = tables.next_table().expect("text") {
             let mut rows = Vec::new();
             while let Some(row) = tables.next_row(&table).expect("text") {
-                rows.push(row);
+                rows.push(row.iter().map(str::to_owned).collect());
             }
             all.push((table.title.clone(), table.columns, rows));
         }

@@ -116,6 +116,49 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
+/// Most lines have fewer words.
+const USUAL_WORDS: usize = 32;
+
+/// The words of a line.
+#[must_use]
+pub fn words(line: &str) -> Vec<&str> {
+    let mut words = Vec::with_capacity(USUAL_WORDS);
+    if !line.is_ascii() {
+        words.extend(line.split_whitespace());
+        return words;
+    }
+    // Columns are far apart: of many spaces in a row, none is looked at twice.
+    let mut start = None;
+    for (at, byte) in line.bytes().enumerate() {
+        match (start, byte.is_ascii_whitespace()) {
+            (None, false) => start = Some(at),
+            (Some(begin), true) => {
+                words.push(&line[begin..at]);
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    words.extend(start.map(|begin| &line[begin..]));
+    words
+}
+
+/// What of a line is between separators.
+#[must_use]
+pub fn fields(line: &str, separator: u8) -> Vec<&str> {
+    debug_assert!(separator.is_ascii());
+    let mut fields = Vec::with_capacity(USUAL_WORDS);
+    let mut start = 0;
+    for (at, byte) in line.bytes().enumerate() {
+        if byte == separator {
+            fields.push(&line[start..at]);
+            start = at + 1;
+        }
+    }
+    fields.push(&line[start..]);
+    fields
+}
+
 fn decode(decoder: &mut Decoder, bytes: &[u8], text: &mut String, last: bool) {
     let most = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len() * 3 + 16);
     text.reserve(most);
@@ -191,6 +234,15 @@ mod tests {
             check(&wide("\u{feff}one\r\ntwo\r\n", big), &["one", "two"], false);
             check(&wide("no mark here\n", big), &["no mark here"], false);
         }
+    }
+
+    #[test]
+    fn words_and_fields() {
+        assert_eq!(words("  a\tbc   d "), ["a", "bc", "d"]);
+        assert_eq!(words("é\u{a0}x"), ["é", "x"]);
+        assert_eq!(words(" "), [""; 0]);
+        assert_eq!(fields("a;;é;", b';'), ["a", "", "é", ""]);
+        assert_eq!(fields("", b';'), [""]);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! | [`cloudphysics`] | those of CloudPhysics, as text |
 //! | [`spc`] | those of the Storage Performance Council |
 //! | [`disksim`] | those for `DiskSim`, in ASCII |
+//! | `simulator` | what traces for simulators have in common |
 //! | [`mqsim`] | those for `MQSim`, in ASCII |
 //! | [`blkparse`] | what blkparse prints |
 //! | [`iolog`] | what fio did, in its versions 2 and 3 |
@@ -32,72 +33,73 @@ pub mod oracle_general;
 pub mod record;
 pub mod rows;
 pub mod scsi;
+mod simulator;
 pub mod spc;
 pub mod summing;
 pub mod vscsi;
 
-use super::kind::{self, Kind};
+use super::kind::{By, Kind};
 
 /// What is read of it, the more special first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "fio-iolog",
         about: "what fio did, as it logs it, in version 2 or 3",
-        recognizes: iolog::recognizes,
+        recognizes: By::Text(iolog::recognizes),
         open: iolog::open,
     },
     Kind {
         name: "blkparse",
         about: "events of the block layer of Linux, as blkparse prints them",
-        recognizes: blkparse::recognizes,
+        recognizes: By::Text(blkparse::recognizes),
         open: blkparse::open,
     },
     Kind {
         name: "msr-cambridge",
         about: "a block trace in the format of MSR Cambridge",
-        recognizes: msr::recognizes,
+        recognizes: By::Text(msr::recognizes),
         open: msr::open,
     },
     Kind {
         name: "cloudphysics",
         about: "a block trace of CloudPhysics, as text",
-        recognizes: cloudphysics::recognizes,
+        recognizes: By::Text(cloudphysics::recognizes),
         open: cloudphysics::open,
     },
     Kind {
         name: "spc",
         about: "a block trace in the format of the Storage Performance Council",
-        recognizes: spc::recognizes,
+        recognizes: By::Text(spc::recognizes),
         open: spc::open,
     },
     Kind {
         name: "disksim",
         about: "a block trace for DiskSim, in ASCII",
-        recognizes: disksim::recognizes,
+        recognizes: By::Text(disksim::recognizes),
         open: disksim::open,
     },
     Kind {
         name: "mqsim",
         about: "a block trace for MQSim, in ASCII",
-        recognizes: mqsim::recognizes,
+        recognizes: By::Text(mqsim::recognizes),
         open: mqsim::open,
     },
     Kind {
         name: "trace-csv",
         about: "a block trace as a table whose head names its columns",
-        recognizes: csv::recognizes,
+        recognizes: By::Text(csv::recognizes),
         open: csv::open,
     },
     Kind {
         name: "vscsi",
         about: "a block trace of CloudPhysics, as it was taken",
-        recognizes: kind::by_bytes_alone,
+        recognizes: By::Bytes(vscsi::recognizes),
         open: vscsi::open,
     },
     Kind {
         name: "oracle-general",
         about: "a trace for caches, in the format oracleGeneral of libCacheSim",
-        recognizes: kind::by_bytes_alone,
+        recognizes: By::Bytes(oracle_general::recognizes),
         open: oracle_general::open,
     },
 ];

@@ -18,26 +18,26 @@ pub mod perfmon;
 pub mod readings;
 mod row;
 
-use super::kind::Kind;
+use super::kind::{By, Kind};
 
 /// What is read of it, the more special first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "perfmon",
         about: "a log of PerfMon, relog or typeperf, as CSV or TSV",
-        recognizes: perfmon::recognizes,
+        recognizes: By::Text(perfmon::recognizes),
         open: perfmon::open,
     },
     Kind {
         name: "get-counter",
         about: "a table with a row for each Windows counter and time, as of Get-Counter",
-        recognizes: get_counter::recognizes,
+        recognizes: By::Text(get_counter::recognizes),
         open: get_counter::open,
     },
     Kind {
         name: "get-counter-readings",
         about: "what Get-Counter prints or exports of its readings",
-        recognizes: readings::recognizes,
+        recognizes: By::Text(readings::recognizes),
         open: readings::open,
     },
 ];

@@ -10,6 +10,7 @@ mod fio;
 mod iostat;
 mod iostat_json;
 mod loads;
+mod merge;
 mod postgres;
 mod sadf;
 mod samples;

@@ -94,3 +94,61 @@ fn the_sample_says_what_its_owner_reads_in_it() {
     let since = read.observation.header.source.about.get("counted since");
     assert_eq!(since.map(String::as_str), Some("2017-11-10 19:31:05.052166-05"));
 }
+
+/// As pgstat prints it: the first row is of the time since the reset.
+const PGSTAT: &str = "\
+- backends - ------ xacts ------ -------------- blocks -------------- ------ temp ------
+                commit rollback     read    hit read_time write_time    files     bytes
+         1      224041       17    24768 2803774         0          0        1  14016512
+        11          20        1        0    500         5          0        0         0
+         1           3        0        2    205         0          0        1      8192
+";
+
+#[test]
+fn rows_of_pgstat_add_up_to_counters() {
+    let read = read(PGSTAT);
+    assert_eq!((read.kind(), read.seconds()), ("pgstat", vec![0.0, 1.0, 2.0]));
+    for (metric, expect) in [
+        ("users", [1.0, 11.0, 1.0]),
+        ("transactions", [224_041.0, 224_061.0, 224_064.0]),
+        ("transactions_rolled_back", [17.0, 18.0, 18.0]),
+        ("page_misses", [24_768.0, 24_768.0, 24_770.0]),
+        ("page_hits", [2_803_774.0, 2_804_274.0, 2_804_479.0]),
+        ("temp_bytes", [14_016_512.0, 14_016_512.0, 14_024_704.0]),
+    ] {
+        assert_eq!(read.all("host", metric), expect, "{metric}");
+    }
+    assert_eq!(read.values("host", "io_stall_read_ms"), [None, Some(5.0), Some(5.0)]);
+    let contents = read.observation.contents();
+    assert_eq!(contents.find(read.entity("host"), "io_stall_write_ms"), None, "nothing was timed");
+    assert!(read.notes("files"), "{:?}", read.summary.notes);
+}
+
+#[test]
+fn pgstat_that_is_wrong() {
+    let wrong = PGSTAT.replace("11          20", "11          2o");
+    assert_eq!(refused(&wrong), "line 4: \"2o\" is no number");
+    let wrong = PGSTAT.replace("0         0\n", "0\n");
+    assert_eq!(refused(&wrong), "line 4: a row has 8 columns, and its head 9");
+    let other = "- backends - ------ tuples ------\n  ret fet\n 1 2 3\n";
+    assert_eq!(
+        refused(&format!("{PGSTAT}{other}")),
+        "line 7: another table begins here: give each a file of its own"
+    );
+    crate::bed::survives(PGSTAT, "pgstat");
+}
+
+#[test]
+fn a_sample_of_pgstat() {
+    let Some(root) = crate::samples::folder() else { return };
+    let path = root.join("pg_stat/pgstat_vmstat_like_outputs.txt");
+    let text = std::fs::read_to_string(path).expect("a sample");
+    // The file has an output of each kind.
+    let begin = text.find("$ pgstat -s database 1").expect("that of databases");
+    let own = &text[begin..];
+    let read = read(&own[..own.find("\n----").expect("its end")]);
+    let transactions = read.all("host", "transactions");
+    // The last is the sum of the seventeen numbers of the column.
+    assert_eq!((transactions.len(), transactions[1]), (17, 224_041.0));
+    assert_eq!(transactions[16], 225_164.0);
+}

@@ -1,7 +1,7 @@
 //! An observation as tables, as `run` has them: one set for people, and every figure of
 //! the JSON as a column for machines.
 
-use super::{ObservationReport, ObservedIo, RateReport};
+use super::{ObservationReport, ObservedDatabase, ObservedIo, RateReport};
 use crate::cells;
 use crate::number::{float, grouped, mib, percent, rate, time};
 use crate::run::{held_by, wait_heads, waits};
@@ -33,7 +33,9 @@ impl ObservationReport {
     fn databases_table(&self) -> Table {
         let heads = ["database|", ">batch requests/s|", ">p50|", ">p99|", ">max|", ">CPU|"];
         let mut table = Table::new("", &heads);
-        for database in &self.databases {
+        // Of many only waits are known, which have a table of their own.
+        let has_any = |of: &&ObservedDatabase| of.batches_per_s.or(of.cpu_share).is_some();
+        for database in self.databases.iter().filter(has_any) {
             let mut row = cells![database.database.as_str()];
             row.extend(match &database.batches_per_s {
                 Some(batches) => of(batches, rate),
@@ -253,7 +255,7 @@ impl Report for ObservationReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::{ObservedDatabase, ObservedWait};
+    use crate::observe::ObservedWait;
     use crate::table::Format;
     use std::collections::BTreeMap;
 
@@ -297,6 +299,23 @@ mod tests {
         assert!(text.contains("virtual-run, by weir 1\n11 samples from 0 s to 10.0 s; complete\nthe counters went back twice\n"), "{text}");
         assert!(text.contains(" d1     480  500  500    500  96.0 %"), "{text}");
         assert!(text.contains("disk_iops 90.0 %, medium 10.0 %"), "{text}");
+    }
+
+    #[test]
+    fn a_database_of_which_only_waits_are_known_is_in_no_table_of_dashes() {
+        let mut report = report();
+        report.databases[0].batches_per_s = None;
+        let text = report.render(Format::Text);
+        assert!(!text.contains("batch requests/s"), "{text}");
+        assert!(text.starts_with("virtual-run, by weir 1\n11 samples"), "{text}");
+        assert!(text.contains("WRITELOG"), "{text}");
+        let other = ObservedDatabase {
+            cpu_share: Some(RateReport::default()),
+            ..ObservedDatabase::default()
+        };
+        report.databases.push(ObservedDatabase { database: "other".into(), ..other });
+        let text = report.render(Format::Text);
+        assert!(text.contains("batch requests/s") && text.contains(" other "), "{text}");
     }
 
     #[test]

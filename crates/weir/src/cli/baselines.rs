@@ -1,6 +1,6 @@
 //! The arguments of `weir observe snapshot`, `between` and `percentiles`.
 
-use super::{ClockArgs, OutputArgs, ReadingArgs, some_time};
+use super::{ClockArgs, ImportArgs, OutputArgs, some_time};
 use clap::Args;
 use std::path::PathBuf;
 use weir_units::Span;
@@ -23,7 +23,7 @@ pub(crate) struct ObserveSnapshotArgs {
     #[arg(long)]
     pub(crate) replace: bool,
     #[command(flatten)]
-    pub(crate) reading: ReadingArgs,
+    pub(crate) import: ImportArgs,
 }
 
 #[derive(Debug, Args)]

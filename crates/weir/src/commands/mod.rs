@@ -2,6 +2,7 @@
 
 mod catalog;
 mod cert;
+mod diagnose;
 mod kept;
 mod lab;
 mod layout;
@@ -35,6 +36,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Sim(args) => sim::run(&args, &catalog()?),
         Command::Run(args) => run::run(&args, &catalog()?),
         Command::Observe(command) => observe::run(&command),
+        Command::Diagnose(args) => diagnose::run(&args, &catalog()?),
         Command::Lab(command) => lab::run(&command, &catalog()?),
         Command::Status(args) => status::run(&args),
         Command::Volume(command) => status::volume(&command),
@@ -77,7 +79,17 @@ pub(crate) fn read(path: &Path, what: &'static str) -> Result<String, CliError> 
 
 /// A layout file, resolved.
 pub(crate) fn read_layout(path: &Path, catalog: &Catalog) -> Result<Layout, CliError> {
-    Ok(Layout::parse(&path.display().to_string(), &read(path, "layout")?, catalog)?)
+    Ok(read_layout_text(path, catalog)?.1)
+}
+
+/// A layout file as it is written, and resolved.
+pub(crate) fn read_layout_text(
+    path: &Path,
+    catalog: &Catalog,
+) -> Result<(String, Layout), CliError> {
+    let text = read(path, "layout")?;
+    let layout = Layout::parse(&path.display().to_string(), &text, catalog)?;
+    Ok((text, layout))
 }
 
 /// The edition of a layout, if it has one.

@@ -10,12 +10,22 @@ mod requirements;
 mod snapshot;
 mod source;
 
-use crate::cli::{ObserveCommand, ObserveShowArgs};
+use crate::cli::{ImportArgs, ObserveCommand, ObserveShowArgs};
 use crate::error::CliError;
 use crate::output;
 use figures::Figures;
 use picture::Picture;
 use source::Source;
+pub(crate) use source::is_observation;
+use std::fs::File;
+use std::path::Path;
+
+/// An input of another system as an observation that nobody keeps, and what there is to say of it.
+pub(crate) fn imported(path: &Path, args: &ImportArgs) -> Result<(File, Vec<String>), CliError> {
+    let (file, summary) = import::imported(&[path.to_owned()], args)?;
+    let read = summary.inputs.iter().map(|(name, kind, _)| format!("{name} is {kind}"));
+    Ok((file, read.chain(summary.notes.iter().cloned()).collect()))
+}
 
 pub(crate) fn run(command: &ObserveCommand) -> Result<u8, CliError> {
     match command {

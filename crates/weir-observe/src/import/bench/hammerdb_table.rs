@@ -8,7 +8,7 @@ use crate::import::measure::{self as m, Measure};
 use crate::import::merge::Options;
 use crate::import::number::{Style, is_missing};
 use crate::import::sheet::{At, ReadSamples, Sheet};
-use crate::import::table::{Table, Tables, plain};
+use crate::import::table::{Fields, Table, Tables, plain};
 use crate::import::text::Lines;
 
 const TPM: [&str; 3] = ["TPM", "Transactions per minute", "tpm_result"];
@@ -108,10 +108,10 @@ fn columns(sheet: &mut Sheet, table: Table) -> Option<Columns> {
 }
 
 impl Results {
-    fn row(&mut self, sheet: &mut Sheet, row: &[String]) -> Result<At, ImportError> {
+    fn row(&mut self, sheet: &mut Sheet, row: &Fields) -> Result<At, ImportError> {
         let line = self.tables.line();
         let Some(columns) = &self.table else { return Ok(At::Since(0)) };
-        let text = |at: Option<usize>| at.and_then(|at| row.get(at)).map(String::as_str);
+        let text = |at: Option<usize>| at.and_then(|at| row.get(at));
         let when = match text(columns.end) {
             Some(text) if !is_missing(text) => {
                 let wrong = || ImportError::at(line, format!("{text:?} is no time"));

@@ -22,9 +22,6 @@ use crate::import::sheet::{At, ReadSamples, Sheet};
 use crate::import::table::{Table, Tables, plain};
 use crate::import::text::Lines;
 
-/// Fields of a log whose meaning is the same in all versions.
-const FIELDS: usize = 6;
-
 /// Whether lines are those of intervals.
 pub(in crate::import) fn recognizes(text: &str) -> bool {
     all_lines(text, |line| Interval::parse(line).is_ok_and(|interval| interval.is_sound()))
@@ -79,11 +76,13 @@ struct Interval {
     mean: Option<f64>,
     min: Option<f64>,
     max: Option<f64>,
+    /// There are fields behind those that are known.
+    has_more: bool,
 }
 
 impl Interval {
     fn parse(text: &str) -> Result<Self, String> {
-        let mut fields = text.split_whitespace();
+        let mut fields = text.split_ascii_whitespace();
         let mut next = |what: &str| {
             let text = fields.next().ok_or_else(|| format!("there is no {what}"))?;
             text.parse::<u64>().map_err(|_| format!("{what} {text:?} is no whole number"))
@@ -96,8 +95,10 @@ impl Interval {
         let count = number("number of transactions")?;
         let (sum, _) = (number("sum of latencies")?, number("sum of squares")?);
         let (min, max) = (number("least latency")?, number("greatest latency")?);
+        let has_more = fields.next().is_some();
         let of = |us: f64| (count > 0.0).then_some(us * US);
-        Ok(Self { began, count, mean: of(sum / count.max(1.0)), min: of(min), max: of(max) })
+        let mean = of(sum / count.max(1.0));
+        Ok(Self { began, count, mean, min: of(min), max: of(max), has_more })
     }
 
     /// Whether a mean is between the least and the greatest, at a time of this age.
@@ -185,18 +186,19 @@ impl ReadSamples for Intervals {
 
 fn log_line(lines: &mut Lines<Bytes>, sheet: &mut Sheet) -> Result<Option<Interval>, ImportError> {
     while let Some(text) = lines.next_line()? {
-        if text.trim().is_empty() {
+        if text.trim_ascii().is_empty() {
             continue;
         }
         if lines.was_open() {
             sheet.note("its last line has no end and may have been cut: left out");
             return Ok(None);
         }
-        if text.split_whitespace().nth(FIELDS).is_some() {
+        let wrong = |reason| ImportError::at(lines.number(), reason);
+        let interval = Interval::parse(&text).map_err(wrong)?;
+        if interval.has_more {
             sheet.unused("fields after the sixth");
         }
-        let wrong = |reason| ImportError::at(lines.number(), reason);
-        return Interval::parse(&text).map(Some).map_err(wrong);
+        return Ok(Some(interval));
     }
     Ok(None)
 }
@@ -245,6 +247,7 @@ impl Latencies {
             mean: latency("avg_latency")?,
             min: latency("min_latency")?,
             max: latency("max_latency")?,
+            has_more: false,
         }))
     }
 }

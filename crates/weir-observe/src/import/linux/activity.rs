@@ -8,10 +8,10 @@ use super::iostat;
 use super::processors::Processors;
 use super::{KIB, quantity};
 use crate::header::{EntityId, EntityKind};
+use crate::import::in_turn::InTurn;
 use crate::import::measure::{self as m, Measure};
 use crate::import::number::{Style, is_missing};
 use crate::import::sheet::Sheet;
-use std::collections::HashMap;
 
 const SECTOR: f64 = 512.0;
 /// Bytes of a page of memory, as of nearly all machines that sar runs on.
@@ -92,7 +92,7 @@ pub(super) struct Table {
     of: Option<(Of, Option<usize>)>,
     columns: Vec<Option<Column>>,
     /// Of each that is named in it, the places of its columns.
-    slots: HashMap<String, Vec<Option<Slot>>>,
+    slots: InTurn<Vec<Option<Slot>>>,
 }
 
 /// Where and when the values of a row are.
@@ -130,7 +130,7 @@ impl Table {
             assume(sheet, name);
         }
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        Self { names, of, columns, slots: HashMap::new() }
+        Self { names, of, columns, slots: InTurn::default() }
     }
 
     /// Whether its columns are these.
@@ -168,7 +168,8 @@ impl Table {
         if of == Of::Processors {
             return self.processors(name, words, style, place);
         }
-        if !self.slots.contains_key(name) {
+        let columns = &self.columns;
+        let slots = self.slots.get(name, || {
             let entity = match of {
                 Of::Devices => place.sheet.entity(EntityKind::Volume, name, Some(place.host)),
                 Of::Host | Of::Processors => place.host,
@@ -177,11 +178,9 @@ impl Table {
                 let (measure, _) = (*column)?;
                 place.held.slot(place.sheet.series(entity, measure), measure)
             };
-            let slots = self.columns.iter().map(slot).collect();
-            self.slots.insert(name.to_owned(), slots);
-        }
-        let Some(slots) = self.slots.get(name) else { return Ok(()) };
-        for ((word, column), slot) in words.iter().zip(&self.columns).zip(slots) {
+            columns.iter().map(slot).collect()
+        });
+        for ((word, column), slot) in words.iter().zip(columns).zip(slots) {
             let (Some((_, by)), Some(slot)) = (column, slot) else { continue };
             if let Some(value) = number(style, word, *by)? {
                 place.held.add(place.at, *slot, value);

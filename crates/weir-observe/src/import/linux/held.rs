@@ -61,8 +61,11 @@ impl Held {
     /// Adds a value of the sample at a time.
     pub(super) fn add(&mut self, at: i64, slot: Slot, value: f64) {
         if self.row.0 != at {
+            // The next row is about as long.
+            let usual = self.row.1.len();
             self.put_back();
-            self.row = (at, self.rows.remove(&at).unwrap_or_default());
+            let row = self.rows.remove(&at).unwrap_or_else(|| Vec::with_capacity(usual));
+            self.row = (at, row);
         }
         self.row.1.push((slot, value));
         self.values += 1;
@@ -76,7 +79,8 @@ impl Held {
     fn put_back(&mut self) {
         let (at, values) = std::mem::take(&mut self.row);
         if !values.is_empty() {
-            self.rows.entry(at).or_default().extend(values);
+            let row = self.rows.entry(at).or_default();
+            if row.is_empty() { *row = values } else { row.extend(values) }
         }
     }
 
@@ -94,6 +98,9 @@ impl Held {
 
     /// Puts the next sample that is whole into the sheet, and says when it is.
     pub(super) fn next(&mut self, sheet: &mut Sheet) -> Option<i64> {
+        if !self.all && self.before.is_none() {
+            return None;
+        }
         let Some(first) = self.rows.first_entry() else {
             self.all = false;
             return None;

@@ -7,15 +7,14 @@
 use super::{banner, quantity, stamped};
 use crate::header::{EntityId, EntityKind, SeriesId};
 use crate::import::ImportError;
+use crate::import::in_turn::InTurn;
 use crate::import::kind::Bytes;
 use crate::import::measure::{self as m, Measure};
 use crate::import::merge::Options;
 use crate::import::moment::{Clock, time_of};
 use crate::import::number::Style;
 use crate::import::sheet::{At, ReadSamples, Sheet};
-use crate::import::text::Lines;
-use std::collections::HashMap;
-use std::mem;
+use crate::import::text::{Lines, words};
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
@@ -43,7 +42,7 @@ pub(in crate::import) fn open(
         columns: Vec::new(),
         device_at: 0,
         cpu: None,
-        devices: HashMap::new(),
+        devices: InTurn::default(),
         reports: 0,
         ahead: None,
     }))
@@ -104,8 +103,9 @@ fn bytes_column(name: &str) -> Option<(&'static Measure, f64)> {
 
 /// Where the names of devices are, in a line that is the head of a table of them.
 fn device_column(words: &[&str]) -> Option<usize> {
-    let at = words.iter().position(|word| word.trim_end_matches(':') == "Device")?;
-    (words.len() > 2 && (at == 0 || at == words.len() - 1)).then_some(at)
+    let last = words.len().checked_sub(1).filter(|last| *last > 1)?;
+    let is_it = |at: &usize| words[*at].trim_end_matches(':') == "Device";
+    [0, last].into_iter().find(is_it)
 }
 
 struct Iostat {
@@ -119,7 +119,7 @@ struct Iostat {
     device_at: usize,
     /// The names of the columns of a line of processors that comes next.
     cpu: Option<Vec<String>>,
-    devices: HashMap<String, Vec<Option<SeriesId>>>,
+    devices: InTurn<Vec<Option<SeriesId>>>,
     reports: u64,
     /// The report after the first, if it was read to tell what the first is of.
     ahead: Option<Report>,
@@ -206,7 +206,7 @@ impl Iostat {
         }
         for (name, values) in &report.devices {
             let columns = &self.columns;
-            let series = self.devices.entry(name.clone()).or_insert_with(|| {
+            let series = self.devices.get(name, || {
                 let device = sheet.entity(EntityKind::Volume, name, Some(host));
                 let of = |column: &Option<(&'static Measure, f64)>| {
                     column.map(|(measure, _)| sheet.series(device, measure))
@@ -238,10 +238,11 @@ impl Iostat {
                 return Ok(report);
             };
             let (stamp, text) = stamped(&line, self.options.clock);
-            let words: Vec<_> = text.split_whitespace().collect();
+            let words = words(text);
             let cpu_line = words.first().is_some_and(|word| *word == "avg-cpu:");
             let time = self.time_of(text);
-            let begins = time.is_some() || cpu_line || device_column(&words).is_some();
+            let head = device_column(&words);
+            let begins = time.is_some() || cpu_line || head.is_some();
             if begins && !report.is_empty() {
                 self.lines.put_back(line);
                 return Ok(report);
@@ -258,7 +259,7 @@ impl Iostat {
                 self.cpu = Some(words[1..].iter().map(|word| (*word).to_owned()).collect());
             } else if let Some(names) = self.cpu.take() {
                 report.host = self.processors(&names, &words);
-            } else if let Some(at) = device_column(&words) {
+            } else if let Some(at) = head {
                 self.head(sheet, &words, at);
                 report.at = report.at.or(stamp);
             } else if !self.columns.is_empty() {
@@ -339,10 +340,12 @@ impl Iostat {
             ));
         }
         let last = words.len() - 1;
-        let at = if self.device_at == 0 { 0 } else { last };
-        let numbers: Vec<_> =
-            words.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, w)| *w).collect();
-        let style = self.style(&numbers);
+        let (name, numbers) = if self.device_at == 0 {
+            (words[0], &words[1..])
+        } else {
+            (words[last], &words[..last])
+        };
+        let style = self.style(numbers);
         let mut values = Vec::with_capacity(numbers.len());
         for (text, column) in numbers.iter().zip(&self.columns) {
             let Some((_, by)) = column else {
@@ -359,9 +362,7 @@ impl Iostat {
             };
             values.push(Some(number));
         }
-        let name = words[at].to_owned();
-        // The same once more, where two reports follow each other without a word between.
-        report.devices.push((mem::take(&mut name.clone()), values));
+        report.devices.push((name.to_owned(), values));
         Ok(())
     }
 }

@@ -5,14 +5,17 @@
 
 use super::iostat::{column, is_of_interval};
 use super::processors::Processors;
+use super::record::{Field, Record};
 use super::statistics::Statistics;
 use crate::header::EntityKind;
 use crate::import::ImportError;
+use crate::import::in_turn::InTurn;
 use crate::import::kind::Bytes;
 use crate::import::measure::{self as m, Measure};
 use crate::import::merge::Options;
 use crate::import::sheet::{At, ReadSamples, Sheet};
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::Value;
 
 pub(in crate::import) fn recognizes(text: &str) -> bool {
     let has = |what: &str| text.contains(what);
@@ -31,8 +34,22 @@ pub(in crate::import) fn open(
         begun: false,
         ahead: None,
         samples: 0,
+        columns: Columns::default(),
         told: false,
     }))
+}
+
+/// What names are columns of.
+type Columns = InTurn<Option<(&'static Measure, f64)>>;
+
+/// A sample as it stands there.
+#[derive(Deserialize)]
+struct Sample<'a> {
+    timestamp: Option<Value>,
+    #[serde(borrow, default, rename = "avg-cpu")]
+    processors: Record<'a>,
+    #[serde(borrow, default)]
+    disk: Vec<Record<'a>>,
 }
 
 struct Iostat {
@@ -42,6 +59,7 @@ struct Iostat {
     /// A report that was read ahead.
     ahead: Option<Report>,
     samples: u64,
+    columns: Columns,
     /// What is not used has been told.
     told: bool,
 }
@@ -96,28 +114,29 @@ impl Iostat {
     }
 
     fn report(&mut self, sheet: &mut Sheet) -> Result<Option<Report>, ImportError> {
-        let Some((sample, line)) = self.statistics.next_sample()? else {
+        if !self.statistics.advance()? {
             if self.statistics.was_cut() {
                 sheet.note("it was cut: what is not whole at its end is left out");
             }
             return Ok(None);
-        };
+        }
+        let sample: Sample<'_> = self.statistics.sample()?;
+        let line = self.statistics.begins();
         let mut report = Report { host: self.statistics.host("nodename"), ..Report::default() };
-        if let Some(text) = sample.get("timestamp") {
+        if let Some(text) = &sample.timestamp {
             let at = text.as_str().and_then(|text| self.options.clock.moment(text));
             let reason = || ImportError::at(line, format!("{text} is no time"));
             report.at = Some(at.ok_or_else(reason)?);
         }
-        let processors = sample.get("avg-cpu").and_then(Value::as_object);
-        for (name, value) in processors.into_iter().flatten() {
-            let percent = value.as_f64();
-            if percent.is_none_or(|percent| !report.processors.add(name, percent)) {
+        for (name, value) in &sample.processors.0 {
+            let is_used = matches!(value, Field::Number(n) if report.processors.add(name, *n));
+            if !is_used {
                 sheet.unused(name);
             }
         }
-        let devices = sample.get("disk").and_then(Value::as_array);
-        for device in devices.into_iter().flatten().filter_map(Value::as_object) {
-            let device = device_of(device, (!self.told).then_some(&mut *sheet));
+        for device in &sample.disk {
+            let told = (!self.told).then_some(&mut *sheet);
+            let device = device_of(device, &mut self.columns, told);
             let missing = || ImportError::at(line, "a device in this sample has no name");
             report.devices.push(device.ok_or_else(missing)?);
             self.told = true;
@@ -156,23 +175,31 @@ impl Report {
 /// The name of a device, which is its only text, and what is measured of it; what is not used
 /// is told, if anybody wants to know.
 fn device_of(
-    device: &Map<String, Value>,
+    device: &Record<'_>,
+    columns: &mut Columns,
     mut told: Option<&mut Sheet>,
 ) -> Option<(String, Vec<(&'static Measure, f64)>)> {
-    let mut values = Vec::with_capacity(device.len());
-    for (name, value) in device {
-        let known = column(name).or_else(|| column(&format!("%{name}")));
-        match (known, value.as_f64()) {
-            (Some((measure, by)), Some(number)) => values.push((measure, number * by)),
-            (None, Some(_)) => {
+    let mut values = Vec::with_capacity(device.0.len());
+    let mut device_name = None;
+    for (name, value) in &device.0 {
+        let number = match value {
+            Field::Number(number) => *number,
+            Field::Text(text) => {
+                device_name = device_name.or(Some(text));
+                continue;
+            }
+            // It is missing.
+            Field::Other => continue,
+        };
+        let find = || column(name).or_else(|| column(&format!("%{name}")));
+        match columns.get(name, find) {
+            Some((measure, by)) => values.push((*measure, number * *by)),
+            None => {
                 if let Some(sheet) = &mut told {
                     sheet.unused(name);
                 }
             }
-            // Its name, or a value that is missing.
-            _ => {}
         }
     }
-    let name = device.values().find_map(Value::as_str)?;
-    Some((name.to_owned(), values))
+    Some((device_name?.clone().into_owned(), values))
 }

@@ -16,24 +16,53 @@ pub(super) struct Processors {
     idle: Option<f64>,
 }
 
+/// What the time of processors goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    User,
+    System,
+    Wait,
+    Steal,
+    Idle,
+}
+
+impl Part {
+    /// What a column of this name is of, if it is of processors.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Some(match name.strip_prefix('%').unwrap_or(name) {
+            "usr" | "user" | "us" | "nice" | "guest" | "gnice" | "gu" => Self::User,
+            "sys" | "system" | "sy" | "irq" | "soft" => Self::System,
+            "iowait" | "wa" => Self::Wait,
+            "steal" | "st" => Self::Steal,
+            "idle" | "id" => Self::Idle,
+            _ => return None,
+        })
+    }
+}
+
 impl Processors {
     /// Whether a column of this name is of processors.
     pub(super) fn has(name: &str) -> bool {
-        Self::default().add(name, 0.0)
+        Part::of(name).is_some()
     }
 
     /// Adds a column's percents; says whether it is one of processors.
     pub(super) fn add(&mut self, name: &str, percent: f64) -> bool {
-        let sum = match name.strip_prefix('%').unwrap_or(name) {
-            "usr" | "user" | "us" | "nice" | "guest" | "gnice" | "gu" => &mut self.user,
-            "sys" | "system" | "sy" | "irq" | "soft" => &mut self.system,
-            "iowait" | "wa" => &mut self.wait,
-            "steal" | "st" => &mut self.steal,
-            "idle" | "id" => &mut self.idle,
-            _ => return false,
+        let part = Part::of(name);
+        part.into_iter().for_each(|part| self.add_to(part, percent));
+        part.is_some()
+    }
+
+    /// Adds percents of a part.
+    pub(super) fn add_to(&mut self, part: Part, percent: f64) {
+        let sum = match part {
+            Part::User => &mut self.user,
+            Part::System => &mut self.system,
+            Part::Wait => &mut self.wait,
+            Part::Steal => &mut self.steal,
+            Part::Idle => &mut self.idle,
         };
         *sum = Some(sum.unwrap_or(0.0) + percent);
-        true
     }
 
     /// What is known, as shares of one.

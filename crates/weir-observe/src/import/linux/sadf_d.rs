@@ -3,16 +3,15 @@
 //! They come table by table, each with all times up to the next restart of the machine.
 
 use super::activity::{Place, Table};
+use super::by_table::{ByTable, Hosts, Moments, TakeLines};
 use super::held::Held;
 use super::style_of;
-use crate::header::{EntityId, EntityKind};
 use crate::import::ImportError;
 use crate::import::kind::Bytes;
 use crate::import::merge::Options;
-use crate::import::moment::Clock;
 use crate::import::number::Style;
-use crate::import::sheet::{At, ReadSamples, Sheet};
-use crate::import::text::Lines;
+use crate::import::sheet::{ReadSamples, Sheet};
+use crate::import::text::fields;
 
 /// The names of the columns before those of the table.
 const HOST: &str = "hostname";
@@ -28,17 +27,14 @@ pub(in crate::import) fn open(
     input: Bytes,
     options: &Options,
 ) -> Result<Box<dyn ReadSamples>, ImportError> {
-    Ok(Box::new(Sadf {
-        lines: Lines::new(input),
-        clock: options.clock,
+    let sadf = Sadf {
+        moments: Moments::new(options.clock),
         style: None,
         hosts: Hosts::default(),
-        held: Held::default(),
         tables: Vec::new(),
         table: None,
-        last_time: (String::new(), 0),
-        ended: false,
-    }))
+    };
+    Ok(ByTable::new(input, sadf))
 }
 
 /// The names of the columns, in a line that has them.
@@ -47,38 +43,12 @@ fn names_of(line: &str) -> Option<Vec<&str>> {
     Some(names.trim().split(';').collect())
 }
 
-/// The host of the rows at hand.
-#[derive(Debug, Default)]
-pub(super) struct Hosts {
-    last: Option<(String, EntityId)>,
-}
-
-impl Hosts {
-    /// The host of that name, and whether it is another than before.
-    pub(super) fn host(&mut self, sheet: &mut Sheet, name: &str) -> (EntityId, bool) {
-        match &self.last {
-            Some((last, id)) if last == name => (*id, false),
-            last => {
-                let is_other = last.is_some();
-                let id = sheet.entity(EntityKind::Host, name, None);
-                self.last = Some((name.to_owned(), id));
-                (id, is_other)
-            }
-        }
-    }
-}
-
 struct Sadf {
-    lines: Lines<Bytes>,
-    clock: Clock,
+    moments: Moments,
     style: Option<Style>,
     hosts: Hosts,
-    held: Held,
     tables: Vec<Known>,
     table: Option<usize>,
-    /// Rows of one time come one after the other: the last one that was read.
-    last_time: (String, i64),
-    ended: bool,
 }
 
 struct Known {
@@ -88,29 +58,8 @@ struct Known {
     time_at: usize,
 }
 
-impl ReadSamples for Sadf {
-    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
-        loop {
-            if let Some(at) = self.held.next(sheet) {
-                return Ok(Some(At::Wall(at)));
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            match self.lines.next_line()? {
-                Some(line) if line.trim().is_empty() => {}
-                Some(line) => self.line(sheet, &line)?,
-                None => {
-                    self.ended = true;
-                    self.held.release();
-                }
-            }
-        }
-    }
-}
-
-impl Sadf {
-    fn line(&mut self, sheet: &mut Sheet, line: &str) -> Result<(), ImportError> {
+impl TakeLines for Sadf {
+    fn line(&mut self, sheet: &mut Sheet, held: &mut Held, line: &str) -> Result<(), String> {
         if let Some(names) = names_of(line) {
             return self.head(sheet, &names);
         }
@@ -118,11 +67,11 @@ impl Sadf {
             sheet.unused("lines before the first head");
             return Ok(());
         };
-        let words: Vec<_> = line.split(';').collect();
+        let words = fields(line, b';');
         let rest = words.get(known.time_at + 1..).unwrap_or_default();
         match rest.first() {
             Some(word) if word.starts_with("LINUX-RESTART") => {
-                self.held.release();
+                held.release();
                 sheet.note("the machine was started again");
                 return Ok(());
             }
@@ -136,35 +85,25 @@ impl Sadf {
             return Ok(());
         }
         let (Some(host), Some(time)) = (words.get(known.host_at), words.get(known.time_at)) else {
-            return self.wrong(sheet, "a row has no host and time");
+            return Err("a row has no host and time".to_owned());
         };
-        if self.last_time.0 != *time {
-            let Some(at) = self.clock.moment(time) else {
-                let reason = format!("{time:?} is no time");
-                return self.wrong(sheet, &reason);
-            };
-            self.last_time = ((*time).to_owned(), at);
-        }
+        let at = self.moments.moment(time)?;
         let (host, is_other) = self.hosts.host(sheet, host);
-        let style = style_of(&mut self.style, rest);
-        let mut place = Place { sheet, held: &mut self.held, host, at: self.last_time.1 };
         if is_other {
             self.tables.iter_mut().for_each(|known| known.table.forget());
         }
-        let Some(known) = self.table.and_then(|at| self.tables.get_mut(at)) else {
-            return Ok(());
-        };
-        match known.table.row(rest, style, &mut place) {
-            Ok(()) => Ok(()),
-            Err(reason) => self.wrong(sheet, &reason),
-        }
+        let style = style_of(&mut self.style, rest);
+        let table = self.table.and_then(|at| self.tables.get_mut(at));
+        let mut place = Place { sheet, held, host, at };
+        table.map_or(Ok(()), |known| known.table.row(rest, style, &mut place))
     }
+}
 
-    fn head(&mut self, sheet: &mut Sheet, names: &[&str]) -> Result<(), ImportError> {
+impl Sadf {
+    fn head(&mut self, sheet: &mut Sheet, names: &[&str]) -> Result<(), String> {
         let at = |wanted: &str| names.iter().position(|name| *name == wanted);
         let (Some(host_at), Some(time_at)) = (at(HOST), at(TIME)) else {
-            let reason = "a head has no hostname and timestamp";
-            return self.wrong(sheet, reason);
+            return Err("a head has no hostname and timestamp".to_owned());
         };
         let own = names.get(time_at + 1..).unwrap_or_default();
         let is_known = |known: &Known| {
@@ -175,14 +114,5 @@ impl Sadf {
             Some(self.tables.len() - 1)
         });
         Ok(())
-    }
-
-    /// What is wrong with a line, unless it was cut.
-    fn wrong(&self, sheet: &mut Sheet, reason: &str) -> Result<(), ImportError> {
-        if self.lines.was_open() {
-            sheet.note("its last line was cut: left out");
-            return Ok(());
-        }
-        Err(ImportError::at(self.lines.number(), reason))
     }
 }

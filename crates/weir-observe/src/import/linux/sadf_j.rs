@@ -43,7 +43,8 @@ struct Sadf {
 
 impl ReadSamples for Sadf {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
-        while let Some((sample, line)) = self.statistics.next_sample()? {
+        while self.statistics.advance()? {
+            let (sample, line) = (self.statistics.sample::<Value>()?, self.statistics.begins());
             let Some(sample) = sample.as_object() else { continue };
             if self.put(sheet, sample) {
                 return Ok(Some(At::Wall(self.time(sheet, sample, line)?)));

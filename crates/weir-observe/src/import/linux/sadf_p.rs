@@ -7,9 +7,9 @@
 //! They come table by table, each with all times up to the next restart of the machine.
 
 use super::activity::{self, Column, Place};
+use super::by_table::{ByTable, Hosts, Moments, TakeLines};
 use super::held::{Held, Slot};
 use super::processors::Processors;
-use super::sadf_d::Hosts;
 use super::style_of;
 use crate::header::{EntityId, EntityKind};
 use crate::import::ImportError;
@@ -17,8 +17,7 @@ use crate::import::kind::Bytes;
 use crate::import::merge::Options;
 use crate::import::moment::Clock;
 use crate::import::number::Style;
-use crate::import::sheet::{At, ReadSamples, Sheet};
-use crate::import::text::Lines;
+use crate::import::sheet::{ReadSamples, Sheet};
 use std::collections::HashMap;
 
 /// Fields of a line that has a value.
@@ -41,17 +40,14 @@ pub(in crate::import) fn open(
     input: Bytes,
     options: &Options,
 ) -> Result<Box<dyn ReadSamples>, ImportError> {
-    Ok(Box::new(Sadf {
-        lines: Lines::new(input),
-        clock: options.clock,
+    let sadf = Sadf {
+        moments: Moments::new(options.clock),
         style: None,
         hosts: Hosts::default(),
-        held: Held::default(),
         goes: HashMap::new(),
         processors: None,
-        last_time: (String::new(), 0),
-        ended: false,
-    }))
+    };
+    Ok(ByTable::new(input, sadf))
 }
 
 /// Where a value goes.
@@ -63,48 +59,23 @@ enum Goes {
 }
 
 struct Sadf {
-    lines: Lines<Bytes>,
-    clock: Clock,
+    moments: Moments,
     style: Option<Style>,
     hosts: Hosts,
-    held: Held,
     /// By whose it is, and by its name.
     goes: HashMap<String, HashMap<String, Goes>>,
     /// Those of the lines at hand, with their host and time.
     processors: Option<(EntityId, i64, Processors)>,
-    last_time: (String, i64),
-    ended: bool,
 }
 
-impl ReadSamples for Sadf {
-    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
-        loop {
-            if let Some(at) = self.held.next(sheet) {
-                return Ok(Some(At::Wall(at)));
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            match self.lines.next_line()? {
-                Some(line) if line.trim().is_empty() => {}
-                Some(line) => self.line(sheet, &line)?,
-                None => {
-                    self.ended = true;
-                    self.release(sheet);
-                }
-            }
-        }
-    }
-}
-
-impl Sadf {
-    fn line(&mut self, sheet: &mut Sheet, line: &str) -> Result<(), ImportError> {
+impl TakeLines for Sadf {
+    fn line(&mut self, sheet: &mut Sheet, held: &mut Held, line: &str) -> Result<(), String> {
         let mut fields = line.split('\t');
         let mut all: [&str; FIELDS] = [""; FIELDS];
         let count = all.iter_mut().zip(&mut fields).map(|(field, text)| *field = text).count();
         let [host, _, time, whose, name, value] = all;
         if whose == "LINUX-RESTART" {
-            self.release(sheet);
+            self.end(sheet, held);
             sheet.note("the machine was started again");
             return Ok(());
         }
@@ -114,7 +85,7 @@ impl Sadf {
         }
         if count < FIELDS || fields.next().is_some() {
             let count = line.split('\t').count();
-            return self.wrong(sheet, &format!("a line has {count} fields, and not {FIELDS}"));
+            return Err(format!("a line has {count} fields, and not {FIELDS}"));
         }
         let (host, is_other) = self.hosts.host(sheet, host);
         if is_other {
@@ -122,31 +93,46 @@ impl Sadf {
         }
         let goes = match self.goes.get(whose).and_then(|own| own.get(name)) {
             Some(goes) => *goes,
-            None => self.find(sheet, host, whose, name),
+            None => self.find(sheet, held, host, (whose, name)),
         };
         if matches!(goes, Goes::Nowhere) {
             return Ok(());
         }
-        if self.last_time.0 != time {
-            let Some(at) = self.clock.moment(time) else {
-                return self.wrong(sheet, &format!("{time:?} is no time"));
-            };
-            self.last_time = (time.to_owned(), at);
-        }
+        let at = self.moments.moment(time)?;
         let by = if let Goes::To(_, by) = goes { by } else { 1.0 };
         let style = style_of(&mut self.style, &[value]);
-        match activity::number(style, value, by) {
-            Ok(Some(number)) => self.take(sheet, host, goes, name, number),
-            Ok(None) => {}
-            Err(reason) => return self.wrong(sheet, &reason),
+        let Some(number) = activity::number(style, value, by)? else { return Ok(()) };
+        match goes {
+            Goes::To(slot, _) => held.add(at, slot, number),
+            Goes::Processors => {
+                if self.processors.is_some_and(|(of, when, _)| (of, when) != (host, at)) {
+                    self.put_processors(sheet, held);
+                }
+                let (_, _, all) = self.processors.get_or_insert((host, at, Processors::default()));
+                all.add(name, number);
+            }
+            Goes::Nowhere => {}
         }
         Ok(())
     }
 
+    fn end(&mut self, sheet: &mut Sheet, held: &mut Held) {
+        self.put_processors(sheet, held);
+        held.release();
+    }
+}
+
+impl Sadf {
     /// Where values of that name go.
-    fn find(&mut self, sheet: &mut Sheet, host: EntityId, whose: &str, name: &str) -> Goes {
+    fn find(
+        &mut self,
+        sheet: &mut Sheet,
+        held: &mut Held,
+        host: EntityId,
+        (whose, name): (&str, &str),
+    ) -> Goes {
         let mut to = |sheet: &mut Sheet, entity: EntityId, (measure, by): Column| {
-            let slot = self.held.slot(sheet.series(entity, measure), measure);
+            let slot = held.slot(sheet.series(entity, measure), measure);
             slot.map_or(Goes::Nowhere, |slot| Goes::To(slot, by))
         };
         let goes = if activity::is_all_processors(whose) && Processors::has(name) {
@@ -167,39 +153,10 @@ impl Sadf {
         goes
     }
 
-    fn take(&mut self, sheet: &mut Sheet, host: EntityId, goes: Goes, name: &str, number: f64) {
-        let at = self.last_time.1;
-        match goes {
-            Goes::To(slot, _) => self.held.add(at, slot, number),
-            Goes::Processors => {
-                if self.processors.is_some_and(|(of, when, _)| (of, when) != (host, at)) {
-                    self.put_processors(sheet);
-                }
-                let (_, _, all) = self.processors.get_or_insert((host, at, Processors::default()));
-                all.add(name, number);
-            }
-            Goes::Nowhere => {}
-        }
-    }
-
     /// Holds what is known of the processors at the time at hand.
-    fn put_processors(&mut self, sheet: &mut Sheet) {
+    fn put_processors(&mut self, sheet: &mut Sheet, held: &mut Held) {
         if let Some((host, at, all)) = self.processors.take() {
-            activity::hold_processors(all, &mut Place { sheet, held: &mut self.held, host, at });
+            activity::hold_processors(all, &mut Place { sheet, held, host, at });
         }
-    }
-
-    fn release(&mut self, sheet: &mut Sheet) {
-        self.put_processors(sheet);
-        self.held.release();
-    }
-
-    /// What is wrong with a line, unless it was cut.
-    fn wrong(&self, sheet: &mut Sheet, reason: &str) -> Result<(), ImportError> {
-        if self.lines.was_open() {
-            sheet.note("its last line was cut: left out");
-            return Ok(());
-        }
-        Err(ImportError::at(self.lines.number(), reason))
     }
 }

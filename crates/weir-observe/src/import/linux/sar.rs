@@ -6,6 +6,7 @@
 //! go back by half a day or more has come to the next one.
 
 use super::activity::{self, Place, Table};
+use super::by_table::{ByTable, TakeLines};
 use super::held::Held;
 use super::{banner, stamped, style_of};
 use crate::header::{EntityId, EntityKind};
@@ -15,7 +16,7 @@ use crate::import::merge::Options;
 use crate::import::moment::{Clock, time_of};
 use crate::import::number::Style;
 use crate::import::sheet::{At, ReadSamples, Sheet};
-use crate::import::text::Lines;
+use crate::import::text::words;
 
 const SECOND: i64 = 1_000_000_000;
 const HOUR: i64 = 3600 * SECOND;
@@ -37,13 +38,11 @@ pub(in crate::import) fn open(
     input: Bytes,
     options: &Options,
 ) -> Result<Box<dyn ReadSamples>, ImportError> {
-    Ok(Box::new(Sar {
-        lines: Lines::new(input),
+    let sar = Sar {
         clock: options.clock,
         style: None,
         host: None,
         dated: false,
-        held: Held::default(),
         tables: Vec::new(),
         table: None,
         stretch: 0,
@@ -52,8 +51,8 @@ pub(in crate::import) fn open(
         last_time: (String::new(), 0),
         backward: 0,
         origin: None,
-        ended: false,
-    }))
+    };
+    Ok(ByTable::new(input, sar))
 }
 
 /// The time that a line begins with, and what follows.
@@ -69,7 +68,7 @@ fn split_time(line: &str) -> Option<(&str, &str)> {
     }
     let rest = rest.trim_start();
     let half = rest
-        .split_whitespace()
+        .split(char::is_whitespace)
         .next()
         .filter(|half| half.eq_ignore_ascii_case("AM") || half.eq_ignore_ascii_case("PM"));
     match half {
@@ -85,19 +84,17 @@ fn split_time(line: &str) -> Option<(&str, &str)> {
 /// Whether what follows a time are the names of columns: of the first two words, none is a
 /// number, as one at least is in a row.
 fn is_head(rest: &str) -> bool {
-    let mut words = rest.split_whitespace().take(2).peekable();
+    let mut words = rest.split_ascii_whitespace().take(2).peekable();
     words.peek().is_some()
         && words.all(|word| !word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit()))
 }
 
 struct Sar {
-    lines: Lines<Bytes>,
     clock: Clock,
     style: Option<Style>,
     host: Option<EntityId>,
     /// Whether the date is known; else times count from the beginning of some day.
     dated: bool,
-    held: Held,
     tables: Vec<Known>,
     /// The table that rows belong to.
     table: Option<usize>,
@@ -111,7 +108,6 @@ struct Sar {
     backward: u64,
     /// The first sample's time, where the date is not known.
     origin: Option<i64>,
-    ended: bool,
 }
 
 struct Known {
@@ -120,50 +116,11 @@ struct Known {
     last: Option<i64>,
 }
 
-impl ReadSamples for Sar {
-    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
-        loop {
-            if let Some(at) = self.held.next(sheet) {
-                return Ok(Some(self.at(at)));
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            match self.lines.next_line()? {
-                Some(line) => self.line(sheet, &line)?,
-                None => self.end(sheet),
-            }
-        }
-    }
-}
-
-impl Sar {
-    fn at(&mut self, at: i64) -> At {
-        if self.dated {
-            return At::Wall(at);
-        }
-        let since = at.saturating_sub(*self.origin.get_or_insert(at));
-        At::Since(u64::try_from(since).unwrap_or(0))
-    }
-
-    fn end(&mut self, sheet: &mut Sheet) {
-        self.ended = true;
-        self.held.release();
-        if self.backward > 0 {
-            sheet.note(format!("{} rows left out whose times went back", self.backward));
-        }
-        if !self.dated {
-            sheet.note("its times have no date");
-        }
-    }
-
-    fn line(&mut self, sheet: &mut Sheet, line: &str) -> Result<(), ImportError> {
+impl TakeLines for Sar {
+    fn line(&mut self, sheet: &mut Sheet, held: &mut Held, line: &str) -> Result<(), String> {
         let line = stamped(line, self.clock).1;
-        if line.trim().is_empty() {
-            return Ok(());
-        }
         if let Some((host, date)) = banner(line, self.clock) {
-            self.begin(sheet, &host, date);
+            self.begin(sheet, held, &host, date);
             return Ok(());
         }
         let Some((time, rest)) = split_time(line) else {
@@ -174,24 +131,43 @@ impl Sar {
             return Ok(());
         };
         let Some(time) = self.time(time) else {
-            let reason = format!("a line begins with {time:?}, which is no time");
-            return self.wrong(sheet, &reason);
+            return Err(format!("a line begins with {time:?}, which is no time"));
         };
         if rest.starts_with("LINUX RESTART") {
-            self.restart(sheet, time);
+            self.restart(sheet, held, time);
         } else if rest.starts_with("COM ") {
             sheet.unused("comments");
         } else if is_head(rest) {
             self.head(sheet, rest);
         } else {
-            self.row(sheet, time, rest)?;
+            self.row(sheet, held, time, rest)?;
         }
         Ok(())
     }
 
+    fn end(&mut self, sheet: &mut Sheet, held: &mut Held) {
+        held.release();
+        if self.backward > 0 {
+            sheet.note(format!("{} rows left out whose times went back", self.backward));
+        }
+        if !self.dated {
+            sheet.note("its times have no date");
+        }
+    }
+
+    fn at(&mut self, at: i64) -> At {
+        if self.dated {
+            return At::Wall(at);
+        }
+        let since = at.saturating_sub(*self.origin.get_or_insert(at));
+        At::Since(u64::try_from(since).unwrap_or(0))
+    }
+}
+
+impl Sar {
     /// An output begins.
-    fn begin(&mut self, sheet: &mut Sheet, host: &str, date: Option<i64>) {
-        self.held.release();
+    fn begin(&mut self, sheet: &mut Sheet, held: &mut Held, host: &str, date: Option<i64>) {
+        held.release();
         self.host = Some(sheet.entity(EntityKind::Host, host, None));
         self.dated |= date.is_some();
         if let Some(date) = date {
@@ -207,8 +183,8 @@ impl Sar {
     }
 
     /// The machine was started again: what follows is later than all so far.
-    fn restart(&mut self, sheet: &mut Sheet, time: i64) {
-        self.held.release();
+    fn restart(&mut self, sheet: &mut Sheet, held: &mut Held, time: i64) {
+        held.release();
         self.stretch = after(self.latest, time);
         self.latest = self.stretch;
         for known in &mut self.tables {
@@ -240,7 +216,13 @@ impl Sar {
         });
     }
 
-    fn row(&mut self, sheet: &mut Sheet, time: i64, rest: &str) -> Result<(), ImportError> {
+    fn row(
+        &mut self,
+        sheet: &mut Sheet,
+        held: &mut Held,
+        time: i64,
+        rest: &str,
+    ) -> Result<(), String> {
         let place = self.table;
         let Some(known) = place.and_then(|place| self.tables.get_mut(place)) else {
             sheet.unused("rows before the first head");
@@ -262,27 +244,14 @@ impl Sar {
         if moment > self.latest {
             self.latest = moment;
             if comes_again {
-                self.held.release_before(at);
+                held.release_before(at);
             }
         }
         self.row_of = place;
         let host = *self.host.get_or_insert_with(|| sheet.entity(EntityKind::Host, "host", None));
-        let words: Vec<_> = rest.split_whitespace().collect();
+        let words = words(rest);
         let style = style_of(&mut self.style, &words);
-        let mut place = Place { sheet, held: &mut self.held, host, at };
-        if let Err(reason) = known.table.row(&words, style, &mut place) {
-            return self.wrong(sheet, &reason);
-        }
-        Ok(())
-    }
-
-    /// What is wrong with a line, unless it was cut.
-    fn wrong(&self, sheet: &mut Sheet, reason: &str) -> Result<(), ImportError> {
-        if self.lines.was_open() {
-            sheet.note("its last line was cut: left out");
-            return Ok(());
-        }
-        Err(ImportError::at(self.lines.number(), reason))
+        known.table.row(&words, style, &mut Place { sheet, held, host, at })
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::import::ImportError;
 use crate::import::kind::Bytes;
+use serde::Deserialize;
 use serde_json::Value;
 use std::io::BufRead;
 
@@ -46,32 +47,45 @@ impl Statistics {
         Self { input, scan: Scan { line: 1, ..Scan::default() } }
     }
 
-    /// The next sample, and the line in which it begins; nothing at the end.
+    /// Reads up to the end of the next sample; whether there is one.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if it is no JSON, or there are no samples in it at all.
-    pub(super) fn next_sample(&mut self) -> Result<Option<(Value, u64)>, ImportError> {
+    /// [`ImportError`] if there are no samples in it at all, or one is too long.
+    pub(super) fn advance(&mut self) -> Result<bool, ImportError> {
+        self.scan.sample.clear();
         loop {
             let bytes = self.input.fill_buf()?;
             if bytes.is_empty() {
                 if !self.scan.found {
                     return Err(ImportError::whole("it has no \"statistics\""));
                 }
-                return Ok(None);
+                return Ok(false);
             }
             let (used, is_whole) = self.scan.take(bytes);
             self.input.consume(used);
             if is_whole {
-                let sample = self.scan.parse();
-                self.scan.sample.clear();
-                return sample.map(|value| Some((value, self.scan.begins)));
+                return Ok(true);
             }
             if self.scan.sample.len() > LONGEST {
                 let reason = format!("a sample has more than {} MiB", LONGEST >> 20);
                 return Err(ImportError::at(self.scan.begins, reason));
             }
         }
+    }
+
+    /// The sample that was read.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it is no JSON, or not what is wanted.
+    pub(super) fn sample<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ImportError> {
+        self.scan.parse()
+    }
+
+    /// The line in which it begins.
+    pub(super) const fn begins(&self) -> u64 {
+        self.scan.begins
     }
 
     /// Whether it ended in the middle of its samples.
@@ -92,27 +106,32 @@ impl Statistics {
 impl Scan {
     /// Takes bytes, up to the end of a sample; how many, and whether it is whole.
     fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
+        // Where in these bytes the sample is.
+        let mut begin = 0;
         for (at, byte) in bytes.iter().enumerate() {
             self.line += u64::from(*byte == b'\n');
-            if !self.inside {
+            if self.depth > 0 {
+                self.nest(*byte);
+                if self.depth == 0 {
+                    self.sample.extend_from_slice(&bytes[begin..=at]);
+                    return (at + 1, true);
+                }
+            } else if !self.inside {
                 self.seek(*byte);
-            } else if self.depth == 0 {
+            } else {
                 match byte {
                     b'{' => {
                         self.begins = self.line;
                         self.depth = 1;
-                        self.sample.push(*byte);
+                        begin = at;
                     }
                     b']' => self.inside = false,
                     _ => {}
                 }
-            } else {
-                self.sample.push(*byte);
-                self.nest(*byte);
-                if self.depth == 0 {
-                    return (at + 1, true);
-                }
             }
+        }
+        if self.depth > 0 {
+            self.sample.extend_from_slice(&bytes[begin..]);
         }
         (bytes.len(), false)
     }
@@ -148,7 +167,7 @@ impl Scan {
         }
     }
 
-    fn parse(&self) -> Result<Value, ImportError> {
+    fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ImportError> {
         serde_json::from_slice(&self.sample).map_err(|error| {
             let line = u64::try_from(error.line()).unwrap_or(1).max(1);
             let reason = error.to_string();
@@ -168,8 +187,10 @@ mod tests {
             let input = BufReader::with_capacity(size, text.as_bytes());
             let mut all = Statistics::new(Box::new(input));
             let mut told = Vec::new();
-            while let Some((value, line)) = all.next_sample().expect("samples") {
-                told.push(format!("{line} {:?} {value}", all.host("nodename").unwrap_or_default()));
+            while all.advance().expect("samples") {
+                let value: Value = all.sample().expect("JSON");
+                let host = all.host("nodename").unwrap_or_default();
+                told.push(format!("{} {host:?} {value}", all.begins()));
             }
             if size > 1 {
                 return (told, all.was_cut());

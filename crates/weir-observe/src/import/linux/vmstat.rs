@@ -3,7 +3,7 @@
 //! Its first row is what there was since the machine started. Memory is in KiB, which is what
 //! vmstat does unless it is told otherwise (`-S`); so are blocks, always.
 
-use super::processors::Processors;
+use super::processors::{Part, Processors};
 use super::{KIB, style_of};
 use crate::header::{EntityId, EntityKind};
 use crate::import::ImportError;
@@ -13,10 +13,11 @@ use crate::import::merge::Options;
 use crate::import::moment::Clock;
 use crate::import::number::{Style, is_missing};
 use crate::import::sheet::{At, ReadSamples, Sheet};
-use crate::import::text::Lines;
+use crate::import::text::{Lines, words};
+use std::borrow::Cow;
 
 pub(in crate::import) fn recognizes(text: &str) -> bool {
-    text.lines().any(|line| Head::of(line).is_some())
+    text.lines().any(|line| Head::of(&words(line)).is_some())
 }
 
 pub(in crate::import) fn open(
@@ -37,7 +38,7 @@ pub(in crate::import) fn open(
 #[derive(Debug, Clone, PartialEq)]
 enum Column {
     Of(&'static Measure, f64),
-    Processors,
+    Processors(Part),
     Unused,
 }
 
@@ -51,7 +52,9 @@ fn column(name: &str) -> Column {
         "so" => Column::Of(&m::SWAP_OUT_BYTES_PER_S, KIB),
         "bi" => Column::Of(&m::READ_BYTES_PER_S, KIB),
         "bo" => Column::Of(&m::WRITE_BYTES_PER_S, KIB),
-        "us" | "sy" | "id" | "wa" | "st" | "gu" => Column::Processors,
+        "us" | "sy" | "id" | "wa" | "st" | "gu" => {
+            Part::of(name).map_or(Column::Unused, Column::Processors)
+        }
         _ => Column::Unused,
     }
 }
@@ -68,13 +71,12 @@ struct Head {
 
 impl Head {
     /// The head that a line is, if it is one.
-    fn of(line: &str) -> Option<Self> {
-        if !line.contains(" bi ") || !line.contains(" bo ") {
+    fn of(words: &[&str]) -> Option<Self> {
+        if !words.contains(&"bi") || !words.contains(&"bo") {
             return None;
         }
-        let words: Vec<_> = line.split_whitespace().collect();
         let before = words.iter().position(|word| *word == "r")?;
-        let last = words.iter().rposition(|word| column(word) == Column::Processors)?;
+        let last = words.iter().rposition(|word| matches!(column(word), Column::Processors(_)))?;
         let own = words.get(before..=last)?;
         let columns = own.iter().map(|name| ((*name).to_owned(), column(name))).collect();
         let zone = words.get(last + 1..).unwrap_or_default();
@@ -84,11 +86,11 @@ impl Head {
 
     /// Words before the first column of a row: as in the head, unless a time is put only
     /// before rows.
-    fn before_row(&self, words: &[&str], clock: Clock) -> usize {
+    fn before_row(&self, line: &str, words: &[&str], clock: Clock) -> usize {
         let more = words.len().saturating_sub(self.columns.len());
         let is_time = || {
             let stamp = words.get(..more).unwrap_or_default();
-            clock.moment(&stamp.join(" ")).is_some()
+            clock.moment(&joined(line, stamp)).is_some()
         };
         if self.zone.is_none() && more > self.before && is_time() { more } else { self.before }
     }
@@ -137,11 +139,11 @@ impl Vmstat {
     /// The next row; nothing at the end.
     fn row(&mut self, sheet: &mut Sheet) -> Result<Option<Row>, ImportError> {
         while let Some(line) = self.lines.next_line()? {
-            if let Some(head) = Head::of(&line) {
+            let words = words(&line);
+            if let Some(head) = Head::of(&words) {
                 self.head(sheet, head);
                 continue;
             }
-            let words: Vec<_> = line.split_whitespace().collect();
             let Some(head) = &self.head else {
                 if !words.is_empty() && !is_title(&line) {
                     sheet.unused("lines before the first head");
@@ -155,7 +157,7 @@ impl Vmstat {
                 }
                 continue;
             }
-            match self.values(&words) {
+            match self.values(&line, &words) {
                 Ok(row) => return Ok(Some(row)),
                 Err(_) if self.lines.was_open() => {
                     sheet.note("its last line was cut: left out");
@@ -182,10 +184,10 @@ impl Vmstat {
         self.head = Some(head);
     }
 
-    fn values(&mut self, words: &[&str]) -> Result<Row, String> {
+    fn values(&mut self, line: &str, words: &[&str]) -> Result<Row, String> {
         let Some(head) = &self.head else { return Ok(Row { at: None, values: Vec::new() }) };
         let clock = self.options.clock;
-        let before = head.before_row(words, clock);
+        let before = head.before_row(line, words, clock);
         let end = before + head.columns.len();
         let (Some(stamp), Some(own)) = (words.get(..before), words.get(before..end)) else {
             let expected = head.columns.len();
@@ -195,24 +197,45 @@ impl Vmstat {
         let style = style_of(&mut self.style, own);
         let mut values = Vec::with_capacity(own.len() + 1);
         let mut processors = Processors::default();
-        for (word, (name, column)) in own.iter().zip(&head.columns) {
-            if *column == Column::Unused || is_missing(word) {
+        for (word, (_, column)) in own.iter().zip(&head.columns) {
+            if *column == Column::Unused {
                 continue;
             }
-            let number = style.parse(word).ok_or_else(|| format!("{word:?} is no number"))?;
+            let number = match style.parse(word) {
+                Some(number) => number,
+                None if is_missing(word) => continue,
+                None => return Err(format!("{word:?} is no number")),
+            };
             match column {
                 Column::Of(measure, by) => values.push((*measure, number * by)),
-                Column::Processors => _ = processors.add(name, number),
+                Column::Processors(part) => processors.add_to(*part, number),
                 Column::Unused => {}
             }
         }
         values.extend(processors.shares());
-        let mut behind = words.get(end..).unwrap_or_default().join(" ");
-        if head.zone.as_deref().is_some_and(is_utc) {
-            behind.push_str(" UTC");
-        }
-        let at = clock.moment(&stamp.join(" ")).or_else(|| clock.moment(&behind));
+        let at = clock.moment(&joined(line, stamp)).or_else(|| {
+            let behind = joined(line, words.get(end..).unwrap_or_default());
+            if head.zone.as_deref().is_some_and(is_utc) {
+                return clock.moment(&format!("{behind} UTC"));
+            }
+            clock.moment(&behind)
+        });
         Ok(Row { at, values })
+    }
+}
+
+/// Words that follow each other in a line, with a space between them.
+fn joined<'a>(line: &'a str, words: &[&'a str]) -> Cow<'a, str> {
+    let [first, .., last] = words else {
+        return Cow::Borrowed(words.first().copied().unwrap_or_default());
+    };
+    // As they stand there, if that is so.
+    let begin = first.as_ptr().addr().wrapping_sub(line.as_ptr().addr());
+    let end = (last.as_ptr().addr() + last.len()).wrapping_sub(line.as_ptr().addr());
+    let length: usize = words.iter().map(|word| word.len() + 1).sum();
+    match line.get(begin..end) {
+        Some(text) if text.len() + 1 == length && !text.contains('\t') => Cow::Borrowed(text),
+        _ => Cow::Owned(words.join(" ")),
     }
 }
 
@@ -230,9 +253,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn words_that_follow_each_other() {
+        for line in
+            ["2015-01-03 16:40:43\t1 2", "2015-01-03\t16:40:43 1 2", "2015-01-03  16:40:43 1"]
+        {
+            assert_eq!(joined(line, &words(line)[..2]), "2015-01-03 16:40:43");
+        }
+        assert_eq!(joined("a b", &["a"]), "a");
+        assert_eq!(joined("a b", &[]), "");
+    }
+
+    #[test]
     fn heads() {
         let check = |line: &str, expect: Option<(usize, usize, Option<&str>)>| {
-            let head = Head::of(line);
+            let head = Head::of(&words(line));
             let head = head.as_ref().map(|h| (h.before, h.columns.len(), h.zone.as_deref()));
             assert_eq!(head, expect, "{line}");
         };

@@ -84,6 +84,13 @@ pub(crate) struct Table {
     pub(crate) notes: Vec<String>,
 }
 
+impl Table {
+    /// A table that begins with its first row.
+    pub(crate) fn without_head(input: Bytes, layout: Layout) -> Self {
+        Self { lines: Lines::new(input), layout, head: None, notes: Vec::new() }
+    }
+}
+
 /// Reading it.
 struct Rows {
     table: Table,

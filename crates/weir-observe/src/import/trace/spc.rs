@@ -7,7 +7,6 @@ use crate::import::ImportError;
 use crate::import::kind::Bytes;
 use crate::import::merge::Options;
 use crate::import::sheet::ReadSamples;
-use crate::import::text::Lines;
 
 pub(in crate::import) fn recognizes(text: &str) -> bool {
     first_rows(text, false, 3, |line| {
@@ -44,6 +43,5 @@ pub(in crate::import) fn open(
         host: None,
         resolution: 0,
     };
-    let lines = Lines::new(input);
-    Ok(rows::open(Table { lines, layout, head: None, notes: Vec::new() }, options))
+    Ok(rows::open(Table::without_head(input, layout), options))
 }

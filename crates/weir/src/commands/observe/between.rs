@@ -3,7 +3,7 @@
 use super::import::{clock_of, offset};
 use super::snapshot::{names, path_of};
 use super::source::{Source, offset_in};
-use crate::cli::{ObserveBetweenArgs, ReadingArgs};
+use crate::cli::{ImportArgs, ObserveBetweenArgs};
 use crate::error::{CliError, NO};
 use crate::output;
 use std::fs;
@@ -95,7 +95,7 @@ impl Opened {
     fn of(end: &End, args: &ObserveBetweenArgs) -> Result<Self, CliError> {
         // How it is read if it is no observation.
         let clock = args.clock.clone();
-        let reading = ReadingArgs { kind: None, every: None, start: None, clock };
+        let reading = ImportArgs { kind: None, every: None, start: None, clock };
         let source = Source::any(std::slice::from_ref(&end.path), &reading)?;
         let (header, extent) = source.survey()?;
         let none = || CliError::Refused(format!("{}: it has no samples", end.text));

@@ -204,7 +204,11 @@ impl Figures {
         let any = self.samples > 0;
         let io =
             |all: &[IoAt]| all.iter().filter(|_| any).map(|at| self.io(contents, at)).collect();
-        let database = |at: &DatabaseAt| self.database(contents, at);
+        let databases = self.databases.iter().filter(|_| any);
+        let databases = databases.map(|at| self.database(contents, at));
+        let has_figures = |of: &ObservedDatabase| {
+            of.batches_per_s.or(of.cpu_share).is_some() || !of.waits.is_empty()
+        };
         ObservationReport {
             source: header.source.kind.name().to_owned(),
             by: header.source.by.clone(),
@@ -217,7 +221,7 @@ impl Figures {
             to_s: float(self.last.nanos()) / 1e9,
             is_complete: *ending == Ending::Complete,
             ending: ending.to_string(),
-            databases: self.databases.iter().filter(|_| any).map(database).collect(),
+            databases: databases.filter(has_figures).collect(),
             files: io(&self.files),
             volumes: io(&self.volumes),
             entities: entities(contents),
@@ -371,6 +375,40 @@ mod tests {
     use super::*;
     use weir_observe::run::{FileShape, Shape};
     use weir_observe::{Source, SourceKind};
+
+    #[test]
+    fn a_database_without_figures_is_left_out() {
+        let source = Source {
+            kind: SourceKind::Other("import".to_owned()),
+            by: "weir".to_owned(),
+            about: BTreeMap::new(),
+        };
+        let mut header = Header::new(source);
+        let mut contents = Contents::default();
+        let [quiet, busy] = ["quiet", "busy"].map(|name| {
+            contents.add_entity(weir_observe::Entity {
+                kind: EntityKind::Database,
+                name: name.to_owned(),
+                parent: None,
+                attributes: BTreeMap::new(),
+            })
+        });
+        for (entity, metric) in [(quiet, "page_lookups"), (busy, metric::BATCH_REQUESTS)] {
+            contents.add_series(weir_observe::Series {
+                entity,
+                metric: metric.to_owned(),
+                unit: weir_observe::Unit::Count,
+                counting: weir_observe::Counting::Cumulative,
+                scale: 0,
+            });
+        }
+        header.contents = contents;
+        let mut figures = Figures::new(&header);
+        figures.sample(Instant::ZERO, &[Some(0), Some(0)]);
+        let report = figures.report(&header, &[], &Ending::Complete);
+        let names: Vec<_> = report.databases.iter().map(|of| of.database.as_str()).collect();
+        assert_eq!((names, report.entities.len()), (vec!["busy"], 2));
+    }
 
     #[test]
     fn before_the_first_sample_there_are_no_figures() {

@@ -1,10 +1,10 @@
 //! `weir observe import` and `weir observe kinds`.
 
-use crate::cli::{ClockArgs, ObserveImportArgs, OutputArgs, ReadingArgs};
+use crate::cli::{ClockArgs, ImportArgs, ObserveImportArgs, OutputArgs};
 use crate::error::CliError;
 use crate::output;
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
 use weir_observe::import::kind::{all, bytes_of};
 use weir_observe::import::moment::{Clock, Order, offset_of};
@@ -13,8 +13,8 @@ use weir_report::cells;
 use weir_report::table::{Listing, Table};
 
 pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
-    let options = options_of(&args.reading)?;
-    let inputs = inputs_of(&args.files, &args.reading)?;
+    let options = options_of(&args.import)?;
+    let inputs = inputs_of(&args.files, &args.import)?;
     // Beside the place where it is to be, so that what is there stays until all is read.
     let mut part = args.out.clone().into_os_string();
     part.push(".part");
@@ -51,6 +51,19 @@ pub(super) fn talk_of(summary: &Summary) {
     summary.notes.iter().for_each(|note| output::talk(note));
 }
 
+/// Inputs as one observation that nobody keeps.
+pub(super) fn imported(files: &[PathBuf], args: &ImportArgs) -> Result<(File, Summary), CliError> {
+    let options = options_of(args)?;
+    let inputs = inputs_of(files, args)?;
+    let failed = |source| CliError::System { context: "keeping what is imported", source };
+    let file = tempfile::tempfile().map_err(failed)?;
+    let imported = import(inputs, &options, BufWriter::new(file));
+    let (out, summary) = imported.map_err(|(name, source)| CliError::Import { name, source })?;
+    let mut file = out.into_inner().map_err(|error| failed(error.into_error()))?;
+    file.rewind().map_err(failed)?;
+    Ok((file, summary))
+}
+
 pub(super) fn kinds(args: &OutputArgs) -> Result<u8, CliError> {
     let mut table = Table::new("", &["kind", "is"]);
     for kind in all() {
@@ -75,7 +88,7 @@ pub(super) fn clock_of(args: &ClockArgs) -> Result<Clock, CliError> {
     Ok(Clock { order, offset: offset(args.utc_offset.as_ref())?.unwrap_or(0) })
 }
 
-pub(super) fn options_of(args: &ReadingArgs) -> Result<Options, CliError> {
+pub(super) fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
     let clock = clock_of(&args.clock)?;
     let start = args.start.as_deref().map(|text| {
         let wrong = || format!("--start {text}: it is no time like \"2026-11-22 14:00:00\"");
@@ -86,7 +99,7 @@ pub(super) fn options_of(args: &ReadingArgs) -> Result<Options, CliError> {
 }
 
 /// The files, as what they are said to be or what is in them.
-pub(super) fn inputs_of(files: &[PathBuf], args: &ReadingArgs) -> Result<Vec<Input>, CliError> {
+pub(super) fn inputs_of(files: &[PathBuf], args: &ImportArgs) -> Result<Vec<Input>, CliError> {
     let kind = args.kind.as_deref().map(kind_named).transpose()?;
     files.iter().map(|path| open(path, kind)).collect()
 }

@@ -32,7 +32,7 @@ pub(super) fn run(args: &ObserveSnapshotArgs) -> Result<u8, CliError> {
     fs::create_dir_all(&args.dir).map_err(write)?;
     // Beside the place where it is to be, so that the old one stays until the new one is whole.
     let part = part_in(&args.dir).map_err(write)?;
-    let source = Source::any(&args.files, &args.reading)?;
+    let source = Source::any(&args.files, &args.import)?;
     let mut snapshot = newest(&source)?;
     if let Some(reason) = without_counters(&snapshot) {
         let name = args.files.first().map(|file| file.display().to_string()).unwrap_or_default();

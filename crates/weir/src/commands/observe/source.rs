@@ -1,14 +1,13 @@
 //! Where samples come from: an observation, or what other systems say, which is read into
 //! one that has no name. Both are read from their beginning as often as one likes.
 
-use super::import::{inputs_of, options_of, talk_of};
-use crate::cli::ReadingArgs;
+use super::import::{imported, talk_of};
+use crate::cli::ImportArgs;
 use crate::error::CliError;
 use crate::output;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Seek};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
-use weir_observe::import::import;
 use weir_observe::import::moment::offset_of;
 use weir_observe::when::Extent;
 use weir_observe::{Ending, Header, Note, ReadError, Reader};
@@ -32,7 +31,7 @@ impl Source {
     }
 
     /// An observation, or files that are no observations and are read into one.
-    pub(super) fn any(files: &[PathBuf], reading: &ReadingArgs) -> Result<Self, CliError> {
+    pub(super) fn any(files: &[PathBuf], reading: &ImportArgs) -> Result<Self, CliError> {
         for path in files {
             if !is_observation(path)? {
                 continue;
@@ -52,14 +51,8 @@ impl Source {
             }
             return Self::observation(path);
         }
-        let options = options_of(reading)?;
-        let inputs = inputs_of(files, reading)?;
-        let system = |source| CliError::System { context: "keeping what is read", source };
-        let file = tempfile::tempfile().map_err(system)?;
-        let (out, summary) = import(inputs, &options, BufWriter::new(file))
-            .map_err(|(name, source)| CliError::Import { name, source })?;
+        let (file, summary) = imported(files, reading)?;
         talk_of(&summary);
-        let file = out.into_inner().map_err(|error| system(error.into_error()))?;
         let path = files.first().cloned().unwrap_or_default();
         Ok(Self { path, file })
     }
@@ -121,7 +114,7 @@ fn unread(path: &Path, source: io::Error) -> CliError {
 
 /// Whether a file is an observation. What is no file (standard input, a pipe) can be looked at
 /// only once, and is none.
-pub(super) fn is_observation(path: &Path) -> Result<bool, CliError> {
+pub(crate) fn is_observation(path: &Path) -> Result<bool, CliError> {
     if path.as_os_str() == "-" {
         return Ok(false);
     }

@@ -1,0 +1,291 @@
+//! A bed for the tests of rules: a system in a few lines, what it did, and what is found.
+//!
+//! ```text
+//! Bed::layout(TEXT).disk("data", Does::reads(500.0).kib(8.0).ms(40.0)).found("disk-operations")
+//! ```
+
+use crate::question::{Question, follow};
+use crate::rules::Found;
+use crate::system::Mapping;
+use std::collections::BTreeMap;
+use weir_catalog::Catalog;
+use weir_layout::Layout;
+use weir_observe::import::measure::{self as m, Measure};
+use weir_observe::import::Sheet;
+use weir_observe::{
+    Attribute, Column, Ending, EntityId, EntityKind, Header, Observation, Source, SourceKind,
+};
+use weir_report::diagnosis::Finding;
+use weir_units::{Instant, Span};
+
+/// What somebody does each second.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Does {
+    reads: f64,
+    writes: f64,
+    bytes: f64,
+    read_ms: f64,
+    write_ms: f64,
+    queued: Option<f64>,
+}
+
+impl Does {
+    /// So many reads of 8 KiB, each in 2 ms.
+    pub(crate) fn reads(reads: f64) -> Self {
+        Self { reads, bytes: 8192.0, read_ms: 2.0, write_ms: 2.0, ..Self::default() }
+    }
+
+    /// So many writes of 8 KiB, each in 2 ms.
+    pub(crate) fn writes(writes: f64) -> Self {
+        Self { writes, ..Self::reads(0.0) }
+    }
+
+    /// As many writes, too.
+    pub(crate) fn and_writes(mut self, writes: f64) -> Self {
+        self.writes = writes;
+        self
+    }
+
+    /// Of so many KiB each.
+    pub(crate) fn kib(mut self, kib: f64) -> Self {
+        self.bytes = kib * 1024.0;
+        self
+    }
+
+    /// Each takes so many milliseconds.
+    pub(crate) fn ms(mut self, ms: f64) -> Self {
+        (self.read_ms, self.write_ms) = (ms, ms);
+        self
+    }
+
+    /// Of which so many in queues of the governor.
+    pub(crate) fn queued_ms(mut self, ms: f64) -> Self {
+        self.queued = Some(ms);
+        self
+    }
+}
+
+type Over = Box<dyn Fn(u64) -> Does>;
+
+/// A system and what it does.
+pub(crate) struct Bed {
+    layout: Option<String>,
+    edition: Option<&'static str>,
+    sheet: Sheet,
+    host: EntityId,
+    counted: Vec<(EntityId, bool, Over)>,
+    gauges: Vec<(EntityId, Measure, f64)>,
+    counters: Vec<(EntityId, Measure, f64)>,
+    attributes: Vec<(EntityId, &'static str, Attribute)>,
+    seconds: u64,
+}
+
+impl Bed {
+    /// A system of this layout.
+    pub(crate) fn layout(text: &str) -> Self {
+        Self { layout: Some(text.to_owned()), ..Self::bare() }
+    }
+
+    /// Whose limits go by sizes in an edition.
+    pub(crate) fn edition(name: &'static str) -> Self {
+        Self { edition: Some(name), ..Self::bare() }
+    }
+
+    /// Of which nobody says any limits.
+    pub(crate) fn bare() -> Self {
+        let mut sheet = Sheet::default();
+        let host = sheet.entity(EntityKind::Host, "host", None);
+        Self {
+            layout: None,
+            edition: None,
+            sheet,
+            host,
+            counted: Vec::new(),
+            gauges: Vec::new(),
+            counters: Vec::new(),
+            attributes: Vec::new(),
+            seconds: 60,
+        }
+    }
+
+    /// It is observed for so long.
+    pub(crate) fn seconds(mut self, seconds: u64) -> Self {
+        self.seconds = seconds;
+        self
+    }
+
+    /// A disk does this each second, as iostat sees it.
+    pub(crate) fn disk(self, name: &str, does: Does) -> Self {
+        self.disk_over(name, move |_| does)
+    }
+
+    /// A disk does what the second says.
+    pub(crate) fn disk_over(mut self, name: &str, does: impl Fn(u64) -> Does + 'static) -> Self {
+        let disk = self.sheet.entity(EntityKind::Volume, name, Some(self.host));
+        self.counted.push((disk, false, Box::new(does)));
+        self
+    }
+
+    /// A file of a database does this each second, as SQL Server sees it.
+    pub(crate) fn file(self, database: &str, name: &str, does: Does) -> Self {
+        self.file_over(database, name, move |_| does)
+    }
+
+    /// A file does what the second says.
+    pub(crate) fn file_over(
+        mut self,
+        database: &str,
+        name: &str,
+        does: impl Fn(u64) -> Does + 'static,
+    ) -> Self {
+        let database = self.sheet.entity(EntityKind::Database, database, Some(self.host));
+        let file = self.sheet.entity(EntityKind::File, name, Some(database));
+        self.counted.push((file, true, Box::new(does)));
+        self
+    }
+
+    /// The file that was added last has this role and size in GiB.
+    pub(crate) fn of(mut self, role: &str, gib: u64) -> Self {
+        let (file, ..) = self.counted.last().expect("a file");
+        let file = *file;
+        self.attributes.push((file, "role", role.into()));
+        self.attributes.push((file, "size_bytes", (gib << 30).into()));
+        self
+    }
+
+    /// A wait of so many milliseconds each second.
+    pub(crate) fn wait(mut self, name: &str, ms: f64) -> Self {
+        let wait = self.sheet.entity(EntityKind::Wait, name, Some(self.host));
+        self.counters.push((wait, m::WAIT_TIME_MS, ms));
+        self.counters.push((wait, m::WAITING_TASKS_COUNT, ms));
+        self
+    }
+
+    /// The host's processors are busy to this part.
+    pub(crate) fn cpu(self, share: f64) -> Self {
+        self.host_gauge(m::CPU, share)
+    }
+
+    /// A gauge of the host.
+    pub(crate) fn host_gauge(mut self, measure: Measure, value: f64) -> Self {
+        self.gauges.push((self.host, measure, value));
+        self
+    }
+
+    /// A gauge of a disk, which is there from now on.
+    pub(crate) fn disk_gauge(mut self, name: &str, measure: Measure, value: f64) -> Self {
+        let disk = self.sheet.entity(EntityKind::Volume, name, Some(self.host));
+        self.gauges.push((disk, measure, value));
+        self
+    }
+
+    /// Everything that is found.
+    pub(crate) fn findings(mut self) -> Vec<Found> {
+        let mut columns: BTreeMap<u32, Column> = BTreeMap::new();
+        for second in 0..=self.seconds {
+            let mut row: Vec<(Measure, EntityId, f64)> = Vec::new();
+            for (entity, is_file, does) in &self.counted {
+                row.extend(counters(*entity, *is_file, second, does));
+            }
+            for (entity, measure, rate) in &self.counters {
+                row.push((*measure, *entity, rate * to_f64(second)));
+            }
+            for (entity, measure, value) in &self.gauges {
+                row.push((*measure, *entity, *value));
+            }
+            for (measure, entity, value) in row {
+                let series = self.sheet.series(entity, &measure);
+                columns.entry(series.0).or_default().push(measure.stored(value));
+            }
+        }
+        let mut contents = self.sheet.contents().clone();
+        for (entity, name, value) in self.attributes {
+            let own = &mut contents.entities[entity.0 as usize];
+            own.attributes.insert(name.to_owned(), value);
+        }
+        let about = BTreeMap::new();
+        let kind = SourceKind::Other("test".to_owned());
+        let mut header = Header::new(Source { kind, by: "test".to_owned(), about });
+        header.contents = contents;
+        let times =
+            (0..=self.seconds).map(|second| Instant::ZERO + Span::from_secs(second)).collect();
+        let columns = columns.into_values().collect();
+        let (notes, ending) = (Vec::new(), Ending::Complete);
+        let observation = Observation { header, times, columns, notes, ending };
+        answer(self.layout.as_deref(), self.edition, &observation)
+    }
+
+    /// What a rule finds, by its name.
+    pub(crate) fn found(self, rule: &str) -> Vec<Finding> {
+        assert!(crate::rules::RULES.iter().any(|own| own.name == rule), "there is no rule {rule}");
+        let all = self.findings().into_iter().map(|found| found.finding);
+        all.filter(|finding| finding.rule == rule).collect()
+    }
+
+    /// Whether a rule finds anything.
+    pub(crate) fn finds(self, rule: &str) -> bool {
+        !self.found(rule).is_empty()
+    }
+}
+
+fn to_f64(second: u64) -> f64 {
+    weir_report::number::float(second)
+}
+
+/// What counters say after so many seconds.
+fn counters(
+    entity: EntityId,
+    is_file: bool,
+    second: u64,
+    does: &Over,
+) -> Vec<(Measure, EntityId, f64)> {
+    let (mut reads, mut writes, mut read, mut written) = (0.0, 0.0, 0.0, 0.0);
+    let (mut read_ms, mut write_ms, mut queued) = (0.0, 0.0, None);
+    for earlier in 0..second {
+        let does = does(earlier);
+        reads += does.reads;
+        writes += does.writes;
+        read += does.reads * does.bytes;
+        written += does.writes * does.bytes;
+        read_ms += does.reads * does.read_ms;
+        write_ms += does.writes * does.write_ms;
+        if let Some(ms) = does.queued {
+            let (of_reads, of_writes) = queued.unwrap_or((0.0, 0.0));
+            queued = Some((of_reads + ms * does.reads, of_writes + ms * does.writes));
+        }
+    }
+    let names = if is_file {
+        [m::NUM_OF_READS, m::NUM_OF_WRITES, m::NUM_OF_BYTES_READ, m::NUM_OF_BYTES_WRITTEN]
+    } else {
+        [m::READS, m::WRITES, m::READ_BYTES, m::WRITE_BYTES]
+    };
+    let values = [reads, writes, read, written];
+    let mut row: Vec<_> =
+        names.into_iter().zip(values).map(|(measure, value)| (measure, entity, value)).collect();
+    row.push((m::IO_STALL_READ_MS, entity, read_ms));
+    row.push((m::IO_STALL_WRITE_MS, entity, write_ms));
+    let says_queued = does(0).queued.is_some();
+    if let Some((of_reads, of_writes)) = queued.or(says_queued.then_some((0.0, 0.0))) {
+        row.push((m::IO_STALL_QUEUED_READ_MS, entity, of_reads));
+        row.push((m::IO_STALL_QUEUED_WRITE_MS, entity, of_writes));
+    }
+    row
+}
+
+/// What is found in an observation.
+fn answer(layout: Option<&str>, edition: Option<&str>, observation: &Observation) -> Vec<Found> {
+    let catalog = Catalog::builtin();
+    let layout = layout.map(|text| {
+        let layout = Layout::parse("layout.toml", text, &catalog);
+        layout.unwrap_or_else(|error| panic!("{error}\n{text}"))
+    });
+    let name = edition.or(layout.as_ref().and_then(|layout| layout.edition.as_deref()));
+    let edition = name.map(|name| catalog.edition(name).expect("an edition"));
+    let mapping = Mapping::new();
+    let question =
+        Question { layout: layout.as_ref(), edition, catalog: &catalog, mapping: &mapping };
+    let (system, unmatched) = question.system(observation.contents()).expect("a system");
+    assert_eq!(unmatched, [], "names of the layout");
+    let facts = follow(&system, observation);
+    question.answer(observation.contents(), &system, &facts, |_, found| found)
+}

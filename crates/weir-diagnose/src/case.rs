@@ -1,0 +1,254 @@
+//! All that a rule may look at.
+
+use crate::follow::{CapFacts, Facts, SubjectFacts};
+use crate::system::{Cap, Owner, Subject, System, What};
+use crate::verdict::{Basis, Held, Waited};
+use weir_catalog::{Catalog, Edition, Tier};
+use weir_core::Cap as Kind;
+use weir_layout::{Layout, Role};
+use weir_observe::Contents;
+use weir_report::diagnosis::{Confidence, MomentReport};
+use weir_report::number::{float, percent, rate, time};
+use weir_units::{Bytes, Instant};
+
+/// A system that was observed, what was seen of it, and what follows from that.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// Who there is.
+    pub system: &'a System,
+    /// What was seen.
+    pub facts: &'a Facts,
+    /// What each subject waited, in the order of the system's.
+    pub waited: &'a [Waited],
+    /// The entities of the observation.
+    pub contents: &'a Contents,
+    /// The edition, if one is known.
+    pub edition: Option<&'a Edition>,
+    /// The layout, if there is one.
+    pub layout: Option<&'a Layout>,
+    /// All editions.
+    pub catalog: &'a Catalog,
+}
+
+/// A subject with what was seen of it and what it waited.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// Its index.
+    pub index: usize,
+    /// Itself.
+    pub subject: &'a Subject,
+    /// What was seen.
+    pub facts: &'a SubjectFacts,
+    /// What it waited.
+    pub waited: &'a Waited,
+}
+
+impl<'a> Case<'a> {
+    /// Those that findings name.
+    pub fn named(&self) -> impl Iterator<Item = Seen<'a>> + use<'a> {
+        self.all().filter(|seen| seen.subject.is_named)
+    }
+
+    /// Everybody.
+    pub fn all(&self) -> impl Iterator<Item = Seen<'a>> + use<'a> {
+        let both = self.system.subjects.iter().zip(&self.facts.subjects).zip(self.waited);
+        both.enumerate().map(|(index, ((subject, facts), waited))| Seen {
+            index,
+            subject,
+            facts,
+            waited,
+        })
+    }
+
+    /// Who is so.
+    #[must_use]
+    pub fn seen(&self, what: What) -> Option<Seen<'a>> {
+        self.all().find(|seen| seen.subject.what == what)
+    }
+
+    /// What was seen of a file: of itself, else of the disk or stripe that it alone is on.
+    #[must_use]
+    pub fn of_file(&self, file: usize) -> Option<Seen<'a>> {
+        self.seen(What::File(file))
+    }
+
+    /// Those that a cap holds back, named ones alone, with what holds them.
+    pub fn throttled(&self) -> impl Iterator<Item = (Seen<'a>, &'a Held)> + use<'a> {
+        self.named().filter_map(|seen| Some((seen, seen.waited.throttled()?)))
+    }
+
+    /// A cap with what was seen of it.
+    #[must_use]
+    pub fn cap(&self, index: usize) -> (&'a Cap, &'a CapFacts) {
+        (&self.system.caps[index], &self.facts.caps[index])
+    }
+
+    /// The caps of a disk in operations and bytes.
+    pub fn caps_of_disk(&self, disk: usize) -> impl Iterator<Item = (&'a Cap, &'a CapFacts)> + use<'a> {
+        let caps = self.system.caps.iter().zip(&self.facts.caps);
+        caps.filter(move |(cap, _)| cap.owner == Owner::Disk(disk))
+    }
+
+    /// The caps of a host.
+    pub fn caps_of_host(&self, host: usize) -> impl Iterator<Item = (&'a Cap, &'a CapFacts)> + use<'a> {
+        let caps = self.system.caps.iter().zip(&self.facts.caps);
+        caps.filter(move |(cap, _)| cap.owner == Owner::Host(host))
+    }
+
+    /// The name of a subject.
+    #[must_use]
+    pub fn name(&self, what: What) -> String {
+        self.system.name(what)
+    }
+
+    /// The roles of the files that are on a disk or stripe, or of the file itself.
+    #[must_use]
+    pub fn roles(&self, what: What) -> Vec<Role> {
+        use crate::system::On;
+        let on = match what {
+            What::File(file) => return self.system.files[file].role.into_iter().collect(),
+            What::Disk(disk) => match self.system.disks[disk].stripe {
+                Some(stripe) => On::Stripe(stripe),
+                None => On::Disk(disk),
+            },
+            What::Stripe(stripe) => On::Stripe(stripe),
+        };
+        let mut roles: Vec<Role> =
+            self.system.files_on(on).filter_map(|(_, file)| file.role).collect();
+        roles.sort_by_key(|role| role.name());
+        roles.dedup();
+        roles
+    }
+
+    /// The tier that a disk has, in the edition.
+    #[must_use]
+    pub fn tier(&self, disk: usize) -> Option<&'a Tier> {
+        self.edition?.tier(self.system.disks[disk].tier.as_deref()?).ok()
+    }
+
+    /// The smallest tier of a disk's family whose limits are above those it has, and the size
+    /// that a file needs to get there.
+    #[must_use]
+    pub fn next_tier(&self, disk: usize) -> Option<(&'a Tier, u64)> {
+        let (edition, tier) = (self.edition?, self.tier(disk)?);
+        let set = edition.tier_set(&tier.set).ok()?;
+        let mut below = tier;
+        for above in set.tiers.iter().filter(|above| above.holds > tier.holds) {
+            if above.iops > tier.iops || above.throughput > tier.throughput {
+                return Some((above, below.holds.get() + GIB));
+            }
+            below = above;
+        }
+        None
+    }
+
+    /// Whether the files of a host are page blobs of their own, whose size is what they get.
+    #[must_use]
+    pub fn is_instance(&self, what: What) -> bool {
+        let host = self.system.host_of(what);
+        let said = host.is_some_and(|host| self.system.hosts[host].instance.is_some());
+        said || self.edition.is_some_and(|edition| edition.rule("min-blob").is_some())
+    }
+}
+
+/// A file that is to come into the next tier is made that much larger than the last one holds.
+const GIB: u64 = 1 << 30;
+
+impl Seen<'_> {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self, case: &Case<'_>) -> String {
+        case.name(self.subject.what)
+    }
+}
+
+/// A limit or a rate in its unit.
+#[must_use]
+pub fn amount(is_bytes: bool, value: f64) -> String {
+    if is_bytes {
+        format!("{} MiB/s", rate(value / f64::from(1 << 20)))
+    } else {
+        format!("{} IOPS", rate(value))
+    }
+}
+
+/// A size in its unit.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    Bytes::new(bytes).to_string()
+}
+
+/// A cap by what people call it.
+#[must_use]
+pub fn cap_words(kind: Kind) -> &'static str {
+    match kind {
+        Kind::DiskIops => "limit in operations",
+        Kind::DiskBytes => "limit in bytes",
+        Kind::DiskBurstIops => "burst limit in operations",
+        Kind::DiskBurstBytes => "burst limit in bytes",
+        Kind::HostUncachedIops => "uncached limit in operations",
+        Kind::HostUncachedBytes => "uncached limit in bytes",
+        Kind::HostUncachedBurstIops => "uncached burst limit in operations",
+        Kind::HostUncachedBurstBytes => "uncached burst limit in bytes",
+        Kind::HostCachedIops => "cached limit in operations",
+        Kind::HostCachedBytes => "cached limit in bytes",
+        Kind::HostCachedBurstIops => "cached burst limit in operations",
+        Kind::HostCachedBurstBytes => "cached burst limit in bytes",
+        Kind::LogRate => "log rate limit",
+        _ => "limit",
+    }
+}
+
+/// How what was waited is known, in words.
+#[must_use]
+pub const fn basis_words(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Counted => "Weir counted what was waited at each cap",
+        Basis::Queued => "the queues of the governor are counted",
+        Basis::Medium => "latency beyond what the edition says of the medium",
+        Basis::Quiet => "latency beyond that of quiet times",
+        Basis::Use => "how much of the limit was used",
+    }
+}
+
+/// The confidence of a verdict, as reports have it.
+#[must_use]
+pub const fn confidence(of: crate::verdict::Confidence) -> Confidence {
+    match of {
+        crate::verdict::Confidence::Low => Confidence::Low,
+        crate::verdict::Confidence::Medium => Confidence::Medium,
+        crate::verdict::Confidence::High => Confidence::High,
+    }
+}
+
+/// What is in a moment, in words.
+#[must_use]
+pub fn moments(case: &Case<'_>, seen: &Seen<'_>, most: usize) -> Vec<MomentReport> {
+    let words = |moment: &crate::follow::Moment| {
+        let used = match moment.cap {
+            Some((cap, _)) => {
+                let owner = case.system.owner_name(&case.system.caps[cap]);
+                let kind = case.system.caps[cap].kind.name();
+                format!("{} of {kind} of {owner} used", percent(moment.used))
+            }
+            None => "no limit known".to_owned(),
+        };
+        let latency = moment.latency_ns().map(|ns| format!(", {} mean latency", time(ns)));
+        let seconds = at_s(moment.to) - at_s(moment.from);
+        let iops = rate(moment.operations / seconds.max(1e-9));
+        format!("{iops} IOPS, {used}{}", latency.unwrap_or_default())
+    };
+    let all = seen.facts.moments.iter().take(most);
+    all.map(|moment| MomentReport {
+        from_s: at_s(moment.from),
+        to_s: at_s(moment.to),
+        what: words(moment),
+    })
+    .collect()
+}
+
+/// A moment in seconds.
+#[must_use]
+pub fn at_s(at: Instant) -> f64 {
+    float(at.nanos()) / 1e9
+}

@@ -1,0 +1,174 @@
+//! A change of a layout, as its text has it.
+
+use toml::{Table, Value};
+
+/// A change of a layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A file, or a volume, has another size in bytes; a volume goes to the tier of that.
+    Size {
+        /// Its name.
+        name: String,
+        /// Its size.
+        bytes: u64,
+    },
+    /// A volume is of another tier; of a stripe all columns are.
+    Tier {
+        /// The volume's or stripe's name.
+        name: String,
+        /// The tier.
+        tier: String,
+    },
+    /// A volume has another cache mode.
+    Cache {
+        /// Its name.
+        name: String,
+        /// The mode, as layouts write it.
+        mode: &'static str,
+    },
+    /// A host is of another size.
+    HostSize {
+        /// The host's name, for layouts with several.
+        host: String,
+        /// The size.
+        size: String,
+    },
+    /// A stripe has so many columns.
+    Columns {
+        /// Its name.
+        name: String,
+        /// How many.
+        columns: u32,
+    },
+    /// Several changes together.
+    All(Vec<Change>),
+}
+
+impl Change {
+    /// In words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Size { name, bytes } => {
+                format!("{name} has {}", weir_units::Bytes::new(*bytes))
+            }
+            Self::Tier { name, tier } => format!("{name} is a {tier}"),
+            Self::Cache { name, mode } => format!("the cache of {name} is {mode}"),
+            Self::HostSize { size, .. } => format!("the machine is a {size}"),
+            Self::Columns { name, columns } => format!("{name} has {columns} columns"),
+            Self::All(changes) => {
+                changes.iter().map(Self::words).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    /// The text of a layout with the change; nothing if it is not there to be changed.
+    #[must_use]
+    pub fn apply(&self, layout: &str) -> Option<String> {
+        let mut table: Table = layout.parse().ok()?;
+        self.apply_to(&mut table)?;
+        toml::to_string(&table).ok()
+    }
+
+    fn apply_to(&self, layout: &mut Table) -> Option<()> {
+        match self {
+            Self::Size { name, bytes } => {
+                let size = Value::String(format!("{bytes} B"));
+                let own = match named(layout, "file", name) {
+                    Some(file) => file,
+                    None => {
+                        // Its tier goes by the size.
+                        let volume = named(layout, "volume", name)?;
+                        volume.remove("tier");
+                        volume
+                    }
+                };
+                own.insert("size".to_owned(), size);
+                Some(())
+            }
+            Self::Tier { name, tier } => {
+                let tier = Value::String(tier.clone());
+                let own = match named(layout, "volume", name) {
+                    Some(volume) => volume,
+                    None => named(layout, "stripe", name)?.get_mut("volumes")?.as_table_mut()?,
+                };
+                own.remove("size");
+                own.insert("tier".to_owned(), tier);
+                Some(())
+            }
+            Self::Cache { name, mode } => {
+                let own = match named(layout, "volume", name) {
+                    Some(volume) => volume,
+                    None => named(layout, "stripe", name)?.get_mut("volumes")?.as_table_mut()?,
+                };
+                own.insert("cache".to_owned(), Value::String((*mode).to_owned()));
+                Some(())
+            }
+            Self::HostSize { host, size } => {
+                let own = match layout.get_mut("host")? {
+                    Value::Table(own) => own,
+                    Value::Array(all) => all
+                        .iter_mut()
+                        .filter_map(Value::as_table_mut)
+                        .find(|own| own.get("name").and_then(Value::as_str) == Some(host))?,
+                    _ => return None,
+                };
+                own.insert("size".to_owned(), Value::String(size.clone()));
+                Some(())
+            }
+            Self::Columns { name, columns } => {
+                let volumes = named(layout, "stripe", name)?.get_mut("volumes")?.as_table_mut()?;
+                volumes.insert("count".to_owned(), Value::Integer(i64::from(*columns)));
+                Some(())
+            }
+            Self::All(changes) => changes.iter().try_for_each(|change| change.apply_to(layout)),
+        }
+    }
+}
+
+/// The table of that name in a list of a layout.
+fn named<'a>(layout: &'a mut Table, list: &str, name: &str) -> Option<&'a mut Table> {
+    let all = layout.get_mut(list)?.as_array_mut()?;
+    let mut tables = all.iter_mut().filter_map(Value::as_table_mut);
+    tables.find(|own| own.get("name").and_then(Value::as_str) == Some(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_catalog::Catalog;
+    use weir_layout::Layout;
+
+    const LAYOUT: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n\
+        [[volume]]\nname = \"log\"\ntier = \"P20\"\n\
+        [[stripe]]\nname = \"pool\"\nunit = \"64 KiB\"\nvolumes = { count = 2, tier = \"P10\" }\n";
+
+    /// The layout after a change.
+    fn after(change: &Change) -> Layout {
+        let text = change.apply(LAYOUT).expect("it is there");
+        Layout::parse("layout.toml", &text, &Catalog::builtin()).expect("a layout")
+    }
+
+    fn tiers(layout: &Layout) -> Vec<&str> {
+        layout.hosts[0].volumes.iter().filter_map(|volume| volume.tier.as_deref()).collect()
+    }
+
+    #[test]
+    fn each_change_does_what_it_says() {
+        let name = || "pool".to_owned();
+        let tier = Change::Tier { name: name(), tier: "P30".to_owned() };
+        assert_eq!(tiers(&after(&tier)), ["P20", "P30", "P30"]);
+        let columns = Change::Columns { name: name(), columns: 4 };
+        assert_eq!(tiers(&after(&columns)).len(), 5);
+        let size = Change::Size { name: "log".to_owned(), bytes: 600 << 30 };
+        assert_eq!(tiers(&after(&size)), ["P30", "P10", "P10"]);
+        let host = Change::HostSize { host: "host".to_owned(), size: "DS14".to_owned() };
+        assert_eq!(after(&host).hosts[0].size.as_deref(), Some("DS14"));
+        let cache = Change::Cache { name: "log".to_owned(), mode: "read-only" };
+        let cached = after(&Change::All(vec![cache, columns]));
+        assert_eq!(cached.hosts[0].spec.volumes[0].cache, weir_core::CacheMode::ReadOnly);
+        assert_eq!(cached.hosts[0].volumes.len(), 5);
+        let nobody = Change::Size { name: "nobody".to_owned(), bytes: 1 };
+        assert_eq!(nobody.apply(LAYOUT), None);
+    }
+}

@@ -1,0 +1,218 @@
+//! What a change would bring: the load that was observed, simulated on the layout as it is and
+//! as it would be.
+
+use crate::case::{Case, Seen};
+use crate::change::Change;
+use crate::rules::Found;
+use crate::system::{On, What};
+use std::fmt::Write as _;
+use weir_layout::Layout;
+use weir_report::diagnosis::EffectReport;
+use weir_report::number::{percent, rate, whole};
+use weir_report::run::RunReport;
+use weir_sim::{Options, devices, simulate};
+use weir_workload::{Isolated, fio, place};
+
+/// How long is simulated, in seconds, behind a ramp.
+const SECONDS: u64 = 10;
+
+/// More findings than these are not simulated: who has hundreds acts on the first.
+const MOST: usize = 12;
+
+/// More requests under way than this are not simulated.
+const DEEPEST: f64 = 1024.0;
+
+/// Simulates the changes that findings propose, and says what they bring. `text` is the layout.
+pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) {
+    let Some(jobs) = Jobs::of(case) else { return };
+    let mut before: Option<Outcome> = None;
+    for found in found.iter_mut().filter(|found| found.change.is_some()).take(MOST) {
+        let Some(change) = &found.change else { continue };
+        if before.is_none() {
+            before = jobs.run(case, text, None);
+        }
+        let (Some(before), Some(after)) = (&before, jobs.run(case, text, Some(change))) else {
+            continue;
+        };
+        let observed = jobs.observed_iops;
+        found.finding.effect = Some(EffectReport {
+            change: change.words(),
+            iops_before: before.iops,
+            iops_after: after.iops,
+            latency_before_ns: before.latency_ns,
+            latency_after_ns: after.latency_ns,
+            basis: format!(
+                "simulated for {SECONDS} s; as it is, the simulation does {} of the {} IOPS that \
+                 were observed at the time; who is held back keeps as many requests under way as \
+                 then",
+                percent(before.iops / observed.max(1e-9)),
+                rate(observed)
+            ),
+        });
+    }
+}
+
+/// What a run came to, all jobs together.
+#[derive(Debug, Clone, Copy)]
+struct Outcome {
+    iops: f64,
+    latency_ns: f64,
+}
+
+/// The load that was observed, as jobs.
+struct Jobs {
+    text: String,
+    observed_iops: f64,
+}
+
+impl Jobs {
+    /// A job for each whose load is metered: who is held back goes as deep as was observed,
+    /// who is not does what was observed.
+    fn of(case: &Case<'_>) -> Option<Self> {
+        let mut text = format!(
+            "[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={SECONDS}\nramp_time=2\n"
+        );
+        let (mut observed_iops, mut count) = (0.0, 0);
+        let mut exports: Vec<(String, Vec<Seen<'_>>)> = Vec::new();
+        for seen in case.all().filter(|seen| seen.subject.is_meter) {
+            let name = export(case, seen.subject.what)?;
+            match exports.iter_mut().find(|(own, _)| *own == name) {
+                Some((_, all)) => all.push(seen),
+                None => exports.push((name, vec![seen])),
+            }
+        }
+        for (name, all) in &exports {
+            let iops: f64 = all.iter().map(busy_iops).sum();
+            let load = Load::of(case, all);
+            if iops < 0.5 || load.bytes < 512.0 {
+                continue;
+            }
+            observed_iops += iops;
+            load.write(&mut text, count, name, iops);
+            count += 1;
+        }
+        (count > 0).then_some(Self { text, observed_iops })
+    }
+
+    fn run(&self, case: &Case<'_>, layout: &str, change: Option<&Change>) -> Option<Outcome> {
+        let text = match change {
+            Some(change) => change.apply(layout)?,
+            None => layout.to_owned(),
+        };
+        let layout = Layout::parse("layout.toml", &text, case.catalog).ok()?;
+        let file = fio::parse("observed.fio", &self.text, &Isolated).ok()?;
+        let placed = place(&file, &devices(&layout), &[]).ok()?;
+        let report = simulate(&layout, placed, &Options { seed: 1, ..Options::default() }).ok()?;
+        Some(outcome(&report))
+    }
+}
+
+fn outcome(report: &RunReport) -> Outcome {
+    let (mut iops, mut ns) = (0.0, 0.0);
+    for job in &report.jobs {
+        for side in [&job.read, &job.write] {
+            iops += side.iops;
+            ns += side.iops * weir_report::number::float(side.latency.mean);
+        }
+    }
+    Outcome { iops, latency_ns: if iops > 0.0 { ns / iops } else { 0.0 } }
+}
+
+/// The export that a subject is in the layout: a column's is its stripe.
+fn export(case: &Case<'_>, what: What) -> Option<String> {
+    let of_disk = |disk: usize| match case.system.disks[disk].stripe {
+        Some(stripe) => case.system.stripes[stripe].name.clone(),
+        None => case.system.disks[disk].name.clone(),
+    };
+    Some(match what {
+        What::Disk(disk) => of_disk(disk),
+        What::Stripe(stripe) => case.system.stripes[stripe].name.clone(),
+        What::File(file) => match case.system.files[file].on? {
+            On::Disk(disk) => of_disk(disk),
+            On::Stripe(stripe) => case.system.stripes[stripe].name.clone(),
+        },
+    })
+}
+
+/// Operations a second at the time when it waited most, else on average.
+fn busy_iops(seen: &Seen<'_>) -> f64 {
+    let moments = &seen.facts.moments;
+    let seconds = |moment: &crate::follow::Moment| {
+        crate::case::at_s(moment.to) - crate::case::at_s(moment.from)
+    };
+    let (operations, all): (f64, f64) = moments
+        .iter()
+        .fold((0.0, 0.0), |sum, moment| (sum.0 + moment.operations, sum.1 + seconds(moment)));
+    if seen.waited.throttled().is_some() && all > 0.0 {
+        operations / all
+    } else {
+        seen.facts.iops.mean().unwrap_or(0.0)
+    }
+}
+
+/// What all on an export do together.
+struct Load {
+    bytes: f64,
+    read_percent: f64,
+    depth: f64,
+    is_sequential: bool,
+    is_held: bool,
+}
+
+impl Load {
+    fn of(case: &Case<'_>, all: &[Seen<'_>]) -> Self {
+        let sum = |of: fn(&Seen<'_>) -> f64| all.iter().map(of).sum::<f64>();
+        let operations = sum(|seen| seen.facts.total.operations.unwrap_or(0.0)).max(1e-9);
+        let bytes = sum(|seen| seen.facts.total.bytes.unwrap_or(0.0));
+        let reads = sum(|seen| seen.facts.total.reads.unwrap_or(0.0));
+        let is_held = all.iter().any(|seen| seen.waited.throttled().is_some());
+        // A column has a part of each request: the stripe has them whole.
+        let pieces = all.iter().filter(|seen| matches!(seen.subject.what, What::Disk(_))).count();
+        let is_stripe = pieces > 1;
+        let depth = sum(|seen| depth_when_busy(seen));
+        let is_log = all.iter().any(|seen| {
+            case.roles(seen.subject.what).contains(&weir_layout::Role::Log)
+        });
+        let depth = if is_stripe { depth.max(1.0) } else { depth };
+        let read_percent = 100.0 * reads / operations;
+        Self { bytes: bytes / operations, read_percent, depth, is_sequential: is_log, is_held }
+    }
+
+    fn write(&self, text: &mut String, number: usize, export: &str, iops: f64) {
+        let block = (whole(self.bytes / 512.0) * 512).clamp(512, 4 << 20);
+        let (read, write) = if self.is_sequential { ("read", "write") } else { ("randread", "randwrite") };
+        let mixed = if self.is_sequential { "rw" } else { "randrw" };
+        let percent = whole(self.read_percent).min(100);
+        let rw = match percent {
+            100 => read,
+            0 => write,
+            _ => mixed,
+        };
+        let _ = writeln!(text, "[job{number}]\nfilename=/dev/{export}\nrw={rw}\nbs={block}");
+        if rw == mixed {
+            let _ = writeln!(text, "rwmixread={percent}");
+        }
+        if self.is_held {
+            let depth = whole(self.depth.clamp(1.0, DEEPEST));
+            let _ = writeln!(text, "iodepth={depth}");
+            return;
+        }
+        // Of a mix each side has its own rate.
+        let part = |percent: u64| whole(iops * weir_report::number::float(percent) / 100.0).max(1);
+        let rate = match rw {
+            rw if rw == mixed => format!("{},{}", part(percent), part(100 - percent)),
+            _ => whole(iops).max(1).to_string(),
+        };
+        let _ = writeln!(text, "iodepth=64\nrate_iops={rate}");
+    }
+}
+
+/// Requests under way while it waited most, by Little's law.
+fn depth_when_busy(seen: &Seen<'_>) -> f64 {
+    let moments = &seen.facts.moments;
+    let (ns, seconds) = moments.iter().fold((0.0, 0.0), |sum, moment| {
+        let seconds = crate::case::at_s(moment.to) - crate::case::at_s(moment.from);
+        (sum.0 + moment.ns, sum.1 + seconds)
+    });
+    if seconds > 0.0 { ns / 1e9 / seconds } else { seen.facts.depth.mean().unwrap_or(1.0) }
+}

@@ -1,0 +1,402 @@
+//! How much of a cap was used, from sample to sample.
+
+use super::NEAR;
+use crate::system::{Cap, Counts, Limit, Owner, Reads, System};
+use std::collections::BTreeMap;
+use weir_core::Cap as Kind;
+use weir_observe::load::Load;
+use weir_observe::rates::{Reading, Spread};
+use weir_observe::{Contents, SeriesId, metric};
+use weir_report::number::float;
+use weir_units::Instant;
+
+/// How much of a cap is used.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Used {
+    /// The part of it.
+    pub(super) share: f64,
+    /// Whether it is that much at most: nobody says how many reads the host's cache served.
+    pub(super) is_bound: bool,
+}
+
+/// Credits of a cap that bursts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Credits {
+    /// Those of a full bucket.
+    pub full: f64,
+    /// What is left at the end, if it was full at the beginning.
+    pub left: f64,
+    /// The least that there was.
+    pub least: f64,
+    /// For how long there were none, in seconds.
+    pub out_s: f64,
+}
+
+/// What was seen of a cap.
+#[derive(Debug)]
+pub struct CapFacts {
+    /// How much was used: operations or bytes a second.
+    pub rate: Spread,
+    /// Which part of it was used.
+    pub used: Spread,
+    /// For how long it was used to 90 % and more, in seconds.
+    pub near_s: f64,
+    /// For how many samples.
+    pub near_samples: u64,
+    /// For how long it is known, in seconds.
+    pub seconds: f64,
+    /// In how many samples.
+    pub samples: u64,
+    /// Whether what is used is an upper bound.
+    pub is_bound: bool,
+    /// Its credits, if it bursts on them.
+    pub credits: Option<Credits>,
+    /// Operations that were counted more than once, and those of all.
+    pub extra: f64,
+    /// All operations.
+    pub operations: f64,
+    /// The limit at the end.
+    pub limit: f64,
+}
+
+/// Follows a cap.
+#[derive(Debug)]
+pub(super) struct CapTrack {
+    facts: CapFacts,
+    /// What counted since the last settling, with all reads, and without those that may be hits.
+    most: f64,
+    least: f64,
+    /// From when, and to when.
+    from: Option<Instant>,
+    to: Instant,
+    members: Vec<Member>,
+    used: Option<Used>,
+    kind: Kind,
+    /// The limit over time, where it may be another on the way.
+    limits: Option<SeriesId>,
+    limit: Limit,
+    longest_ns: f64,
+    /// For how long it has been used up, in seconds.
+    backlog: f64,
+    /// The largest part that a member uses.
+    largest: f64,
+    /// The part that each group uses, and that times how long its operations last.
+    groups: BTreeMap<usize, (f64, f64)>,
+    longest_services: f64,
+}
+
+/// Who uses a cap.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shares {
+    /// The part that a subject uses with those that it belongs to.
+    pub(super) own: f64,
+    /// The part that all others do.
+    pub(super) others: f64,
+    /// How long one waits for others who come by chance, in seconds.
+    pub(super) others_wait_s: f64,
+}
+
+/// Who uses less than this part of what another does is not held where that one is.
+const FAIR: f64 = 0.8;
+
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    subject: usize,
+    to: Instant,
+    seconds: f64,
+    has_said: bool,
+    /// What counted of it since the last settling, and its operations.
+    cost: f64,
+    operations: f64,
+    /// Which part of the cap it used before that.
+    share: f64,
+    /// The columns of a stripe do what they do together.
+    group: usize,
+}
+
+impl CapTrack {
+    pub(super) fn new(system: &System, contents: &Contents, index: usize) -> Self {
+        let cap = &system.caps[index];
+        let name = if cap.counts_bytes() { metric::BYTES_PER_S_LIMIT } else { metric::IOPS_LIMIT };
+        let limits = match cap.owner {
+            Owner::Disk(disk) => {
+                let file = system.files.iter().find(|file| {
+                    file.on == Some(crate::system::On::Disk(disk)) && file.entity.is_some()
+                });
+                let own = system.disks[disk].entity.or(file.and_then(|file| file.entity));
+                own.and_then(|entity| contents.find(entity, name))
+            }
+            Owner::Host(_) => None,
+        };
+        let credits = cap.limit.burst.and_then(|burst| {
+            let full = (burst.peak - cap.limit.rate) * burst.seconds?;
+            Some(Credits { full, left: full, least: full, out_s: 0.0 })
+        });
+        let facts = CapFacts {
+            rate: Spread::default(),
+            used: Spread::default(),
+            near_s: 0.0,
+            near_samples: 0,
+            seconds: 0.0,
+            samples: 0,
+            is_bound: false,
+            credits,
+            extra: 0.0,
+            operations: 0.0,
+            limit: cap.limit.rate,
+        };
+        Self {
+            facts,
+            most: 0.0,
+            least: 0.0,
+            from: None,
+            to: Instant::ZERO,
+            members: Vec::new(),
+            used: None,
+            kind: cap.kind,
+            limits,
+            limit: cap.limit,
+            longest_ns: 0.0,
+            backlog: 0.0,
+            largest: 0.0,
+            groups: BTreeMap::new(),
+            longest_services: 0.0,
+        }
+    }
+
+    /// Takes what a subject did.
+    pub(super) fn take(
+        &mut self,
+        cap: &Cap,
+        counts: &Counts,
+        (subject, group): (usize, usize),
+        load: &Load,
+    ) {
+        let Some((least, most)) = cost(cap, counts, load) else { return };
+        self.most += most * counts.share;
+        self.least += least * counts.share;
+        if !cap.counts_bytes() {
+            let operations = load.operations.unwrap_or(0.0) * counts.share;
+            self.facts.operations += operations;
+            self.facts.extra += (most * counts.share - operations).max(0.0);
+        }
+        self.from = Some(self.from.map_or(load.from, |from| from.min(load.from)));
+        self.to = self.to.max(load.to);
+        let (cost, operations) = (most * counts.share, load.operations.unwrap_or(0.0));
+        let new = || Member {
+            subject,
+            to: load.to,
+            seconds: 0.0,
+            has_said: true,
+            cost: 0.0,
+            operations: 0.0,
+            share: 0.0,
+            group,
+        };
+        let at = self.members.binary_search_by_key(&subject, |member| member.subject);
+        let at = at.unwrap_or_else(|at| {
+            self.members.insert(at, new());
+            at
+        });
+        let member = &mut self.members[at];
+        (member.to, member.seconds, member.has_said) = (load.to, load.seconds(), true);
+        member.cost += cost;
+        member.operations += operations * counts.share;
+    }
+
+    /// Whether all who are there have said what they did since the last settling. Who has not
+    /// been heard of for twice as long as is usual is not waited for.
+    fn is_whole(&self, at: Instant) -> bool {
+        let is_late = |member: &Member| super::seconds(at - member.to) > 2.5 * member.seconds;
+        self.members.iter().all(|member| member.has_said || is_late(member))
+    }
+
+    /// Works out how much of it was used, once that is known.
+    pub(super) fn settle(&mut self, cap: &Cap, at: Instant, row: &[Option<i64>]) {
+        if let Some(limit) = self.limits.and_then(|id| row.get(id.0 as usize).copied().flatten())
+            && let Ok(limit) = u64::try_from(limit)
+            && limit > 0
+        {
+            // Of a stretch in which it changed, the larger counts.
+            let limit = float(limit);
+            self.limit.rate = if self.from.is_some() { limit.max(self.limit.rate) } else { limit };
+            self.facts.limit = limit;
+        }
+        let Some(from) = self.from.filter(|_| self.is_whole(at)) else { return };
+        let seconds = super::seconds(self.to - from);
+        if seconds <= 0.0 {
+            return;
+        }
+        let (most, least) = (self.most / seconds, self.least / seconds);
+        let limit = self.limit_now(cap, most.min(self.limit.peak()), seconds);
+        let is_bound = most > least * 1.02 + 1e-9 && most > 1.05 * limit;
+        let share = if is_bound { 1.0 } else { most / limit };
+        self.used = Some(Used { share, is_bound });
+        // If all come at once, half of them wait for half of the time that all take, behind what
+        // was left over.
+        self.backlog = if share >= NEAR { self.backlog + seconds } else { 0.0 };
+        self.longest_ns = (share.min(1.0) * seconds / 2.0 + self.backlog) * 1e9;
+        let reading = |amount: f64| Reading { from, to: self.to, amount };
+        self.facts.rate.add(&reading(most.min(limit * 1.2) * seconds));
+        self.facts.used.add(&reading(share * seconds));
+        self.facts.seconds += seconds;
+        self.facts.samples += 1;
+        self.facts.is_bound |= is_bound;
+        if share >= NEAR {
+            self.facts.near_s += seconds;
+            self.facts.near_samples += 1;
+        }
+        (self.most, self.least, self.from) = (0.0, 0.0, None);
+        if let Some(limits) = self.limits.and_then(|id| row.get(id.0 as usize).copied().flatten())
+            && let Ok(limit) = u64::try_from(limits)
+        {
+            self.limit.rate = float(limit.max(1));
+        }
+        self.largest = 0.0;
+        self.groups.clear();
+        self.longest_services = 0.0;
+        for member in &mut self.members {
+            member.share = member.cost / seconds / limit;
+            self.largest = self.largest.max(member.share);
+            let (share, services) = self.groups.entry(member.group).or_default();
+            *share += member.share;
+            if member.operations > 0.0 {
+                // By chance one comes into an operation in proportion to how long that is.
+                let service_s = member.cost / member.operations / limit;
+                *services += member.share * service_s;
+                self.longest_services += member.share * service_s;
+            }
+            (member.cost, member.operations, member.has_said) = (0.0, 0.0, false);
+        }
+    }
+
+    fn member(&self, subject: usize) -> Option<&Member> {
+        let at = self.members.binary_search_by_key(&subject, |member| member.subject).ok()?;
+        Some(&self.members[at])
+    }
+
+    /// Which part of it a subject uses with those that it belongs to, which all others do, and
+    /// how long somebody who comes by chance finds an operation of theirs to last, in seconds.
+    pub(super) fn shares(&self, subject: usize) -> Shares {
+        let all = self.used.map_or(0.0, |used| used.share);
+        // Who is no meter, a file of an observed disk, has what the disk has.
+        let group = self.member(subject).and_then(|member| self.groups.get(&member.group));
+        let (own, own_services) = group.copied().unwrap_or((all, self.longest_services));
+        let others = (all - own).max(0.0);
+        let services = (self.longest_services - own_services).max(0.0);
+        Shares { own, others, others_wait_s: services / 2.0 / (1.0 - all).max(0.05) }
+    }
+
+    /// How much of it a subject uses of what the one does that uses most: a cap that is shared
+    /// gives each its part, so that who uses less is not held there.
+    pub(super) fn of_the_largest(&self, subject: usize) -> f64 {
+        let own = self.member(subject).map(|member| member.share);
+        own.filter(|own| *own < FAIR * self.largest).map_or(f64::INFINITY, |own| own / self.largest)
+    }
+
+    /// The limit that held meanwhile: the peak as long as there are credits.
+    fn limit_now(&mut self, cap: &Cap, rate: f64, seconds: f64) -> f64 {
+        let base = self.limit.rate;
+        let Some(burst) = self.limit.burst else {
+            self.kind = cap.kind;
+            return base;
+        };
+        let Some(credits) = &mut self.facts.credits else {
+            self.kind = cap.at_peak();
+            return burst.peak;
+        };
+        let before = credits.left;
+        credits.left = (before + (base - rate) * seconds).clamp(0.0, credits.full);
+        credits.least = credits.least.min(credits.left);
+        // Credits that ran out on the way held for a part of the time only.
+        let lasted = match rate > base {
+            true => (before / (rate - base)).min(seconds),
+            false => seconds,
+        };
+        let is_out = before <= credits.full * 1e-3 || lasted < seconds / 2.0;
+        if is_out && rate >= NEAR * base {
+            credits.out_s += seconds;
+            self.kind = cap.kind;
+            return (base * (seconds - lasted) + burst.peak * lasted) / seconds;
+        }
+        self.kind = cap.at_peak();
+        burst.peak
+    }
+
+    pub(super) const fn used(&self) -> Option<Used> {
+        self.used
+    }
+
+    pub(super) const fn kind_now(&self) -> Kind {
+        self.kind
+    }
+
+    /// Whether the peak of a burst held last.
+    pub(super) fn is_at_peak(&self) -> bool {
+        self.kind.name().contains("burst")
+    }
+
+    /// The longest that requests can have waited at it on average.
+    pub(super) const fn longest_ns(&self) -> f64 {
+        self.longest_ns
+    }
+
+    pub(super) fn finish(self) -> CapFacts {
+        self.facts
+    }
+}
+
+/// What a load counts at a cap: at least, and at most.
+fn cost(cap: &Cap, counts: &Counts, load: &Load) -> Option<(f64, f64)> {
+    let apart = match (cap.counts_bytes(), load.reads.zip(load.writes)) {
+        (true, _) => load.read_bytes.zip(load.write_bytes),
+        (false, Some((reads, writes))) => {
+            let read = reads * times(counts, load.read_bytes, reads, load);
+            Some((read, writes * times(counts, load.write_bytes, writes, load)))
+        }
+        (false, None) => None,
+    };
+    let Some((read, written)) = apart else {
+        let all = match cap.counts_bytes() {
+            true => load.bytes?,
+            false => {
+                let operations = load.operations?;
+                operations * times(counts, load.bytes, operations, load)
+            }
+        };
+        return Some(match counts.reads {
+            Reads::All => (all, all),
+            Reads::None | Reads::Misses => (0.0, all),
+        });
+    };
+    let written = if counts.writes { written } else { 0.0 };
+    Some(match counts.reads {
+        Reads::All => (read + written, read + written),
+        Reads::None => (written, written),
+        Reads::Misses => match load.hits.zip(load.reads) {
+            Some((hits, reads)) if reads > 0.0 => {
+                let missed = read * ((reads - hits) / reads).clamp(0.0, 1.0);
+                (missed + written, missed + written)
+            }
+            _ => (written, read + written),
+        },
+    })
+}
+
+/// How many operations one counts, by the mean of the sizes: what is larger than the unit
+/// counts several, and a stripe cuts into pieces first.
+fn times(counts: &Counts, bytes: Option<f64>, operations: f64, load: &Load) -> f64 {
+    if let (Some(counted), Some(all)) = (load.counted, load.operations)
+        && all > 0.0
+        && counts.piece.is_none()
+    {
+        return counted / all;
+    }
+    let size = match bytes {
+        Some(bytes) if operations > 0.0 => bytes / operations,
+        _ => return 1.0,
+    };
+    let pieces = counts.piece.map_or(1.0, |piece| (size / piece).max(1.0));
+    let units = counts.unit.map_or(1.0, |unit| (size / pieces / unit).max(1.0));
+    pieces * units
+}

@@ -1,0 +1,112 @@
+//! When somebody waited most.
+
+use super::NEAR;
+use crate::system::Medium;
+use weir_core::Cap as Kind;
+use weir_observe::load::Load;
+use weir_units::Instant;
+
+/// How many are kept.
+const KEPT: usize = 8;
+
+/// Latency is that of waiting from so many times that of the medium on.
+const RAISED: f64 = 2.0;
+
+/// A stretch of time in which somebody waited.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moment {
+    /// Its beginning.
+    pub from: Instant,
+    /// Its end.
+    pub to: Instant,
+    /// The cap that was used most, if any is known: which, and as what.
+    pub cap: Option<(usize, Kind)>,
+    /// The most of it that was used.
+    pub used: f64,
+    /// Operations.
+    pub operations: f64,
+    /// Their latency, all together, in nanoseconds.
+    pub ns: f64,
+    /// What they waited, as far as that is known then.
+    pub waited_ns: f64,
+}
+
+impl Moment {
+    /// The mean latency in nanoseconds.
+    #[must_use]
+    pub fn latency_ns(&self) -> Option<f64> {
+        (self.operations > 0.0 && self.ns > 0.0).then(|| self.ns / self.operations)
+    }
+}
+
+/// Joins samples into moments and keeps those with most waiting.
+#[derive(Debug, Default)]
+pub(super) struct Moments {
+    open: Option<Moment>,
+    kept: Vec<Moment>,
+}
+
+impl Moments {
+    pub(super) fn take(
+        &mut self,
+        load: &Load,
+        medium: Option<Medium>,
+        queued: Option<f64>,
+        used: f64,
+        cap: Option<(usize, Kind)>,
+    ) {
+        let operations = load.operations.unwrap_or(0.0);
+        let ns = load.ns.unwrap_or(0.0);
+        let read = load.read_bytes.unwrap_or(0.0);
+        let written = load.write_bytes.or(load.bytes).unwrap_or(0.0);
+        let usual = match (medium, load.reads.zip(load.writes)) {
+            (Some(medium), Some(both)) => medium.of(both, (read, written)),
+            (Some(medium), None) => medium.most(operations, written),
+            (None, _) => 0.0,
+        };
+        let waited = queued.unwrap_or_else(|| (ns - usual).max(0.0));
+        let is_raised = match queued {
+            Some(queued) => queued > 0.5 * ns,
+            None => usual > 0.0 && ns > RAISED * usual,
+        };
+        if operations <= 0.0 || !(used >= NEAR || is_raised) {
+            self.close();
+            return;
+        }
+        match &mut self.open {
+            Some(open) if open.cap == cap && open.to == load.from => {
+                open.to = load.to;
+                open.used = open.used.max(used);
+                open.operations += operations;
+                open.ns += ns;
+                open.waited_ns += waited;
+            }
+            _ => {
+                self.close();
+                let (from, to, waited_ns) = (load.from, load.to, waited);
+                self.open = Some(Moment { from, to, cap, used, operations, ns, waited_ns });
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        let Some(moment) = self.open.take() else { return };
+        self.kept.push(moment);
+        if self.kept.len() > KEPT {
+            let least = self.kept.iter().enumerate();
+            let least = least.min_by(|(_, one), (_, other)| {
+                one.waited_ns.total_cmp(&other.waited_ns)
+            });
+            if let Some((least, _)) = least {
+                self.kept.remove(least);
+            }
+        }
+    }
+
+    /// The moments, those with most waiting first.
+    pub(super) fn finish(mut self) -> Vec<Moment> {
+        self.close();
+        self.kept.sort_by(|one, other| other.waited_ns.total_cmp(&one.waited_ns));
+        self.kept
+    }
+}

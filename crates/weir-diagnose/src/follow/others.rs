@@ -1,0 +1,245 @@
+//! What an observation says beside reads and writes: waits, processors, and the shares of
+//! limits that a cloud works out itself.
+
+use super::NEAR;
+use std::collections::BTreeMap;
+use weir_observe::import::measure as m;
+use weir_observe::rates::{Reading, Spread, Track, Tracker};
+use weir_observe::{Contents, EntityId, EntityKind, SeriesId, metric};
+use weir_report::number::float;
+use weir_units::Instant;
+
+/// A class of waits over the time of the observation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitFacts {
+    /// Whose: a database or a server.
+    pub parent: Option<EntityId>,
+    /// SQL Server's or PostgreSQL's name.
+    pub name: String,
+    /// How many waited.
+    pub count: Option<f64>,
+    /// For how long, in milliseconds.
+    pub time_ms: f64,
+}
+
+/// The processors of a host, or of a database on its schedulers.
+#[derive(Debug)]
+pub struct HostFacts {
+    /// Whose.
+    pub entity: EntityId,
+    /// The part of the time that they were busy.
+    pub cpu: Spread,
+    /// For how long to 90 % and more, in seconds.
+    pub near_s: f64,
+    /// For how long it is known.
+    pub seconds: f64,
+}
+
+/// A gauge that says how much of a limit is taken or left.
+#[derive(Debug)]
+pub struct Gauged {
+    /// Whose.
+    pub entity: EntityId,
+    /// Which.
+    pub metric: &'static str,
+    /// Its values over time.
+    pub values: Spread,
+    /// For how long it was 90 % and more, in seconds.
+    pub near_s: f64,
+    /// For how long it is known.
+    pub seconds: f64,
+    /// Its first value, and when.
+    pub first: Option<(Instant, f64)>,
+    /// Its last.
+    pub last: Option<(Instant, f64)>,
+    /// The least.
+    pub least: f64,
+}
+
+/// All of it.
+#[derive(Debug, Default)]
+pub struct Others {
+    /// Waits, the longest first.
+    pub waits: Vec<WaitFacts>,
+    /// Processors.
+    pub processors: Vec<HostFacts>,
+    /// Shares and balances.
+    pub gauged: Vec<Gauged>,
+}
+
+/// The gauges of [`Gauged`].
+const GAUGES: &[m::Measure] = &[
+    m::IOPS_SHARE,
+    m::BYTES_SHARE,
+    m::UNCACHED_IOPS_SHARE,
+    m::UNCACHED_BYTES_SHARE,
+    m::CACHED_IOPS_SHARE,
+    m::CACHED_BYTES_SHARE,
+    m::DATA_IO_SHARE,
+    m::LOG_WRITE_SHARE,
+    m::WORKER_SHARE,
+    m::BURST_BALANCE,
+    m::BURST_BYTES_BALANCE,
+    m::IOPS_EXCEEDED,
+    m::BYTES_EXCEEDED,
+    m::PAGE_LIFE_EXPECTANCY_S,
+    m::MEMORY_SHARE,
+];
+
+/// What a track is for.
+#[derive(Debug, Clone, Copy)]
+enum Use {
+    WaitTime(usize),
+    WaitCount(usize),
+    Cpu(usize),
+    Gauge(usize),
+}
+
+#[derive(Debug)]
+pub(super) struct Following {
+    tracker: Tracker,
+    /// What each track is for, and what a unit of it is.
+    uses: Vec<(Use, f64)>,
+    found: Others,
+}
+
+impl Following {
+    pub(super) fn new(contents: &Contents) -> Self {
+        let mut found = Others::default();
+        let (mut tracks, mut uses) = (Vec::new(), Vec::new());
+        let mut follow = |series: SeriesId, what: Use, by: f64| {
+            tracks.push(Track(vec![series]));
+            uses.push((what, by));
+        };
+        let mut of_wait: BTreeMap<EntityId, usize> = BTreeMap::new();
+        for (series, id) in contents.series.iter().zip(0..) {
+            let Some(entity) = contents.entity(series.entity) else { continue };
+            let id = SeriesId(id);
+            let name = series.metric.as_str();
+            if entity.kind == EntityKind::Wait {
+                let next = found.waits.len();
+                let place = *of_wait.entry(series.entity).or_insert(next);
+                if place == next {
+                    let (parent, name) = (entity.parent, entity.name.clone());
+                    found.waits.push(WaitFacts { parent, name, count: None, time_ms: 0.0 });
+                }
+                match name {
+                    metric::WAIT_TIME_MS => follow(id, Use::WaitTime(place), 1.0),
+                    metric::WAITING_TASKS_COUNT => follow(id, Use::WaitCount(place), 1.0),
+                    _ => {}
+                }
+                continue;
+            }
+            let vcores = entity.number(metric::VCORES).filter(|vcores| *vcores > 0);
+            let by = match name {
+                name if name == m::CPU.metric => Some(1.0),
+                // Time on schedulers, of so many.
+                metric::CPU_NS => vcores.map(|vcores| 1e-9 / float(vcores)),
+                _ => None,
+            };
+            if let Some(by) = by {
+                follow(id, Use::Cpu(found.processors.len()), by);
+                let (entity, cpu) = (series.entity, Spread::default());
+                found.processors.push(HostFacts { entity, cpu, near_s: 0.0, seconds: 0.0 });
+            }
+            if let Some(gauge) = GAUGES.iter().find(|gauge| gauge.metric == name) {
+                follow(id, Use::Gauge(found.gauged.len()), 1.0);
+                found.gauged.push(Gauged {
+                    entity: series.entity,
+                    metric: gauge.metric,
+                    values: Spread::default(),
+                    near_s: 0.0,
+                    seconds: 0.0,
+                    first: None,
+                    last: None,
+                    least: f64::INFINITY,
+                });
+            }
+        }
+        Self { tracker: Tracker::new(contents, &tracks), uses, found }
+    }
+
+    pub(super) fn follows_any(&self) -> bool {
+        !self.uses.is_empty()
+    }
+
+    pub(super) fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
+        let (uses, found) = (&self.uses, &mut self.found);
+        self.tracker.sample(at, row, |index, reading| {
+            let (what, by) = uses[index];
+            match what {
+                Use::WaitTime(wait) => found.waits[wait].time_ms += reading.amount,
+                Use::WaitCount(wait) => {
+                    let count = &mut found.waits[wait].count;
+                    *count = Some(count.unwrap_or(0.0) + reading.amount);
+                }
+                Use::Cpu(host) => {
+                    let own = &mut found.processors[host];
+                    // Spreads keep thousandths; shares need more.
+                    let amount = reading.amount * by * SHARE;
+                    let busy = Reading { amount, ..reading };
+                    own.cpu.add(&busy);
+                    own.seconds += reading.seconds();
+                    if busy.rate() >= NEAR * SHARE {
+                        own.near_s += reading.seconds();
+                    }
+                }
+                Use::Gauge(gauge) => {
+                    let own = &mut found.gauged[gauge];
+                    let value = reading.rate() * by;
+                    own.values.add(&Reading { amount: reading.amount * by * SHARE, ..reading });
+                    own.seconds += reading.seconds();
+                    own.first.get_or_insert((reading.to, value));
+                    own.last = Some((reading.to, value));
+                    own.least = own.least.min(value);
+                    if value >= NEAR {
+                        own.near_s += reading.seconds();
+                    }
+                }
+            }
+        });
+    }
+
+    pub(super) fn finish(mut self) -> Others {
+        self.found.waits.retain(|wait| wait.time_ms > 0.0 || wait.count.is_some_and(|n| n > 0.0));
+        self.found.waits.sort_by(|one, other| other.time_ms.total_cmp(&one.time_ms));
+        self.found
+    }
+}
+
+/// Spreads of shares are kept in thousandths.
+pub(crate) const SHARE: f64 = 1000.0;
+
+impl HostFacts {
+    /// The mean part of the time that they were busy.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.cpu.mean().unwrap_or(0.0) / SHARE
+    }
+
+    /// For which part of the time they were busy to 90 % and more.
+    #[must_use]
+    pub fn near_share(&self) -> f64 {
+        if self.seconds > 0.0 { self.near_s / self.seconds } else { 0.0 }
+    }
+}
+
+impl Gauged {
+    /// Its mean.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.values.mean().unwrap_or(0.0) / SHARE
+    }
+
+    /// Its largest value.
+    #[must_use]
+    pub fn max(&self) -> f64 {
+        self.values.max() / SHARE
+    }
+
+    /// For which part of the time it was 90 % and more.
+    #[must_use]
+    pub fn near_share(&self) -> f64 {
+        if self.seconds > 0.0 { self.near_s / self.seconds } else { 0.0 }
+    }
+}

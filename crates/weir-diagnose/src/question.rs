@@ -1,0 +1,136 @@
+//! From an observation to findings: what is asked, step by step.
+
+use crate::case::Case;
+use crate::error::DiagnoseError;
+use crate::follow::{self, Facts, Follow};
+use crate::rules::{self, Found};
+use crate::system::{Mapping, System, Unmatched};
+use crate::verdict;
+use std::collections::BTreeMap;
+use weir_catalog::{Catalog, Edition};
+use weir_layout::Layout;
+use weir_observe::{Attribute, Contents, EntityKind, metric};
+
+/// What limits the system that was observed.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The layout, if there is one.
+    pub layout: Option<&'a Layout>,
+    /// The edition, of the layout or by itself.
+    pub edition: Option<&'a Edition>,
+    /// All editions.
+    pub catalog: &'a Catalog,
+    /// Which entity of the observation is what in the layout, where their names differ.
+    pub mapping: &'a Mapping,
+}
+
+/// Gauges that say what attributes do.
+const KNOWN: [&str; 8] = [
+    metric::SIZE_ON_DISK_BYTES,
+    metric::IOPS_LIMIT,
+    metric::BYTES_PER_S_LIMIT,
+    "uncached_iops_limit",
+    "uncached_bytes_per_s_limit",
+    "cached_iops_limit",
+    "cached_bytes_per_s_limit",
+    "log_bytes_per_s_limit",
+];
+
+/// The entities of an observation with what their gauges say in its `first` samples: sizes and
+/// limits.
+#[must_use]
+pub fn with_gauges<'a>(
+    contents: &Contents,
+    first: impl Iterator<Item = &'a [Option<i64>]> + Clone,
+) -> Contents {
+    let mut known = contents.clone();
+    for (place, series) in contents.series.iter().enumerate() {
+        if !KNOWN.contains(&series.metric.as_str()) {
+            continue;
+        }
+        let value = first.clone().find_map(|row| row.get(place).copied().flatten());
+        let scaled = value.and_then(|value| {
+            let value = u64::try_from(value).ok()?;
+            let by = 10_u64.checked_pow(u32::from(series.scale.unsigned_abs()))?;
+            if series.scale < 0 { Some(value / by) } else { value.checked_mul(by) }
+        });
+        let entity = known.entities.get_mut(series.entity.0 as usize);
+        if let (Some(value), Some(entity)) = (scaled, entity) {
+            entity.attributes.entry(series.metric.clone()).or_insert(Attribute::Number(value));
+        }
+    }
+    known
+}
+
+impl Question<'_> {
+    /// The system that `contents` observes.
+    ///
+    /// # Errors
+    ///
+    /// [`DiagnoseError`] if nobody's I/O is observed, or the layout is that of another system.
+    pub fn system(&self, contents: &Contents) -> Result<(System, Vec<Unmatched>), DiagnoseError> {
+        let loads = follow::loads(contents);
+        let of_storage = loads.iter().filter_map(|id| contents.entity(*id)).any(|entity| {
+            matches!(entity.kind, EntityKind::File | EntityKind::Volume | EntityKind::Stripe)
+        });
+        let says = follow::says_something(contents);
+        if !of_storage && !says {
+            return Err(DiagnoseError::NoLoad { has: what_there_is(contents) });
+        }
+        match self.layout {
+            Some(layout) if of_storage => {
+                System::from_layout(contents, &loads, layout, self.mapping)
+            }
+            _ => Ok((System::from_observation(contents, &loads, self.edition), Vec::new())),
+        }
+    }
+
+    /// What follows from what was seen.
+    #[must_use]
+    pub fn answer<T>(
+        &self,
+        contents: &Contents,
+        system: &System,
+        facts: &Facts,
+        then: impl FnOnce(&Case<'_>, Vec<Found>) -> T,
+    ) -> T {
+        let waited = verdict::judge(system, facts);
+        let case = Case {
+            system,
+            facts,
+            waited: &waited,
+            contents,
+            edition: self.edition,
+            layout: self.layout,
+            catalog: self.catalog,
+        };
+        let found = rules::run(&case);
+        then(&case, found)
+    }
+}
+
+/// How many entities there are of each kind.
+fn what_there_is(contents: &Contents) -> String {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for entity in &contents.entities {
+        *kinds.entry(entity.kind.name()).or_default() += 1;
+    }
+    if kinds.is_empty() {
+        return "nothing".to_owned();
+    }
+    let words = kinds.iter().map(|(kind, count)| format!("{count} of kind {kind}"));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Follows all samples of an observation in memory.
+#[must_use]
+pub fn follow(system: &System, observation: &weir_observe::Observation) -> Facts {
+    let mut pass = Follow::new(system, observation.contents());
+    let mut row = Vec::new();
+    for (sample, at) in observation.times.iter().enumerate() {
+        row.clear();
+        row.extend(observation.columns.iter().map(|column| column.get(sample)));
+        pass.sample(*at, &row);
+    }
+    pass.finish()
+}

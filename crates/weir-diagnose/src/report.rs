@@ -1,0 +1,185 @@
+//! A case as a report.
+
+use crate::case::{Case, at_s, basis_words};
+use crate::rules::Found;
+use crate::system::{Owner, What};
+use std::collections::BTreeMap;
+use weir_report::diagnosis::{
+    CapReport, DiagnosisReport, Finding, Group, PlotReport, SubjectReport, VerdictName,
+};
+use weir_report::number::percent;
+
+/// How many pictures there are at most.
+const PLOTS: usize = 24;
+
+/// The report of a case and what was found.
+#[must_use]
+pub fn report(case: &Case<'_>, found: Vec<Found>) -> DiagnosisReport {
+    let findings: Vec<Finding> = found.into_iter().map(|found| found.finding).collect();
+    let verdict = verdict(&findings);
+    let span = case.facts.span.unwrap_or_default();
+    DiagnosisReport {
+        verdict,
+        summary: summary(case, verdict, &findings),
+        observed: Vec::new(),
+        span_s: (at_s(span.0), at_s(span.1)),
+        samples: case.facts.samples,
+        interval_s: case.facts.interval_s,
+        limits_from: String::new(),
+        caps: caps(case),
+        subjects: subjects(case),
+        notes: notes(case),
+        plots: plots(case),
+        findings,
+    }
+}
+
+fn verdict(findings: &[Finding]) -> VerdictName {
+    let any = |group: Group| findings.iter().any(|finding| finding.group == group);
+    let is_blind = findings.iter().any(|f| f.group == Group::Evidence && f.priority <= BLIND);
+    match () {
+        () if any(Group::Throttling) => VerdictName::Throttled,
+        () if any(Group::NotTheStorage) => VerdictName::NotTheStorage,
+        () if is_blind => VerdictName::NotEnoughEvidence,
+        () => VerdictName::Healthy,
+    }
+}
+
+/// Findings of missing evidence that are so urgent leave the question open.
+pub(crate) const BLIND: u8 = 50;
+
+fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> String {
+    let first = |group: Group| {
+        let own = findings.iter().find(|finding| finding.group == group);
+        own.map(|finding| finding.finding.clone()).unwrap_or_default()
+    };
+    match verdict {
+        VerdictName::Throttled => {
+            // Of those held back, where most was waited.
+            let worst = findings.iter().filter(|finding| finding.group == Group::Throttling);
+            let waited = |finding: &&Finding| {
+                let caps = caps(case).into_iter();
+                let own = caps.filter(|cap| {
+                    Some(cap.cap.as_str()) == finding.cap.as_deref()
+                        && (finding.subject.contains(&cap.owner) || cap.owner.contains(&finding.subject))
+                });
+                own.map(|cap| cap.waited_ns).sum::<f64>()
+            };
+            let worst = worst.max_by(|one, other| waited(one).total_cmp(&waited(other)));
+            worst.map(|finding| finding.finding.clone()).unwrap_or_default()
+        }
+        VerdictName::NotTheStorage => first(Group::NotTheStorage),
+        VerdictName::NotEnoughEvidence => first(Group::Evidence),
+        VerdictName::Healthy => {
+            let most = case.facts.caps.iter().map(|cap| cap.used.max().min(1.0));
+            let most = most.fold(0.0, f64::max);
+            format!(
+                "nothing holds requests back: of no limit more than {} is used, and requests take \
+                 what they take where nothing waits",
+                percent(most)
+            )
+        }
+    }
+}
+
+fn caps(case: &Case<'_>) -> Vec<CapReport> {
+    let mut waited: BTreeMap<usize, f64> = BTreeMap::new();
+    for seen in case.named() {
+        for held in &seen.waited.held {
+            *waited.entry(held.cap).or_default() += held.waited_ns;
+        }
+    }
+    let all = case.system.caps.iter().zip(&case.facts.caps).enumerate();
+    let used = all.filter(|(_, (_, facts))| facts.samples > 0);
+    let mut caps: Vec<CapReport> = used
+        .map(|(index, (cap, facts))| CapReport {
+            cap: cap.kind.name().to_owned(),
+            owner: case.system.owner_name(cap).to_owned(),
+            limit: facts.limit,
+            is_bytes: cap.counts_bytes(),
+            mean: facts.rate.mean().unwrap_or(0.0),
+            p99: facts.rate.quantile(0.99),
+            max: facts.rate.max(),
+            near_limit_count: facts.near_samples,
+            samples: facts.samples,
+            near_limit_share: facts.near_s / facts.seconds.max(1e-9),
+            waited_ns: waited.get(&index).copied().unwrap_or(0.0),
+            is_upper_bound: facts.is_bound,
+        })
+        .collect();
+    caps.sort_by(|one, other| other.waited_ns.total_cmp(&one.waited_ns));
+    caps
+}
+
+fn subjects(case: &Case<'_>) -> Vec<SubjectReport> {
+    let mut all: Vec<(f64, SubjectReport)> = case
+        .named()
+        .map(|seen| {
+            let seconds = seen.facts.seconds.max(1e-9);
+            let disk = case.system.disks_of(seen.subject.what).first().copied();
+            let report = SubjectReport {
+                name: seen.name(case),
+                kind: match seen.subject.what {
+                    What::File(_) => "file",
+                    What::Disk(_) => "disk",
+                    What::Stripe(_) => "stripe",
+                },
+                tier: disk.and_then(|disk| case.system.disks[disk].tier.clone()),
+                iops: seen.facts.total.operations.unwrap_or(0.0) / seconds,
+                bytes_per_s: seen.facts.total.bytes.unwrap_or(0.0) / seconds,
+                latency_ns: seen.facts.latency_ns(),
+                medium_ns: seen.waited.usual_ns,
+                waited_share: seen.waited.all_share(),
+                cap: seen.waited.throttled().map(|held| held.kind.name().to_owned()),
+                basis: basis_words(seen.waited.basis),
+            };
+            (seen.waited.held.iter().map(|held| held.waited_ns).sum(), report)
+        })
+        .collect();
+    all.sort_by(|one, other| other.0.total_cmp(&one.0));
+    all.into_iter().map(|(_, report)| report).collect()
+}
+
+fn notes(case: &Case<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if case.facts.restarts > 0 {
+        notes.push(format!(
+            "counters went back {} times, as they do after a restart; what lies between two such \
+             values is left out",
+            case.facts.restarts
+        ));
+    }
+    notes
+}
+
+fn plots(case: &Case<'_>) -> Vec<PlotReport> {
+    let mut named: Vec<_> = case.named().collect();
+    let waited = |seen: &crate::case::Seen<'_>| -> f64 {
+        seen.waited.held.iter().map(|held| held.waited_ns).sum()
+    };
+    named.sort_by(|one, other| {
+        waited(other)
+            .total_cmp(&waited(one))
+            .then(other.facts.seconds.total_cmp(&one.facts.seconds))
+    });
+    let plot = |seen: crate::case::Seen<'_>| {
+        let limit = |is_bytes: bool| {
+            let own = seen.subject.path.iter().map(|counts| &case.system.caps[counts.cap]);
+            let own = own.filter(|cap| {
+                matches!(cap.owner, Owner::Disk(_)) && cap.counts_bytes() == is_bytes
+            });
+            let sum: f64 = own.map(|cap| cap.limit.rate).sum();
+            (sum > 0.0).then_some(sum)
+        };
+        PlotReport {
+            name: seen.name(case),
+            iops: seen.facts.over_time.iops.iter().collect(),
+            bytes_per_s: seen.facts.over_time.bytes.iter().collect(),
+            latency_ms: seen.facts.over_time.latency_ms.iter().collect(),
+            iops_limit: limit(false),
+            bytes_per_s_limit: limit(true),
+        }
+    };
+    named.into_iter().take(PLOTS).map(plot).collect()
+}
+

@@ -1,0 +1,128 @@
+//! The rules: what is said of a case, one rule a file.
+//!
+//! A rule looks at a [`Case`] and makes findings of it. Its number and name stay what they are:
+//! people filter by them. `docs/DIAGNOSIS.md` explains each under its name.
+
+mod at_disk;
+mod at_host;
+mod at_log_rate;
+mod at_stripe;
+mod held;
+mod waits;
+
+use crate::case::Case;
+use crate::change::Change;
+use weir_report::diagnosis::{Confidence, Finding, Group, SourceReport};
+
+/// A rule.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// Its number.
+    pub id: u16,
+    /// Its name.
+    pub name: &'static str,
+    /// What its findings are of.
+    pub group: Group,
+    /// How urgent they are, from 1 to 255.
+    pub priority: u8,
+    /// Who says so.
+    pub source: &'static str,
+    /// In a sentence, what it finds.
+    pub finds: &'static str,
+    /// Looks.
+    pub find: fn(&Case<'_>, &Rule) -> Vec<Found>,
+}
+
+/// A finding, and what would change it.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The finding.
+    pub finding: Finding,
+    /// A change of the layout that the action is.
+    pub change: Option<Change>,
+}
+
+/// All rules, by their numbers.
+pub const RULES: &[Rule] = &[
+    at_disk::IN_OPERATIONS,
+    at_disk::IN_BYTES,
+    at_stripe::RULE,
+    at_host::UNCACHED,
+    at_host::CACHED,
+    at_log_rate::RULE,
+];
+
+impl Rule {
+    /// A finding of the rule that has nothing but its sentence yet.
+    #[must_use]
+    pub fn finding(&self, subject: impl Into<String>, finding: impl Into<String>) -> Finding {
+        Finding {
+            check_id: self.id,
+            rule: self.name,
+            priority: self.priority,
+            group: self.group,
+            finding: finding.into(),
+            subject: subject.into(),
+            cap: None,
+            confidence: Confidence::Medium,
+            evidence: Vec::new(),
+            moments: Vec::new(),
+            ruled_out: Vec::new(),
+            action: String::new(),
+            effect: None,
+            source: SourceReport { title: self.source, url: url(self.name) },
+        }
+    }
+}
+
+impl From<Finding> for Found {
+    fn from(finding: Finding) -> Self {
+        Self { finding, change: None }
+    }
+}
+
+/// Where a rule is explained.
+fn url(name: &'static str) -> &'static str {
+    URLS.iter().find(|(rule, _)| *rule == name).map_or("docs/DIAGNOSIS.md", |(_, url)| url)
+}
+
+macro_rules! urls {
+    ($($name:literal)*) => { &[$(($name, concat!("docs/DIAGNOSIS.md#", $name))),*] };
+}
+
+const URLS: &[(&str, &str)] = urls![
+    "disk-operations" "disk-bytes" "stripe-column" "host-uncached" "host-cached" "log-rate"
+];
+
+/// The articles that rules come from.
+pub mod source {
+    /// On files of managed instances.
+    pub const INSTANCE: &str = "Storage performance best practices and considerations for Azure SQL DB Managed Instance (General Purpose), Microsoft, 2018";
+    /// On growing a data file.
+    pub const PRESIZE: &str =
+        "Increasing data files might improve performance on General Purpose Managed Instance tier, J. Popovic, 2018";
+    /// On tempdb over several disks.
+    pub const SCALE_OUT: &str = "Scaling-out SQL Server disks and data files on Windows Azure Virtual Machines, Microsoft, 2013";
+    /// On premium storage.
+    pub const PREMIUM: &str =
+        "Azure Premium Storage: Design for High Performance, Microsoft, 2015";
+    /// On backups.
+    pub const BACKUP: &str = "Efficient SQL Server in Azure VM Backup Strategies using DS-SERIES and Premium Storage, I. Pagliai, 2015";
+    /// What follows from the model of the limits itself.
+    pub const MODEL: &str = "the model of the limits (docs/SEMANTICS.md)";
+    /// What SQL Server's documentation says of its waits.
+    pub const WAITS: &str = "sys.dm_os_wait_stats, documentation of SQL Server";
+}
+
+/// Runs all rules; the most urgent finding is first.
+#[must_use]
+pub fn run(case: &Case<'_>) -> Vec<Found> {
+    let mut found: Vec<Found> = RULES.iter().flat_map(|rule| (rule.find)(case, rule)).collect();
+    found.sort_by(|one, other| {
+        let key = |found: &Found| {
+            (found.finding.priority, found.finding.check_id, found.finding.subject.clone())
+        };
+        key(one).cmp(&key(other))
+    });
+    found
+}

@@ -1,0 +1,115 @@
+//! A file or disk at its own limit, in operations or in bytes.
+
+use super::held::{by, finding, next_tier, with};
+use super::{Found, Rule, source};
+use crate::case::Case;
+use crate::system::{Owner, What};
+use crate::verdict::Held;
+use weir_core::Cap as Kind;
+use weir_report::diagnosis::Group;
+
+/// In operations.
+pub(super) const IN_OPERATIONS: Rule = Rule {
+    id: 101,
+    name: "disk-operations",
+    group: Group::Throttling,
+    priority: 10,
+    source: source::INSTANCE,
+    finds: "requests wait as a file or disk is at its limit in operations",
+    find: |case, rule| find(case, rule, Kind::DiskIops, Kind::DiskBurstIops),
+};
+
+/// In bytes.
+pub(super) const IN_BYTES: Rule = Rule {
+    id: 102,
+    name: "disk-bytes",
+    group: Group::Throttling,
+    priority: 10,
+    source: source::INSTANCE,
+    finds: "requests wait as a file or disk is at its limit in bytes",
+    find: |case, rule| find(case, rule, Kind::DiskBytes, Kind::DiskBurstBytes),
+};
+
+fn find(case: &Case<'_>, rule: &Rule, lasting: Kind, peak: Kind) -> Vec<Found> {
+    let is = |case: &Case<'_>, held: &Held| {
+        let alone = match case.system.caps[held.cap].owner {
+            Owner::Disk(disk) => case.system.disks[disk].stripe.is_none(),
+            Owner::Host(_) => false,
+        };
+        alone && (held.kind == lasting || held.kind == peak)
+    };
+    let needs_bytes = lasting == Kind::DiskBytes;
+    by(case, is)
+        .into_iter()
+        .filter_map(|who| {
+            let (seen, _) = who;
+            let mut finding = finding(case, rule, seen.name(case), &[who])?;
+            finding.evidence.extend(files_on(case, seen.subject.what));
+            with(Some(finding), next_tier(case, seen.subject.what, needs_bytes))
+        })
+        .collect()
+}
+
+/// Who does what on a disk that carries several files.
+fn files_on(case: &Case<'_>, what: What) -> Option<String> {
+    let What::Disk(disk) = what else { return None };
+    let files = case.system.files_on(crate::system::On::Disk(disk));
+    let mut operations: Vec<(String, f64)> = files
+        .filter_map(|(file, own)| {
+            let seen = case.of_file(file)?;
+            Some((own.qualified(), seen.facts.total.operations?))
+        })
+        .collect();
+    let all: f64 = operations.iter().map(|(_, operations)| operations).sum();
+    operations.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let part = |(name, own): &(String, f64)| {
+        format!("{name} does {} of it", weir_report::number::percent(own / all.max(1.0)))
+    };
+    let parts: Vec<String> = operations.iter().take(4).map(part).collect();
+    (parts.len() > 1).then(|| format!("on it {}", parts.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+    use weir_report::diagnosis::Confidence;
+
+    const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
+                       name = \"data\"\ntier = \"P10\"\n";
+
+    #[test]
+    fn at_the_limit_and_waiting() {
+        let found = Bed::layout(P10).disk("data", Does::reads(498.0).ms(40.0)).found("disk-operations");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((finding.subject.as_str(), finding.cap.as_deref()), ("data", Some("disk_iops")));
+        assert_eq!(finding.confidence, Confidence::High);
+        assert!(finding.action.contains("P20"), "{}", finding.action);
+        assert!(finding.ruled_out.iter().any(|out| out.starts_with("disk_bytes")));
+        // 200 of 256 KiB are 50 of 100 MiB/s in bytes; 399 of these are all of them.
+        let bytes = Bed::layout(P10).disk("data", Does::writes(399.0).kib(256.0).ms(60.0));
+        assert_eq!(bytes.found("disk-bytes").len(), 1);
+    }
+
+    #[test]
+    fn near_it_and_not_waiting_is_not_held() {
+        let near = || Bed::layout(P10).disk("data", Does::reads(490.0).ms(2.0));
+        assert!(!near().finds("disk-operations") && !near().finds("disk-bytes"));
+        // Slow, and far from any limit: no cap can have made them wait that long.
+        let slow = Bed::layout(P10).disk("data", Does::reads(5.0).ms(80.0));
+        assert!(!slow.finds("disk-operations"));
+    }
+
+    #[test]
+    fn a_burst_shorter_than_a_sample_is_seen_by_its_queue() {
+        let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
+                    }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
+        let bursts = |queued| {
+            let does = Does::writes(150.0).ms(queued + 4.0).queued_ms(queued);
+            Bed::layout(text).file("db", "data", does)
+        };
+        let found = bursts(90.0).found("disk-operations");
+        assert_eq!(found.len(), 1);
+        assert!(found[0].evidence.iter().any(|line| line.contains("shorter than a sample")));
+        assert!(!bursts(0.2).finds("disk-operations"));
+    }
+}

@@ -1,0 +1,137 @@
+//! A machine at its limits to remote storage, or at those of its cache.
+
+use super::held::{Who, by, finding, host_of, with};
+use super::{Found, Rule, source};
+use crate::case::{Case, amount};
+use crate::change::Change;
+use crate::system::{Cache, Host, Limit};
+use crate::verdict::Held;
+use std::collections::BTreeMap;
+use weir_catalog::HostSize;
+use weir_core::Cap as Kind;
+use weir_report::diagnosis::Group;
+use weir_report::number::float;
+
+/// To remote storage.
+pub(super) const UNCACHED: Rule = Rule {
+    id: 104,
+    name: "host-uncached",
+    group: Group::Throttling,
+    priority: 10,
+    source: source::PREMIUM,
+    finds: "requests wait as the machine is at its limit to remote storage, whatever its disks could",
+    find: |case, rule| find(case, rule, is_uncached),
+};
+
+/// Of the cache.
+pub(super) const CACHED: Rule = Rule {
+    id: 105,
+    name: "host-cached",
+    group: Group::Throttling,
+    priority: 10,
+    source: source::PREMIUM,
+    finds: "requests wait as the machine is at the limit of its cache and local SSD",
+    find: |case, rule| find(case, rule, is_cached),
+};
+
+const fn is_uncached(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::HostUncachedIops
+            | Kind::HostUncachedBytes
+            | Kind::HostUncachedBurstIops
+            | Kind::HostUncachedBurstBytes
+    )
+}
+
+const fn is_cached(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::HostCachedIops
+            | Kind::HostCachedBytes
+            | Kind::HostCachedBurstIops
+            | Kind::HostCachedBurstBytes
+    )
+}
+
+fn find(case: &Case<'_>, rule: &Rule, is: fn(Kind) -> bool) -> Vec<Found> {
+    let mut by_cap: BTreeMap<usize, Vec<Who<'_>>> = BTreeMap::new();
+    for who in by(case, |_, held: &Held| is(held.kind)) {
+        by_cap.entry(who.1.cap).or_default().push(who);
+    }
+    by_cap.into_iter().filter_map(|(cap, who)| of_host(case, rule, cap, &who)).collect()
+}
+
+fn of_host(case: &Case<'_>, rule: &Rule, cap: usize, who: &[Who<'_>]) -> Option<Found> {
+    let index = host_of(case, cap)?;
+    let host = &case.system.hosts[index];
+    let mut finding = finding(case, rule, host.name.clone(), who)?;
+    let own = &case.system.caps[cap];
+    let disks = case.system.disks.iter().filter(|disk| disk.host == Some(index) && !disk.is_local);
+    let limits = disks.filter_map(|disk| match own.counts_bytes() {
+        true => disk.limits.bytes,
+        false => disk.limits.iops,
+    });
+    let sum: f64 = limits.map(|limit| limit.rate).sum();
+    if sum > own.limit.rate {
+        let (disks, host) =
+            (amount(own.counts_bytes(), sum), amount(own.counts_bytes(), own.limit.rate));
+        finding.evidence.push(format!("its disks together could {disks}, the machine {host}"));
+    }
+    let (mut action, change) = larger(case, host, own.kind, own.limit);
+    if is_cached(own.kind) {
+        let writes = who.iter().any(|(seen, _)| seen.facts.read_share().is_some_and(|r| r < 0.5));
+        if writes {
+            action += "; writes gain nothing from a cache, and count against its limit: disks that \
+                       are mostly written need none";
+        }
+    } else if who.iter().any(|(seen, _)| is_read_uncached(case, seen)) {
+        action += "; reads of data files that the host cache serves do not count against this \
+                   limit";
+    }
+    with(Some(finding), (action, change))
+}
+
+fn is_read_uncached(case: &Case<'_>, seen: &crate::case::Seen<'_>) -> bool {
+    let disks = case.system.disks_of(seen.subject.what);
+    let is_uncached = disks.iter().all(|disk| case.system.disks[*disk].cache == Cache::None);
+    is_uncached && seen.facts.read_share().is_some_and(|share| share > 0.5)
+}
+
+/// The smallest machine of the same series, else of the edition, whose limit is higher.
+fn larger(case: &Case<'_>, host: &Host, kind: Kind, limit: Limit) -> (String, Option<Change>) {
+    let plain = || ("take a machine with a higher limit, or do less".to_owned(), None);
+    let (Some(edition), Some(size)) = (case.edition, host.size.as_deref()) else {
+        return plain();
+    };
+    let Ok(now) = edition.host(size) else { return plain() };
+    let of = |size: &HostSize| {
+        let limits = if is_cached(kind) { size.cached.as_ref() } else { size.uncached.as_ref() };
+        let limits = limits?.limits();
+        Some(match kind {
+            Kind::HostCachedIops | Kind::HostUncachedIops => float(limits.iops.per_sec().get()),
+            _ => float(limits.throughput.per_sec().get()),
+        })
+    };
+    let series = edition.series_of(now).map(|series| series.name.clone());
+    let better: Vec<(&HostSize, f64)> = edition
+        .hosts()
+        .filter(|size| {
+            edition.series_of(size).map(|series| series.name.clone()) == series
+        })
+        .filter_map(|size| Some((size, of(size)?)))
+        .filter(|(_, own)| *own > limit.rate * 1.001)
+        .collect();
+    let least = better.into_iter().min_by(|one, other| one.1.total_cmp(&other.1));
+    let Some((size, own)) = least else { return plain() };
+    let is_bytes = !matches!(kind, Kind::HostCachedIops | Kind::HostUncachedIops);
+    let name = size.name.clone();
+    let change = case.layout.map(|_| Change::HostSize { host: host.name.clone(), size: name });
+    let action = format!(
+        "take a {} ({} here), or spread over machines",
+        size.name,
+        amount(is_bytes, own)
+    );
+    (action, change)
+}
+

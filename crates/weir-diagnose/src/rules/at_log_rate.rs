@@ -1,0 +1,79 @@
+//! An instance at its limit of log.
+
+use super::held::{by, finding, host_of, with};
+use super::{Found, Rule, source};
+use crate::case::Case;
+use crate::verdict::Held;
+use weir_core::Cap as Kind;
+use weir_report::diagnosis::{Confidence, Finding, Group};
+use weir_report::number::{percent, time};
+
+pub(super) const RULE: Rule = Rule {
+    id: 106,
+    name: "log-rate",
+    group: Group::Throttling,
+    priority: 10,
+    source: source::INSTANCE,
+    finds: "commits wait as the instance is at its limit of log, whatever the size of the file",
+    find,
+};
+
+/// The wait of whoever is held there.
+pub(super) const WAIT: &str = "INSTANCE_LOG_RATE_GOVERNOR";
+
+/// Others that say the same: of databases and pools.
+const WAITS: [&str; 5] = [
+    WAIT,
+    "LOG_RATE_GOVERNOR",
+    "POOL_LOG_RATE_GOVERNOR",
+    "HADR_THROTTLE_LOG_RATE_GOVERNOR",
+    "HADR_THROTTLE_LOG_RATE_SEND_RECV_QUEUE_SIZE",
+];
+
+const ACTION: &str = "write less log: load in tempdb first, which has no such limit, or into \
+                      clustered columnstore indexes, whose log is small; a larger log file does \
+                      not help, more vCores may";
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let who = by(case, |_, held: &Held| held.kind == Kind::LogRate);
+    if let Some((_, held)) = who.first() {
+        let host = host_of(case, held.cap).map(|host| case.system.hosts[host].name.clone());
+        let mut finding = finding(case, rule, host.unwrap_or_default(), &who);
+        if let (Some(finding), Some(evidence)) = (&mut finding, waits(case)) {
+            finding.evidence.push(evidence);
+        }
+        return with(finding, (ACTION.to_owned(), None)).into_iter().collect();
+    }
+    said_by_waits(case, rule).map(Found::from).into_iter().collect()
+}
+
+/// How much of all that was waited it is.
+fn share(case: &Case<'_>) -> Option<(f64, f64, f64)> {
+    let waits = super::waits::resource_waits(case);
+    let all: f64 = waits.iter().map(|wait| wait.time_ms).sum();
+    let own = waits.iter().filter(|wait| WAITS.contains(&wait.name.as_str()));
+    let (count, ms) = own.fold((0.0, 0.0), |(count, ms), wait| {
+        (count + wait.count.unwrap_or(0.0), ms + wait.time_ms)
+    });
+    (all > 0.0 && ms > 0.0).then(|| (ms / all, count, ms))
+}
+
+fn waits(case: &Case<'_>) -> Option<String> {
+    let (share, count, ms) = share(case)?;
+    Some(format!("{WAIT}: {count:.0} waits, {}, {} of all waiting", time(ms * 1e6), percent(share)))
+}
+
+/// Without a limit of log in the layout the wait itself says it.
+fn said_by_waits(case: &Case<'_>, rule: &Rule) -> Option<Finding> {
+    let (share, ..) = share(case).filter(|(share, ..)| *share >= 0.1)?;
+    let text = format!(
+        "the log is held by the log rate governor: {} of all waiting is for it",
+        percent(share)
+    );
+    let mut finding = rule.finding("log", text);
+    finding.cap = Some(Kind::LogRate.name().to_owned());
+    finding.confidence = Confidence::High;
+    finding.evidence.extend(waits(case));
+    ACTION.clone_into(&mut finding.action);
+    Some(finding)
+}

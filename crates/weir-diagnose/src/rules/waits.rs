@@ -1,0 +1,100 @@
+//! Which waits mean something: classes of SQL Server's and PostgreSQL's waits.
+
+use crate::case::Case;
+use crate::follow::WaitFacts;
+
+/// What a wait is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    /// Reads and writes of data files.
+    DataIo,
+    /// Writes of the log.
+    Log,
+    /// The governor of the log.
+    LogGovernor,
+    /// Locks of rows and tables.
+    Lock,
+    /// Pages in memory that others hold.
+    Latch,
+    /// A processor.
+    Cpu,
+    /// Workers of a parallel query for each other.
+    Parallel,
+    /// A client that does not take what it asked for.
+    Client,
+    /// Memory to run in.
+    Memory,
+    /// A backup.
+    Backup,
+    /// Replicas.
+    Replica,
+    /// Somebody who has nothing to do.
+    Idle,
+    /// Others.
+    Other,
+}
+
+impl Class {
+    /// The class of a wait by its name.
+    pub(super) fn of(name: &str) -> Self {
+        let name = name.to_ascii_uppercase();
+        let is = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
+        if name.contains("LOG_RATE_GOVERNOR") || name.contains("THROTTLE_LOG_RATE") {
+            return Self::LogGovernor;
+        }
+        if is(IDLE) {
+            return Self::Idle;
+        }
+        let classes: [(&[&str], Self); 11] = [
+            (&["PAGEIOLATCH_", "ASYNC_IO_COMPLETION", "IO_COMPLETION", "WRITE_COMPLETION", "DATAFILEREAD", "DATAFILEWRITE", "DATAFILEEXTEND", "IO:", "IO/", "IO_QUEUE_LIMIT", "DIRTY_PAGE_TABLE", "SLEEP_BUFFERPOOL_HELPLW"], Self::DataIo),
+            (&["WRITELOG", "LOGBUFFER", "LOGMGR_RESERVE_APPEND", "WALWRITE", "WALSYNC", "WAL_"], Self::Log),
+            (&["LCK_M_", "LOCK", "TRANSACTIONID", "TUPLE", "RELATION"], Self::Lock),
+            (&["PAGELATCH_", "LATCH_", "LWLOCK", "BUFFERCONTENT", "BUFFERMAPPING"], Self::Latch),
+            (&["SOS_SCHEDULER_YIELD", "THREADPOOL", "CPU"], Self::Cpu),
+            (&["CXPACKET", "CXCONSUMER", "CXSYNC", "EXCHANGE", "HTBUILD", "HTREPARTITION", "HTDELETE", "BPSORT", "BMP"], Self::Parallel),
+            (&["ASYNC_NETWORK_IO", "NET_WAITFOR_PACKET", "CLIENTREAD", "CLIENTWRITE", "CLIENT"], Self::Client),
+            (&["RESOURCE_SEMAPHORE", "CMEMTHREAD", "MEMORY_ALLOCATION_EXT"], Self::Memory),
+            (&["BACKUPIO", "BACKUPBUFFER", "BACKUPTHREAD"], Self::Backup),
+            (&["HADR_SYNC_COMMIT", "HADR_SYNCHRONIZING_THROTTLE", "SYNCREP"], Self::Replica),
+            (&["PARALLEL_"], Self::Parallel),
+        ];
+        classes.iter().find(|(starts, _)| is(starts)).map_or(Self::Other, |(_, class)| *class)
+    }
+}
+
+/// Waits of those who have nothing to do: background workers and clocks.
+const IDLE: &[&str] = &[
+    "SLEEP_", "LAZYWRITER_SLEEP", "BROKER_", "CHECKPOINT_QUEUE", "CHKPT", "CLR_", "DBMIRROR",
+    "DIRTY_PAGE_POLL", "DISPATCHER_QUEUE_SEMAPHORE", "EXECSYNC", "FSAGENT", "FT_IFTS",
+    "HADR_CLUSAPI_CALL", "HADR_FILESTREAM_IOMGR_IOCOMPLETION", "HADR_LOGCAPTURE_WAIT",
+    "HADR_NOTIFICATION_DEQUEUE", "HADR_TIMER_TASK", "HADR_WORK_QUEUE", "HADR_FABRIC_CALLBACK",
+    "KSOURCE_WAKEUP", "LOGMGR_QUEUE", "MEMORY_ALLOCATION_EXT_IDLE", "ONDEMAND_TASK_QUEUE",
+    "PARALLEL_REDO", "PREEMPTIVE_", "PVS_PREALLOCATE", "PWAIT_", "QDS_", "REDO_THREAD_PENDING_WORK",
+    "REQUEST_FOR_DEADLOCK_SEARCH", "RESOURCE_QUEUE", "SERVER_IDLE_CHECK", "SNI_HTTP_ACCEPT",
+    "SOS_WORK_DISPATCHER", "SP_SERVER_DIAGNOSTICS_SLEEP", "SQLTRACE_", "STARTUP_DEPENDENCY_MANAGER",
+    "TRACEWRITE", "UCS_SESSION_REGISTRATION", "VDI_CLIENT_OTHER", "WAITFOR", "WAIT_FOR_RESULTS",
+    "WAIT_XTP_", "XE_", "VALIDATION_IO_THREAD", "AZURE_IMDS_VERSIONS", "POPULATE_LOCK_ORDINALS",
+    "CXCONSUMER_IDLE", "ACTIVITY:", "TIMEOUT:", "EXTENSION:",
+];
+
+/// Waits of somebody who wants to go on.
+pub(super) fn resource_waits<'a>(case: &Case<'a>) -> Vec<&'a WaitFacts> {
+    let waits = case.facts.others.waits.iter();
+    let mut waits: Vec<&WaitFacts> = waits.filter(|w| Class::of(&w.name) != Class::Idle).collect();
+    // SLEEP_BUFFERPOOL_HELPLW is a wait for the writer of a full pool, by its name an idle one.
+    let helped = case.facts.others.waits.iter().filter(|w| w.name == "SLEEP_BUFFERPOOL_HELPLW");
+    waits.extend(helped);
+    waits
+}
+
+/// How much of all that was waited is of a class, from 0 to 1; nothing if no waits are known.
+pub(super) fn share(case: &Case<'_>, class: Class) -> Option<f64> {
+    let waits = resource_waits(case);
+    let all: f64 = waits.iter().map(|wait| wait.time_ms).sum();
+    let is = |wait: &&&WaitFacts| {
+        Class::of(&wait.name) == class
+            || (class == Class::DataIo && wait.name == "SLEEP_BUFFERPOOL_HELPLW")
+    };
+    let own: f64 = waits.iter().filter(is).map(|wait| wait.time_ms).sum();
+    (all > 0.0).then(|| own / all)
+}

@@ -1,0 +1,309 @@
+//! A layout's hosts, disks, stripes and files, found again in an observation by their names.
+
+use super::paths::{Names, join};
+use super::{Burst, Cache, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System};
+use crate::error::DiagnoseError;
+use std::collections::{BTreeMap, BTreeSet};
+use weir_core::{CacheMode, GateLimits, Place};
+use weir_layout::Layout;
+use weir_layout::error::nearest;
+use weir_observe::{Attribute, Contents, EntityId, EntityKind, metric};
+use weir_report::number::float;
+
+/// Which entity of the observation is what in the layout, where their names differ: pairs of
+/// the observation's name and the layout's.
+pub type Mapping = Vec<(String, String)>;
+
+/// Somebody whose I/O is observed and whom the layout does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmatched {
+    /// The observation's name.
+    pub name: String,
+    /// The nearest of the layout's.
+    pub near: Option<String>,
+}
+
+impl System {
+    /// The system of a layout, as `contents` observes it; `loads` are the entities that do I/O.
+    ///
+    /// # Errors
+    ///
+    /// [`DiagnoseError::NoneMatches`] if no name of the observation is in the layout, and
+    /// [`DiagnoseError::Mapping`] if a name of `mapping` is nowhere.
+    pub fn from_layout(
+        contents: &Contents,
+        loads: &BTreeSet<EntityId>,
+        layout: &Layout,
+        mapping: &Mapping,
+    ) -> Result<(Self, Vec<Unmatched>), DiagnoseError> {
+        let matcher = Matcher::new(contents, layout, mapping)?;
+        let (mut hosts, mut disks) = (Vec::new(), Vec::new());
+        let (mut stripes, mut files) = (Vec::new(), Vec::new());
+        for (index, host) in layout.hosts.iter().enumerate() {
+            hosts.push(Host { entity: matcher.host(&host.name), ..of_host(host) });
+            let first = disks.len();
+            for (volume, spec) in host.volumes.iter().zip(&host.spec.volumes) {
+                let entity = matcher.volume(&volume.name);
+                let host_cache = host.spec.cache.as_ref();
+                let own = of_volume(volume, spec, host_cache.is_some());
+                disks.push(Disk { entity, host: Some(index), ..own });
+            }
+            for export in host.exports.iter().filter(|export| export.unit.is_some()) {
+                let columns: Vec<usize> =
+                    export.volumes.iter().map(|volume| first + volume.0).collect();
+                for column in &columns {
+                    disks[*column].stripe = Some(stripes.len());
+                }
+                let (entity, unit) =
+                    (matcher.stripe(&export.name), export.unit.map(weir_units::Bytes::get));
+                let name = export.name.clone();
+                stripes.push(Stripe { name, entity, host: Some(index), columns, unit });
+            }
+            let on = |name: &str| {
+                let stripe = stripes.iter().position(|stripe: &Stripe| stripe.name == name);
+                let disk = disks.iter().position(|disk: &Disk| disk.name == name);
+                stripe.map(On::Stripe).or(disk.map(On::Disk))
+            };
+            for file in &host.files {
+                let lies = host.export_of(file).and_then(|export| on(&export.name));
+                files.push(File {
+                    name: file.name.clone(),
+                    database: file.database.clone(),
+                    entity: matcher.file(&file.name, file.database.as_deref()),
+                    role: Some(file.role),
+                    size: Some(file.size.get()),
+                    on: lies,
+                });
+            }
+        }
+        matcher.files_of_runs(contents, &stripes, &disks, &mut files);
+        let system = join(hosts, disks, stripes, files, loads);
+        let unmatched = matcher.unmatched(contents, loads, &system);
+        if system.subjects.is_empty() {
+            return Err(DiagnoseError::NoneMatches { unmatched, known: matcher.known });
+        }
+        Ok((system, unmatched))
+    }
+}
+
+/// Finds a layout's names in an observation.
+struct Matcher {
+    hosts: Names,
+    volumes: Names,
+    stripes: Names,
+    files: Names,
+    only_host: Option<EntityId>,
+    /// The layout's name to the observation's entity, as somebody said it.
+    said: BTreeMap<String, EntityId>,
+    /// The names of the layout.
+    known: Vec<String>,
+}
+
+impl Matcher {
+    fn new(
+        contents: &Contents,
+        layout: &Layout,
+        mapping: &Mapping,
+    ) -> Result<Self, DiagnoseError> {
+        let mut known = Vec::new();
+        for host in &layout.hosts {
+            known.push(host.name.clone());
+            known.extend(host.volumes.iter().map(|volume| volume.name.clone()));
+            known.extend(host.exports.iter().map(|export| export.name.clone()));
+            known.extend(host.files.iter().map(|file| file.name.clone()));
+        }
+        known.sort();
+        known.dedup();
+        let (mut hosts, mut volumes) = (Names::default(), Names::default());
+        let (mut stripes, mut files) = (Names::default(), Names::default());
+        let mut host_ids = Vec::new();
+        for (entity, id) in contents.entities.iter().zip(0..) {
+            let id = EntityId(id);
+            match entity.kind {
+                EntityKind::Host => {
+                    hosts.add(&entity.name, id);
+                    host_ids.push(id);
+                }
+                EntityKind::Volume => volumes.add(&entity.name, id),
+                EntityKind::Stripe => stripes.add(&entity.name, id),
+                EntityKind::File => {
+                    let parent = entity.parent.and_then(|parent| contents.entity(parent));
+                    if let Some(parent) = parent {
+                        files.add(&format!("{}.{}", parent.name, entity.name), id);
+                    }
+                    files.add(&entity.name, id);
+                }
+                _ => {}
+            }
+        }
+        let single = layout.hosts.len() == 1 && host_ids.len() == 1;
+        let only_host = host_ids.first().copied().filter(|_| single);
+        let mut matcher =
+            Self { hosts, volumes, stripes, files, only_host, said: BTreeMap::new(), known };
+        for (observed, name) in mapping {
+            let entities = [&matcher.volumes, &matcher.files, &matcher.stripes, &matcher.hosts];
+            let id = entities.into_iter().find_map(|names| names.get(observed));
+            let id = id.ok_or_else(|| DiagnoseError::Mapping {
+                what: "observation",
+                name: observed.clone(),
+                near: nearest(observed, contents.entities.iter().map(|e| e.name.as_str())),
+            })?;
+            if !matcher.known.contains(name) {
+                return Err(DiagnoseError::Mapping {
+                    what: "layout",
+                    name: name.clone(),
+                    near: nearest(name, matcher.known.iter().map(String::as_str)),
+                });
+            }
+            matcher.said.insert(name.clone(), id);
+        }
+        Ok(matcher)
+    }
+
+    fn said(&self, name: &str) -> Option<EntityId> {
+        self.said.get(name).copied()
+    }
+
+    fn host(&self, name: &str) -> Option<EntityId> {
+        self.said(name).or(self.hosts.get(name)).or(self.only_host)
+    }
+
+    fn volume(&self, name: &str) -> Option<EntityId> {
+        self.said(name).or(self.volumes.get(name))
+    }
+
+    /// A stripe is seen as one device by whoever is above it.
+    fn stripe(&self, name: &str) -> Option<EntityId> {
+        self.said(name).or(self.stripes.get(name)).or(self.volumes.get(name))
+    }
+
+    fn file(&self, name: &str, database: Option<&str>) -> Option<EntityId> {
+        let qualified = database.map(|database| format!("{database}.{name}"));
+        let by_both = qualified.and_then(|qualified| self.files.get(&qualified));
+        self.said(name).or(by_both).or(self.files.get(name))
+    }
+
+    /// The files of a run of Weir whose layout has none: they say what they lie on.
+    fn files_of_runs(
+        &self,
+        contents: &Contents,
+        stripes: &[Stripe],
+        disks: &[Disk],
+        files: &mut Vec<File>,
+    ) {
+        for (entity, id) in contents.entities.iter().zip(0..) {
+            let id = EntityId(id);
+            let is_new = !files.iter().any(|file| file.entity == Some(id));
+            if entity.kind != EntityKind::File || !is_new {
+                continue;
+            }
+            let place = entity.text(metric::VOLUME).or(Some(entity.name.as_str()));
+            let stripe = |name: &str| stripes.iter().position(|stripe| stripe.name == name);
+            let disk = |name: &str| disks.iter().position(|disk| disk.name == name);
+            let said = self.said.iter().find(|(_, entity)| **entity == id);
+            let place = said.map(|(name, _)| name.as_str()).or(place);
+            let on = place
+                .and_then(|name| stripe(name).map(On::Stripe).or(disk(name).map(On::Disk)));
+            let Some(on) = on else { continue };
+            let parent = entity.parent.and_then(|parent| contents.entity(parent));
+            files.push(File {
+                name: entity.name.clone(),
+                database: parent.map(|parent| parent.name.clone()),
+                entity: Some(id),
+                role: super::from_observation::role_of(entity, parent),
+                size: entity.number(metric::SIZE_BYTES),
+                on: Some(on),
+            });
+        }
+    }
+
+    fn unmatched(
+        &self,
+        contents: &Contents,
+        loads: &BTreeSet<EntityId>,
+        system: &System,
+    ) -> Vec<Unmatched> {
+        let found: BTreeSet<EntityId> =
+            system.subjects.iter().map(|subject| subject.entity).collect();
+        let missing = loads.difference(&found).filter_map(|id| contents.entity(*id));
+        let is_storage = |kind: &EntityKind| {
+            matches!(kind, EntityKind::Volume | EntityKind::File | EntityKind::Stripe)
+        };
+        let missing = missing.filter(|entity| is_storage(&entity.kind));
+        let near = |name: &str| nearest(name, self.known.iter().map(String::as_str));
+        missing
+            .map(|entity| Unmatched { name: entity.name.clone(), near: near(&entity.name) })
+            .collect()
+    }
+}
+
+pub(super) fn limit_of(limit: weir_core::Limit) -> Limit {
+    let burst = limit.burst.map(|(peak, span)| Burst {
+        peak: float(peak.get()),
+        seconds: (!limit.is_on_demand()).then(|| float(span.nanos()) / 1e9),
+    });
+    Limit { rate: float(limit.rate.get()), burst }
+}
+
+fn pair_of(gate: &GateLimits) -> Pair {
+    Pair { iops: gate.iops.map(limit_of), bytes: gate.bytes.map(limit_of) }
+}
+
+fn of_host(host: &weir_layout::Host) -> Host {
+    Host {
+        name: host.name.clone(),
+        entity: None,
+        size: host.size.clone(),
+        uncached: pair_of(&host.spec.uncached),
+        cached: pair_of(&host.spec.cached),
+        log: host.spec.log_rate.map(limit_of),
+        instance: host.instance.as_ref().map(|instance| InstanceLimits {
+            storage: instance.storage.get(),
+            vcores: u64::from(instance.vcores),
+        }),
+    }
+}
+
+fn of_volume(
+    volume: &weir_layout::Volume,
+    spec: &weir_core::VolumeSpec,
+    host_has_cache: bool,
+) -> Disk {
+    let cache = match spec.cache {
+        CacheMode::ReadOnly if host_has_cache => Cache::ReadOnly,
+        CacheMode::ReadWrite if host_has_cache => Cache::ReadWrite,
+        _ => Cache::None,
+    };
+    let mean = |latency: &weir_core::Latency| float(latency.mean().nanos());
+    let byte = |latency: &weir_core::Latency| {
+        latency.transfer().map_or(0.0, |rate| 1e9 / float(rate.per_sec().get()))
+    };
+    let medium = Medium {
+        read_ns: mean(&spec.medium.read),
+        write_ns: mean(&spec.medium.write),
+        read_byte_ns: byte(&spec.medium.read),
+        write_byte_ns: byte(&spec.medium.write),
+    };
+    Disk {
+        name: volume.name.clone(),
+        tier: volume.tier.clone(),
+        family: volume.family.clone(),
+        size: Some(spec.size.get()),
+        limits: pair_of(&spec.limits.gate),
+        io_unit: spec.limits.io_unit.map(|unit| float(unit.get())),
+        cache,
+        is_local: spec.place == Place::Local,
+        is_log: spec.log,
+        medium: Some(medium).filter(|medium| *medium != Medium::default()),
+        ..Disk::default()
+    }
+}
+
+/// Text of an attribute, whatever it is.
+#[must_use]
+pub(super) fn words(attribute: &Attribute) -> String {
+    match attribute {
+        Attribute::Text(text) => text.clone(),
+        Attribute::Number(number) => number.to_string(),
+    }
+}

@@ -1,0 +1,238 @@
+//! What an observation itself says of its entities: limits as attributes, relations as parents,
+//! and, with an edition, the tier that a file's size buys.
+
+use super::from_layout::words;
+use super::paths::{join, role_by_name};
+use super::{Burst, Cache, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System};
+use std::collections::{BTreeMap, BTreeSet};
+use weir_catalog::{Edition, Latency};
+use weir_layout::Role;
+use weir_observe::{Contents, Entity, EntityId, EntityKind, metric};
+use weir_report::number::float;
+use weir_units::Bytes;
+
+impl System {
+    /// The system that `contents` itself describes; `loads` are the entities that do I/O. With
+    /// an edition, files and volumes that say a size and no limits have those of their tier.
+    #[must_use]
+    pub fn from_observation(
+        contents: &Contents,
+        loads: &BTreeSet<EntityId>,
+        edition: Option<&Edition>,
+    ) -> Self {
+        let mut own = Entities { contents, edition, ..Entities::default_for(contents) };
+        for (entity, id) in contents.entities.iter().zip(0..) {
+            own.take(entity, EntityId(id));
+        }
+        let Entities { hosts, disks, stripes, files, .. } = own;
+        join(hosts, disks, stripes, files, loads)
+    }
+}
+
+struct Entities<'a> {
+    contents: &'a Contents,
+    edition: Option<&'a Edition>,
+    hosts: Vec<Host>,
+    disks: Vec<Disk>,
+    stripes: Vec<Stripe>,
+    files: Vec<File>,
+    host_of: BTreeMap<EntityId, usize>,
+    stripe_of: BTreeMap<EntityId, usize>,
+}
+
+impl<'a> Entities<'a> {
+    fn default_for(contents: &'a Contents) -> Self {
+        Self {
+            contents,
+            edition: None,
+            hosts: Vec::new(),
+            disks: Vec::new(),
+            stripes: Vec::new(),
+            files: Vec::new(),
+            host_of: BTreeMap::new(),
+            stripe_of: BTreeMap::new(),
+        }
+    }
+
+    fn take(&mut self, entity: &Entity, id: EntityId) {
+        let parent = entity.parent;
+        match entity.kind {
+            EntityKind::Host => {
+                self.host_of.insert(id, self.hosts.len());
+                self.hosts.push(of_host(entity, id));
+            }
+            EntityKind::Stripe => {
+                let host = parent.and_then(|parent| self.host_of.get(&parent)).copied();
+                self.stripe_of.insert(id, self.stripes.len());
+                let (name, unit) = (entity.name.clone(), entity.number("unit_bytes"));
+                let columns = Vec::new();
+                self.stripes.push(Stripe { name, entity: Some(id), host, columns, unit });
+            }
+            EntityKind::Volume => {
+                let stripe = parent.and_then(|parent| self.stripe_of.get(&parent)).copied();
+                let host = match stripe {
+                    Some(stripe) => self.stripes[stripe].host,
+                    None => parent.and_then(|parent| self.host_of.get(&parent)).copied(),
+                };
+                if let Some(stripe) = stripe {
+                    self.stripes[stripe].columns.push(self.disks.len());
+                }
+                let disk = Disk { host, stripe, entity: Some(id), ..of_volume(entity) };
+                self.disks.push(self.with_edition(disk));
+            }
+            EntityKind::File => self.take_file(entity, id),
+            _ => {}
+        }
+    }
+
+    fn take_file(&mut self, entity: &Entity, id: EntityId) {
+        let database = entity.parent.and_then(|parent| self.contents.entity(parent));
+        let role = role_of(entity, database);
+        let size = entity.number(metric::SIZE_BYTES).or(entity.number(metric::SIZE_ON_DISK_BYTES));
+        let place = entity.text(metric::VOLUME);
+        let on = place.and_then(|place| self.place(place));
+        let on = on.or_else(|| self.own_disk(entity, database, role, size));
+        self.files.push(File {
+            name: entity.name.clone(),
+            database: database
+                .filter(|parent| parent.kind == EntityKind::Database)
+                .map(|parent| parent.name.clone()),
+            entity: Some(id),
+            role,
+            size,
+            on,
+        });
+    }
+
+    fn place(&self, name: &str) -> Option<On> {
+        let stripe = self.stripes.iter().position(|stripe| stripe.name == name);
+        let disk = || self.disks.iter().position(|disk| disk.name == name);
+        stripe.map(On::Stripe).or_else(|| disk().map(On::Disk))
+    }
+
+    /// The page blob that a file is, where it says limits of its own or the edition has tiers
+    /// for files.
+    fn own_disk(
+        &mut self,
+        entity: &Entity,
+        database: Option<&Entity>,
+        role: Option<Role>,
+        size: Option<u64>,
+    ) -> Option<On> {
+        let host = database.and_then(|database| database.parent.or(entity.parent));
+        let host = host.and_then(|host| self.host_of.get(&host)).copied();
+        let said = of_volume(entity);
+        let has_tiers = self.edition.is_some_and(|edition| edition.rule("min-blob").is_some());
+        let has_own = said.limits != Pair::default();
+        // tempdb of an instance is on its local SSD, whose limits nobody says.
+        if !has_own && (!has_tiers || role == Some(Role::Tempdb)) {
+            return None;
+        }
+        let disk = Disk { host, size, is_log: role == Some(Role::Log), entity: None, ..said };
+        let disk = self.with_edition(disk);
+        (disk.limits != Pair::default()).then(|| {
+            self.disks.push(disk);
+            On::Disk(self.disks.len() - 1)
+        })
+    }
+
+    /// What an edition says of a disk that says a tier or a size.
+    fn with_edition(&self, mut disk: Disk) -> Disk {
+        let Some(edition) = self.edition else { return disk };
+        let tier = disk.tier.as_deref().and_then(|name| edition.tier(name).ok());
+        let family = disk.family.as_deref().or(edition.default_set().map(|set| set.name.as_str()));
+        let by_size = || edition.snap(family?, Bytes::new(disk.size?)).ok();
+        if let Some(tier) = tier.or_else(by_size) {
+            if disk.limits == Pair::default() {
+                let limits = tier.limits();
+                disk.limits = Pair {
+                    iops: Some(Limit::flat(float(limits.iops.per_sec().get()))),
+                    bytes: Some(Limit::flat(float(limits.throughput.per_sec().get()))),
+                };
+            }
+            disk.tier.get_or_insert_with(|| tier.name.clone());
+            disk.family.get_or_insert_with(|| tier.family.clone());
+            disk.io_unit.get_or_insert_with(|| float(edition.io_unit().get()));
+        }
+        let medium = |latency: &Latency| {
+            let byte = latency.transfer.map_or(0.0, |rate| 1e9 / float(rate.per_sec().get()));
+            Medium {
+                read_ns: float(latency.read.mean().nanos()),
+                write_ns: float(latency.write.mean().nanos()),
+                read_byte_ns: byte,
+                write_byte_ns: byte,
+            }
+        };
+        let latency = disk.family.as_deref().and_then(|family| edition.latency(family));
+        disk.medium = disk.medium.or(latency.map(medium));
+        disk
+    }
+}
+
+/// What is in a file: as it says, else as its database or its name does.
+#[must_use]
+pub(super) fn role_of(entity: &Entity, database: Option<&Entity>) -> Option<Role> {
+    let said = entity.attributes.get(metric::ROLE).map(|role| words(role).to_ascii_lowercase());
+    let is_tempdb = database.is_some_and(|database| database.name.eq_ignore_ascii_case("tempdb"));
+    match said.as_deref() {
+        _ if is_tempdb => Some(Role::Tempdb),
+        Some("data" | "rows") => Some(Role::Data),
+        Some("log") => Some(Role::Log),
+        Some("tempdb") => Some(Role::Tempdb),
+        Some("backup") => Some(Role::Backup),
+        _ => role_by_name(&entity.name),
+    }
+}
+
+fn limit(entity: &Entity, prefix: &str, name: &str) -> Option<Limit> {
+    let number = |name: String| entity.number(&name).filter(|rate| *rate > 0).map(float);
+    let rate = number(format!("{prefix}{name}"))?;
+    let peak = number(format!("{prefix}burst_{name}"));
+    // How long a burst lasts is not said, so that it is taken to last.
+    let burst = peak.filter(|peak| *peak > rate).map(|peak| Burst { peak, seconds: None });
+    Some(Limit { rate, burst })
+}
+
+fn pair(entity: &Entity, prefix: &str) -> Pair {
+    Pair {
+        iops: limit(entity, prefix, metric::IOPS_LIMIT),
+        bytes: limit(entity, prefix, metric::BYTES_PER_S_LIMIT),
+    }
+}
+
+fn of_host(entity: &Entity, id: EntityId) -> Host {
+    let log = entity.number("log_bytes_per_s_limit").map(|rate| Limit::flat(float(rate)));
+    let instance = entity.text("managed_instance").map(|_| InstanceLimits {
+        storage: entity.number("storage_bytes").unwrap_or(0),
+        vcores: entity.number(metric::VCORES).unwrap_or(0),
+    });
+    Host {
+        name: entity.name.clone(),
+        entity: Some(id),
+        size: entity.text("size").map(str::to_owned),
+        uncached: pair(entity, "uncached_"),
+        cached: pair(entity, "cached_"),
+        log,
+        instance,
+    }
+}
+
+fn of_volume(entity: &Entity) -> Disk {
+    let cache = match entity.text("cache") {
+        Some("read-only") => Cache::ReadOnly,
+        Some("read-write") => Cache::ReadWrite,
+        _ => Cache::None,
+    };
+    Disk {
+        name: entity.name.clone(),
+        tier: entity.text(metric::TIER).map(str::to_owned),
+        family: entity.text("family").map(str::to_owned),
+        size: entity.number(metric::SIZE_BYTES),
+        limits: pair(entity, ""),
+        io_unit: entity.number("io_unit_bytes").map(float),
+        cache,
+        is_local: entity.text("place") == Some("local"),
+        is_log: false,
+        ..Disk::default()
+    }
+}

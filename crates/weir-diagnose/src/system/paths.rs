@@ -1,0 +1,240 @@
+//! The caps of a system, and whose requests pass which.
+
+use super::{
+    Cache, Cap, Counts, Disk, File, Host, Medium, On, Owner, Pair, Reads, Stripe, Subject, System, What,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use weir_core::Cap as Kind;
+use weir_layout::Role;
+use weir_observe::EntityId;
+
+/// Puts a system together from who there is; `loads` are the entities whose I/O is observed.
+pub(super) fn join(
+    hosts: Vec<Host>,
+    disks: Vec<Disk>,
+    stripes: Vec<Stripe>,
+    files: Vec<File>,
+    loads: &BTreeSet<EntityId>,
+) -> System {
+    let mut system = System { hosts, disks, stripes, files, ..System::default() };
+    let caps = Caps::new(&mut system);
+    let observed = |entity: Option<EntityId>| entity.filter(|entity| loads.contains(entity));
+    let mut subjects = Vec::new();
+    for (index, disk) in system.disks.iter().enumerate() {
+        if let Some(entity) = observed(disk.entity) {
+            subjects.push((entity, What::Disk(index)));
+        }
+    }
+    for (index, stripe) in system.stripes.iter().enumerate() {
+        if let Some(entity) = observed(stripe.entity) {
+            subjects.push((entity, What::Stripe(index)));
+        }
+    }
+    for (index, file) in system.files.iter().enumerate() {
+        if let Some(entity) = observed(file.entity) {
+            subjects.push((entity, What::File(index)));
+        }
+    }
+    let whats: Vec<What> = subjects.iter().map(|(_, what)| *what).collect();
+    let subject = |(entity, what): (EntityId, What)| Subject {
+        entity,
+        what,
+        path: caps.path(&system, what),
+        is_meter: is_meter(&system, &whats, what),
+        is_named: is_named(&system, &whats, what),
+        medium: medium(&system, what),
+    };
+    system.subjects = subjects.into_iter().map(subject).collect();
+    system
+}
+
+/// The caps of each host and disk, as indices.
+struct Caps {
+    uncached: Vec<Vec<usize>>,
+    cached: Vec<Vec<usize>>,
+    log: Vec<Option<usize>>,
+    disk: Vec<Vec<usize>>,
+}
+
+impl Caps {
+    fn new(system: &mut System) -> Self {
+        let caps = &mut system.caps;
+        let mut pair = |owner, pair: &Pair, kinds: [Kind; 2]| -> Vec<usize> {
+            let both = [(kinds[0], pair.iops), (kinds[1], pair.bytes)];
+            let known = both.into_iter().filter_map(|(kind, limit)| Some((kind, limit?)));
+            known
+                .map(|(kind, limit)| {
+                    caps.push(Cap { kind, owner, limit });
+                    caps.len() - 1
+                })
+                .collect()
+        };
+        let (mut uncached, mut cached) = (Vec::new(), Vec::new());
+        for (index, host) in system.hosts.iter().enumerate() {
+            let owner = Owner::Host(index);
+            let kinds = [Kind::HostUncachedIops, Kind::HostUncachedBytes];
+            uncached.push(pair(owner, &host.uncached, kinds));
+            let kinds = [Kind::HostCachedIops, Kind::HostCachedBytes];
+            cached.push(pair(owner, &host.cached, kinds));
+        }
+        let kinds = [Kind::DiskIops, Kind::DiskBytes];
+        let disks = system.disks.iter().enumerate();
+        let disk =
+            disks.map(|(index, disk)| pair(Owner::Disk(index), &disk.limits, kinds)).collect();
+        let mut log = Vec::new();
+        for (index, host) in system.hosts.iter().enumerate() {
+            log.push(host.log.map(|limit| {
+                caps.push(Cap { kind: Kind::LogRate, owner: Owner::Host(index), limit });
+                caps.len() - 1
+            }));
+        }
+        Self { uncached, cached, log, disk }
+    }
+
+    /// The caps that requests to a subject pass.
+    fn path(&self, system: &System, what: What) -> Vec<Counts> {
+        let disks = system.disks_of(what);
+        #[expect(clippy::cast_precision_loss, reason = "a number of disks")]
+        let share = 1.0 / disks.len().max(1) as f64;
+        let unit = match what {
+            What::Stripe(stripe) => system.stripes[stripe].unit,
+            What::File(file) => match system.files[file].on {
+                Some(On::Stripe(stripe)) => system.stripes[stripe].unit,
+                _ => None,
+            },
+            What::Disk(_) => None,
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a stripe's unit is small")]
+        let piece = unit.map(|unit| unit as f64);
+        let mut path: Vec<Counts> = Vec::new();
+        for disk in disks {
+            let one = &system.disks[disk];
+            let host = one.host;
+            let of = |caps: &Vec<Vec<usize>>| host.map(|host| caps[host].clone());
+            let (own, to_disk) = (self.disk[disk].clone(), of(&self.uncached));
+            let through_cache = of(&self.cached);
+            let mut add = |caps: Option<Vec<usize>>, reads, writes| {
+                for cap in caps.into_iter().flatten() {
+                    // A cap of the host takes the parts of all columns.
+                    match path.iter_mut().find(|counts| counts.cap == cap) {
+                        Some(counts) => counts.share += share,
+                        None => path.push(Counts {
+                            cap,
+                            share,
+                            piece,
+                            unit: one.io_unit,
+                            reads,
+                            writes,
+                        }),
+                    }
+                }
+            };
+            match (one.is_local, one.cache) {
+                (true, _) => {
+                    add(Some(own), Reads::All, true);
+                    add(through_cache, Reads::All, true);
+                }
+                (false, Cache::None) => {
+                    add(Some(own), Reads::All, true);
+                    add(to_disk, Reads::All, true);
+                }
+                (false, Cache::ReadOnly | Cache::ReadWrite) => {
+                    add(Some(own), Reads::Misses, true);
+                    add(to_disk, Reads::Misses, true);
+                    add(through_cache, Reads::All, true);
+                }
+            }
+            if one.is_log {
+                add(host.and_then(|host| self.log[host]).map(|cap| vec![cap]), Reads::None, true);
+            }
+        }
+        path
+    }
+}
+
+/// The caps of a disk take their load from the disk, where it was observed; else from the
+/// stripe, else from the files on it.
+fn is_meter(system: &System, whats: &[What], what: What) -> bool {
+    let disk_is_there = |disk: &usize| whats.contains(&What::Disk(*disk));
+    match what {
+        What::Disk(_) => true,
+        What::Stripe(stripe) => !system.stripes[stripe].columns.iter().all(disk_is_there),
+        What::File(file) => match system.files[file].on {
+            Some(On::Disk(disk)) => !disk_is_there(&disk),
+            Some(On::Stripe(stripe)) => {
+                !whats.contains(&What::Stripe(stripe))
+                    && !system.stripes[stripe].columns.iter().all(disk_is_there)
+            }
+            None => false,
+        },
+    }
+}
+
+/// A finding names the file, if a disk carries one alone, else the disk; the stripe's columns are
+/// named one by one where they were observed.
+fn is_named(system: &System, whats: &[What], what: What) -> bool {
+    let alone = |on: On| {
+        let mut files = system.files_on(on);
+        match (files.next(), files.next()) {
+            (Some((file, _)), None) => Some(What::File(file)),
+            _ => None,
+        }
+    };
+    match what {
+        What::Disk(disk) => {
+            let file = alone(On::Disk(disk));
+            !file.is_some_and(|file| whats.contains(&file))
+        }
+        What::Stripe(_) => is_meter(system, whats, what),
+        What::File(file) => match system.files[file].on {
+            None => true,
+            Some(on @ On::Disk(_)) => alone(on) == Some(what) || is_meter(system, whats, what),
+            Some(On::Stripe(_)) => is_meter(system, whats, what),
+        },
+    }
+}
+
+/// What reads and writes take where nothing waits, if all disks of a subject say it: the slowest
+/// of them, for a request on several has all of its parts.
+fn medium(system: &System, what: What) -> Option<Medium> {
+    let disks = system.disks_of(what);
+    let all: Option<Vec<Medium>> = disks.iter().map(|disk| system.disks[*disk].medium).collect();
+    let all = all.filter(|all| !all.is_empty())?;
+    let most = |of: fn(&Medium) -> f64| all.iter().map(of).fold(0.0, f64::max);
+    Some(Medium {
+        read_ns: most(|medium| medium.read_ns),
+        write_ns: most(|medium| medium.write_ns),
+        read_byte_ns: most(|medium| medium.read_byte_ns),
+        write_byte_ns: most(|medium| medium.write_byte_ns),
+    })
+}
+
+/// What is known of roles by a file's name, where nobody says it.
+#[must_use]
+pub(super) fn role_by_name(name: &str) -> Option<Role> {
+    let lower = name.to_ascii_lowercase();
+    let ends = |ends: &[&str]| ends.iter().any(|end| lower.ends_with(end));
+    if lower.starts_with("tempdb") || lower.starts_with("tempdev") {
+        Some(Role::Tempdb)
+    } else if ends(&[".ldf", "_log", " log"]) {
+        Some(Role::Log)
+    } else if ends(&[".mdf", ".ndf", "_data"]) {
+        Some(Role::Data)
+    } else {
+        None
+    }
+}
+
+/// Entities by what they are called, in lower case.
+#[derive(Debug, Default)]
+pub(super) struct Names(BTreeMap<String, EntityId>);
+
+impl Names {
+    pub(super) fn add(&mut self, name: &str, id: EntityId) {
+        self.0.entry(name.to_lowercase()).or_insert(id);
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<EntityId> {
+        self.0.get(&name.to_lowercase()).copied()
+    }
+}

@@ -1,0 +1,270 @@
+//! A random layout and load, its run, and what a real system would have counted of it.
+
+use crate::rng::Rng;
+use std::collections::BTreeMap;
+use std::fmt;
+use weir_catalog::Catalog;
+use weir_core::CacheMode;
+use weir_diagnose::follow;
+use weir_diagnose::system::{Mapping, Owner, System, What};
+use weir_diagnose::verdict::{self, Held};
+use weir_diagnose::{Facts, Follow};
+use weir_layout::Layout;
+use weir_observe::import::{Sheet, measure as m};
+use weir_observe::run::VolumeCounters;
+use weir_observe::{Counting, EntityKind, Series, SeriesId, Unit};
+use weir_sim::{Options, Simulation, devices};
+use weir_units::{Instant, Span};
+use weir_workload::{Isolated, fio, place};
+
+/// How long a run is, in seconds.
+pub(crate) const RUN: u64 = 240;
+
+/// Somebody's cap: its name, and whose it is.
+pub(crate) type Culprit = (String, String);
+
+/// A layout and jobs.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) layout_text: String,
+    pub(crate) jobs_text: String,
+    pub(crate) layout: Layout,
+}
+
+impl fmt::Display for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}\n{}", self.layout_text, self.jobs_text)
+    }
+}
+
+/// What a run counted each second.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) volumes: Vec<Vec<VolumeCounters>>,
+    /// Whose each volume is: its stripe's name, or its own.
+    pub(crate) owners: Vec<String>,
+    pub(crate) hosts: Vec<String>,
+}
+
+/// What the diagnosis says.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) culprit: Option<Culprit>,
+}
+
+const BLOCKS: [(&str, u64); 8] = [
+    ("4k", 4),
+    ("8k", 8),
+    ("8k", 8),
+    ("16k", 16),
+    ("64k", 64),
+    ("128k", 128),
+    ("512k", 512),
+    ("1m", 1024),
+];
+
+impl World {
+    pub(crate) fn random(seed: u64) -> Self {
+        let mut rng = Rng(seed);
+        let kind = rng.within(1, 10);
+        let layout_text = match kind {
+            1..=4 => machine(&mut rng, "azure-premium-2015", &["DS1", "DS2", "DS3", "DS4"], &TIERS),
+            5..=6 => stripe(&mut rng),
+            7..=8 => machine(
+                &mut rng,
+                "azure-now",
+                &["Standard_D4s_v3", "Standard_E8s_v3", "Standard_D2s_v3"],
+                &["P4", "P10", "P15", "P20", "P30"],
+            ),
+            _ => instance(&mut rng),
+        };
+        let layout = Layout::parse("layout.toml", &layout_text, &Catalog::builtin());
+        let layout = layout.unwrap_or_else(|error| panic!("{error}\n{layout_text}"));
+        let jobs_text = jobs(&mut rng, &layout);
+        Self { layout_text, jobs_text, layout }
+    }
+
+    pub(crate) fn run(&self, seed: u64) -> Run {
+        let file = fio::parse("jobs.fio", &self.jobs_text, &Isolated);
+        let file = file.unwrap_or_else(|error| panic!("{error}\n{}", self.jobs_text));
+        let placed = place(&file, &devices(&self.layout), &[]).expect("jobs are placed");
+        let options = Options { seed, ..Options::default() };
+        let mut simulation = Simulation::new(&self.layout, placed, &options).expect("a run");
+        let mut volumes = vec![simulation.sample().volumes];
+        for second in 1..=RUN {
+            let until = Instant::ZERO + Span::from_secs(second);
+            simulation.run_until(until).expect("goes on");
+            volumes.push(simulation.sample().volumes);
+        }
+        let mut owners = Vec::new();
+        for host in &self.layout.hosts {
+            for (index, volume) in host.volumes.iter().enumerate() {
+                let stripe = host.exports.iter().find(|export| {
+                    export.unit.is_some() && export.volumes.iter().any(|v| v.0 == index)
+                });
+                owners.push(stripe.map_or(volume.name.clone(), |stripe| stripe.name.clone()));
+            }
+        }
+        let hosts = self.layout.hosts.iter().map(|host| host.name.clone()).collect();
+        Run { volumes, owners, hosts }
+    }
+
+    /// What iostat would have seen: counts, bytes and time, and nothing of caps.
+    pub(crate) fn diagnose(&self, run: &Run, every: Span) -> Said {
+        let step = usize::try_from(every.nanos() / 1_000_000_000).expect("seconds");
+        let mut sheet = Sheet::default();
+        let host = sheet.entity(EntityKind::Host, "host", None);
+        let names = self.layout.hosts.iter().flat_map(|host| &host.volumes);
+        let measures = [m::READS, m::WRITES, m::READ_BYTES, m::WRITE_BYTES, m::IO_STALL_MS];
+        let mut series: Vec<[SeriesId; 5]> = Vec::new();
+        let mut cached = Vec::new();
+        for volume in names {
+            let entity = sheet.entity(EntityKind::Volume, &volume.name, Some(host));
+            series.push(measures.map(|measure| sheet.series(entity, &measure)));
+            cached.push((volume.spec.cache != CacheMode::None).then_some(entity));
+        }
+        let mut contents = sheet.contents().clone();
+        // A cloud says how many reads its host cache serves, and nobody else does.
+        let hits: Vec<Option<SeriesId>> = cached
+            .into_iter()
+            .map(|entity| {
+                Some(contents.add_series(Series {
+                    entity: entity?,
+                    metric: "cache_hits".to_owned(),
+                    unit: Unit::Count,
+                    counting: Counting::Cumulative,
+                    scale: 0,
+                }))
+            })
+            .collect();
+        let loads = follow::loads(&contents);
+        let (system, unmatched) =
+            System::from_layout(&contents, &loads, &self.layout, &Mapping::new())
+                .expect("names are the layout's");
+        assert_eq!(unmatched, []);
+        let mut pass = Follow::new(&system, &contents);
+        for (second, volumes) in run.volumes.iter().enumerate().step_by(step) {
+            let mut row = vec![None; contents.series.len()];
+            for (counters, series) in volumes.iter().zip(&series) {
+                let ns: u64 = counters.waits.iter().map(|(_, ns)| ns).sum();
+                let values = [
+                    counters.reads,
+                    counters.writes,
+                    counters.read_bytes,
+                    counters.write_bytes,
+                    (ns + counters.medium_ns) / 1_000_000,
+                ];
+                for ((id, measure), value) in series.iter().zip(&measures).zip(values) {
+                    row[id.0 as usize] = measure.stored(value as f64);
+                }
+            }
+            for (counters, id) in volumes.iter().zip(&hits) {
+                if let Some(id) = id {
+                    row[id.0 as usize] = i64::try_from(counters.cache_hits).ok();
+                }
+            }
+            pass.sample(Instant::ZERO + Span::from_secs(second as u64), &row);
+        }
+        said(&system, &pass.finish())
+    }
+}
+
+/// The cap at which those who are held back waited most.
+fn said(system: &System, facts: &Facts) -> Said {
+    let mut waited: BTreeMap<Culprit, f64> = BTreeMap::new();
+    for (subject, own) in system.subjects.iter().zip(verdict::judge(system, facts)) {
+        if own.throttled().is_none() {
+            continue;
+        }
+        for Held { cap, kind, waited_ns, .. } in &own.held {
+            let owner = match system.caps[*cap].owner {
+                Owner::Host(host) => system.hosts[host].name.clone(),
+                Owner::Disk(disk) => match system.disks[disk].stripe {
+                    Some(stripe) => system.stripes[stripe].name.clone(),
+                    None => system.disks[disk].name.clone(),
+                },
+            };
+            *waited.entry((kind.name().to_owned(), owner)).or_default() += waited_ns;
+        }
+        assert!(matches!(subject.what, What::Disk(_)), "volumes are observed");
+    }
+    let most = waited.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
+    Said { culprit: most.map(|(culprit, _)| culprit) }
+}
+
+const TIERS: [&str; 4] = ["P10", "P10", "P20", "P30"];
+
+fn machine(rng: &mut Rng, edition: &str, sizes: &[&str], tiers: &[&str]) -> String {
+    let mut text = format!("edition = \"{edition}\"\nhost = {{ size = \"{}\" }}\n", rng.one(sizes));
+    for index in 0..rng.within(1, 2) {
+        let cache = if rng.chance(20) { "cache = \"read-only\"\n" } else { "" };
+        let tier = rng.one(tiers);
+        text += &format!("[[volume]]\nname = \"disk{index}\"\ntier = \"{tier}\"\n{cache}");
+    }
+    text
+}
+
+fn stripe(rng: &mut Rng) -> String {
+    let size = rng.one(&["DS3", "DS4", "DS13", "DS14"]);
+    let (count, tier) = (rng.within(2, 4), rng.one(&["P10", "P10", "P20", "P30"]));
+    let unit = rng.one(&["64 KiB", "256 KiB"]);
+    format!(
+        "edition = \"azure-premium-2015\"\nhost = {{ size = \"{size}\" }}\n[[stripe]]\nname = \
+         \"pool\"\nunit = \"{unit}\"\nvolumes = {{ count = {count}, tier = \"{tier}\" }}\n"
+    )
+}
+
+fn instance(rng: &mut Rng) -> String {
+    let vcores = rng.one(&[8, 16]);
+    let mut text = format!(
+        "edition = \"azure-mi-2018\"\nhost = {{ managed_instance = \"gp\", vcores = {vcores} }}\n"
+    );
+    for index in 0..rng.within(1, 3) {
+        let size = rng.one(&[32, 100, 200, 400, 900, 1500]);
+        let name = format!("data{index}");
+        text += &format!("[[file]]\nname = \"{name}\"\nrole = \"data\"\nsize = \"{size} GiB\"\n");
+    }
+    let size = rng.one(&[32, 300, 900]);
+    text + &format!("[[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"{size} GiB\"\n")
+}
+
+/// A job for most exports: as much as goes, or so much, or in bursts.
+fn jobs(rng: &mut Rng, layout: &Layout) -> String {
+    let mut text = format!("[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={RUN}\n");
+    let exports: Vec<_> = layout.hosts.iter().flat_map(|host| &host.exports).collect();
+    for (index, export) in exports.iter().enumerate() {
+        if index > 0 && rng.chance(15) {
+            continue;
+        }
+        let volumes = layout.hosts[0].volumes.iter();
+        let own = volumes.enumerate().filter(|(at, _)| export.volumes.iter().any(|v| v.0 == *at));
+        let limits: u64 = own
+            .map(|(_, volume)| volume.spec.limits.gate.iops.map_or(5_000, |limit| limit.rate.get()))
+            .sum();
+        let is_log = export.name == "log";
+        let (bs, kib) = *rng.one(&BLOCKS);
+        let rw = if is_log { "write" } else { *rng.one(&["randread", "randwrite", "randrw"]) };
+        text += &format!("[job{index}]\nfilename=/dev/{}\nrw={rw}\nbs={bs}\n", export.name);
+        if rw == "randrw" {
+            text += &format!("rwmixread={}\n", rng.within(10, 90));
+        }
+        if rng.chance(30) {
+            text += "size=4g\n";
+        }
+        // What fits the bytes, too.
+        let fitting = limits.min(100 * 1024 / kib).max(1);
+        match rng.within(1, 10) {
+            1..=3 => text += &format!("iodepth={}\n", rng.one(&[1, 2, 8, 32, 64])),
+            4..=8 => {
+                let rate = (fitting * rng.within(5, 130) / 100).max(1);
+                text += &format!("iodepth=64\nrate_iops={rate}\n");
+            }
+            _ => {
+                let blocks = rng.one(&[20, 100, 400]);
+                let think = rng.one(&["500ms", "1s", "5s"]);
+                text += &format!("iodepth=32\nthinktime={think}\nthinktime_blocks={blocks}\n");
+            }
+        }
+    }
+    text
+}

@@ -1,0 +1,41 @@
+//! Traces for simulators: time, device, sector, number of sectors, and what the request does.
+
+use super::rows::{self, Layout, SECTOR, Split, Table, Times, first_rows};
+use super::summing::Direction;
+use crate::import::kind::Bytes;
+use crate::import::merge::Options;
+use crate::import::sheet::ReadSamples;
+use std::cell::Cell;
+
+/// What a request does, as a simulator writes it.
+type Op = fn(&str) -> Option<Direction>;
+
+/// Whether the first rows are those of such a trace, in order of time.
+pub(super) fn recognizes(text: &str, time_of: fn(&str) -> Option<u64>, op_of: Op) -> bool {
+    let last = Cell::new(0);
+    first_rows(text, false, 8, |line| {
+        let fields = rows::split(Split::Spaces, line);
+        let [time, device, place, length, op] = fields[..] else { return false };
+        let Some(time) = time_of(time) else { return false };
+        let numbers = [device, place, length];
+        last.replace(time) <= time
+            && numbers.iter().all(|number| number.parse::<u64>().is_ok())
+            && op_of(op).is_some()
+    })
+}
+
+/// Its samples, where times are in units of so many nanoseconds.
+pub(super) fn open(input: Bytes, options: &Options, unit: u64, op_of: Op) -> Box<dyn ReadSamples> {
+    let layout = Layout {
+        split: Split::Spaces,
+        time: (0, Times::Since(unit)),
+        op: (4, op_of),
+        offset: Some((2, SECTOR)),
+        length: (3, SECTOR),
+        latency: None,
+        device: Some(1),
+        host: None,
+        resolution: 0,
+    };
+    rows::open(Table::without_head(input, layout), options)
+}

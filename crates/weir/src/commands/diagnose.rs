@@ -1,0 +1,207 @@
+//! `weir diagnose`: which cap holds a system back, or what else.
+
+use crate::cli::DiagnoseArgs;
+use crate::commands::{observe, read_layout_text};
+use crate::error::{CliError, NO};
+use crate::output;
+use std::fs::{self, File};
+use std::io::{BufReader, Seek, SeekFrom};
+use std::path::Path;
+use weir_catalog::Catalog;
+use weir_diagnose::system::{Mapping, Unmatched};
+use weir_diagnose::{DiagnoseError, Facts, Follow, Question, question};
+use weir_layout::Layout;
+use weir_observe::joined::Joined;
+use weir_observe::{Ending, Header, ReadError, Reader};
+use weir_report::diagnosis::DiagnosisReport;
+
+pub(crate) fn run(args: &DiagnoseArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    let inputs = args.files.iter().map(|path| Input::open(path, args));
+    let inputs = inputs.collect::<Result<Vec<_>, CliError>>()?;
+    let limits = Limits::of(args, &inputs, catalog)?;
+    let mapping = mapping(&args.map)?;
+    let question = Question {
+        layout: limits.layout.as_ref(),
+        edition: limits.edition(catalog)?,
+        catalog,
+        mapping: &mapping,
+    };
+    let (mut report, unmatched) = diagnose(&question, &inputs, &limits)?;
+    report.observed = inputs.iter().map(|input| input.name.clone()).collect();
+    limits.words.clone_into(&mut report.limits_from);
+    report.notes.extend(inputs.iter().flat_map(|input| input.notes.clone()));
+    report.notes.extend(words_of(&unmatched));
+    if let Some(path) = &args.html {
+        let page = report.html()?;
+        fs::write(path, page).map_err(|source| CliError::Write { path: path.clone(), source })?;
+    }
+    output::print(&report, args.output.format())?;
+    Ok(if report.is_throttled() { NO } else { 0 })
+}
+
+/// An observation, as it is or as it was imported.
+struct Input {
+    name: String,
+    file: File,
+    header: Header,
+    notes: Vec<String>,
+}
+
+impl Input {
+    fn open(path: &Path, args: &DiagnoseArgs) -> Result<Self, CliError> {
+        let failed = |source| CliError::Read { path: path.to_owned(), source };
+        let name = path.display().to_string();
+        let (mut file, mut notes) = match observe::is_observation(path)? {
+            true => (File::open(path).map_err(failed)?, Vec::new()),
+            false => observe::imported(path, &args.import)?,
+        };
+        let wrong = |source: ReadError| CliError::Observation { path: path.to_owned(), source };
+        let mut reader = Reader::open(BufReader::new(&file)).map_err(wrong)?;
+        reader.skip_to_end().map_err(wrong)?;
+        let (header, said, ending) = reader.into_parts();
+        if ending != Ending::Complete {
+            notes.push(format!("{name}: {ending}"));
+        }
+        notes.extend(said.into_iter().map(|note| format!("{name}: {}", note.text)));
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        Ok(Self { name, file, header, notes })
+    }
+}
+
+/// Where limits come from.
+struct Limits {
+    layout: Option<Layout>,
+    /// The layout as it is written, to try changes of it.
+    text: Option<String>,
+    edition: Option<String>,
+    words: String,
+}
+
+impl Limits {
+    /// The layout that is given, else that of the run that was observed; or an edition alone.
+    fn of(args: &DiagnoseArgs, inputs: &[Input], catalog: &Catalog) -> Result<Self, CliError> {
+        if let Some(path) = &args.layout {
+            let (text, layout) = read_layout_text(path, catalog)?;
+            let edition = layout.edition.clone();
+            let words = format!("the layout {}", path.display());
+            return Ok(Self { layout: Some(layout), text: Some(text), edition, words });
+        }
+        if let Some(name) = &args.edition {
+            let words = format!("the edition {name}, and what the observation says");
+            return Ok(Self { layout: None, text: None, edition: Some(name.clone()), words });
+        }
+        let kept = inputs.iter().find_map(|input| input.header.layout.as_ref());
+        let parsed = kept
+            .and_then(|kept| Some((kept, Layout::parse(&kept.name, &kept.text, catalog).ok()?)));
+        Ok(match parsed {
+            Some((kept, layout)) => Self {
+                edition: layout.edition.clone(),
+                layout: Some(layout),
+                text: Some(kept.text.clone()),
+                words: format!("the layout of the run, {}", kept.name),
+            },
+            None => Self {
+                layout: None,
+                text: None,
+                edition: None,
+                words: "what the observation says".to_owned(),
+            },
+        })
+    }
+
+    fn edition<'a>(
+        &self,
+        catalog: &'a Catalog,
+    ) -> Result<Option<&'a weir_catalog::Edition>, CliError> {
+        Ok(self.edition.as_ref().map(|name| catalog.edition(name)).transpose()?)
+    }
+}
+
+/// Pairs of names, as `OBSERVED=LAYOUT`.
+fn mapping(all: &[String]) -> Result<Mapping, CliError> {
+    all.iter()
+        .map(|pair| match pair.rsplit_once('=') {
+            Some((observed, layout)) if !observed.is_empty() && !layout.is_empty() => {
+                Ok((observed.to_owned(), layout.to_owned()))
+            }
+            _ => Err(CliError::Refused(format!(
+                "--map {pair}: it is not of the form OBSERVED=LAYOUT, like sdc=data"
+            ))),
+        })
+        .collect()
+}
+
+fn diagnose(
+    question: &Question<'_>,
+    inputs: &[Input],
+    limits: &Limits,
+) -> Result<(DiagnosisReport, Vec<Unmatched>), CliError> {
+    let failed = |index: usize, source: ReadError| CliError::Observation {
+        path: inputs[index].name.clone().into(),
+        source,
+    };
+    let mut parts = Vec::new();
+    for (index, input) in inputs.iter().enumerate() {
+        let reader = Reader::open(BufReader::with_capacity(1 << 20, &input.file));
+        parts.push((input.header.clone(), reader.map_err(|source| failed(index, source))?));
+    }
+    let mut joined = Joined::new(parts);
+    // What gauges say of sizes and limits is known from the first samples on.
+    let mut first: Vec<(weir_units::Instant, Vec<Option<i64>>)> = Vec::new();
+    while first.len() < FIRST {
+        let mut row = Vec::new();
+        match joined.next_sample(&mut row).map_err(|(index, source)| failed(index, source))? {
+            Some(at) => first.push((at, row)),
+            None => break,
+        }
+    }
+    let rows = first.iter().map(|(_, row)| &row[..]);
+    let contents = question::with_gauges(joined.contents(), rows);
+    let (system, unmatched) = question.system(&contents)?;
+    let mut pass = Follow::new(&system, &contents);
+    first.iter().for_each(|(at, row)| pass.sample(*at, row));
+    drop(first);
+    let mut row = Vec::new();
+    while let Some(at) =
+        joined.next_sample(&mut row).map_err(|(index, source)| failed(index, source))?
+    {
+        pass.sample(at, &row);
+    }
+    let facts: Facts = pass.finish();
+    let text = limits.text.as_deref();
+    let mut report = question.answer(&contents, &system, &facts, |case, mut found| {
+        if let Some(text) = text {
+            weir_diagnose::effect::estimate(case, text, &mut found);
+        }
+        weir_diagnose::report::report(case, found)
+    });
+    report.notes.extend(joined.notes().iter().cloned());
+    Ok((report, unmatched))
+}
+
+/// So many samples are looked at for gauges of sizes and limits.
+const FIRST: usize = 8;
+
+/// Whom the layout does not have.
+fn words_of(unmatched: &[Unmatched]) -> Option<String> {
+    if unmatched.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = unmatched
+        .iter()
+        .map(|own| match &own.near {
+            Some(near) => format!("{} (nearest: {near})", own.name),
+            None => own.name.clone(),
+        })
+        .collect();
+    Some(format!(
+        "not in the layout, and left out: {}; --map OBSERVED=LAYOUT says who is who",
+        names.join(", ")
+    ))
+}
+
+impl From<DiagnoseError> for CliError {
+    fn from(error: DiagnoseError) -> Self {
+        Self::Diagnose(error)
+    }
+}
