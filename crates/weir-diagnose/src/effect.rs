@@ -112,7 +112,7 @@ fn outcome(report: &RunReport) -> Outcome {
     for job in &report.jobs {
         for side in [&job.read, &job.write] {
             iops += side.iops;
-            ns += side.iops * weir_report::number::float(side.latency.mean);
+            ns += side.iops * side.latency.mean;
         }
     }
     Outcome { iops, latency_ns: if iops > 0.0 { ns / iops } else { 0.0 } }
