@@ -28,9 +28,14 @@
 //! | [`joined`] | several observations as one, sample by sample |
 //! | [`load`] | what somebody did from one sample to the next, whoever counted it and how |
 //! | [`rates`] | from counters to rates, through gaps and restarts, in bounded memory |
+//! | [`snapshot`] | what everybody had counted at a time |
+//! | [`between`] | what everybody did between two times |
+//! | [`when`] | times of an observation, as somebody asks for them |
+//! | [`waits`] | waits by category |
 
 #![forbid(unsafe_code)]
 
+pub mod between;
 pub mod format;
 pub mod header;
 pub mod import;
@@ -40,7 +45,10 @@ pub mod metric;
 pub mod observation;
 pub mod rates;
 pub mod run;
+pub mod snapshot;
 pub mod view;
+pub mod waits;
+pub mod when;
 
 pub use format::{Ending, ReadError, Reader, WriteError, Writer};
 pub use header::{

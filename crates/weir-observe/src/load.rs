@@ -40,6 +40,10 @@ pub struct Load {
     pub queued_read_ns: Option<f64>,
     /// What writes waited.
     pub queued_write_ns: Option<f64>,
+    /// The latency of the reads without that, all together.
+    pub read_io_ns: Option<f64>,
+    /// That of the writes.
+    pub write_io_ns: Option<f64>,
     /// Reads that a host cache served.
     pub hits: Option<f64>,
     /// Operations as the disk counts them against its limit.
@@ -89,6 +93,9 @@ impl Load {
         self.operations = self.operations.or(sum(self.reads, self.writes));
         self.bytes = self.bytes.or(sum(self.read_bytes, self.write_bytes));
         self.ns = self.ns.or(sum(self.read_ns, self.write_ns));
+        let without = |all: Option<f64>, queued: Option<f64>| Some(all? - queued?);
+        self.read_io_ns = self.read_io_ns.or(without(self.read_ns, self.queued_read_ns));
+        self.write_io_ns = self.write_io_ns.or(without(self.write_ns, self.queued_write_ns));
         // Little's law: who is under way is the time that all took, by the time there was.
         self.depth = self.depth.or(self.ns.map(|ns| ns / 1e9 / self.seconds()));
     }
@@ -109,6 +116,8 @@ impl Load {
         both(&mut self.ns, other.ns);
         both(&mut self.queued_read_ns, other.queued_read_ns);
         both(&mut self.queued_write_ns, other.queued_write_ns);
+        both(&mut self.read_io_ns, other.read_io_ns);
+        both(&mut self.write_io_ns, other.write_io_ns);
         both(&mut self.hits, other.hits);
         both(&mut self.counted, other.counted);
         both(&mut self.sequential, other.sequential);
@@ -190,6 +199,8 @@ const RATES: &[(Field, Measure)] = &[
 const MEANS: &[(Field, Measure, &[&[Measure]])] = &[
     (|load| &mut load.read_ns, m::READ_LATENCY_NS, &[&[m::READS_PER_S]]),
     (|load| &mut load.write_ns, m::WRITE_LATENCY_NS, &[&[m::WRITES_PER_S]]),
+    (|load| &mut load.read_io_ns, m::READ_IO_LATENCY_NS, &[&[m::READS_PER_S]]),
+    (|load| &mut load.write_io_ns, m::WRITE_IO_LATENCY_NS, &[&[m::WRITES_PER_S]]),
     (
         |load| &mut load.ns,
         m::LATENCY_NS,
@@ -248,20 +259,32 @@ impl Loads {
         Self { followed: followed.collect(), before: None, restarts: 0 }
     }
 
-    /// Takes a sample; tells what each did since the last one that said something of it.
+    /// Takes a sample; tells what each did since the last one that said something of it, of
+    /// those whose operations are known.
     pub fn sample(
         &mut self,
         at: Instant,
         row: &[Option<i64>],
         mut tell: impl FnMut(EntityId, Load),
     ) {
+        self.follow(at, row, |entity, step| match step {
+            Step::Did(load) if load.operations.is_some() => tell(entity, load),
+            _ => {}
+        });
+    }
+
+    /// Takes a sample; tells the step of each since the last one that said something of it.
+    pub fn follow(
+        &mut self,
+        at: Instant,
+        row: &[Option<i64>],
+        mut tell: impl FnMut(EntityId, Step),
+    ) {
         let before = self.before.replace(at);
         for own in &mut self.followed {
-            match own.sample(at, before, row) {
-                Some(Ok(load)) => tell(own.entity, load),
-                Some(Err(WentBack)) => self.restarts += 1,
-                None => {}
-            }
+            let Some(step) = own.sample(at, before, row) else { continue };
+            self.restarts += u64::from(matches!(step, Step::WentBack { .. }));
+            tell(own.entity, step);
         }
     }
 
@@ -277,8 +300,20 @@ impl Loads {
     }
 }
 
-/// A counter was started again: what happened until then is not known.
-struct WentBack;
+/// What is known of somebody from one sample to the next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "it is handed over and not kept")]
+pub enum Step {
+    /// What they did.
+    Did(Load),
+    /// A counter was started again: what happened until then is not known.
+    WentBack {
+        /// The sample before.
+        from: Instant,
+        /// The sample whose counter is lower.
+        to: Instant,
+    },
+}
 
 impl Followed {
     fn sample(
@@ -286,16 +321,14 @@ impl Followed {
         at: Instant,
         before: Option<Instant>,
         row: &[Option<i64>],
-    ) -> Option<Result<Load, WentBack>> {
+    ) -> Option<Step> {
         let now = |id: SeriesId| row.get(id.0 as usize).copied().flatten();
         self.now.clear();
         self.now.extend(self.ways.iter().map(|(_, way)| match way {
             Way::Counter(id, _) | Way::Rate(id, _) | Way::Level(id, _) | Way::Mean(id, ..) => {
                 now(*id)
             }
-            Way::Counters(ids) => {
-                ids.iter().try_fold(0_i64, |sum, id| sum.checked_add(now(*id)?))
-            }
+            Way::Counters(ids) => ids.iter().try_fold(0_i64, |sum, id| sum.checked_add(now(*id)?)),
         }));
         if self.now.iter().all(Option::is_none) {
             return None;
@@ -328,10 +361,10 @@ impl Followed {
             *field(&mut load) = told;
         }
         if went_back {
-            return Some(Err(WentBack));
+            return Some(Step::WentBack { from, to: at });
         }
         load.complete();
-        load.operations.is_some().then_some(Ok(load))
+        Some(Step::Did(load))
     }
 }
 

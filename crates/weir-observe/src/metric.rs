@@ -40,6 +40,10 @@ pub const CPU_NS: &str = "cpu_ns";
 pub const WAITING_TASKS_COUNT: &str = "waiting_tasks_count";
 /// For how long, all together.
 pub const WAIT_TIME_MS: &str = "wait_time_ms";
+/// What of it they waited for a processor.
+pub const SIGNAL_WAIT_TIME_MS: &str = "signal_wait_time_ms";
+/// The longest single wait.
+pub const MAX_WAIT_TIME_MS: &str = "max_wait_time_ms";
 
 /// The limit in operations per second, of a volume, or of a file that has one to itself.
 pub const IOPS_LIMIT: &str = "iops_limit";

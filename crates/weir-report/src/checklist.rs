@@ -59,7 +59,18 @@ pub enum Measured {
 }
 
 impl Measured {
-    fn cell(self, value: f64) -> Cell {
+    /// Its name, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Bytes => "bytes",
+            Self::Nanoseconds => "nanoseconds",
+            Self::Share => "share",
+        }
+    }
+
+    pub(crate) fn cell(self, value: f64) -> Cell {
         match self {
             Self::Count => rate(value),
             Self::Bytes if value < f64::from(1 << 20) => {

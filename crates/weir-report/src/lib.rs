@@ -16,12 +16,15 @@
 //! | [`recovery`] | what the recovery of a database found |
 //! | [`observe`] | what is in an observation |
 //! | [`checklist`] | what an application asks of its storage |
+//! | [`percentiles`] | the same over time |
+//! | [`between`] | what was done between two times |
 //! | [`chart`] | pictures over time, as SVG and HTML |
 //! | [`diagnosis`] | what holds a system back, with evidence |
 //! | [`lab`] | published figures beside Weir's |
 
 #![forbid(unsafe_code)]
 
+pub mod between;
 pub mod chart;
 pub mod checklist;
 pub mod diagnosis;
@@ -29,6 +32,7 @@ pub mod lab;
 pub mod number;
 pub mod observe;
 pub mod oltp;
+pub mod percentiles;
 pub mod recovery;
 pub mod run;
 pub mod status;

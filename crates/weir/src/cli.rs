@@ -1,6 +1,14 @@
 //! The arguments. Help, man pages and completions all come from here.
 
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+mod baselines;
+mod lab;
+
+pub(crate) use baselines::{
+    ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs, SNAPSHOTS,
+};
+pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use weir_layout::Role;
 use weir_layout::file::CacheKey;
@@ -328,6 +336,41 @@ pub(crate) enum ObserveCommand {
                             Percentiles are over samples: of five minutes each they hide what is shorter."
     )]
     Checklist(ObserveChecklistArgs),
+    /// Keep what everybody has counted by now under a name: a baseline.
+    #[command(after_help = "Example:\n  weir observe snapshot --name before before.csv\n  \
+                            weir observe snapshot --name now /proc/diskstats\n  \
+                            weir observe between before now\n\n\
+                            A FILE is an observation, or whatever weir observe import reads; of each that is \
+                            in it the newest sample is kept. What is read from standard input (-) or /proc \
+                            and does not say when it was taken is of now. docs/BASELINES.md has more.")]
+    Snapshot(ObserveSnapshotArgs),
+    /// List snapshots: when each was taken, of what, and who is in it.
+    #[command(after_help = "Example:\n  weir observe snapshots")]
+    Snapshots {
+        /// The folder of the snapshots.
+        #[arg(long, value_name = "DIR", default_value = SNAPSHOTS)]
+        dir: PathBuf,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Show what files, volumes and waits did between two snapshots or two times, in the
+    /// columns of qpi.
+    #[command(after_help = "Example:\n  weir observe between before after\n  \
+                            weir observe between db1.weirobs@14:05 db1.weirobs@14:20\n  \
+                            weir observe between before.csv after.csv --output csv\n\n\
+                            FROM and TO are each a snapshot, or a file (an observation, or what weir observe \
+                            import reads) whose newest sample counts, or FILE@TIME: @first, @last, @90s from \
+                            its beginning, @14:05, \"@2026-11-22 14:05:00\". Exit code 1 if nothing can be \
+                            told of that time.")]
+    Between(ObserveBetweenArgs),
+    /// Show IOPS, throughput and latency over time: the 50th, 90th and 99th percentile and the
+    /// highest of the samples of each hour.
+    #[command(after_help = "Example:\n  weir observe percentiles db1.weirobs --each 15min\n  \
+                            weir observe percentiles db1.weirobs --only sda --of read-latency -o csv\n\n\
+                            Of the files, if there are any, else of the volumes. A stretch begins at a \
+                            whole multiple of its length by the clock; a sample is of the stretch in which \
+                            it ends. A latency is the mean of a sample, of which these are percentiles.")]
+    Percentiles(ObservePercentilesArgs),
     /// Print the script that asks a server what it counts of its storage: it reads, and
     /// changes nothing.
     #[command(after_help = "Example:\n  weir observe script --sqlserver > weir.sql\n  \
@@ -382,6 +425,13 @@ pub(crate) struct ImportArgs {
     /// When files without dates begin: "2026-11-22 14:00:00".
     #[arg(long, value_name = "TIME")]
     pub(crate) start: Option<String>,
+    #[command(flatten)]
+    pub(crate) clock: ClockArgs,
+}
+
+/// How times without a zone, and dates of three numbers, are read.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ClockArgs {
     /// Where times say no zone, how far they are ahead of UTC: +01:00.
     #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
     pub(crate) utc_offset: Option<String>,
@@ -422,78 +472,6 @@ pub(crate) struct ObserveShowArgs {
     pub(crate) plot: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum LabCommand {
-    /// List the labs.
-    #[command(after_help = "Example:\n  weir lab list")]
-    List {
-        #[command(flatten)]
-        output: OutputArgs,
-    },
-    /// Run labs on the virtual and the wall clock. Exit code 1 if a figure misses or
-    /// was not measured.
-    #[command(
-        override_usage = "weir lab run [OPTIONS] <LAB>...\n       weir lab run [OPTIONS] --all",
-        after_help = "Example:\n  weir lab run ds14-benchmark\n  weir lab run --all --clock virtual --output json\n  \
-                      weir lab run io-size vm-cap --clock wall --tries 3"
-    )]
-    Run(LabRunArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LabRunArgs {
-    /// The labs; weir lab list shows them.
-    #[arg(value_name = "LAB")]
-    pub(crate) names: Vec<String>,
-    /// Every lab.
-    #[arg(long, conflicts_with = "names")]
-    pub(crate) all: bool,
-    /// Which clock.
-    #[arg(long, default_value = "both", value_enum)]
-    pub(crate) clock: ClockArg,
-    /// Who drives the wall clock's jobs: weir, if this is not given.
-    #[arg(long = "with", value_enum, value_name = "DRIVER")]
-    pub(crate) driver: Option<DriverArg>,
-    /// Files of jobs that are larger have this size in wall time, 64MiB if this is not
-    /// given; the articles' are of tens of GiB. A lab may say its own.
-    #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
-    pub(crate) size: Option<Bytes>,
-    /// How long each job runs in wall time, 6s if this is not given; the article's run
-    /// 30 s. A lab may say its own.
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
-    pub(crate) runtime: Option<Span>,
-    /// Run a lab up to so many times (1 to 10) in wall time until its figures hold
-    /// there, once if this is not given; a shared machine may stall. The last run's
-    /// figures count, all of them: nothing is averaged or picked.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10))]
-    pub(crate) tries: Option<u32>,
-    /// Seed of the jobs, a whole number.
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
-    pub(crate) seed: u64,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-/// Which clock runs a lab.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ClockArg {
-    /// The simulator's.
-    Virtual,
-    /// The real one, on served volumes.
-    Wall,
-    /// Both.
-    Both,
-}
-
-/// Who drives jobs in wall time.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum DriverArg {
-    /// Weir's own runner.
-    Weir,
-    /// The real fio, which must be installed.
-    Fio,
 }
 
 #[derive(Debug, Args)]

@@ -150,6 +150,9 @@ fn header_of(sources: &[OpenInput], start: &Start, options: &Options) -> Header 
     let kinds: Vec<_> = sources.iter().map(|source| source.kind).collect();
     about.insert("inputs".to_owned(), names.join(", "));
     about.insert("kinds".to_owned(), kinds.join(", "));
+    if options.clock.offset != 0 {
+        about.insert("utc_offset".to_owned(), crate::when::zone(options.clock.offset));
+    }
     let kind = SourceKind::Other("import".to_owned());
     Header {
         start_unix_ns: start.known,
@@ -276,6 +279,9 @@ impl OpenInput {
         // What counts from its own beginning says since when the first rates hold.
         if let At::Since(nanos @ 1..) = first {
             return i64::try_from(*nanos).unwrap_or(0);
+        }
+        if let Some(held) = self.sheet.held {
+            return held;
         }
         let step = i64::try_from(options.step().nanos()).unwrap_or(0);
         let between = match (*first, self.at) {

@@ -41,6 +41,8 @@ pub struct Sheet {
     pub(super) unused: BTreeMap<String, u64>,
     /// What the input says of itself.
     pub(super) about: BTreeMap<String, String>,
+    /// For how many nanoseconds the rates of the first sample held, if the input says it.
+    pub(super) held: Option<i64>,
 }
 
 impl Sheet {

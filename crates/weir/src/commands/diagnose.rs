@@ -5,7 +5,7 @@ use crate::commands::{observe, read_layout_text};
 use crate::error::{CliError, NO};
 use crate::output;
 use std::fs::{self, File};
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Seek, SeekFrom};
 use std::path::Path;
 use weir_catalog::Catalog;
 use weir_diagnose::system::{Mapping, Unmatched};
@@ -48,21 +48,11 @@ struct Input {
     notes: Vec<String>,
 }
 
-/// What observations begin with.
-const SIGNATURE: &[u8] = b"weirobs";
-
 impl Input {
     fn open(path: &Path, args: &DiagnoseArgs) -> Result<Self, CliError> {
         let failed = |source| CliError::Read { path: path.to_owned(), source };
         let name = path.display().to_string();
-        let mut begin = Vec::new();
-        let is_observation = path.as_os_str() != "-" && {
-            let file = File::open(path).map_err(failed)?;
-            let length = SIGNATURE.len() as u64;
-            file.take(length).read_to_end(&mut begin).map_err(failed)?;
-            begin == SIGNATURE
-        };
-        let (mut file, mut notes) = match is_observation {
+        let (mut file, mut notes) = match observe::is_observation(path)? {
             true => (File::open(path).map_err(failed)?, Vec::new()),
             false => observe::imported(path, &args.import)?,
         };

@@ -1,29 +1,40 @@
 //! `weir observe`.
 
+mod between;
 mod checklist;
 mod figures;
 mod import;
+mod percentiles;
 pub(crate) mod picture;
+mod requirements;
+mod snapshot;
+mod source;
 
 use crate::cli::{ImportArgs, ObserveCommand, ObserveShowArgs};
 use crate::error::CliError;
 use crate::output;
 use figures::Figures;
 use picture::Picture;
+use source::Source;
+pub(crate) use source::is_observation;
 use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
-use weir_observe::{Ending, Header, ReadError, Reader};
 
 /// An input of another system as an observation that nobody keeps, and what there is to say of it.
 pub(crate) fn imported(path: &Path, args: &ImportArgs) -> Result<(File, Vec<String>), CliError> {
-    import::imported(path, args)
+    let (file, summary) = import::imported(&[path.to_owned()], args)?;
+    let read = summary.inputs.iter().map(|(name, kind, _)| format!("{name} is {kind}"));
+    Ok((file, read.chain(summary.notes.iter().cloned()).collect()))
 }
 
 pub(crate) fn run(command: &ObserveCommand) -> Result<u8, CliError> {
     match command {
         ObserveCommand::Show(args) => show(args),
         ObserveCommand::Checklist(args) => checklist::run(args),
+        ObserveCommand::Snapshot(args) => snapshot::run(args),
+        ObserveCommand::Snapshots { dir, output } => snapshot::list(dir, output),
+        ObserveCommand::Between(args) => between::run(args),
+        ObserveCommand::Percentiles(args) => percentiles::run(args),
         ObserveCommand::Import(args) => import::run(args),
         ObserveCommand::Script { sqlserver: _ } => {
             output::print_text(weir_observe::import::sql::SCRIPT)?;
@@ -34,44 +45,19 @@ pub(crate) fn run(command: &ObserveCommand) -> Result<u8, CliError> {
 }
 
 fn show(args: &ObserveShowArgs) -> Result<u8, CliError> {
-    let header = whole_header(&args.file)?;
+    let source = Source::observation(&args.file)?;
+    let (header, _) = source.survey()?;
     let mut figures = Figures::new(&header);
     let mut picture = args.plot.as_ref().map(|_| Picture::new(&header));
-    let mut reader = open(&args.file)?;
-    let mut row = Vec::new();
-    while let Some(chunk) = reader.next_chunk().map_err(|source| failed(&args.file, source))? {
-        for (sample, at) in chunk.times.iter().enumerate() {
-            chunk.row(sample, &mut row);
-            figures.sample(*at, &row);
-            if let Some(picture) = &mut picture {
-                picture.sample(*at, &row);
-            }
+    let (notes, ending) = source.each(|at, row| {
+        figures.sample(at, row);
+        if let Some(picture) = &mut picture {
+            picture.sample(at, row);
         }
-    }
-    let (_, notes, ending) = reader.into_parts();
-    if ending != Ending::Complete {
-        output::talk(&format!("weir: {}: {ending}", args.file.display()));
-    }
+    })?;
     if let (Some(path), Some(picture)) = (&args.plot, picture) {
         picture.write(path)?;
     }
     output::print(&figures.report(&header, &notes, &ending), args.output.format())?;
     Ok(0)
-}
-
-fn open(path: &Path) -> Result<Reader<BufReader<File>>, CliError> {
-    let file =
-        File::open(path).map_err(|source| CliError::Read { path: path.to_owned(), source })?;
-    Reader::open(BufReader::new(file)).map_err(|source| failed(path, source))
-}
-
-fn failed(path: &Path, source: ReadError) -> CliError {
-    CliError::Observation { path: path.to_owned(), source }
-}
-
-/// The header with everybody who is declared on the way.
-fn whole_header(path: &Path) -> Result<Header, CliError> {
-    let mut reader = open(path)?;
-    while reader.next_chunk().map_err(|source| failed(path, source))?.is_some() {}
-    Ok(reader.into_parts().0)
 }

@@ -94,6 +94,9 @@ impl Interval {
         let held = std::mem::take(&mut self.held);
         let Some(first) = held.first() else { return Ok(()) };
         let seconds = seconds(&held, first.minutes);
+        if seconds > 0.0 {
+            rows.sheet.held.get_or_insert(nanos(seconds));
+        }
         if (seconds - first.minutes * MINUTE).abs() > 0.5 {
             rows.sheet.note(format!(
                 "its interval is {seconds:.0} s by its throughput; in minutes it says {}",
@@ -122,6 +125,11 @@ fn seconds(held: &[Held], minutes: f64) -> f64 {
         Some((amount, rate)) if ((amount / rate) - said).abs() <= MINUTE => amount / rate,
         _ => said,
     }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+fn nanos(seconds: f64) -> i64 {
+    (seconds * 1e9).round() as i64
 }
 
 impl ReadRows for Interval {

@@ -1,6 +1,6 @@
 //! `weir observe import` and `weir observe kinds`.
 
-use crate::cli::{ImportArgs, ObserveImportArgs, OutputArgs};
+use crate::cli::{ClockArgs, ImportArgs, ObserveImportArgs, OutputArgs};
 use crate::error::CliError;
 use crate::output;
 use std::fs::{self, File};
@@ -8,15 +8,13 @@ use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
 use weir_observe::import::kind::{all, bytes_of};
 use weir_observe::import::moment::{Clock, Order, offset_of};
-use weir_observe::import::{Input, Kind, Options, import};
+use weir_observe::import::{Input, Kind, Options, Summary, import};
 use weir_report::cells;
 use weir_report::table::{Listing, Table};
 
 pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
     let options = options_of(&args.import)?;
-    let kind = args.import.kind.as_deref().map(kind_named).transpose()?;
-    let inputs = args.files.iter().map(|path| open(path, kind));
-    let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+    let inputs = inputs_of(&args.files, &args.import)?;
     // Beside the place where it is to be, so that what is there stays until all is read.
     let mut part = args.out.clone().into_os_string();
     part.push(".part");
@@ -34,10 +32,7 @@ pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
         // What is half done is nobody's.
         let _ = fs::remove_file(&part);
     })?;
-    for (name, kind, samples) in &summary.inputs {
-        output::talk(&format!("{name}: {kind}, samples: {samples}"));
-    }
-    summary.notes.iter().for_each(|note| output::talk(note));
+    talk_of(&summary);
     output::print_text(&format!(
         "{}: samples: {}, observed: {}, series: {}\n",
         args.out.display(),
@@ -48,19 +43,25 @@ pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// An input as an observation that nobody keeps, and what there is to say of it.
-pub(super) fn imported(path: &Path, args: &ImportArgs) -> Result<(File, Vec<String>), CliError> {
+/// Says what was read, and what there is to know of it.
+pub(super) fn talk_of(summary: &Summary) {
+    for (name, kind, samples) in &summary.inputs {
+        output::talk(&format!("{name}: {kind}, samples: {samples}"));
+    }
+    summary.notes.iter().for_each(|note| output::talk(note));
+}
+
+/// Inputs as one observation that nobody keeps.
+pub(super) fn imported(files: &[PathBuf], args: &ImportArgs) -> Result<(File, Summary), CliError> {
     let options = options_of(args)?;
-    let kind = args.kind.as_deref().map(kind_named).transpose()?;
-    let input = open(path, kind)?;
+    let inputs = inputs_of(files, args)?;
     let failed = |source| CliError::System { context: "keeping what is imported", source };
     let file = tempfile::tempfile().map_err(failed)?;
-    let imported = import(vec![input], &options, BufWriter::new(file));
+    let imported = import(inputs, &options, BufWriter::new(file));
     let (out, summary) = imported.map_err(|(name, source)| CliError::Import { name, source })?;
     let mut file = out.into_inner().map_err(|error| failed(error.into_error()))?;
     file.rewind().map_err(failed)?;
-    let read = summary.inputs.iter().map(|(name, kind, _)| format!("{name} is {kind}"));
-    Ok((file, read.chain(summary.notes.iter().cloned()).collect()))
+    Ok((file, summary))
 }
 
 pub(super) fn kinds(args: &OutputArgs) -> Result<u8, CliError> {
@@ -72,21 +73,35 @@ pub(super) fn kinds(args: &OutputArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
-    let offset = match &args.utc_offset {
-        None => 0,
-        Some(text) => offset_of(text).ok_or_else(|| {
+/// The seconds that `--utc-offset` says.
+pub(super) fn offset(text: Option<&String>) -> Result<Option<i64>, CliError> {
+    let read = |text: &String| {
+        offset_of(text).ok_or_else(|| {
             CliError::Refused(format!("--utc-offset {text}: it is no offset like +01:00 or Z"))
-        })?,
+        })
     };
+    text.map(read).transpose()
+}
+
+pub(super) fn clock_of(args: &ClockArgs) -> Result<Clock, CliError> {
     let order = if args.day_first { Order::Day } else { Order::Month };
-    let clock = Clock { order, offset };
+    Ok(Clock { order, offset: offset(args.utc_offset.as_ref())?.unwrap_or(0) })
+}
+
+pub(super) fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
+    let clock = clock_of(&args.clock)?;
     let start = args.start.as_deref().map(|text| {
         let wrong = || format!("--start {text}: it is no time like \"2026-11-22 14:00:00\"");
         clock.moment(text).ok_or_else(|| CliError::Refused(wrong()))
     });
     let by = concat!("weir ", env!("CARGO_PKG_VERSION")).to_owned();
     Ok(Options { clock, every: args.every, start: start.transpose()?, by, ..Options::default() })
+}
+
+/// The files, as what they are said to be or what is in them.
+pub(super) fn inputs_of(files: &[PathBuf], args: &ImportArgs) -> Result<Vec<Input>, CliError> {
+    let kind = args.kind.as_deref().map(kind_named).transpose()?;
+    files.iter().map(|path| open(path, kind)).collect()
 }
 
 fn kind_named(name: &str) -> Result<Kind, CliError> {

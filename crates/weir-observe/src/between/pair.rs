@@ -1,0 +1,241 @@
+//! Two snapshots side by side, as an observation of whoever is in both.
+//!
+//! Only counters say what happened between two moments: rates are of the time before theirs.
+
+use super::{Who, signed};
+use crate::header::{Contents, Counting, EntityId, EntityKind, Series, SeriesId};
+use crate::metric;
+use crate::observation::Observation;
+use std::collections::{BTreeMap, HashMap};
+use weir_units::{Instant, Span};
+
+/// Why two snapshots cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PairError {
+    /// The second is older.
+    #[error("it is the older one, by {by}: give the older one first")]
+    WrongWay {
+        /// By how much.
+        by: Span,
+    },
+    /// Both are of one moment.
+    #[error("both are of the same moment: between them is no time")]
+    NoLength,
+    /// Both say when they were taken, and so does somebody else.
+    #[error("both say when they were taken: how far they are apart is known, and is {apart}")]
+    Apart {
+        /// So far.
+        apart: Span,
+    },
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Pair {
+    /// Whoever is in both, with the counters that both have.
+    pub contents: Contents,
+    /// What they had counted.
+    pub rows: Vec<(Instant, Vec<Option<i64>>)>,
+    /// Before the first of what the second snapshot has.
+    pub from: Instant,
+    /// How far they are apart, if that is known.
+    pub apart: Option<Span>,
+    /// Who has counters in the first only, and in the second only. Of waits with the time
+    /// waited until then, in milliseconds.
+    pub only: [Vec<(Who, Option<f64>)>; 2],
+    /// Who has no newer counters in the second.
+    pub stale: Vec<Who>,
+    /// Of whom there are rates and no counters.
+    pub rates: Vec<Who>,
+}
+
+/// What is known of somebody in a snapshot.
+struct Own {
+    id: EntityId,
+    /// When its counters were read.
+    at: Option<Instant>,
+    counters: BTreeMap<String, (Series, i64)>,
+    gauges: BTreeMap<String, (Series, i64)>,
+}
+
+impl Own {
+    fn has_rates(&self) -> bool {
+        self.gauges.keys().any(|metric| metric.ends_with("_per_s"))
+    }
+
+    fn waited(&self) -> Option<f64> {
+        let (series, ms) = self.counters.get(metric::WAIT_TIME_MS)?;
+        Some(signed(*ms) * 10_f64.powi(i32::from(series.scale)))
+    }
+}
+
+fn all(of: &Observation) -> HashMap<Who, Own> {
+    let contents = of.contents();
+    let mut owns: BTreeMap<EntityId, Own> = BTreeMap::new();
+    for (series, id) in contents.series.iter().zip(0..) {
+        let (counters, gauges) = (BTreeMap::new(), BTreeMap::new());
+        let new = Own { id: series.entity, at: None, counters, gauges };
+        let own = owns.entry(series.entity).or_insert(new);
+        let Some(column) = of.column(SeriesId(id)) else { continue };
+        let known = of.times.iter().zip(column.iter());
+        let newest = known.filter_map(|(at, value)| Some((*at, value?))).last();
+        let Some((at, value)) = newest else { continue };
+        if series.counting == Counting::Cumulative {
+            own.at = own.at.max(Some(at));
+            own.counters.insert(series.metric.clone(), (series.clone(), value));
+        } else {
+            own.gauges.insert(series.metric.clone(), (series.clone(), value));
+        }
+    }
+    owns.into_values().map(|own| (Who::of(contents, own.id), own)).collect()
+}
+
+/// Where on one line of time the samples of both are.
+struct Line {
+    shifts: [i128; 2],
+    apart: Option<Span>,
+}
+
+impl Line {
+    fn of(pair: [&Observation; 2], apart: Option<Span>) -> Result<Self, PairError> {
+        let last = pair.map(|own| i128::from(own.times.last().map_or(0, |at| at.nanos())));
+        let first = pair.map(|own| i128::from(own.times.first().map_or(0, |at| at.nanos())));
+        let [Some(a), Some(b)] = pair.map(|own| own.header.start_unix_ns.map(i128::from)) else {
+            // Without times the second is behind the first, all of it.
+            let between = i128::from(apart.unwrap_or(Span::from_secs(1)).nanos());
+            let spread = if apart.is_some() { 0 } else { last[1] - first[1] };
+            let zero = last[0].max(last[1]);
+            let shifts = [zero - last[0], zero + between + spread - last[1]];
+            return Ok(Self { shifts, apart });
+        };
+        let span = |nanos: i128| Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        let between = b + last[1] - a - last[0];
+        match (between, apart) {
+            (0, _) => return Err(PairError::NoLength),
+            (..0, _) => return Err(PairError::WrongWay { by: span(-between) }),
+            (_, Some(_)) => return Err(PairError::Apart { apart: span(between) }),
+            (_, None) => {}
+        }
+        let base = a.min(b);
+        Ok(Self { shifts: [a - base, b - base], apart: Some(span(between)) })
+    }
+
+    fn at(&self, which: usize, at: Instant) -> Instant {
+        let nanos = i128::from(at.nanos()) + self.shifts[which];
+        Instant::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
+    }
+}
+
+impl Pair {
+    /// Puts two snapshots side by side, the older one first. `apart` is how far they are
+    /// apart, where they do not say when they were taken.
+    ///
+    /// # Errors
+    ///
+    /// [`PairError`] if there is no time between them.
+    pub fn new(
+        older: &Observation,
+        newer: &Observation,
+        apart: Option<Span>,
+    ) -> Result<Self, PairError> {
+        let line = Line::of([older, newer], apart)?;
+        let (mut then, now) = (all(older), all(newer));
+        let mut pair = Self { apart: line.apart, from: Instant::FAR, ..Self::default() };
+        let mut rows: BTreeMap<Instant, Vec<(usize, i64)>> = BTreeMap::new();
+        let mut ids: HashMap<Who, EntityId> = HashMap::new();
+        for id in (0..newer.contents().entities.len()).filter_map(|id| u32::try_from(id).ok()) {
+            let who = Who::of(newer.contents(), EntityId(id));
+            let own = now.get(&who);
+            let before = then.remove(&who);
+            pair.declare(newer.contents(), EntityId(id), &mut ids);
+            let Some(own) = own else { continue };
+            match before {
+                None if own.counters.is_empty() => {}
+                None => pair.only[1].push((who, own.waited())),
+                Some(before) if before.counters.is_empty() || own.counters.is_empty() => {
+                    if before.has_rates() || own.has_rates() {
+                        pair.rates.push(who);
+                    }
+                }
+                Some(before) => {
+                    let Some(entity) = ids.get(&who) else { continue };
+                    if !pair.put(*entity, (&before, own), &line, &mut rows) {
+                        pair.stale.push(who);
+                    }
+                }
+            }
+        }
+        let mut left: Vec<_> =
+            then.into_iter().filter(|(_, own)| !own.counters.is_empty()).collect();
+        left.sort_by_key(|(_, own)| own.id);
+        pair.only[0] = left.into_iter().map(|(who, own)| (who, own.waited())).collect();
+        let width = pair.contents.series.len();
+        let row = |values: Vec<(usize, i64)>| {
+            let mut row = vec![None; width];
+            values.into_iter().for_each(|(place, value)| row[place] = Some(value));
+            row
+        };
+        pair.rows = rows.into_iter().map(|(at, values)| (at, row(values))).collect();
+        Ok(pair)
+    }
+
+    fn declare(&mut self, contents: &Contents, id: EntityId, ids: &mut HashMap<Who, EntityId>) {
+        let Some(mut entity) = contents.entity(id).cloned() else { return };
+        entity.parent =
+            entity.parent.and_then(|parent| ids.get(&Who::of(contents, parent)).copied());
+        let own = self.contents.add_entity(entity);
+        ids.insert(Who::of(contents, id), own);
+    }
+
+    /// Puts what both say of an entity; whether that was worth anything.
+    fn put(
+        &mut self,
+        entity: EntityId,
+        (before, own): (&Own, &Own),
+        line: &Line,
+        rows: &mut BTreeMap<Instant, Vec<(usize, i64)>>,
+    ) -> bool {
+        let (Some(from), Some(to)) = (before.at, own.at) else { return false };
+        let (from, to) = (line.at(0, from), line.at(1, to));
+        if from >= to {
+            return false;
+        }
+        self.from = self.from.min(Instant::from_nanos(to.nanos() - 1));
+        let mut put = |series: &Series, values: [Option<i64>; 2]| {
+            let id = self.contents.add_series(Series { entity, ..series.clone() });
+            for (at, value) in [from, to].into_iter().zip(values) {
+                rows.entry(at).or_default().extend(value.map(|value| (id.0 as usize, value)));
+            }
+        };
+        for (name, (series, now)) in &own.counters {
+            let Some((other, then)) = before.counters.get(name) else { continue };
+            // In the finer unit of the two.
+            let scale = series.scale.min(other.scale);
+            let finer = |value: i64, own: i8| {
+                let steps = u32::from(own.abs_diff(scale));
+                10_i64.checked_pow(steps).and_then(|by| value.checked_mul(by))
+            };
+            let values = [finer(*then, other.scale), finer(*now, series.scale)];
+            put(&Series { scale, ..series.clone() }, values);
+        }
+        for name in [metric::SIZE_ON_DISK_BYTES, metric::MAX_WAIT_TIME_MS] {
+            let Some((series, now)) = own.gauges.get(name) else { continue };
+            let then = before.gauges.get(name).filter(|(other, _)| other.scale == series.scale);
+            put(series, [then.map(|(_, then)| *then), Some(*now)]);
+        }
+        true
+    }
+
+    /// Whether there is anybody who counts reads, writes or waits in both.
+    #[must_use]
+    pub fn has_any(&self) -> bool {
+        !self.contents.series.is_empty()
+    }
+
+    /// Those in one only that are no waits.
+    pub fn only_io(&self, which: usize) -> impl Iterator<Item = &Who> + '_ {
+        let io = self.only[which].iter().filter(|(who, _)| *who.kind() != EntityKind::Wait);
+        io.map(|(who, _)| who)
+    }
+}

@@ -1,0 +1,126 @@
+//! What everybody had counted at a time: a baseline, to see later what has happened since.
+//!
+//! A [`Newest`] takes samples and keeps of each entity the newest one that has its counters,
+//! so that the counters of an entity are all of one moment, and of gauges the newest value.
+//! It becomes an observation that has each entity in one sample; mostly that is one sample
+//! altogether.
+
+use crate::format::Ending;
+use crate::header::{Counting, Header};
+use crate::observation::{Column, Observation};
+use std::collections::BTreeSet;
+use weir_units::Instant;
+
+/// The newest of everybody.
+#[derive(Debug)]
+pub struct Newest {
+    header: Header,
+    /// Of each entity its series, and whether they are counters.
+    series: Vec<Vec<(usize, bool)>>,
+    /// When each entity's newest sample was.
+    at: Vec<Option<Instant>>,
+    row: Vec<Option<i64>>,
+}
+
+impl Newest {
+    /// Nothing yet, of an observation with this header; it has everybody who is declared on
+    /// the way.
+    #[must_use]
+    pub fn new(header: &Header) -> Self {
+        let contents = &header.contents;
+        let mut series = vec![Vec::new(); contents.entities.len()];
+        for (at, own) in contents.series.iter().enumerate() {
+            if let Some(list) = series.get_mut(own.entity.0 as usize) {
+                list.push((at, own.counting == Counting::Cumulative));
+            }
+        }
+        let at = vec![None; contents.entities.len()];
+        Self { header: header.clone(), series, at, row: vec![None; contents.series.len()] }
+    }
+
+    /// Takes a sample, later than the one before.
+    pub fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
+        for (own, newest) in self.series.iter().zip(&mut self.at) {
+            let value = |place: usize| row.get(place).copied().flatten();
+            let counts =
+                own.iter().any(|(place, is_counter)| *is_counter && value(*place).is_some());
+            let has_counters = own.iter().any(|(_, is_counter)| *is_counter);
+            let mut has_any = counts;
+            for (place, is_counter) in own {
+                let now = value(*place);
+                if (*is_counter && counts) || (!is_counter && now.is_some()) {
+                    self.row[*place] = now;
+                    has_any |= !has_counters;
+                }
+            }
+            if has_any {
+                *newest = Some(at);
+            }
+        }
+    }
+
+    /// When the newest of all is.
+    #[must_use]
+    pub fn taken(&self) -> Option<Instant> {
+        self.at.iter().flatten().max().copied()
+    }
+
+    /// As an observation. Of whom only gauges beside counters that never came are known, those
+    /// are in the newest sample.
+    #[must_use]
+    pub fn into_observation(self) -> Observation {
+        let times: BTreeSet<Instant> = self.at.iter().flatten().copied().collect();
+        let times: Vec<Instant> = times.into_iter().collect();
+        let mut columns = vec![Column::default(); self.row.len()];
+        for (own, at) in self.series.iter().zip(&self.at) {
+            let at = at.or(times.last().copied());
+            for (place, _) in own {
+                let value = |time: &Instant| self.row[*place].filter(|_| Some(*time) == at);
+                columns[*place] = times.iter().map(value).collect();
+            }
+        }
+        let (header, ending) = (self.header, Ending::Complete);
+        let header = Header { interval_ns: None, ..header };
+        Observation { header, times, columns, notes: Vec::new(), ending }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::{EntityKind, Source, SourceKind};
+    use crate::import::Sheet;
+    use crate::import::measure as m;
+    use weir_units::Span;
+
+    #[test]
+    fn the_newest_of_each_is_kept() {
+        let mut sheet = Sheet::default();
+        let file = sheet.entity(EntityKind::File, "f", None);
+        sheet.series(file, &m::NUM_OF_READS);
+        sheet.series(file, &m::NUM_OF_WRITES);
+        sheet.series(file, &m::SIZE_ON_DISK_BYTES);
+        let wait = sheet.entity(EntityKind::Wait, "w", None);
+        sheet.series(wait, &m::WAIT_TIME_MS);
+        let disk = sheet.entity(EntityKind::Volume, "d", None);
+        sheet.series(disk, &m::READS_PER_S);
+        let about = std::collections::BTreeMap::new();
+        let kind = SourceKind::Other("import".to_owned());
+        let mut header = Header::new(Source { kind, by: "weir".to_owned(), about });
+        header.contents = sheet.contents().clone();
+        let mut newest = Newest::new(&header);
+        assert_eq!(newest.taken(), None);
+        let second = |n| Instant::ZERO + Span::from_secs(n);
+        newest.sample(second(1), &[Some(1), Some(2), Some(8192), Some(5), Some(9)]);
+        // The counters of one moment: what is not there then is not known.
+        newest.sample(second(2), &[Some(3), None, None, None, Some(10)]);
+        newest.sample(second(3), &[None, None, Some(16384), None, None]);
+        assert_eq!(newest.taken(), Some(second(2)));
+        let observation = newest.into_observation();
+        let rows: Vec<Vec<_>> =
+            (0..2).map(|n| observation.columns.iter().map(|c| c.get(n)).collect()).collect();
+        assert_eq!(observation.times, [second(1), second(2)]);
+        assert_eq!(rows[0], [None, None, None, Some(5), None]);
+        assert_eq!(rows[1], [Some(3), None, Some(16384), None, Some(10)]);
+    }
+}

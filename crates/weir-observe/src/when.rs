@@ -1,0 +1,243 @@
+//! A time of an observation, as somebody asks for it: `first`, `90s`, `14:05`,
+//! `2026-11-22 14:05:00+01:00`.
+
+use crate::import::moment::{Clock, time_of};
+use jiff::Timestamp;
+use jiff::tz::Offset;
+use weir_units::{Instant, Span};
+
+const SECOND: i64 = 1_000_000_000;
+const DAY: i64 = 86_400 * SECOND;
+
+/// A time that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// That of the first sample.
+    First,
+    /// That of the last one.
+    Last,
+    /// So long from the beginning.
+    After(Span),
+    /// In nanoseconds since 1970.
+    Moment(i64),
+    /// In nanoseconds from the beginning of a day, by a clock that is so many seconds ahead
+    /// of UTC.
+    OfDay(i64, i64),
+}
+
+/// When the samples of an observation are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// What its times count from, in nanoseconds since 1970, if that is known.
+    pub start_unix_ns: Option<i64>,
+    /// The first sample.
+    pub first: Instant,
+    /// The last one.
+    pub last: Instant,
+}
+
+/// Why there is no such time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WhenError {
+    /// It is no time.
+    #[error(
+        "{text:?} is no time; use first, last, a length from its beginning like 90s, a time of \
+         the day like 14:05, or a date with a time like \"2026-11-22 14:05:00\""
+    )]
+    NoTime {
+        /// What was given.
+        text: String,
+    },
+    /// The observation has no dates.
+    #[error(
+        "it is not known on which day and at what time it was taken; use first, last, or a \
+         length from its beginning like 90s"
+    )]
+    NoDates,
+    /// It is before or after all samples.
+    #[error("there is nothing: its samples are from {first} to {last}")]
+    Outside {
+        /// The first.
+        first: String,
+        /// The last.
+        last: String,
+    },
+    /// On several days.
+    #[error("that was on several days, as its samples are from {first} to {last}; say the date")]
+    Ambiguous {
+        /// The first.
+        first: String,
+        /// The last.
+        last: String,
+    },
+}
+
+impl When {
+    /// Reads a time; one without a zone is by `clock`.
+    ///
+    /// # Errors
+    ///
+    /// [`WhenError::NoTime`]
+    pub fn parse(text: &str, clock: Clock) -> Result<Self, WhenError> {
+        let text = text.trim();
+        match text {
+            "first" => return Ok(Self::First),
+            "last" => return Ok(Self::Last),
+            _ => {}
+        }
+        if let Ok(span) = text.parse() {
+            return Ok(Self::After(span));
+        }
+        if let Some((nanos, offset)) = time_of(text) {
+            return Ok(Self::OfDay(nanos, offset.unwrap_or(clock.offset)));
+        }
+        let midnight = || clock.date(text)?.checked_sub(clock.offset.checked_mul(SECOND)?);
+        let moment = clock.moment(text).or_else(midnight);
+        moment.map(Self::Moment).ok_or_else(|| WhenError::NoTime { text: text.to_owned() })
+    }
+
+    /// The time in an observation. `offset` is that of the clock by which errors are written.
+    ///
+    /// # Errors
+    ///
+    /// [`WhenError`] if there is none, or several.
+    pub fn resolve(self, extent: &Extent, offset: i64) -> Result<Instant, WhenError> {
+        let (first, last) =
+            (extent.written(extent.first, offset), extent.written(extent.last, offset));
+        let at = match self {
+            Self::First => extent.first,
+            Self::Last => extent.last,
+            Self::After(span) => Instant::ZERO + span,
+            Self::Moment(moment) => {
+                let start = extent.start_unix_ns.ok_or(WhenError::NoDates)?;
+                let Ok(nanos) = u64::try_from(moment.saturating_sub(start)) else {
+                    return Err(WhenError::Outside { first, last });
+                };
+                Instant::from_nanos(nanos)
+            }
+            Self::OfDay(nanos, ahead) => {
+                let start = extent.start_unix_ns.ok_or(WhenError::NoDates)?;
+                let of_day = nanos - ahead * SECOND;
+                let wall = |at: Instant| start.saturating_add_unsigned(at.nanos());
+                let earliest = wall(extent.first);
+                let until = earliest.saturating_add((of_day - earliest).rem_euclid(DAY));
+                if until.saturating_add(DAY) <= wall(extent.last) {
+                    return Err(WhenError::Ambiguous { first, last });
+                }
+                Instant::from_nanos(u64::try_from(until.saturating_sub(start)).unwrap_or(0))
+            }
+        };
+        if (extent.first..=extent.last).contains(&at) {
+            Ok(at)
+        } else {
+            Err(WhenError::Outside { first, last })
+        }
+    }
+}
+
+impl Extent {
+    /// A time of the observation as text: a date if it has dates, else the seconds from its
+    /// beginning.
+    #[must_use]
+    pub fn written(&self, at: Instant, offset: i64) -> String {
+        match self.start_unix_ns {
+            Some(start) => written(start.saturating_add_unsigned(at.nanos()), offset),
+            None => (at - Instant::ZERO).to_string(),
+        }
+    }
+}
+
+/// The zone of a clock that is so many seconds ahead of UTC: `Z`, or `+01:00`.
+#[must_use]
+pub fn zone(offset: i64) -> String {
+    if offset == 0 {
+        return "Z".to_owned();
+    }
+    let (sign, seconds) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs());
+    format!("{sign}{:02}:{:02}", seconds / 3600, seconds / 60 % 60)
+}
+
+/// A moment as text, by a clock that is so many seconds ahead of UTC.
+#[must_use]
+pub fn written(unix_ns: i64, offset: i64) -> String {
+    let moment = Timestamp::from_nanosecond(unix_ns.into());
+    let zone_of = i32::try_from(offset).ok().and_then(|ahead| Offset::from_seconds(ahead).ok());
+    let zone_of = zone_of.unwrap_or(Offset::UTC);
+    let Ok(moment) = moment else { return format!("{unix_ns} ns since 1970") };
+    let local = zone_of.to_datetime(moment);
+    let (date, time) = (local.date(), local.time());
+    let fraction = match time.subsec_nanosecond() / 1_000_000 {
+        0 => String::new(),
+        ms => format!(".{ms:03}"),
+    };
+    let (hour, minute, second) = (time.hour(), time.minute(), time.second());
+    format!("{date} {hour:02}:{minute:02}:{second:02}{fraction}{}", zone(zone_of.seconds().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From 2026-11-22 23:00 UTC, samples from 10 s to two hours.
+    fn extent() -> Extent {
+        let first = Instant::ZERO + Span::from_secs(10);
+        let last = Instant::ZERO + Span::from_secs(7200);
+        Extent { start_unix_ns: Some(1_795_388_400 * SECOND), first, last }
+    }
+
+    #[track_caller]
+    fn check(text: &str, extent: &Extent, expect: Result<u64, &str>) {
+        let clock = Clock { offset: 3600, ..Clock::default() };
+        let at = When::parse(text, clock).and_then(|when| when.resolve(extent, 3600));
+        let at = at.map(|at| at.nanos() / 1_000_000_000).map_err(|error| error.to_string());
+        assert_eq!(at, expect.map_err(str::to_owned), "{text}");
+    }
+
+    #[test]
+    fn times_as_people_ask_for_them() {
+        let own = extent();
+        check("first", &own, Ok(10));
+        check("last", &own, Ok(7200));
+        check("90s", &own, Ok(90));
+        check("1h", &own, Ok(3600));
+        // By the clock that is ahead: it begins at midnight, and half past is half an hour.
+        check("00:30", &own, Ok(1800));
+        check("23:30Z", &own, Ok(1800));
+        check("2026-11-23 00:30:00", &own, Ok(1800));
+        check("2026-11-22T23:30:00Z", &own, Ok(1800));
+        check("2026-11-22T18:30:00-05:00", &own, Ok(1800));
+    }
+
+    #[test]
+    fn times_that_there_are_not() {
+        let own = extent();
+        let outside = "there is nothing: its samples are from 2026-11-23 00:00:10+01:00 to \
+                       2026-11-23 02:00:00+01:00";
+        for text in ["3h", "5s", "02:30", "2026-11-22 10:00:00", "2026-11-23"] {
+            check(text, &own, Err(outside));
+        }
+        let no_time = "\"soon\" is no time; use first, last, a length from its beginning like \
+                       90s, a time of the day like 14:05, or a date with a time like \
+                       \"2026-11-22 14:05:00\"";
+        check("soon", &own, Err(no_time));
+        let undated = Extent { start_unix_ns: None, ..own };
+        check(
+            "14:05",
+            &undated,
+            Err(
+                "it is not known on which day and at what time it was taken; use first, last, or a \
+                 length from its beginning like 90s",
+            ),
+        );
+        check("3h", &undated, Err("there is nothing: its samples are from 10 s to 2 h"));
+        let long = Extent { last: Instant::ZERO + Span::from_secs(200_000), ..own };
+        check(
+            "00:30",
+            &long,
+            Err("that was on several days, as its samples are from 2026-11-23 00:00:10+01:00 to \
+                 2026-11-25 07:33:20+01:00; say the date"),
+        );
+        check("2026-11-24 00:30", &long, Ok(1800 + 86_400));
+    }
+}

@@ -1,0 +1,445 @@
+//! `weir observe between`: what was done between two snapshots, or two times.
+
+use super::import::{clock_of, offset};
+use super::snapshot::{names, path_of};
+use super::source::{Source, offset_in};
+use crate::cli::{ImportArgs, ObserveBetweenArgs};
+use crate::error::{CliError, NO};
+use crate::output;
+use std::fs;
+use std::path::{Path, PathBuf};
+use weir_observe::between::{Between, Did, Pair, Stretch, Waited, Who};
+use weir_observe::import::moment::Clock;
+use weir_observe::load::{Load, mean};
+use weir_observe::snapshot::Newest;
+use weir_observe::waits::{category, is_background};
+use weir_observe::when::{Extent, When};
+use weir_observe::{EntityKind, Header, Observation, metric};
+use weir_report::between::{BetweenReport, FileStats, IoFigures, IoStats, MomentReport, WaitStats};
+use weir_units::{Instant, Span};
+
+const KIB: f64 = 1024.0;
+const MIB: f64 = 1024.0 * KIB;
+const GIB: f64 = 1024.0 * MIB;
+/// Names that a note has at most.
+const NAMED: usize = 5;
+
+/// One of the two ends, as it was given.
+struct End {
+    text: String,
+    path: PathBuf,
+    /// What was behind the @.
+    time: Option<String>,
+}
+
+impl End {
+    fn of(text: &str, dir: &Path) -> Result<Self, CliError> {
+        let end = |path: PathBuf, time: Option<&str>| {
+            let time = time.map(str::to_owned);
+            Ok(Self { text: text.to_owned(), path, time })
+        };
+        let file = Path::new(text);
+        let snapshot = path_of(dir, text).ok().filter(|path| path.exists());
+        match (snapshot, file.is_file()) {
+            (Some(path), true) => Err(CliError::Refused(format!(
+                "{text}: it is a snapshot, {}, and a file; give the one or the other as a path, \
+                 ./{text}",
+                path.display()
+            ))),
+            (Some(path), false) => end(path, None),
+            (None, true) => end(file.to_owned(), None),
+            (None, false) => match text.rsplit_once('@') {
+                Some((path, time)) if Path::new(path).exists() => end(path.into(), Some(time)),
+                Some((name, _)) if path_of(dir, name).is_ok_and(|path| path.exists()) => {
+                    Err(CliError::Refused(format!(
+                        "{text}: a snapshot is of one moment; give its name alone, {name}"
+                    )))
+                }
+                // What is no file and is there (a pipe) is read as one.
+                _ if file.exists() => end(file.to_owned(), None),
+                _ => Err(nobody(text, dir)),
+            },
+        }
+    }
+
+    fn is_same_file(&self, other: &Self) -> bool {
+        match (fs::canonicalize(&self.path), fs::canonicalize(&other.path)) {
+            (Ok(one), Ok(two)) => one == two,
+            _ => self.path == other.path,
+        }
+    }
+}
+
+fn nobody(text: &str, dir: &Path) -> CliError {
+    let there = names(dir).unwrap_or_default();
+    let there = match there.is_empty() {
+        true => "there are none".to_owned(),
+        false => format!("there are: {}", there.join(", ")),
+    };
+    let dir = dir.display();
+    CliError::Refused(format!(
+        "{text}: it is neither a snapshot in {dir} ({there}) nor a file; times are FILE@TIME"
+    ))
+}
+
+/// The file of an end, opened.
+struct Opened {
+    source: Source,
+    header: Header,
+    extent: Extent,
+    /// How times of it are read and written.
+    clock: Clock,
+}
+
+impl Opened {
+    fn of(end: &End, args: &ObserveBetweenArgs) -> Result<Self, CliError> {
+        // How it is read if it is no observation.
+        let clock = args.clock.clone();
+        let reading = ImportArgs { kind: None, every: None, start: None, clock };
+        let source = Source::any(std::slice::from_ref(&end.path), &reading)?;
+        let (header, extent) = source.survey()?;
+        let none = || CliError::Refused(format!("{}: it has no samples", end.text));
+        let extent = extent.ok_or_else(none)?;
+        let said = offset(args.clock.utc_offset.as_ref())?;
+        let offset = said.or_else(|| offset_in(&header)).unwrap_or(0);
+        let clock = Clock { offset, ..clock_of(&args.clock)? };
+        Ok(Self { source, header, extent, clock })
+    }
+
+    /// The time of an end; that of the newest sample if it says none.
+    fn time(&self, end: &End) -> Result<Instant, CliError> {
+        let Some(text) = &end.time else { return Ok(self.extent.last) };
+        let when = When::parse(text, self.clock);
+        let at = when.and_then(|when| when.resolve(&self.extent, self.clock.offset));
+        at.map_err(|error| CliError::Refused(format!("{}: {error}", end.text)))
+    }
+
+    /// The newest of everybody at the time of an end.
+    fn snapshot(&self, end: &End) -> Result<Observation, CliError> {
+        let until = self.time(end)?;
+        let mut newest = Newest::new(&self.header);
+        self.source.each(|at, row| {
+            if at <= until {
+                newest.sample(at, row);
+            }
+        })?;
+        Ok(newest.into_observation())
+    }
+
+    fn moment(&self, end: &End, at: Instant) -> MomentReport {
+        let is_dated = self.extent.start_unix_ns.is_some();
+        let text = self.extent.written(at, self.clock.offset);
+        // Of a snapshot that nobody dated, the time since its beginning says nothing.
+        let taken = Some(text).filter(|_| is_dated || self.extent.first < self.extent.last);
+        MomentReport { name: end.text.clone(), taken }
+    }
+}
+
+pub(super) fn run(args: &ObserveBetweenArgs) -> Result<u8, CliError> {
+    let (from, to) = (End::of(&args.from, &args.dir)?, End::of(&args.to, &args.dir)?);
+    let opened = Opened::of(&from, args)?;
+    let mut report = if from.is_same_file(&to) {
+        if args.apart.is_some() {
+            let file = from.path.display();
+            return Err(CliError::Refused(format!(
+                "--apart: both times are of {file}, so how far they are apart is known"
+            )));
+        }
+        of_one(&opened, (&from, &to), args)?
+    } else {
+        of_two((&opened, &from), (&Opened::of(&to, args)?, &to), args)?
+    };
+    let files = report.file_stats.iter().map(|own| own.figures);
+    let mut io = files.chain(report.io_stats.iter().map(|own| own.figures));
+    let is_known = io.any(|figures| IoFigures { size_gb: None, ..figures } != IoFigures::default())
+        || report.wait_stats.iter().any(|own| own.wait_time_s.is_some());
+    if !is_known {
+        report.notes.push("nothing can be told of this time".to_owned());
+    }
+    output::print(&report, args.output.format())?;
+    Ok(if is_known { 0 } else { NO })
+}
+
+/// A stretch of one observation.
+fn of_one(
+    own: &Opened,
+    (from, to): (&End, &End),
+    args: &ObserveBetweenArgs,
+) -> Result<BetweenReport, CliError> {
+    let (begin, until) = (own.time(from)?, own.time(to)?);
+    let written = |at| own.extent.written(at, own.clock.offset);
+    let refuse = |reason: String| Err(CliError::Refused(format!("{}: {reason}", to.text)));
+    if begin > until {
+        let (begin, until) = (written(begin), written(until));
+        return refuse(format!("it is {until}, before {begin}: give the earlier time first"));
+    }
+    if begin == until {
+        let at = written(begin);
+        return refuse(format!(
+            "both are of the same moment, {at}: between them is no time; give two times, like \
+             FILE@first FILE@last"
+        ));
+    }
+    let contents = &own.header.contents;
+    let mut stretch = Stretch::new(contents, begin, until);
+    own.source.each(|at, row| stretch.sample(at, row))?;
+    let Some(between) = stretch.finish(contents) else {
+        let (begin, until) = (written(begin), written(until));
+        return refuse(format!(
+            "there is no sample after {begin} until {until}, so both are of the same one; give \
+             times that are further apart"
+        ));
+    };
+    let seconds = seconds(between.to - between.from);
+    let mut report = BetweenReport {
+        from: own.moment(from, between.from),
+        to: own.moment(to, between.to),
+        interval_s: Some(seconds),
+        ..BetweenReport::default()
+    };
+    fill(&mut report, &between, args);
+    Ok(report)
+}
+
+/// The difference of two snapshots.
+fn of_two(
+    (first, from): (&Opened, &End),
+    (second, to): (&Opened, &End),
+    args: &ObserveBetweenArgs,
+) -> Result<BetweenReport, CliError> {
+    let (older, newer) = (first.snapshot(from)?, second.snapshot(to)?);
+    let refuse = |reason: String| CliError::Refused(format!("{}: {reason}", to.text));
+    let pair = Pair::new(&older, &newer, args.apart).map_err(|error| refuse(error.to_string()))?;
+    if !pair.has_any() {
+        return Err(refuse(why_nothing(&pair, from, &older, &newer)));
+    }
+    let mut stretch = Stretch::new(&pair.contents, pair.from, Instant::FAR);
+    pair.rows.iter().for_each(|(at, row)| stretch.sample(*at, row));
+    let between = stretch.finish(&pair.contents).unwrap_or_default();
+    let last = |own: &Observation| own.times.last().copied().unwrap_or_default();
+    let mut report = BetweenReport {
+        from: first.moment(from, last(&older)),
+        to: second.moment(to, last(&newer)),
+        interval_s: pair.apart.map(seconds),
+        ..BetweenReport::default()
+    };
+    if pair.apart.is_none() {
+        report.notes.push(format!(
+            "rates are not known, as {} and {} do not both say when they were taken; --apart \
+             says how far they are apart",
+            from.text, to.text
+        ));
+    }
+    fill(&mut report, &between, args);
+    for (which, end) in [from, to].into_iter().enumerate() {
+        report.notes.extend(only_in(&pair, which, end));
+    }
+    if !pair.stale.is_empty() {
+        let names = list(pair.stale.iter().map(full));
+        report.notes.push(format!("no newer counters in {}: {names}", to.text));
+    }
+    if !pair.rates.is_empty() {
+        let names = list(pair.rates.iter().map(full));
+        report.notes.push(format!(
+            "only rates, which say nothing of the time between two moments: {names}"
+        ));
+    }
+    Ok(report)
+}
+
+/// Why two snapshots have nothing that could be compared.
+fn why_nothing(pair: &Pair, from: &End, older: &Observation, newer: &Observation) -> String {
+    if !pair.rates.is_empty() {
+        return format!(
+            "it and {} have rates and no counters, and two moments of rates say nothing of the \
+             time between; give two times of one observation, like FILE@first FILE@last",
+            from.text
+        );
+    }
+    let names = |own: &Observation| {
+        let entities = &own.contents().entities;
+        list(entities.iter().map(|own| format!("{} {}", own.kind.name(), own.name)))
+    };
+    let (older, newer) = (names(older), names(newer));
+    format!("nobody is counted in it and in {}: here are {newer}; there are {older}", from.text)
+}
+
+/// What is said of those that are in one of two snapshots alone.
+fn only_in(pair: &Pair, which: usize, end: &End) -> Vec<String> {
+    let mut notes = Vec::new();
+    let io: Vec<_> = pair.only_io(which).map(full).collect();
+    if !io.is_empty() {
+        notes.push(format!("in {} only: {}", end.text, list(io.into_iter())));
+    }
+    let waits = pair.only[which].iter().filter(|(who, _)| *who.kind() == EntityKind::Wait);
+    let mut waits: Vec<_> = waits.filter(|(who, _)| !is_background(who.name())).collect();
+    if waits.is_empty() {
+        return notes;
+    }
+    waits.sort_by(|one, other| other.1.unwrap_or(0.0).total_cmp(&one.1.unwrap_or(0.0)));
+    // Whoever counts began at nothing, so it is no more than it is now.
+    let most =
+        |ms: f64| if which == 1 { format!(" (at most {:.1} s)", ms / 1e3) } else { String::new() };
+    let name = |(who, ms): &&(Who, Option<f64>)| {
+        format!("{}{}", who.name(), ms.map(most).unwrap_or_default())
+    };
+    let names = list(waits.iter().map(name));
+    notes.push(format!("waits in {} only, so not known: {names}", end.text));
+    notes
+}
+
+/// Puts what was done into the report, and says what is not known.
+fn fill(report: &mut BetweenReport, between: &Between, args: &ObserveBetweenArgs) {
+    let length = report.interval_s;
+    for did in &between.io {
+        let figures = figures(did, length.is_some());
+        let who = &did.who;
+        let parent = who.parent();
+        if *who.kind() == EntityKind::File {
+            report.file_stats.push(FileStats {
+                db_name: parent
+                    .filter(|(kind, _)| **kind == EntityKind::Database)
+                    .map(|(_, name)| name.to_owned()),
+                file_name: who.name().to_owned(),
+                figures,
+                r#type: did.entity.text(metric::ROLE).map(type_of),
+            });
+        } else {
+            report.io_stats.push(IoStats {
+                kind: who.kind().name().to_owned(),
+                parent: parent.map(|(_, name)| name.to_owned()),
+                name: who.name().to_owned(),
+                figures,
+            });
+        }
+    }
+    let is_shown = |own: &&Waited| args.all_waits || !is_background(own.who.name());
+    let waited = |own: &&Waited| {
+        own.wait.is_some_and(|wait| wait.tasks.is_none_or(|n| n > 0.0) || wait.ms > Some(0.0))
+    };
+    let shown = between.waits.iter().filter(is_shown).filter(waited);
+    report.wait_stats = shown.map(wait_stats).collect();
+    report.wait_stats.sort_by(|one, other| {
+        other.wait_time_s.unwrap_or(0.0).total_cmp(&one.wait_time_s.unwrap_or(0.0))
+    });
+    if !between.restarts.is_empty() {
+        let name = |(who, times): &(Who, u64)| match times {
+            1 => full(who),
+            times => format!("{} ({times} times)", full(who)),
+        };
+        let names = list(between.restarts.iter().map(name));
+        report.notes.push(format!(
+            "counters went back, as they do after a restart: {names}; what is counted together \
+             with them is not known from the sample before to that one, and left out"
+        ));
+    }
+    report.notes.extend(partly(between, length));
+    let unknown = between.waits.iter().filter(is_shown).filter(|own| own.wait.is_none()).count();
+    if unknown > 0 {
+        report.notes.push(format!("waits of which nothing is known: {unknown}"));
+    }
+    let hidden = between.waits.iter().filter(|own| !is_shown(own)).filter(waited).count();
+    if hidden > 0 {
+        report.notes.push(format!(
+            "waits of the background that qpi.wait_stats leaves out, too: {hidden}; --all-waits \
+             lists them"
+        ));
+    }
+}
+
+/// Of whom less than the whole time is known, where no restart says why.
+fn partly(between: &Between, length: Option<f64>) -> Option<String> {
+    let length = length?;
+    let is_partly = |did: &&Did| did.load.is_some() && did.seconds < 0.99 * length;
+    let name = |did: &Did| format!("{} ({:.0} s)", full(&did.who), did.seconds);
+    let names: Vec<_> = between.io.iter().filter(is_partly).map(name).collect();
+    if names.is_empty() {
+        return None;
+    }
+    Some(format!("of a part of the time only: {}", list(names.into_iter())))
+}
+
+/// The figures of somebody, as qpi counts them.
+fn figures(did: &Did, has_length: bool) -> IoFigures {
+    let size_gb = did.size.map(|size| size / GIB);
+    let Some(load) = did.load else { return IoFigures { size_gb, ..IoFigures::default() } };
+    let Load { reads, writes, operations, read_bytes, write_bytes, bytes, .. } = load;
+    let per_s = |amount: Option<f64>| {
+        amount.filter(|_| has_length && did.seconds > 0.0).map(|amount| amount / did.seconds)
+    };
+    let of = |value: Option<f64>, unit: f64| value.map(|value| value / unit);
+    let ms = |ns: Option<f64>, count: Option<f64>| of(mean(ns, count), 1e6);
+    IoFigures {
+        size_gb,
+        throughput_mbps: of(per_s(bytes), MIB),
+        read_mbps: of(per_s(read_bytes), MIB),
+        write_mbps: of(per_s(write_bytes), MIB),
+        iops: per_s(operations),
+        read_iops: per_s(reads),
+        write_iops: per_s(writes),
+        latency_ms: ms(load.ns, operations),
+        read_latency_ms: ms(load.read_ns, reads),
+        write_latency_ms: ms(load.write_ns, writes),
+        read_io_latency_ms: ms(load.read_io_ns, reads),
+        write_io_latency_ms: ms(load.write_io_ns, writes),
+        kb_per_read: of(mean(read_bytes, reads), KIB),
+        kb_per_write: of(mean(write_bytes, writes), KIB),
+        kb_per_io: of(mean(bytes, operations), KIB),
+        read_mb: of(read_bytes, MIB),
+        write_mb: of(write_bytes, MIB),
+        num_of_reads: reads,
+        num_of_writes: writes,
+        interval_mi: Some(did.seconds / 60.0).filter(|_| has_length),
+    }
+}
+
+fn wait_stats(own: &Waited) -> WaitStats {
+    let category = category(own.who.name());
+    let (tasks, ms, signal) =
+        own.wait.map_or((None, None, None), |wait| (wait.tasks, wait.ms, wait.signal_ms));
+    WaitStats {
+        category: category.map(|own| own.name.to_owned()),
+        wait_type: own.who.name().to_owned(),
+        waiting_tasks_count: tasks,
+        wait_time_s: ms.map(|ms| ms / 1e3),
+        wait_per_task_ms: mean(ms, tasks),
+        max_wait_time_ms: own.max_ms,
+        signal_wait_time_s: signal.map(|ms| ms / 1e3),
+        category_id: category.map(|own| own.id),
+        info: format!("www.sqlskills.com/help/waits/{}", own.who.name()),
+        parent: own.who.parent().map(|(_, name)| name.to_owned()),
+    }
+}
+
+/// `type_desc` of a file with that role.
+fn type_of(role: &str) -> String {
+    match role {
+        "data" | "tempdb" => "ROWS".to_owned(),
+        other => other.to_uppercase(),
+    }
+}
+
+/// Somebody's name, with that of what it belongs to.
+fn full(who: &Who) -> String {
+    match who.parent() {
+        Some((_, parent)) => format!("{parent}/{}", who.name()),
+        None => who.name().to_owned(),
+    }
+}
+
+/// The first of some names, and how many more there are.
+fn list(names: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.collect();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    let named = names.join(", ");
+    match (named.is_empty(), more) {
+        (true, _) => "nobody".to_owned(),
+        (_, 0) => named,
+        (_, more) => format!("{named} and {more} more"),
+    }
+}
+
+fn seconds(span: Span) -> f64 {
+    weir_report::number::float(span.nanos()) / 1e9
+}

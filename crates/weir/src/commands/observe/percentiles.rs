@@ -1,0 +1,135 @@
+//! `weir observe percentiles`: IOPS, throughput and latency over time.
+
+use super::import::offset;
+use super::requirements::{ASKED, Rows, wanted};
+use super::source::{Source, offset_in};
+use crate::cli::ObservePercentilesArgs;
+use crate::error::CliError;
+use crate::output;
+use std::collections::BTreeMap;
+use weir_observe::load::Loads;
+use weir_observe::when::Extent;
+use weir_observe::{Contents, EntityId};
+use weir_report::percentiles::{PercentilesReport, PercentilesRow};
+use weir_units::{Instant, Span};
+
+/// So many stretches at most: more are no overview.
+const MOST: u64 = 10_000;
+/// What is shown if nobody says.
+const SHOWN: [&str; 3] = ["IOPS", "throughput", "latency"];
+
+/// Stretches of time that begin at whole multiples of their length by a clock.
+struct Stretches {
+    each: i128,
+    /// How far the clock is past such a multiple at the beginning of the observation.
+    past: i128,
+}
+
+impl Stretches {
+    fn of(extent: &Extent, each: Span, ahead: i64) -> Self {
+        let each = i128::from(each.nanos());
+        let start =
+            extent.start_unix_ns.map(|start| i128::from(start) + i128::from(ahead) * 1_000_000_000);
+        Self { each, past: start.map_or(0, |start| start.rem_euclid(each)) }
+    }
+
+    /// The stretch in which a sample ends: what ends where the next begins is in the one before.
+    fn of_end(&self, at: Instant) -> i128 {
+        (i128::from(at.nanos()) + self.past - 1).div_euclid(self.each)
+    }
+
+    /// Where it begins; the first with the observation.
+    fn begin(&self, stretch: i128) -> Instant {
+        let nanos = (stretch * self.each - self.past).max(0);
+        Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+pub(super) fn run(args: &ObservePercentilesArgs) -> Result<u8, CliError> {
+    let source = Source::observation(&args.file)?;
+    let (header, extent) = source.survey()?;
+    let file = args.file.display();
+    let extent = extent.ok_or_else(|| CliError::Refused(format!("{file}: it has no samples")))?;
+    let places = places(&args.of)?;
+    let contents = &header.contents;
+    let wanted = wanted(contents, &args.only)?;
+    let said = offset(args.utc_offset.as_ref())?;
+    let ahead = said.or_else(|| offset_in(&header)).unwrap_or(0);
+    let stretches = Stretches::of(&extent, args.each, ahead);
+    let count = stretches.of_end(extent.last) - stretches.of_end(extent.first);
+    if count > i128::from(MOST) {
+        return Err(CliError::Refused(format!(
+            "--each {}: these are {count} stretches, and at most {MOST} are shown; give a longer \
+             time",
+            args.each
+        )));
+    }
+    let mut report = PercentilesReport::default();
+    let mut at_hand: Option<i128> = None;
+    let mut each: BTreeMap<EntityId, Rows> = BTreeMap::new();
+    let mut put = |stretch: i128, each: &mut BTreeMap<EntityId, Rows>| {
+        let begin = stretches.begin(stretch);
+        for (id, rows) in std::mem::take(each) {
+            report.rows.extend(rows.some(&places).into_iter().map(|of| PercentilesRow {
+                from: extent.written(begin, ahead),
+                from_s: weir_report::number::float(begin.nanos()) / 1e9,
+                name: name(contents, id),
+                of,
+            }));
+        }
+    };
+    let mut loads = Loads::new(contents);
+    source.each(|at, row| {
+        let stretch = stretches.of_end(at);
+        if let Some(before) = at_hand.replace(stretch).filter(|before| *before != stretch) {
+            put(before, &mut each);
+        }
+        loads.sample(at, row, |entity, load| {
+            if wanted.contains(&entity) {
+                each.entry(entity).or_default().add(&load);
+            }
+        });
+    })?;
+    if let Some(last) = at_hand {
+        put(last, &mut each);
+    }
+    if loads.restarts() > 0 {
+        report.notes.push(format!(
+            "counters went back {} times, as they do after a restart; what lies between two such \
+             values is left out",
+            loads.restarts()
+        ));
+    }
+    if report.rows.is_empty() {
+        report.notes.push(
+            "nothing of it is known over time: rates of counters need two samples".to_owned(),
+        );
+    }
+    output::print(&report, args.output.format())?;
+    Ok(0)
+}
+
+/// Where in [`ASKED`] that is which is to be shown.
+fn places(of: &[String]) -> Result<Vec<usize>, CliError> {
+    let key = |name: &str| name.to_lowercase().replace(' ', "-");
+    let place = |wanted: &str| ASKED.iter().position(|(name, ..)| key(name) == key(wanted));
+    if of.is_empty() {
+        return Ok(SHOWN.iter().filter_map(|name| place(name)).collect());
+    }
+    let known = |wanted: &String| {
+        let names = ASKED.iter().map(|(name, ..)| key(name)).collect::<Vec<_>>().join(", ");
+        let refused = || format!("--of {wanted}: there is no such figure; there are: {names}");
+        place(wanted).ok_or_else(|| CliError::Refused(refused()))
+    };
+    of.iter().map(known).collect()
+}
+
+/// A name, with that of the database of a file: several databases have a file of one name.
+fn name(contents: &Contents, id: EntityId) -> String {
+    let Some(own) = contents.entity(id) else { return String::new() };
+    let parent = own.parent.and_then(|parent| contents.entity(parent));
+    match parent.filter(|parent| parent.kind == weir_observe::EntityKind::Database) {
+        Some(database) => format!("{}/{}", database.name, own.name),
+        None => own.name.clone(),
+    }
+}

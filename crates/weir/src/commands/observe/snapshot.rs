@@ -1,0 +1,229 @@
+//! `weir observe snapshot` and `weir observe snapshots`: baselines in a folder, a small
+//! observation each.
+
+use super::source::{Source, offset_in};
+use crate::cli::{ObserveSnapshotArgs, OutputArgs};
+use crate::error::CliError;
+use crate::output;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+use weir_observe::snapshot::Newest;
+use weir_observe::{Counting, EntityId, EntityKind, Header, Observation};
+use weir_report::cells;
+use weir_report::number::grouped;
+use weir_report::table::{Cell, Listing, Table};
+
+/// How the file of a snapshot ends.
+const END: &str = ".weirobs";
+/// Longer names are refused.
+const MOST: usize = 100;
+
+pub(super) fn run(args: &ObserveSnapshotArgs) -> Result<u8, CliError> {
+    let path = path_of(&args.dir, &args.name).map_err(CliError::Refused)?;
+    if !args.replace && path.exists() {
+        return Err(is_there(&args.name, &args.dir));
+    }
+    let write = |source| CliError::Write { path: path.clone(), source };
+    for file in args.files.iter().filter(|file| file.as_os_str() != "-") {
+        fs::metadata(file).map_err(|source| CliError::Read { path: file.clone(), source })?;
+    }
+    fs::create_dir_all(&args.dir).map_err(write)?;
+    // Beside the place where it is to be, so that the old one stays until the new one is whole.
+    let part = part_in(&args.dir).map_err(write)?;
+    let source = Source::any(&args.files, &args.import)?;
+    let mut snapshot = newest(&source)?;
+    if let Some(reason) = without_counters(&snapshot) {
+        let name = args.files.first().map(|file| file.display().to_string()).unwrap_or_default();
+        return Err(CliError::Refused(format!("{name}: {reason}")));
+    }
+    date(&mut snapshot, &args.files);
+    snapshot.header.source.about.insert("snapshot".to_owned(), args.name.clone());
+    let observe = |source| CliError::Observe { path: path.clone(), source };
+    let out = snapshot.write(BufWriter::new(part)).map_err(observe)?;
+    let part = out.into_inner().map_err(|error| write(error.into_error()))?;
+    part.as_file().sync_all().map_err(write)?;
+    let kept = if args.replace { part.persist(&path) } else { part.persist_noclobber(&path) };
+    kept.map_err(|failed| match failed.error.kind() {
+        ErrorKind::AlreadyExists => is_there(&args.name, &args.dir),
+        _ => write(failed.error),
+    })?;
+    File::open(&args.dir).and_then(|dir| dir.sync_all()).map_err(write)?;
+    let [files, volumes, waits, _] = counts(&snapshot.header);
+    output::print_text(&format!(
+        "{}: taken {}, files: {files}, volumes: {volumes}, waits: {waits}\n",
+        path.display(),
+        taken(&snapshot.header, &snapshot).unwrap_or_else(|| "nobody knows when".to_owned()),
+    ))?;
+    Ok(0)
+}
+
+/// The newest of everybody in a source.
+fn newest(source: &Source) -> Result<Observation, CliError> {
+    let (header, _) = source.survey()?;
+    let mut newest = Newest::new(&header);
+    source.each(|at, row| newest.sample(at, row))?;
+    Ok(newest.into_observation())
+}
+
+/// Where a snapshot of that name is, or why there can be none.
+pub(super) fn path_of(dir: &Path, name: &str) -> Result<PathBuf, String> {
+    let wrong = |c: char| c.is_control() || matches!(c, '/' | '\\' | '@' | ':');
+    let is_fine = !name.is_empty() && name.len() <= MOST && !name.starts_with('.');
+    if !is_fine || name.contains(wrong) {
+        return Err(format!(
+            "{name:?} is no name for a snapshot: it has 1 to {MOST} bytes, no dot at first, and \
+             none of / \\ @ :"
+        ));
+    }
+    Ok(dir.join(format!("{name}{END}")))
+}
+
+fn is_there(name: &str, dir: &Path) -> CliError {
+    let dir = dir.display();
+    CliError::Refused(format!(
+        "--name {name}: there is a snapshot of this name in {dir}; --replace replaces it"
+    ))
+}
+
+/// A file with a name of its own, gone if it does not become a snapshot; it may be read by
+/// whoever may read others that are made here.
+fn part_in(dir: &Path) -> io::Result<NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt;
+    let all = fs::Permissions::from_mode(0o666);
+    tempfile::Builder::new().prefix(".").suffix(".part").permissions(all).tempfile_in(dir)
+}
+
+/// Why nothing can be compared with it.
+fn without_counters(snapshot: &Observation) -> Option<String> {
+    let series = snapshot.contents().series.iter().zip(&snapshot.columns);
+    let mut known = series.filter(|(_, column)| column.iter().any(|value| value.is_some()));
+    let is_any = known.clone().next().is_some();
+    let counts = known.any(|(own, _)| own.counting == Counting::Cumulative);
+    match (counts, is_any) {
+        (true, _) => None,
+        (_, true) => Some(
+            "it says rates and has no counters, and a moment of rates says nothing of the time \
+             after it; keep all of it with weir observe import, and give weir observe between \
+             two times of that"
+                .to_owned(),
+        ),
+        _ => Some("there is nothing in it that could be kept".to_owned()),
+    }
+}
+
+/// Says when it was taken, if it does not say so itself and is of now.
+fn date(snapshot: &mut Observation, files: &[PathBuf]) {
+    if snapshot.header.start_unix_ns.is_some() {
+        return;
+    }
+    // What is no file is written at the moment, and these have no contents but the present.
+    let is_live = |file: &PathBuf| {
+        let is_file = file.as_os_str() != "-" && fs::metadata(file).is_ok_and(|own| own.is_file());
+        !is_file || file.starts_with("/proc") || file.starts_with("/sys")
+    };
+    let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+    let names = names.join(", ");
+    if !files.iter().all(is_live) {
+        output::talk(&format!(
+            "{names}: it does not say when it was taken, so rates since then will not be known; \
+             --start says it, or --apart of weir observe between"
+        ));
+        return;
+    }
+    let last = snapshot.times.last().map_or(0, |at| at.nanos());
+    let start = weir_wall::calendar().saturating_sub(last);
+    snapshot.header.start_unix_ns = i64::try_from(start).ok();
+    output::talk(&format!("{names}: it does not say when it was taken: it is of now"));
+}
+
+/// When a snapshot was taken.
+pub(super) fn taken(header: &Header, snapshot: &Observation) -> Option<String> {
+    let last = snapshot.times.last()?;
+    let start = header.start_unix_ns?;
+    let offset = offset_in(header).unwrap_or(0);
+    Some(weir_observe::when::written(start.saturating_add_unsigned(last.nanos()), offset))
+}
+
+/// Files, volumes, waits and others that are counted.
+fn counts(header: &Header) -> [u64; 4] {
+    let contents = &header.contents;
+    let mut counts = [0; 4];
+    for (own, id) in contents.entities.iter().zip(0..) {
+        let place = match own.kind {
+            EntityKind::File => 0,
+            EntityKind::Volume => 1,
+            EntityKind::Wait => 2,
+            _ => 3,
+        };
+        let is_counted = contents.series.iter().any(|series| series.entity == EntityId(id));
+        counts[place] += u64::from(is_counted);
+    }
+    counts
+}
+
+/// The names of the snapshots in a folder; none if it is not there.
+pub(super) fn names(dir: &Path) -> Result<Vec<String>, CliError> {
+    let read = |source| CliError::Read { path: dir.to_owned(), source };
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(read)?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(read)?.file_name();
+        let name = name.to_str().and_then(|name| name.strip_suffix(END));
+        names.extend(name.filter(|name| path_of(dir, name).is_ok()).map(str::to_owned));
+    }
+    names.sort();
+    Ok(names)
+}
+
+pub(super) fn list(dir: &Path, args: &OutputArgs) -> Result<u8, CliError> {
+    let heads = ["name", "taken", "source", ">files", ">volumes", ">waits", ">others", "what"];
+    let mut table = Table::new("", &heads);
+    let mut rows = Vec::new();
+    for name in names(dir)? {
+        let path = dir.join(format!("{name}{END}"));
+        // One that cannot be read must not hide the others.
+        let read = File::open(&path)
+            .map_err(|source| CliError::Read { path: path.clone(), source })
+            .and_then(|file| {
+                let failed = |source| CliError::Observation { path: path.clone(), source };
+                Observation::read(io::BufReader::new(file)).map_err(failed)
+            });
+        match read {
+            Ok(own) => rows.push((name, own)),
+            Err(error) => output::talk(&format!("weir: {}", error.with_causes())),
+        }
+    }
+    let moment = |own: &Observation| {
+        let last = own.times.last()?;
+        Some(own.header.start_unix_ns?.saturating_add_unsigned(last.nanos()))
+    };
+    rows.sort_by_key(|(_, own)| (moment(own).is_none(), moment(own)));
+    for (name, own) in rows {
+        let [files, volumes, waits, others] = counts(&own.header);
+        let about = &own.header.source.about;
+        let what = about.get("inputs").cloned().map_or_else(Cell::none, Cell::from);
+        table.row(cells![
+            name,
+            taken(&own.header, &own).map_or_else(Cell::none, Cell::from),
+            about.get("kinds").map_or(own.header.source.kind.name(), String::as_str),
+            grouped(files),
+            grouped(volumes),
+            grouped(waits),
+            grouped(others),
+            what,
+        ]);
+    }
+    if table.rows.is_empty() {
+        table.notes.push(format!(
+            "there are no snapshots in {}; weir observe snapshot --name NAME FILE makes one",
+            dir.display()
+        ));
+    }
+    output::print(&Listing(vec![table]), args.format())?;
+    Ok(0)
+}

@@ -1,0 +1,130 @@
+//! Where samples come from: an observation, or what other systems say, which is read into
+//! one that has no name. Both are read from their beginning as often as one likes.
+
+use super::import::{imported, talk_of};
+use crate::cli::ImportArgs;
+use crate::error::CliError;
+use crate::output;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek};
+use std::path::{Path, PathBuf};
+use weir_observe::import::moment::offset_of;
+use weir_observe::when::Extent;
+use weir_observe::{Ending, Header, Note, ReadError, Reader};
+use weir_units::Instant;
+
+/// What every observation begins with, whatever its version.
+const BEGINNING: &[u8] = b"weirobs";
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Source {
+    path: PathBuf,
+    file: File,
+}
+
+impl Source {
+    /// An observation.
+    pub(super) fn observation(path: &Path) -> Result<Self, CliError> {
+        let file = File::open(path).map_err(|source| unread(path, source))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// An observation, or files that are no observations and are read into one.
+    pub(super) fn any(files: &[PathBuf], reading: &ImportArgs) -> Result<Self, CliError> {
+        for path in files {
+            if !is_observation(path)? {
+                continue;
+            }
+            if files.len() > 1 {
+                return Err(CliError::Refused(format!(
+                    "{}: it is an observation, and those are taken one at a time; other files \
+                     are read together",
+                    path.display()
+                )));
+            }
+            if reading.kind.is_some() || reading.every.is_some() || reading.start.is_some() {
+                return Err(CliError::Refused(format!(
+                    "{}: it is an observation; --as, --every and --start are for other files",
+                    path.display()
+                )));
+            }
+            return Self::observation(path);
+        }
+        let (file, summary) = imported(files, reading)?;
+        talk_of(&summary);
+        let path = files.first().cloned().unwrap_or_default();
+        Ok(Self { path, file })
+    }
+
+    fn reader(&self) -> Result<Reader<BufReader<&File>>, CliError> {
+        let mut file = &self.file;
+        file.rewind().map_err(|source| unread(&self.path, source))?;
+        Reader::open(BufReader::new(file)).map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: ReadError) -> CliError {
+        CliError::Observation { path: self.path.clone(), source }
+    }
+
+    /// The header with everybody who is declared on the way, and when the samples are; nothing
+    /// of that if there are none.
+    pub(super) fn survey(&self) -> Result<(Header, Option<Extent>), CliError> {
+        let mut reader = self.reader()?;
+        let mut times: Option<(Instant, Instant)> = None;
+        while let Some(chunk) = reader.next_chunk().map_err(|source| self.failed(source))? {
+            if let (Some(first), Some(last)) = (chunk.times.first(), chunk.times.last()) {
+                times = Some((times.map_or(*first, |(first, _)| first), *last));
+            }
+        }
+        let header = reader.into_parts().0;
+        let start_unix_ns = header.start_unix_ns;
+        Ok((header, times.map(|(first, last)| Extent { start_unix_ns, first, last })))
+    }
+
+    /// Takes all samples; says what the file lacks. Returns its notes and how it ended.
+    pub(super) fn each(
+        &self,
+        mut take: impl FnMut(Instant, &[Option<i64>]),
+    ) -> Result<(Vec<Note>, Ending), CliError> {
+        let mut reader = self.reader()?;
+        let mut row = Vec::new();
+        while let Some(chunk) = reader.next_chunk().map_err(|source| self.failed(source))? {
+            for (sample, at) in chunk.times.iter().enumerate() {
+                chunk.row(sample, &mut row);
+                take(*at, &row);
+            }
+        }
+        let (_, notes, ending) = reader.into_parts();
+        if ending != Ending::Complete {
+            output::talk(&format!("weir: {}: {ending}", self.path.display()));
+        }
+        Ok((notes, ending))
+    }
+}
+
+/// How far the clock by which an observation was written is ahead of UTC, if it says so.
+pub(super) fn offset_in(header: &Header) -> Option<i64> {
+    header.source.about.get("utc_offset").and_then(|text| offset_of(text))
+}
+
+fn unread(path: &Path, source: io::Error) -> CliError {
+    CliError::Read { path: path.to_owned(), source }
+}
+
+/// Whether a file is an observation. What is no file (standard input, a pipe) can be looked at
+/// only once, and is none.
+pub(crate) fn is_observation(path: &Path) -> Result<bool, CliError> {
+    if path.as_os_str() == "-" {
+        return Ok(false);
+    }
+    // Not opened before that: whoever writes into a pipe would see it closed.
+    if !fs::metadata(path).map_err(|source| unread(path, source))?.is_file() {
+        return Ok(false);
+    }
+    let file = File::open(path).map_err(|source| unread(path, source))?;
+    let mut beginning = Vec::new();
+    let length = u64::try_from(BEGINNING.len()).unwrap_or(0);
+    file.take(length).read_to_end(&mut beginning).map_err(|source| unread(path, source))?;
+    Ok(beginning == BEGINNING)
+}
