@@ -4,6 +4,8 @@
 //! people filter by them. `docs/DIAGNOSIS.md` explains each under its name.
 
 mod add_files;
+#[cfg(test)]
+mod advice;
 mod at_disk;
 mod at_host;
 mod at_log_rate;

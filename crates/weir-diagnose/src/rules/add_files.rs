@@ -92,18 +92,22 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
     let room = case.system.host_of(What::File(file)).and_then(|host| Room::of(case, host));
     if let Some(room) = room {
         finding.evidence.push(format!(
-            "{} more files take {} of the {} that the instance has left",
-            files - count,
+            "that takes {} more of the {} that the instance has left",
             size(more),
             size(room.free())
         ));
     }
-    finding.action = action(case, file, (count, files), room.is_some_and(|room| room.free() < more));
+    finding.action =
+        action(case, file, (count, files), room.is_some_and(|room| room.free() < more));
     Some(finding.into())
 }
 
 fn action(case: &Case<'_>, file: usize, (count, files): (u64, u64), lacks_room: bool) -> String {
     let own = &case.system.files[file];
+    let more = match files - count {
+        1 => "one more".to_owned(),
+        more => format!("{more} more"),
+    };
     let add = format!(
         "ALTER DATABASE {} ADD FILE (NAME = N'{}_{}', SIZE = {} MB)",
         database_name(case, file),
@@ -114,15 +118,13 @@ fn action(case: &Case<'_>, file: usize, (count, files): (u64, u64), lacks_room: 
     let spread = "rebuild the indexes so that what is there is spread over all files: empty files \
                   alone bring little";
     match (case.is_instance(What::File(file)), lacks_room) {
-        (true, false) => format!("add {} data files as large: {add}; {spread}", files - count),
+        (true, false) => format!("add {more} as large: {add}; {spread}"),
         (true, true) => format!(
-            "raise the instance's storage, or take Business Critical; then add {} data files as \
-             large: {add}; {spread}",
-            files - count
+            "raise the instance's storage, or take Business Critical; then add {more} \
+             as large: {add}; {spread}"
         ),
         (false, _) => format!(
-            "attach {} more disks as large, each with a data file of {}, or stripe over them; {spread}",
-            files - count,
+            "attach {more} as large, each with a data file of {}, or stripe over them; {spread}",
             size(own.size.unwrap_or(0))
         ),
     }

@@ -65,7 +65,8 @@ fn has_room(case: &Case<'_>, store: &Store) -> bool {
             _ => false,
         }
     };
-    fits(Kind::HostCachedIops, store.load.operations) && fits(Kind::HostCachedBytes, store.load.bytes)
+    fits(Kind::HostCachedIops, store.load.operations)
+        && fits(Kind::HostCachedBytes, store.load.bytes)
 }
 
 /// What holds the reads of a store that a cache would take away from there.
@@ -74,7 +75,9 @@ fn held<'a>(case: &Case<'a>, store: &Store) -> Option<(crate::case::Seen<'a>, &'
         let cap = &case.system.caps[held.cap];
         match cap.owner {
             Owner::Disk(disk) => store.disks.contains(&disk),
-            Owner::Host(host) => host == store.host && is_uncached(cap.kind) && !is_cached(cap.kind),
+            Owner::Host(host) => {
+                host == store.host && is_uncached(cap.kind) && !is_cached(cap.kind)
+            }
         }
     };
     super::held::by(case, is).into_iter().find(|(seen, _)| {
@@ -86,14 +89,19 @@ fn held<'a>(case: &Case<'a>, store: &Store) -> Option<(crate::case::Seen<'a>, &'
 fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
     let is_data = store.carries(Role::Data) && !store.carries(Role::Log);
     let share = store.read_share().filter(|share| *share > READS)?;
-    if !is_data || store.cache != Some(Cache::None) || !can_cache(case, store) || !has_room(case, store) {
+    if !is_data
+        || store.cache != Some(Cache::None)
+        || !can_cache(case, store)
+        || !has_room(case, store)
+    {
         return None;
     }
     let held = held(case, store);
     let seen = case.seen(store.what);
     let latency = read_latency(store, seen, case);
     let depth = store.per_s(store.load.read_ns.map(|ns| ns / 1e9)).unwrap_or(0.0);
-    let is_usual = latency.is_some_and(|(mean, usual)| mean <= USUAL * usual && mean >= usual / USUAL);
+    let is_usual =
+        latency.is_some_and(|(mean, usual)| mean <= USUAL * usual && mean >= usual / USUAL);
     if held.is_none() && !(is_usual && depth >= ALWAYS) {
         return None;
     }
@@ -102,7 +110,11 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
     let why = match held {
         Some((_, held)) => {
             let cap = &case.system.caps[held.cap];
-            format!("{} of their latency is waiting at {}", percent(held.share), amount(cap.counts_bytes(), cap.limit.rate))
+            format!(
+                "{} of their latency is waiting at {}",
+                percent(held.share),
+                amount(cap.counts_bytes(), cap.limit.rate)
+            )
         }
         None => format!("each waits for the disk, {}", time(latency?.0)),
     };
@@ -146,11 +158,8 @@ fn evidence(case: &Case<'_>, store: &Store, depth: f64) -> Vec<String> {
         What::Stripe(stripe) => Some(crate::system::On::Stripe(stripe)),
         What::File(_) => None,
     };
-    let bytes: Option<u64> = files
-        .into_iter()
-        .flat_map(|on| case.system.files_on(on))
-        .map(|(_, file)| file.size)
-        .sum();
+    let bytes: Option<u64> =
+        files.into_iter().flat_map(|on| case.system.files_on(on)).map(|(_, file)| file.size).sum();
     if let (Some(cache), Some(bytes)) = (machine.and_then(|machine| machine.cache), bytes) {
         lines.push(format!(
             "the cache of the machine has {}, the files on {} {}",
@@ -186,9 +195,13 @@ mod tests {
         let found = bed("DS4", "none", "data", held).found("data-uncached");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.priority, finding.cap.as_deref()), (100, Some("disk_iops")));
-        assert!(finding.evidence.iter().any(|line| line.contains("344 GiB")), "{:?}", finding.evidence);
+        assert!(
+            finding.evidence.iter().any(|line| line.contains("344 GiB")),
+            "{:?}",
+            finding.evidence
+        );
         // Somebody always waits for a read, and nothing is at its limit.
-        let busy = Does::reads(440.0).ms(2.4);
+        let busy = Does::reads(480.0).ms(2.25);
         let found = bed("DS4", "none", "data", busy).found("data-uncached");
         assert_eq!(found[0].priority, 150);
     }

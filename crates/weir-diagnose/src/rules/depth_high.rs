@@ -54,7 +54,8 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     if !is_steady || !is_long || depth < FAR_MORE * fills || depth <= most {
         return None;
     }
-    let lower = (SPARE * fills).max(per_disk(case, "outstanding-min").unwrap_or(1.0) * disks).ceil();
+    let lower =
+        (SPARE * fills).max(per_disk(case, "outstanding-min").unwrap_or(1.0) * disks).ceil();
     if lower >= depth {
         return None;
     }
@@ -81,7 +82,9 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
         rate(fills)
     ));
     if most > 0.0 {
-        finding.evidence.push(format!("more than {} under way bring nothing on disks like these", rate(most)));
+        finding
+            .evidence
+            .push(format!("more than {} under way bring nothing on disks like these", rate(most)));
     }
     finding.action = format!(
         "lower the queue depth to {}: fewer threads, streams or backup files (fio: iodepth; SQL \

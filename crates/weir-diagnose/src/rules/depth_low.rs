@@ -61,8 +61,7 @@ pub(super) fn per_disk(case: &Case<'_>, rule: &str) -> Option<f64> {
 /// Whether somebody takes turns with the disks all the time.
 fn is_closed(case: &Case<'_>, seen: &Seen<'_>, depth: f64) -> bool {
     let own = &seen.facts.depth;
-    let is_steady =
-        own.count() >= SAMPLES && own.quantile(0.05) >= STEADY * own.quantile(0.95);
+    let is_steady = own.count() >= SAMPLES && own.quantile(0.05) >= STEADY * own.quantile(0.95);
     let is_large = seen.facts.request_bytes().is_some_and(|bytes| bytes >= LARGE);
     let is_backup = case.roles(seen.subject.what).contains(&Role::Backup);
     let is_whole = depth.round() >= 1.0 && (depth - depth.round()).abs() <= WHOLE * depth.round();
@@ -120,7 +119,9 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
         ));
     }
     if let Some(needs) = needs {
-        finding.evidence.push(format!("disks like these need {} under way to be used", rate(needs)));
+        finding
+            .evidence
+            .push(format!("disks like these need {} under way to be used", rate(needs)));
     }
     finding.action = action(case, seen.subject.what, columns, fills);
     Some(finding.into())
@@ -166,9 +167,11 @@ mod tests {
                     \"data\"\ntier = \"P30\"\n";
         let thread = Does::reads(476.2).ms(2.1);
         assert!(Bed::layout(disk).disk("data", thread).finds("depth-low"));
+        assert!(!Bed::layout(disk).disk("data", thread).seconds(10).finds("depth-low"));
         // 1.3 at a time is nobody's turn, and others come and go.
         assert!(!Bed::layout(disk).disk("data", Does::reads(619.0).ms(2.1)).finds("depth-low"));
-        let over = |second: u64| Does::reads(if second % 2 == 0 { 300.0 } else { 652.4 }).ms(2.1);
+        let over =
+            |second: u64| Does::reads(if second.is_multiple_of(2) { 300.0 } else { 652.4 }).ms(2.1);
         assert!(!Bed::layout(disk).disk_over("data", over).finds("depth-low"));
         assert!(!Bed::layout(disk).disk("data", Does::reads(100.0).ms(2.1)).finds("depth-low"));
     }

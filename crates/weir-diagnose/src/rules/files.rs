@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use weir_catalog::{Limits, TierSet};
 use weir_layout::Role;
 use weir_layout::steps::Steps;
+use weir_observe::EntityKind;
 use weir_report::number::float;
 use weir_units::Bytes;
 
@@ -31,14 +32,23 @@ pub(super) struct Database {
 /// The databases of each host that have data files.
 pub(super) fn databases(case: &Case<'_>) -> Vec<Database> {
     let mut all: BTreeMap<(Option<usize>, Option<&str>), Vec<usize>> = BTreeMap::new();
-    for (index, file) in case.system.files.iter().enumerate().filter(|(_, f)| f.is(Role::Data)) {
-        let host = case.system.host_of(What::File(index));
-        all.entry((host, file.database.as_deref())).or_default().push(index);
+    for (file, _) in case.system.files.iter().enumerate().filter(|(_, f)| f.is(Role::Data)) {
+        let host = case.system.host_of(What::File(file));
+        all.entry((host, database_of(case, file))).or_default().push(file);
     }
     let name = |name: Option<&str>| name.unwrap_or("the database").to_owned();
-    all.into_iter()
-        .map(|((_, database), files)| Database { name: name(database), files })
-        .collect()
+    all.into_iter().map(|((_, database), files)| Database { name: name(database), files }).collect()
+}
+
+/// The name of a file's database, if the layout or the observation says it.
+pub(super) fn database_of<'a>(case: &Case<'a>, file: usize) -> Option<&'a str> {
+    let own = &case.system.files[file];
+    let parent = || {
+        let entity = case.contents.entity(own.entity?)?;
+        let parent = case.contents.entity(entity.parent?)?;
+        (parent.kind == EntityKind::Database).then_some(parent.name.as_str())
+    };
+    own.database.as_deref().or_else(parent)
 }
 
 /// What was seen of a file: of itself, else of the disk or stripe that it alone is on.
@@ -193,13 +203,23 @@ pub(super) fn resize(case: &Case<'_>, file: usize, bytes: u64) -> String {
 
 /// The database of a file, as statements name it.
 pub(super) fn database_name(case: &Case<'_>, file: usize) -> String {
-    let name = case.system.files[file].database.as_ref();
+    let name = database_of(case, file);
     name.map_or("CURRENT".to_owned(), |name| format!("[{}]", name.replace(']', "]]")))
 }
 
 /// The change of a layout that gives a file another size.
 pub(super) fn sized(case: &Case<'_>, file: usize, bytes: u64) -> Option<Change> {
     Some(Change::Size { name: layout_name(case, What::File(file))?, bytes })
+}
+
+/// The same of files that grow, if their instance has room for all of it.
+pub(super) fn grown(case: &Case<'_>, files: &[usize], bytes: u64) -> Option<Change> {
+    let own = |file: &usize| case.system.files[*file].size.unwrap_or(0);
+    let more: u64 = files.iter().map(|file| bytes.saturating_sub(own(file))).sum();
+    let room = case.system.host_of(What::File(*files.first()?)).and_then(|h| Room::of(case, h));
+    let has_room = room.is_none_or(|room| room.free() >= more);
+    let changes: Option<Vec<Change>> = files.iter().map(|file| sized(case, *file, bytes)).collect();
+    changes.filter(|_| has_room).map(Change::All)
 }
 
 /// The name of a file.

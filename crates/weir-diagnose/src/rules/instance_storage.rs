@@ -1,13 +1,13 @@
 //! The storage of an instance: whether files that are held have room to grow.
 
 use super::files::{
-    Room, counts_bytes, held_on, name, needed, own_disk, resize, sized, tiers, words,
+    GIB, Room, counts_bytes, held_on, name, needed, own_disk, resize, sized, tiers, words,
 };
 use super::{Found, Rule, source};
 use crate::case::{Case, confidence, size};
 use crate::change::Change;
-use weir_layout::instance::Measure;
 use weir_catalog::RuleValue;
+use weir_layout::instance::Measure;
 use weir_report::diagnosis::Group;
 use weir_units::Bytes;
 
@@ -47,7 +47,8 @@ fn grows(case: &Case<'_>, file: usize, is_bytes: bool) -> Option<Grows> {
 fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     let room = Room::of(case, host)?;
     let held = held_on(case, host);
-    let all = held.iter().filter_map(|(file, _, held)| grows(case, *file, counts_bytes(case, held)));
+    let all =
+        held.iter().filter_map(|(file, _, held)| grows(case, *file, counts_bytes(case, held)));
     let all: Vec<Grows> = all.collect();
     let (_, seen, most) = held.first()?;
     let blobs = blobs_left(case, host);
@@ -63,7 +64,8 @@ fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
             not.push(one);
         }
     }
-    let names = |all: &[Grows]| all.iter().map(|one| name(case, one.file)).collect::<Vec<_>>().join(", ");
+    let names =
+        |all: &[Grows]| all.iter().map(|one| name(case, one.file)).collect::<Vec<_>>().join(", ");
     let lacks: u64 = not.iter().map(|one| one.to - one.own).sum();
     let is_blob = not.iter().any(|one| one.to - one.own <= free);
     let text = match (fit.is_empty(), not.is_empty()) {
@@ -81,7 +83,11 @@ fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
             size(room.storage),
             names(&not),
             size(lacks),
-            if fit.is_empty() { String::new() } else { format!(" beside what {} takes", names(&fit)) },
+            if fit.is_empty() {
+                String::new()
+            } else {
+                format!(" beside what {} takes", names(&fit))
+            },
         ),
     };
     let mut finding = rule.finding(case.system.hosts[host].name.clone(), text);
@@ -133,7 +139,7 @@ fn blobs_left(case: &Case<'_>, host: usize) -> Option<u64> {
 fn raise(case: &Case<'_>, host: usize, room: Room, by: u64) -> String {
     let step = match case.edition.and_then(|edition| edition.rule("storage-step")?.value) {
         Some(RuleValue::Size(step)) => step.get().max(1),
-        _ => 1 << 30,
+        _ => GIB,
     };
     let to = (room.storage + by).next_multiple_of(step);
     let own = case.system.hosts[host].size.as_deref();
@@ -147,9 +153,10 @@ fn raise(case: &Case<'_>, host: usize, room: Room, by: u64) -> String {
             size(most)
         ),
         _ => format!(
-            "raise the storage of the instance to {}: az sql mi update --storage {}GB",
+            "raise the storage of the instance to {} or the next step there is: az sql mi update \
+             --storage {}GB",
             size(to),
-            to >> 30
+            to / GIB
         ),
     }
 }
@@ -175,7 +182,11 @@ mod tests {
     fn room_is_to_be_used() {
         let found = bed(8, "1 TiB", 32, held()).found("instance-storage");
         let [finding] = &found[..] else { panic!("{found:?}") };
-        assert!(finding.finding.starts_with("992 GiB of the instance's 1 TiB"), "{}", finding.finding);
+        assert!(
+            finding.finding.starts_with("992 GiB of the instance's 1 TiB"),
+            "{}",
+            finding.finding
+        );
         assert!(finding.action.contains("SIZE = 132096 MB"), "{}", finding.action);
         assert!(!bed(8, "1 TiB", 32, Does::reads(200.0).ms(4.0)).finds("instance-storage"));
     }
@@ -186,9 +197,21 @@ mod tests {
         let found = bed(8, "128 GiB", 32, held()).found("instance-storage");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.action.contains("--storage 129GB"), "{}", finding.action);
-        // 4 vCores may have 2 TiB: a P30 file of 1 TiB beside it cannot get beyond.
+        // With one GiB more it is there.
         let fits = bed(8, "129 GiB", 32, held()).found("instance-storage");
         assert!(fits[0].action.contains("ALTER DATABASE"), "{}", fits[0].action);
+    }
+
+    #[test]
+    fn what_the_instance_cannot_have_is_not_advised() {
+        // 4 vCores have 2 TiB at most: a P30 of 1,010 GiB needs 15 more, a P40 beside it has the rest.
+        let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 4 }\n\
+                    [[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"1010 GiB\"\n[[file]]\nname = \
+                    \"other\"\nrole = \"data\"\nsize = \"1030 GiB\"\n";
+        let bed = Bed::layout(text).file("db", "data", Does::reads(4990.0).ms(60.0));
+        let found = bed.file("db", "other", Does::reads(90.0).ms(4.0)).found("instance-storage");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(finding.action.contains("2 TiB is the most at this size"), "{}", finding.action);
     }
 
     #[test]

@@ -36,11 +36,15 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
         cache.name(),
         matters.words()
     );
+    let text = match cache {
+        Cache::ReadWrite => format!("{text}; a commit may be lost with the machine"),
+        _ => text,
+    };
     let mut finding = rule.finding(store.name.clone(), text);
     finding.priority = matters.priority();
     finding.evidence.push(format!(
-        "{} writes a second are {} of what is done there; each counts against the limits of the \
-         disk and of the machine's cache",
+        "{} writes a second are {} of what is done there; each counts against the limit of the \
+         machine's cache",
         rate(store.per_s(Some(writes))?),
         percent(writes / operations)
     ));

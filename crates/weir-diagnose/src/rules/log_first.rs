@@ -1,7 +1,7 @@
 //! The log is what to grow first.
 
 use super::files::{
-    REACH, file_held, name, needed, own_disk, resize, seen, sized, used,
+    REACH, database_of, file_held, grown, name, needed, own_disk, resize, seen, used,
 };
 use super::held::next_tier;
 use super::waits::{Class, share};
@@ -38,11 +38,10 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
 
 /// The data files of the database of a log.
 fn data_of(case: &Case<'_>, log: usize) -> Vec<usize> {
-    let (own, host) = (&case.system.files[log], case.system.host_of(What::File(log)));
+    let (own, host) = (database_of(case, log), case.system.host_of(What::File(log)));
     let beside = |file: &usize| {
-        let other = &case.system.files[*file];
-        other.is(Role::Data)
-            && other.database == own.database
+        case.system.files[*file].is(Role::Data)
+            && database_of(case, *file) == own
             && case.system.host_of(What::File(*file)) == host
     };
     (0..case.system.files.len()).filter(beside).collect()
@@ -113,8 +112,12 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Found> {
     finding.evidence.extend(data.iter().filter_map(|file| beside(case, *file)));
     let (action, change) = match needed(case, log, is_bytes) {
         Some((_, to)) if case.is_instance(What::File(log)) => (
-            format!("grow the log to {} before the data files: {}", size(to), resize(case, log, to)),
-            sized(case, log, to),
+            format!(
+                "grow the log to {} before the data files: {}",
+                size(to),
+                resize(case, log, to)
+            ),
+            grown(case, &[log], to),
         ),
         _ => {
             let (action, change) = next_tier(case, What::File(log), is_bytes);
@@ -128,7 +131,8 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Found> {
 /// What of a data file is used, and what it would cost to grow it instead.
 fn beside(case: &Case<'_>, file: usize) -> Option<String> {
     let own: Seen<'_> = seen(case, file)?;
-    let most = [false, true].into_iter().filter_map(|is_bytes| used(case, own.subject.what, is_bytes));
+    let most =
+        [false, true].into_iter().filter_map(|is_bytes| used(case, own.subject.what, is_bytes));
     let most = most.fold(0.0, f64::max);
     let is_held = file_held(case, file).is_some();
     let words = match () {

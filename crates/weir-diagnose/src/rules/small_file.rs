@@ -33,7 +33,8 @@ pub(super) struct Small<'a> {
 /// The small files of a database: at most as many as there are larger ones with room.
 pub(super) fn small<'a>(case: &Case<'a>, database: &Database) -> Vec<Small<'a>> {
     let larger = |file: usize, is_bytes: bool| -> Vec<usize> {
-        let (own, own_limit) = (case.system.files[file].size, limit(case, What::File(file), is_bytes));
+        let (own, own_limit) =
+            (case.system.files[file].size, limit(case, What::File(file), is_bytes));
         let is_larger = |other: &usize| {
             case.system.files[*other].size > own
                 && limit(case, What::File(*other), is_bytes) > own_limit
@@ -120,7 +121,8 @@ fn action(case: &Case<'_>, file: usize, like: usize, target: u64) -> (String, Op
     }
     let own = case.system.files[file].size.unwrap_or(0);
     let more = target.saturating_sub(own);
-    let tier = disks.first().and_then(|disk| tiers(case, *disk)?.snap(weir_units::Bytes::new(target)));
+    let tier =
+        disks.first().and_then(|disk| tiers(case, *disk)?.snap(weir_units::Bytes::new(target)));
     let tier = tier.map(|tier| format!(" ({})", tier.name)).unwrap_or_default();
     let mut action = format!(
         "make all data files equally large, with the same growth: {} to {}{tier}: {}",
@@ -164,6 +166,17 @@ mod tests {
         assert!(finding.finding.contains("600 GiB"), "{}", finding.finding);
         assert!(finding.action.contains("SIZE = 614400 MB"), "{}", finding.action);
         assert_eq!(finding.cap.as_deref(), Some("disk_iops"));
+    }
+
+    #[test]
+    fn sizes_that_the_observation_says_are_enough() {
+        let bed = |gib| {
+            let bed = Bed::edition("azure-mi-2018");
+            let bed = bed.file("db", "one", Does::reads(498.0).ms(80.0)).of("data", 32);
+            bed.file("db", "two", Does::reads(400.0).ms(4.0)).of("data", gib)
+        };
+        assert_eq!(bed(600).found("small-file").len(), 1);
+        assert!(!bed(32).finds("small-file"));
     }
 
     #[test]

@@ -95,11 +95,7 @@ pub(super) const fn is_uncached(kind: Kind) -> bool {
 }
 
 /// Who is held at caps of a host, of a kind that `is`.
-pub(super) fn held_at_host<'a>(
-    case: &Case<'a>,
-    host: usize,
-    is: fn(Kind) -> bool,
-) -> Vec<Who<'a>> {
+pub(super) fn held_at_host<'a>(case: &Case<'a>, host: usize, is: fn(Kind) -> bool) -> Vec<Who<'a>> {
     by(case, |case, held| {
         let cap = &case.system.caps[held.cap];
         cap.owner == Owner::Host(host) && is(cap.kind)
@@ -109,9 +105,9 @@ pub(super) fn held_at_host<'a>(
 /// How much of the caps of a host, of a kind that `is`, was used in all but 1 % of the samples;
 /// of the one of which most was. Nothing where it is known as an upper bound alone.
 pub(super) fn host_use(case: &Case<'_>, host: usize, is: fn(Kind) -> bool) -> Option<f64> {
-    let own = case.caps_of_host(host).filter(|(cap, facts)| {
-        is(cap.kind) && facts.samples > 0 && !facts.is_bound
-    });
+    let own = case
+        .caps_of_host(host)
+        .filter(|(cap, facts)| is(cap.kind) && facts.samples > 0 && !facts.is_bound);
     own.map(|(_, facts)| facts.used.quantile(0.99)).reduce(f64::max)
 }
 
@@ -149,7 +145,9 @@ impl Matters {
     pub(super) fn words(self) -> String {
         match self {
             Self::Held => "requests wait at the limit of the machine's cache".to_owned(),
-            Self::Near(used) => format!("{} of the limit of the machine's cache is used", percent(used)),
+            Self::Near(used) => {
+                format!("{} of the limit of the machine's cache is used", percent(used))
+            }
             Self::Not(Some(used)) => format!(
                 "no effect on the load observed: {} of the limit of the machine's cache is used",
                 percent(used)
@@ -170,7 +168,11 @@ pub(super) fn file_of(system: &System, what: What, role: Role) -> Option<String>
 }
 
 /// How long a mean read takes, and what it takes where nothing waits, in nanoseconds.
-pub(super) fn read_latency(store: &Store, seen: Option<Seen<'_>>, case: &Case<'_>) -> Option<(f64, f64)> {
+pub(super) fn read_latency(
+    store: &Store,
+    seen: Option<Seen<'_>>,
+    case: &Case<'_>,
+) -> Option<(f64, f64)> {
     let reads = store.load.reads.filter(|reads| *reads > 0.0)?;
     let mean = store.load.read_ns? / reads;
     let disk = store.disks.first()?;

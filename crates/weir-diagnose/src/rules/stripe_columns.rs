@@ -114,9 +114,8 @@ fn unused(
         "make the stripe anew with one column for each disk, {then} in place of {now}: New-VirtualDisk \
          -NumberOfColumns {then}, or mdadm --grow --raid-devices={then}"
     );
-    let change = u32::try_from(then).ok().map(|columns| {
-        Change::Columns { name: own.name.clone(), columns }
-    });
+    let change =
+        u32::try_from(then).ok().map(|columns| Change::Columns { name: own.name.clone(), columns });
     Found { finding, change: change.filter(|_| case.layout.is_some()) }
 }
 
@@ -153,10 +152,10 @@ fn uneven(
     }
     let columns = own.columns.len();
     let text = format!(
-        "{} of the {columns} columns of {} are held or near it while {spared} do less than half of \
-         that: what is done is not spread over all of them",
-        columns - spared,
+        "{} is held while {spared} of its {columns} columns {} less than half of what the fullest \
+         does: what is done is not spread over all of them",
         own.name,
+        if spared == 1 { "does" } else { "do" },
     );
     let mut finding = rule.finding(own.name.clone(), text);
     finding.cap = Some(held.kind.name().to_owned());
@@ -201,7 +200,8 @@ mod tests {
     #[test]
     fn a_disk_of_another_tier_or_with_work_is_no_column() {
         assert!(!Bed::layout(&layout("P20")).disk("pool", held()).finds("stripe-columns"));
-        let busy = Bed::layout(&layout("P10")).disk("pool", held()).disk("spare", Does::reads(90.0));
+        let busy =
+            Bed::layout(&layout("P10")).disk("pool", held()).disk("spare", Does::reads(90.0));
         assert!(!busy.finds("stripe-columns"));
         let fine = Does::reads(600.0);
         assert!(!Bed::layout(&layout("P10")).disk("pool", fine).finds("stripe-columns"));
@@ -211,12 +211,12 @@ mod tests {
     fn columns_that_are_used_unevenly() {
         let columns = |one: Does, two: Does| {
             let bed = Bed::layout(&layout("P20"));
-            bed.disk("pool-1", one).disk("pool-2", two)
+            bed.disk("pool-0", one).disk("pool-1", two)
         };
         let held = Does::reads(498.0).ms(40.0);
         let found = columns(held, Does::reads(100.0)).found("stripe-columns");
         assert_eq!(found.len(), 1);
-        assert!(found[0].finding.contains("1 of the 2 columns"), "{}", found[0].finding);
+        assert!(found[0].finding.contains("1 of its 2 columns"), "{}", found[0].finding);
         assert!(!columns(held, held).finds("stripe-columns"));
         assert!(!columns(Does::reads(400.0), Does::reads(100.0)).finds("stripe-columns"));
     }

@@ -140,7 +140,9 @@ fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     }
     let given: Vec<String> = taken
         .iter()
-        .map(|spare| format!("{} from {} to {}", name(case, spare.file), size(spare.own), size(spare.to)))
+        .map(|spare| {
+            format!("{} from {} to {}", name(case, spare.file), size(spare.own), size(spare.to))
+        })
         .collect();
     let subject = name(case, file);
     let text = format!(
@@ -191,7 +193,11 @@ mod tests {
 
     /// A P15 has 1,100 operations.
     fn held(bed: Bed, iops: f64) -> Bed {
-        bed.file("db", "data", Does::reads(iops).ms(60.0)).file("two", "other", Does::reads(3000.0).ms(4.0))
+        bed.file("db", "data", Does::reads(iops).ms(60.0)).file(
+            "two",
+            "other",
+            Does::reads(3000.0).ms(4.0),
+        )
     }
 
     #[test]

@@ -26,7 +26,8 @@ const SAME: f64 = 1.01;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     let databases = databases(case);
-    let all = databases.iter().filter(|database| super::small_file::small(case, database).is_empty());
+    let all =
+        databases.iter().filter(|database| super::small_file::small(case, database).is_empty());
     all.filter_map(|database| of_database(case, rule, database)).collect()
 }
 
@@ -37,7 +38,8 @@ fn are_unequal(values: &[f64]) -> bool {
 
 fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Found> {
     let files = &database.files;
-    let held: Vec<_> = files.iter().filter_map(|file| Some((*file, file_held(case, *file)?))).collect();
+    let held: Vec<_> =
+        files.iter().filter_map(|file| Some((*file, file_held(case, *file)?))).collect();
     let most = held.iter().max_by(|one, other| one.1.1.waited_ns.total_cmp(&other.1.1.waited_ns));
     let is_bytes = match most {
         Some((_, (_, held))) => counts_bytes(case, held),
@@ -130,12 +132,13 @@ fn action(case: &Case<'_>, files: &[usize]) -> (String, Option<Change>) {
     if !case.is_instance(What::File(*first)) {
         return (action, None);
     }
-    let statements: Vec<String> =
-        others.iter().map(|file| resize(case, *file, target)).collect();
+    let statements: Vec<String> = others.iter().map(|file| resize(case, *file, target)).collect();
     action += &format!(": {}", statements.join("; "));
-    let changes: Option<Vec<Change>> =
-        others.iter().map(|file| super::files::sized(case, *file, target)).collect();
-    (action, changes.filter(|changes| !changes.is_empty()).map(Change::All))
+    let change = super::files::grown(case, &others, target);
+    if change.is_none() && case.layout.is_some() {
+        action += "; the instance has no room left for it: raise its storage before";
+    }
+    (action, change)
 }
 
 #[cfg(test)]
@@ -143,11 +146,13 @@ mod tests {
     use crate::bed::{Bed, Does};
 
     fn bed(sizes: [u32; 3], does: [Does; 3]) -> Bed {
-        let mut text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
+        let mut text =
+            "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
                         }\n"
             .to_owned();
         for (name, size) in ["one", "two", "three"].iter().zip(sizes) {
-            text += &format!("[[file]]\nname = \"{name}\"\nrole = \"data\"\nsize = \"{size} GiB\"\n");
+            text +=
+                &format!("[[file]]\nname = \"{name}\"\nrole = \"data\"\nsize = \"{size} GiB\"\n");
         }
         let names = ["one", "two", "three"].into_iter().zip(does);
         names.fold(Bed::layout(&text), |bed, (name, does)| bed.file("db", name, does))

@@ -1,7 +1,7 @@
 //! A machine that lets less through than its disks could.
 
-use super::stores::{held_at_host, host_use, is_uncached};
 use super::files::REACH;
+use super::stores::{held_at_host, host_use, is_uncached};
 use super::{Found, Rule, source};
 use crate::case::{Case, amount, confidence};
 use crate::change::Change;
@@ -28,7 +28,9 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
 fn of_disks(case: &Case<'_>, host: usize, is_bytes: bool) -> Option<f64> {
     let disks = case.system.disks.iter();
     let remote = disks.filter(|disk| disk.host == Some(host) && !disk.is_local);
-    remote.map(|disk| Some(if is_bytes { disk.limits.bytes? } else { disk.limits.iops? }.rate)).sum()
+    remote
+        .map(|disk| Some(if is_bytes { disk.limits.bytes? } else { disk.limits.iops? }.rate))
+        .sum()
 }
 
 fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
@@ -74,10 +76,9 @@ fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
         }
         None => finding.priority = 200,
     }
-    finding.evidence.push(format!(
-        "{} of the limit is used at most",
-        percent(facts.used.quantile(0.99))
-    ));
+    finding
+        .evidence
+        .push(format!("{} of the limit is used at most", percent(facts.used.quantile(0.99))));
     let (action, change) = action(case, host);
     finding.action = action;
     let change = change.filter(|_| !who.is_empty());
@@ -86,7 +87,8 @@ fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
 
 /// The smallest machine of the series that lets through what the disks could.
 fn action(case: &Case<'_>, host: usize) -> (String, Option<Change>) {
-    let fewer = "or take fewer or smaller disks: more than the machine lets through is not to be had";
+    let fewer =
+        "or take fewer or smaller disks: more than the machine lets through is not to be had";
     let plain = || (format!("take a machine with a higher limit, {fewer}"), None);
     let own = &case.system.hosts[host];
     let now = own.size.as_deref().and_then(|size| case.edition?.host(size).ok());
