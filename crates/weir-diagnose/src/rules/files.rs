@@ -4,6 +4,7 @@
 use super::held::layout_name;
 use crate::case::{Case, Seen, amount};
 use crate::change::Change;
+use crate::follow::CapFacts;
 use crate::system::{Limit, On, Owner, What};
 use crate::verdict::{Held, THROTTLED};
 use std::collections::BTreeMap;
@@ -96,11 +97,12 @@ pub(super) fn limit(case: &Case<'_>, what: What, is_bytes: bool) -> Option<f64> 
 }
 
 /// How much of the limits of its disks was used in all but 1 % of the samples, of the one of
-/// which most was.
+/// which most was; nothing where that is known as an upper bound alone.
 pub(super) fn used(case: &Case<'_>, what: What, is_bytes: bool) -> Option<f64> {
     let disks = case.system.disks_of(what);
     let caps = disks.iter().flat_map(|disk| case.caps_of_disk(*disk));
-    let own = caps.filter(|(cap, facts)| cap.counts_bytes() == is_bytes && facts.samples > 0);
+    let is = |facts: &CapFacts| facts.samples > 0 && !facts.is_bound;
+    let own = caps.filter(|(cap, facts)| cap.counts_bytes() == is_bytes && is(facts));
     own.map(|(_, facts)| facts.used.quantile(0.99)).reduce(f64::max)
 }
 

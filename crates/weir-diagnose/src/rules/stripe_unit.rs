@@ -63,7 +63,8 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     };
     let (now, then) = (times(float(unit)), times(float(better)));
     let caps = seen.subject.path.iter().map(|counts| case.cap(counts.cap));
-    let in_operations = caps.filter(|(cap, facts)| !cap.counts_bytes() && facts.samples > 0);
+    let in_operations =
+        caps.filter(|(cap, facts)| !cap.counts_bytes() && facts.samples > 0 && !facts.is_bound);
     let used = in_operations.map(|(_, facts)| facts.used.quantile(0.99)).fold(0.0, f64::max);
     let held = seen.waited.throttled().and_then(|first| held_at_own(case, seen).or(Some(first)));
     let held = held.filter(|held| !super::files::counts_bytes(case, held));
@@ -132,6 +133,15 @@ mod tests {
         // 100 of them are 80 % of it, and none waits.
         let near = bed(16, Does::reads(100.0).kib(256.0).ms(2.4)).found("stripe-unit");
         assert_eq!(near[0].priority, 150);
+    }
+
+    #[test]
+    fn what_a_cache_may_have_served_proves_nothing() {
+        let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[stripe]]\nname = \
+                    \"pool\"\nunit = \"16 KiB\"\nvolumes = { count = 4, tier = \"P10\", cache = \
+                    \"read-only\" }\n";
+        let reads = Does::reads(200.0).kib(256.0).ms(0.5);
+        assert!(!Bed::layout(text).disk("pool", reads).finds("stripe-unit"));
     }
 
     #[test]

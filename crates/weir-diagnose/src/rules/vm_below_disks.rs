@@ -37,13 +37,13 @@ fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     let who = held_at_host(case, host, is_uncached);
     let near = host_use(case, host, is_uncached);
     let is_near = near.is_some_and(|near| near >= REACH);
-    let caps = case.caps_of_host(host).filter(|(cap, _)| is_uncached(cap.kind));
     // The limit that holds, else the one of which most is used.
     let held = who.first().map(|(_, held)| held.cap);
-    let rank = |kind: Kind, used: f64| {
-        let is_held = held.is_some_and(|held| case.system.caps[held].kind == kind);
-        (is_held, used)
-    };
+    let is_held = |kind: Kind| held.is_some_and(|held| case.system.caps[held].kind == kind);
+    let caps = case
+        .caps_of_host(host)
+        .filter(|(cap, facts)| is_uncached(cap.kind) && (!facts.is_bound || is_held(cap.kind)));
+    let rank = |kind: Kind, used: f64| (is_held(kind), used);
     let (cap, facts) = caps
         .map(|(cap, facts)| (rank(cap.kind, facts.used.quantile(0.99)), cap, facts))
         .max_by(|one, other| one.0.0.cmp(&other.0.0).then(one.0.1.total_cmp(&other.0.1)))
