@@ -3,12 +3,32 @@
 //! A rule looks at a [`Case`] and makes findings of it. Its number and name stay what they are:
 //! people filter by them. `docs/DIAGNOSIS.md` explains each under its name.
 
+mod add_files;
+#[cfg(test)]
+mod advice;
 mod at_disk;
 mod at_host;
 mod at_log_rate;
 mod at_stripe;
+mod data_uncached;
+mod depth_high;
+mod depth_low;
+mod files;
 mod held;
+mod instance_storage;
+mod large_io;
+mod log_cached;
+mod log_first;
+mod many_small_files;
+mod small_file;
+mod stores;
+mod stripe_columns;
+mod stripe_unit;
+mod tier_edge;
+mod unequal_files;
+mod vm_below_disks;
 mod waits;
+mod writes_cached;
 
 use crate::case::Case;
 use crate::change::Change;
@@ -50,6 +70,22 @@ pub const RULES: &[Rule] = &[
     at_host::UNCACHED,
     at_host::CACHED,
     at_log_rate::RULE,
+    small_file::RULE,
+    unequal_files::RULE,
+    many_small_files::RULE,
+    log_first::RULE,
+    tier_edge::RULE,
+    log_cached::RULE,
+    data_uncached::RULE,
+    writes_cached::RULE,
+    vm_below_disks::RULE,
+    stripe_columns::RULE,
+    stripe_unit::RULE,
+    depth_low::RULE,
+    depth_high::RULE,
+    large_io::RULE,
+    instance_storage::RULE,
+    add_files::RULE,
 ];
 
 impl Rule {
@@ -92,6 +128,22 @@ macro_rules! urls {
 
 const URLS: &[(&str, &str)] = urls![
     "disk-operations" "disk-bytes" "stripe-column" "host-uncached" "host-cached" "log-rate"
+    "small-file"
+    "unequal-files"
+    "many-small-files"
+    "log-first"
+    "tier-edge"
+    "log-cached"
+    "data-uncached"
+    "writes-cached"
+    "vm-below-disks"
+    "stripe-columns"
+    "stripe-unit"
+    "depth-low"
+    "depth-high"
+    "large-io-counted"
+    "instance-storage"
+    "add-files"
 ];
 
 /// The articles that rules come from.

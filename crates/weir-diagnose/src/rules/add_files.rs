@@ -1,0 +1,159 @@
+//! Data files in the largest tier there is: more files, not larger ones.
+
+use super::files::{
+    Database, Room, counts_bytes, database_name, databases, file_held, limit, name, own_disk, tiers,
+};
+use super::{Found, Rule, source};
+use crate::case::{Case, Seen, amount, confidence, size};
+use crate::system::What;
+use crate::verdict::Held;
+use weir_report::diagnosis::Group;
+use weir_report::number::{float, percent, whole};
+
+pub(super) const RULE: Rule = Rule {
+    id: 217,
+    name: "add-files",
+    group: Group::Layout,
+    priority: 100,
+    source: source::INSTANCE,
+    finds: "a data file is held, and no larger one would have more: more files would",
+    find,
+};
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    databases(case).iter().filter_map(|own| of_database(case, rule, own)).collect()
+}
+
+/// Whether no tier of its set has more than what a file has, in what holds it.
+fn is_at_the_top(case: &Case<'_>, file: usize, is_bytes: bool) -> bool {
+    let own = own_disk(case, file).filter(|disk| !case.system.disks[*disk].is_local);
+    let Some((disk, set)) = own.and_then(|disk| Some((disk, tiers(case, disk)?))) else {
+        return false;
+    };
+    let limits = &case.system.disks[disk].limits;
+    let now = if is_bytes { limits.bytes } else { limits.iops };
+    let most = set.tiers.iter().map(|tier| super::files::of(&tier.limits(), is_bytes));
+    let most = most.fold(0.0, f64::max);
+    case.system.disks[disk].tier.is_some() && now.is_some_and(|now| now.rate >= most)
+}
+
+/// What would be done if nothing waited, at most: as many under way as now, each for as long as
+/// the medium takes.
+fn wanted(seen: &Seen<'_>, share: f64) -> Option<f64> {
+    let (usual, latency) = (seen.waited.usual_ns?, seen.facts.latency_ns()?);
+    (usual > 0.0).then(|| share * latency / usual)
+}
+
+fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Found> {
+    let held = |file: &usize| {
+        let (seen, held) = file_held(case, *file)?;
+        let is_bytes = counts_bytes(case, held);
+        is_at_the_top(case, *file, is_bytes).then_some((*file, seen, held, is_bytes))
+    };
+    let all: Vec<(usize, Seen<'_>, &Held, bool)> = database.files.iter().filter_map(held).collect();
+    let (file, seen, most, is_bytes) =
+        *all.iter().max_by(|a, b| a.2.waited_ns.total_cmp(&b.2.waited_ns))?;
+    // Where others have room more files do not help: pages have to be spread over those first.
+    if all.len() < database.files.len() {
+        return None;
+    }
+    let count = database.files.len() as u64;
+    let own_limit = limit(case, What::File(file), is_bytes)?;
+    let used = |seen: &Seen<'_>| {
+        if is_bytes { seen.facts.bytes.mean() } else { seen.facts.iops.mean() }.unwrap_or(0.0)
+    };
+    let need: Option<f64> = all.iter().map(|(_, seen, ..)| wanted(seen, used(seen))).sum();
+    // No more than twice as many at once: what a load would do is known once it is let.
+    let files = need.map_or(count + 1, |need| whole((need / own_limit).ceil()));
+    let files = files.clamp(count + 1, 2 * count);
+    let bytes = case.system.files[file].size?;
+    let subject = name(case, file);
+    let text = format!(
+        "{subject} is held at {}, the most that a file can have: {files} data files of {} in place \
+         of {count} would have {}",
+        amount(is_bytes, own_limit),
+        size(bytes),
+        amount(is_bytes, own_limit * float(files)),
+    );
+    let mut finding = rule.finding(database.name.clone(), text);
+    finding.cap = Some(most.kind.name().to_owned());
+    finding.confidence = confidence(seen.waited.confidence);
+    finding.evidence.push(format!(
+        "{} of the latency of {subject} is waiting at its limit",
+        percent(most.share)
+    ));
+    if let Some(need) = need {
+        finding.evidence.push(format!(
+            "with as many requests under way and none waiting there would be {} at most",
+            amount(is_bytes, need)
+        ));
+    }
+    let more = (files - count) * bytes;
+    let room = case.system.host_of(What::File(file)).and_then(|host| Room::of(case, host));
+    if let Some(room) = room {
+        finding.evidence.push(format!(
+            "that takes {} more of the {} that the instance has left",
+            size(more),
+            size(room.free())
+        ));
+    }
+    finding.action =
+        action(case, file, (count, files), room.is_some_and(|room| room.free() < more));
+    Some(finding.into())
+}
+
+fn action(case: &Case<'_>, file: usize, (count, files): (u64, u64), lacks_room: bool) -> String {
+    let own = &case.system.files[file];
+    let more = match files - count {
+        1 => "one more".to_owned(),
+        more => format!("{more} more"),
+    };
+    let add = format!(
+        "ALTER DATABASE {} ADD FILE (NAME = N'{}_{}', SIZE = {} MB)",
+        database_name(case, file),
+        own.name.replace('\'', "''"),
+        count + 1,
+        own.size.unwrap_or(0).div_ceil(1 << 20)
+    );
+    let spread = "rebuild the indexes so that what is there is spread over all files: empty files \
+                  alone bring little";
+    match (case.is_instance(What::File(file)), lacks_room) {
+        (true, false) => format!("add {more} as large: {add}; {spread}"),
+        (true, true) => format!(
+            "raise the instance's storage, or take Business Critical; then add {more} \
+             as large: {add}; {spread}"
+        ),
+        (false, _) => format!(
+            "attach {more} as large, each with a data file of {}, or stripe over them; {spread}",
+            size(own.size.unwrap_or(0))
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    fn bed(gib: u32, does: Does) -> Bed {
+        let text = format!(
+            "edition = \"azure-mi-2018\"\nhost = {{ managed_instance = \"gp\", vcores = 8 }}\n\
+             [[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"{gib} GiB\"\n"
+        );
+        Bed::layout(&text).file("db", "data", does)
+    }
+
+    #[test]
+    fn beyond_1_tib_a_second_file_is_what_helps() {
+        let found = bed(1100, Does::reads(7490.0).ms(40.0)).found("add-files");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(finding.finding.contains("2 data files"), "{}", finding.finding);
+        assert!(finding.finding.contains("15,000 IOPS"), "{}", finding.finding);
+        assert!(finding.action.contains("ADD FILE (NAME = N'data_2'"), "{}", finding.action);
+    }
+
+    #[test]
+    fn a_file_that_can_grow_is_grown_and_one_that_is_not_held_stays() {
+        assert!(!bed(1024, Does::reads(4990.0).ms(40.0)).finds("add-files"));
+        assert!(!bed(1100, Does::reads(7000.0).ms(4.0)).finds("add-files"));
+    }
+}

@@ -1,0 +1,221 @@
+//! Data files that are mostly read, on a disk without a host cache.
+
+use super::files::REACH;
+use super::stores::{Store, file_of, is_cached, is_uncached, read_latency, stores};
+use super::{Found, Rule, source};
+use crate::case::{Case, amount, confidence, size};
+use crate::change::Change;
+use crate::system::{Cache, Owner, What};
+use crate::verdict::Held;
+use weir_core::Cap as Kind;
+use weir_layout::Role;
+use weir_report::diagnosis::Group;
+use weir_report::number::{percent, rate, time};
+use weir_units::Bytes;
+
+pub(super) const RULE: Rule = Rule {
+    id: 207,
+    name: "data-uncached",
+    group: Group::Layout,
+    priority: 100,
+    source: source::PREMIUM,
+    finds: "data files that are mostly read are on a disk without a host cache, and reads take time",
+    find,
+};
+
+/// More reads than writes: disks that are written more are to have none.
+const READS: f64 = 0.5;
+
+/// From one read under way all the time on somebody always waits for one.
+const ALWAYS: f64 = 1.0;
+
+/// A read that takes no more than this many times what the medium does has that latency.
+const USUAL: f64 = 1.5;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    stores(case).iter().filter_map(|store| of_store(case, rule, store)).collect()
+}
+
+/// Whether the host has a cache, and the disks may use it.
+fn can_cache(case: &Case<'_>, store: &Store) -> bool {
+    let host = &case.system.hosts[store.host];
+    let Some(edition) = case.edition else { return false };
+    let machine = host.size.as_deref().and_then(|size| edition.host(size).ok());
+    let has_cache = machine.is_some_and(|machine| {
+        machine.premium_caching != Some(false)
+            && (machine.premium_caching == Some(true) || machine.cache.is_some())
+    });
+    let can = |disk: &usize| {
+        let disk = &case.system.disks[*disk];
+        let (Some(family), Some(size)) = (disk.family.as_deref(), disk.size) else { return false };
+        edition.host_cache().is_some_and(|cache| cache.can_cache(family, Bytes::new(size)))
+    };
+    has_cache && store.disks.iter().all(can)
+}
+
+/// Whether the limit of the cache would hold what is done there beside what it holds now.
+fn has_room(case: &Case<'_>, store: &Store) -> bool {
+    let fits = |kind: Kind, sum: Option<f64>| {
+        let cap = case.caps_of_host(store.host).find(|(cap, _)| cap.kind == kind);
+        match (cap, store.per_s(sum)) {
+            (Some((cap, facts)), Some(more)) => {
+                more + facts.rate.quantile(0.99) <= REACH * cap.limit.rate
+            }
+            // A limit that is not published is none that is known to hold.
+            _ => false,
+        }
+    };
+    fits(Kind::HostCachedIops, store.load.operations)
+        && fits(Kind::HostCachedBytes, store.load.bytes)
+}
+
+/// What holds the reads of a store that a cache would take away from there.
+fn held<'a>(case: &Case<'a>, store: &Store) -> Option<(crate::case::Seen<'a>, &'a Held)> {
+    let is = |case: &Case<'_>, held: &Held| {
+        let cap = &case.system.caps[held.cap];
+        match cap.owner {
+            Owner::Disk(disk) => store.disks.contains(&disk),
+            Owner::Host(host) => {
+                host == store.host && is_uncached(cap.kind) && !is_cached(cap.kind)
+            }
+        }
+    };
+    super::held::by(case, is).into_iter().find(|(seen, _)| {
+        let own = case.system.disks_of(seen.subject.what);
+        !own.is_empty() && own.iter().all(|disk| store.disks.contains(disk))
+    })
+}
+
+fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
+    let is_data = store.carries(Role::Data) && !store.carries(Role::Log);
+    let share = store.read_share().filter(|share| *share > READS)?;
+    if !is_data
+        || store.cache != Some(Cache::None)
+        || !can_cache(case, store)
+        || !has_room(case, store)
+    {
+        return None;
+    }
+    let held = held(case, store);
+    let seen = case.seen(store.what);
+    let latency = read_latency(store, seen, case);
+    let depth = store.per_s(store.load.read_ns.map(|ns| ns / 1e9)).unwrap_or(0.0);
+    let is_usual =
+        latency.is_some_and(|(mean, usual)| mean <= USUAL * usual && mean >= usual / USUAL);
+    if held.is_none() && !(is_usual && depth >= ALWAYS) {
+        return None;
+    }
+    let data = file_of(case.system, store.what, Role::Data)?;
+    let reads = rate(store.per_s(store.load.reads)?);
+    let why = match held {
+        Some((_, held)) => {
+            let cap = &case.system.caps[held.cap];
+            format!(
+                "{} of their latency is waiting at {}",
+                percent(held.share),
+                amount(cap.counts_bytes(), cap.limit.rate)
+            )
+        }
+        None => format!("each waits for the disk, {}", time(latency?.0)),
+    };
+    let text = format!(
+        "{} carries {data} and has no host cache; {} of what is done there reads, {reads} a second, \
+         and {why}",
+        store.name,
+        percent(share),
+    );
+    let mut finding = rule.finding(store.name.clone(), text);
+    match held {
+        Some((seen, held)) => {
+            finding.cap = Some(held.kind.name().to_owned());
+            finding.confidence = confidence(seen.waited.confidence);
+        }
+        None => finding.priority = 150,
+    }
+    finding.evidence.extend(evidence(case, store, depth));
+    finding.action = format!(
+        "set the host cache of {} to read-only (the disk is detached for it: stop what uses it): az \
+         vm update --set storageProfile.dataDisks[N].caching=ReadOnly; it serves what it has read \
+         before, after every restart anew",
+        store.name
+    );
+    let change = Change::Cache { name: store.name.clone(), mode: Cache::ReadOnly.name() };
+    Some(Found { finding, change: case.layout.map(|_| change) })
+}
+
+fn evidence(case: &Case<'_>, store: &Store, depth: f64) -> Vec<String> {
+    let mut lines = vec![format!("{} reads are under way on average", rate(depth))];
+    let edition = case.edition;
+    let cache = edition.and_then(|edition| edition.cache_latency());
+    if let Some(latency) = cache {
+        let nanos = weir_report::number::float(latency.read.mean().nanos());
+        lines.push(format!("a read that the cache serves takes {}", time(nanos)));
+    }
+    let host = &case.system.hosts[store.host];
+    let machine = host.size.as_deref().and_then(|size| edition?.host(size).ok());
+    let files = match store.what {
+        What::Disk(disk) => Some(crate::system::On::Disk(disk)),
+        What::Stripe(stripe) => Some(crate::system::On::Stripe(stripe)),
+        What::File(_) => None,
+    };
+    let bytes: Option<u64> =
+        files.into_iter().flat_map(|on| case.system.files_on(on)).map(|(_, file)| file.size).sum();
+    if let (Some(cache), Some(bytes)) = (machine.and_then(|machine| machine.cache), bytes) {
+        lines.push(format!(
+            "the cache of the machine has {}, the files on {} {}",
+            size(cache.get()),
+            store.name,
+            size(bytes)
+        ));
+    }
+    lines.push(
+        "reads that it serves count neither against the disk nor against the machine's limit to \
+         remote storage"
+            .to_owned(),
+    );
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    fn bed(size: &str, cache: &str, role: &str, does: Does) -> Bed {
+        let text = format!(
+            "edition = \"azure-premium-2015\"\nhost = {{ size = \"{size}\" }}\n[[volume]]\nname = \
+             \"disk\"\ntier = \"P10\"\ncache = \"{cache}\"\n[[file]]\nname = \"file\"\nrole = \
+             \"{role}\"\nsize = \"100 GiB\"\non = \"disk\"\n"
+        );
+        Bed::layout(&text).disk("disk", does)
+    }
+
+    #[test]
+    fn reads_that_wait_for_a_disk() {
+        let held = Does::reads(450.0).and_writes(49.0).ms(40.0);
+        let found = bed("DS4", "none", "data", held).found("data-uncached");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((finding.priority, finding.cap.as_deref()), (100, Some("disk_iops")));
+        assert!(
+            finding.evidence.iter().any(|line| line.contains("344 GiB")),
+            "{:?}",
+            finding.evidence
+        );
+        // Somebody always waits for a read, and nothing is at its limit.
+        let busy = Does::reads(480.0).ms(2.25);
+        let found = bed("DS4", "none", "data", busy).found("data-uncached");
+        assert_eq!(found[0].priority, 150);
+    }
+
+    #[test]
+    fn what_a_cache_would_not_change() {
+        let held = Does::reads(450.0).and_writes(49.0).ms(40.0);
+        assert!(!bed("DS4", "read-only", "data", held).finds("data-uncached"));
+        assert!(!bed("DS4", "none", "log", held).finds("data-uncached"));
+        let writes = Does::reads(150.0).and_writes(349.0).ms(40.0);
+        assert!(!bed("DS4", "none", "data", writes).finds("data-uncached"));
+        assert!(!bed("DS4", "none", "data", Does::reads(100.0).ms(2.0)).finds("data-uncached"));
+        // The cache of a DS1 lets 32 MiB/s through, less than the disk does now.
+        let large = Does::reads(400.0).kib(100.0).ms(3.0);
+        assert!(!bed("DS1", "none", "data", large).finds("data-uncached"));
+    }
+}

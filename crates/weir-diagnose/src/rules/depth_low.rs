@@ -1,0 +1,184 @@
+//! Too few requests under way for what the disks could do.
+
+use super::{Found, Rule, source};
+use crate::case::{Case, Seen};
+use crate::system::What;
+use crate::verdict::Basis;
+use weir_catalog::RuleValue;
+use weir_layout::Role;
+use weir_report::diagnosis::{Confidence, Group};
+use weir_report::number::{float, percent, rate, time};
+
+pub(super) const RULE: Rule = Rule {
+    id: 212,
+    name: "depth-low",
+    group: Group::Layout,
+    priority: 150,
+    source: source::PREMIUM,
+    finds: "a load that is always at work keeps too few requests under way to use its disks",
+    find,
+};
+
+/// Under way all the time, but for what the clock rounds.
+const ALWAYS: f64 = 0.9;
+
+/// The depth of one who waits for each before the next stays what it is: so much of it in all but
+/// 5 % of the samples at either end.
+const STEADY: f64 = 0.95;
+
+/// Limits of which more is used are not far: one backup file used 164 of 200 MB/s (article 004)
+/// and was bound by its depth.
+const FAR: f64 = 0.85;
+
+/// A request that takes no more than this many times what the medium does waits for nothing else.
+const USUAL: f64 = 1.5;
+
+/// From this size on requests are those of scans, loads and backups, which take what they get.
+const LARGE: f64 = 65_536.0;
+
+/// Smaller ones may come as they please: of these the depth has to be that of so many who take
+/// turns, a whole number.
+const WHOLE: f64 = 0.02;
+
+/// Fewer samples do not show that something is steady.
+const SAMPLES: u64 = 20;
+
+/// As many backup files as this for each disk were best, and in all (article 004).
+const FILES: (usize, usize) = (4, 8);
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    case.named().filter_map(|seen| of_subject(case, rule, &seen)).collect()
+}
+
+/// How many requests a disk needs under way, by the edition.
+pub(super) fn per_disk(case: &Case<'_>, rule: &str) -> Option<f64> {
+    match case.edition?.rule(rule)?.value? {
+        RuleValue::Count(count) => Some(float(count)),
+        _ => None,
+    }
+}
+
+/// Whether somebody takes turns with the disks all the time.
+fn is_closed(case: &Case<'_>, seen: &Seen<'_>, depth: f64) -> bool {
+    let own = &seen.facts.depth;
+    let is_steady = own.count() >= SAMPLES && own.quantile(0.05) >= STEADY * own.quantile(0.95);
+    let is_large = seen.facts.request_bytes().is_some_and(|bytes| bytes >= LARGE);
+    let is_backup = case.roles(seen.subject.what).contains(&Role::Backup);
+    let is_whole = depth.round() >= 1.0 && (depth - depth.round()).abs() <= WHOLE * depth.round();
+    depth >= ALWAYS && is_steady && (is_large || is_backup || is_whole)
+}
+
+fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
+    let depth = seen.facts.depth.mean()?;
+    let (usual, latency) = (seen.waited.usual_ns?, seen.facts.latency_ns()?);
+    let is_usual = seen.waited.basis != Basis::Use && latency <= USUAL * usual;
+    let columns = case.system.disks_of(seen.subject.what).len();
+    if !is_usual || columns == 0 || !is_closed(case, seen, depth) {
+        return None;
+    }
+    let caps = seen.subject.path.iter().map(|counts| case.cap(counts.cap));
+    let known = caps.filter(|(_, facts)| facts.samples > 0);
+    let used = known.map(|(cap, facts)| (cap, facts.used.mean().unwrap_or(0.0)));
+    let (cap, used) = used.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let disks = float(columns as u64);
+    // The edition says how many a disk needs; else a column that has none does nothing.
+    let needs = per_disk(case, "outstanding-min").map(|count| count * disks);
+    let is_shallow = match needs {
+        Some(needs) => depth < needs,
+        None => depth < disks || used <= 0.5,
+    };
+    if used <= 0.0 || used > FAR || !is_shallow {
+        return None;
+    }
+    // What takes as long each brings as much more as there are more of them under way.
+    let fills = depth / used;
+    let subject = seen.name(case);
+    let text = format!(
+        "{} requests are under way at {subject} all the time, each for {}: that is {} of {}, which \
+         {} would fill",
+        rate(depth),
+        time(latency),
+        percent(used),
+        cap.kind.name(),
+        rate(fills.ceil()),
+    );
+    let mut finding = rule.finding(subject, text);
+    finding.confidence = Confidence::Medium;
+    finding.evidence.push(format!(
+        "in 90 % of the samples the depth is between {} and {}, which is that of somebody who waits \
+         for each request before the next",
+        rate(seen.facts.depth.quantile(0.05)),
+        rate(seen.facts.depth.quantile(0.95))
+    ));
+    finding.evidence.push(format!("a request takes {} where nothing waits", time(usual)));
+    if depth < disks {
+        finding.evidence.push(format!(
+            "with {} under way {} of its {columns} disks have nothing to do at a time",
+            rate(depth),
+            rate(disks - depth)
+        ));
+    }
+    if let Some(needs) = needs {
+        finding
+            .evidence
+            .push(format!("disks like these need {} under way to be used", rate(needs)));
+    }
+    finding.action = action(case, seen.subject.what, columns, fills);
+    Some(finding.into())
+}
+
+fn action(case: &Case<'_>, what: What, columns: usize, fills: f64) -> String {
+    if case.roles(what).contains(&Role::Backup) {
+        let files = (FILES.0 * columns).min(FILES.1);
+        return format!(
+            "back up to {files} files in place of one: BACKUP DATABASE ... TO DISK = '1', DISK = '2', \
+             ..., each adds requests under way"
+        );
+    }
+    format!(
+        "let more be under way, {} in all: more threads, files or streams (SQL Server: MAXDOP, more \
+         backup files; fio: iodepth or numjobs); larger disks bring nothing now",
+        rate(fills.ceil())
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    const POOL: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[stripe]]\n\
+                        name = \"pool\"\nunit = \"256 KiB\"\nvolumes = { count = 5, tier = \"P30\" \
+                        }\n[[file]]\nname = \"backup\"\nrole = \"backup\"\nsize = \"50 GiB\"\non = \
+                        \"pool\"\n";
+
+    #[test]
+    fn one_backup_file_on_five_disks() {
+        // 2 under way, of 256 KiB in 2.3 ms each.
+        let found = Bed::layout(POOL).disk("pool", Does::writes(869.5).kib(256.0).ms(2.3));
+        let found = found.found("depth-low");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(finding.finding.starts_with("2.00 requests"), "{}", finding.finding);
+        assert!(finding.action.contains("8 files"), "{}", finding.action);
+    }
+
+    #[test]
+    fn a_thread_that_reads_page_by_page() {
+        let disk = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\nname = \
+                    \"data\"\ntier = \"P30\"\n";
+        let thread = Does::reads(476.2).ms(2.1);
+        assert!(Bed::layout(disk).disk("data", thread).finds("depth-low"));
+        assert!(!Bed::layout(disk).disk("data", thread).seconds(10).finds("depth-low"));
+        // 1.3 at a time is nobody's turn, and others come and go.
+        assert!(!Bed::layout(disk).disk("data", Does::reads(619.0).ms(2.1)).finds("depth-low"));
+        let over =
+            |second: u64| Does::reads(if second.is_multiple_of(2) { 300.0 } else { 652.4 }).ms(2.1);
+        assert!(!Bed::layout(disk).disk_over("data", over).finds("depth-low"));
+        assert!(!Bed::layout(disk).disk("data", Does::reads(100.0).ms(2.1)).finds("depth-low"));
+    }
+
+    #[test]
+    fn at_its_limit_a_load_is_deep_enough() {
+        let held = Does::writes(1980.0).kib(256.0).ms(20.0);
+        assert!(!Bed::layout(POOL).disk("pool", held).finds("depth-low"));
+    }
+}

@@ -1,0 +1,230 @@
+//! What the rules of database files have in common: which belong together, what each may do, what
+//! another size would buy, and how much room an instance has.
+
+use super::held::layout_name;
+use crate::case::{Case, Seen, amount};
+use crate::change::Change;
+use crate::follow::CapFacts;
+use crate::system::{Limit, On, Owner, What};
+use crate::verdict::{Held, THROTTLED};
+use std::collections::BTreeMap;
+use weir_catalog::{Limits, TierSet};
+use weir_layout::Role;
+use weir_layout::steps::Steps;
+use weir_observe::EntityKind;
+use weir_report::number::float;
+use weir_units::Bytes;
+
+/// From here on a load comes within reach of a cap: what grows by half as much again is there.
+pub(super) const REACH: f64 = 0.7;
+
+/// Sizes of files are told, and changed, in these.
+pub(super) const GIB: u64 = 1 << 30;
+
+/// The data files of a database.
+#[derive(Debug)]
+pub(super) struct Database {
+    /// Its name, if somebody says it.
+    pub(super) name: String,
+    /// Its data files.
+    pub(super) files: Vec<usize>,
+}
+
+/// The databases of each host that have data files.
+pub(super) fn databases(case: &Case<'_>) -> Vec<Database> {
+    let mut all: BTreeMap<(Option<usize>, Option<&str>), Vec<usize>> = BTreeMap::new();
+    for (file, _) in case.system.files.iter().enumerate().filter(|(_, f)| f.is(Role::Data)) {
+        let host = case.system.host_of(What::File(file));
+        all.entry((host, database_of(case, file))).or_default().push(file);
+    }
+    let name = |name: Option<&str>| name.unwrap_or("the database").to_owned();
+    all.into_iter().map(|((_, database), files)| Database { name: name(database), files }).collect()
+}
+
+/// The name of a file's database, if the layout or the observation says it.
+pub(super) fn database_of<'a>(case: &Case<'a>, file: usize) -> Option<&'a str> {
+    let own = &case.system.files[file];
+    let parent = || {
+        let entity = case.contents.entity(own.entity?)?;
+        let parent = case.contents.entity(entity.parent?)?;
+        (parent.kind == EntityKind::Database).then_some(parent.name.as_str())
+    };
+    own.database.as_deref().or_else(parent)
+}
+
+/// What was seen of a file: of itself, else of the disk or stripe that it alone is on.
+pub(super) fn seen<'a>(case: &Case<'a>, file: usize) -> Option<Seen<'a>> {
+    let alone = || {
+        let on = case.system.files[file].on?;
+        let what = match on {
+            On::Disk(disk) => What::Disk(disk),
+            On::Stripe(stripe) => What::Stripe(stripe),
+        };
+        (case.system.files_on(on).count() == 1).then(|| case.seen(what)).flatten()
+    };
+    case.of_file(file).or_else(alone)
+}
+
+/// What holds somebody at the limits of its own disks: the most of it, or by itself enough.
+pub(super) fn held_at_own<'a>(case: &Case<'a>, seen: &Seen<'a>) -> Option<&'a Held> {
+    let first = seen.waited.throttled()?;
+    let is_own = |held: &&Held| matches!(case.system.caps[held.cap].owner, Owner::Disk(_));
+    let own = seen.waited.held.iter().filter(is_own);
+    let own = own.max_by(|one, other| one.waited_ns.total_cmp(&other.waited_ns))?;
+    (own == first || own.share >= THROTTLED).then_some(own)
+}
+
+/// The same of a file.
+pub(super) fn file_held<'a>(case: &Case<'a>, file: usize) -> Option<(Seen<'a>, &'a Held)> {
+    let seen = seen(case, file)?;
+    Some((seen, held_at_own(case, &seen)?))
+}
+
+/// Whether a cap counts bytes.
+pub(super) fn counts_bytes(case: &Case<'_>, held: &Held) -> bool {
+    case.system.caps[held.cap].counts_bytes()
+}
+
+/// What the disks of somebody may do together.
+pub(super) fn limit(case: &Case<'_>, what: What, is_bytes: bool) -> Option<f64> {
+    let disks = case.system.disks_of(what);
+    let of = |disk: &usize| -> Option<Limit> {
+        let limits = &case.system.disks[*disk].limits;
+        if is_bytes { limits.bytes } else { limits.iops }
+    };
+    let all: Option<Vec<f64>> = disks.iter().map(|disk| Some(of(disk)?.rate)).collect();
+    all.filter(|all| !all.is_empty()).map(|all| all.iter().sum())
+}
+
+/// How much of the limits of its disks was used in all but 1 % of the samples, of the one of
+/// which most was; nothing where that is known as an upper bound alone.
+pub(super) fn used(case: &Case<'_>, what: What, is_bytes: bool) -> Option<f64> {
+    let disks = case.system.disks_of(what);
+    let caps = disks.iter().flat_map(|disk| case.caps_of_disk(*disk));
+    let is = |facts: &CapFacts| facts.samples > 0 && !facts.is_bound;
+    let own = caps.filter(|(cap, facts)| cap.counts_bytes() == is_bytes && is(facts));
+    own.map(|(_, facts)| facts.used.quantile(0.99)).reduce(f64::max)
+}
+
+/// The tiers that the file of a disk goes by.
+pub(super) fn tiers<'a>(case: &Case<'a>, disk: usize) -> Option<&'a TierSet> {
+    let own = &case.system.disks[disk];
+    let host = own.host.map(|host| case.system.hosts[host].name.as_str());
+    let hosts = case.layout.map(|layout| layout.hosts.as_slice()).unwrap_or_default();
+    let said = hosts.iter().find(|other| Some(other.name.as_str()) == host);
+    let said = said.and_then(|host| host.instance.as_ref()?.tiers.as_deref());
+    case.edition?.tier_set(said.or(own.family.as_deref())?).ok()
+}
+
+/// The disk that is a file's alone.
+pub(super) fn own_disk(case: &Case<'_>, file: usize) -> Option<usize> {
+    match case.system.files[file].on? {
+        on @ On::Disk(disk) if case.system.files_on(on).count() == 1 => Some(disk),
+        _ => None,
+    }
+}
+
+/// What lies around the size of a file of an instance, whose limits go by it.
+pub(super) fn steps(case: &Case<'_>, file: usize) -> Option<(u64, Steps)> {
+    let disk = own_disk(case, file)?;
+    if !case.is_instance(What::File(file)) || case.system.disks[disk].is_local {
+        return None;
+    }
+    let size = case.system.files[file].size?;
+    Some((size, Steps::around(tiers(case, disk)?, Bytes::new(size))?))
+}
+
+/// One of both.
+pub(super) fn of(limits: &Limits, is_bytes: bool) -> f64 {
+    float(if is_bytes { limits.throughput.get() } else { limits.iops.get() })
+}
+
+/// Limits in words.
+pub(super) fn words(limits: &Limits) -> String {
+    format!("{} and {}", amount(false, of(limits, false)), amount(true, of(limits, true)))
+}
+
+/// The size up to which a file that is held there has to grow to get more of it, and the size it
+/// has.
+pub(super) fn needed(case: &Case<'_>, file: usize, is_bytes: bool) -> Option<(u64, u64)> {
+    let (size, _) = steps(case, file)?;
+    let set = tiers(case, own_disk(case, file)?)?;
+    let at = set.tiers.iter().position(|tier| tier.holds.get() >= size)?;
+    let now = of(&set.tiers[at].limits(), is_bytes);
+    let more = set.tiers[at..].iter().position(|tier| of(&tier.limits(), is_bytes) > now)?;
+    Some((size, set.tiers[at + more - 1].holds.get() + GIB))
+}
+
+/// Files of a host that are held at their own limit, where most is waited first.
+pub(super) fn held_on<'a>(case: &Case<'a>, host: usize) -> Vec<(usize, Seen<'a>, &'a Held)> {
+    let files = 0..case.system.files.len();
+    let own = files.filter(|file| case.system.host_of(What::File(*file)) == Some(host));
+    let mut held: Vec<_> = own
+        .filter(|file| own_disk(case, *file).is_some())
+        .filter_map(|file| file_held(case, file).map(|(seen, held)| (file, seen, held)))
+        .collect();
+    held.sort_by(|one, other| other.2.waited_ns.total_cmp(&one.2.waited_ns));
+    held
+}
+
+/// The storage of an instance.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// What is reserved for it.
+    pub(super) storage: u64,
+    /// What its files have.
+    pub(super) files: u64,
+}
+
+impl Room {
+    /// That of a host, if it is an instance that says it, and all of its files have a size.
+    pub(super) fn of(case: &Case<'_>, host: usize) -> Option<Self> {
+        let storage = case.system.hosts[host].instance?.storage;
+        let all = case.system.files.iter().enumerate();
+        let own = all.filter(|(file, _)| case.system.host_of(What::File(*file)) == Some(host));
+        let files: Option<u64> = own.map(|(_, file)| file.size).sum();
+        Some(Self { storage, files: files? }).filter(|room| room.storage > 0)
+    }
+
+    /// What files do not have of it.
+    pub(super) const fn free(self) -> u64 {
+        self.storage.saturating_sub(self.files)
+    }
+}
+
+/// The statement that gives a file of an instance another size.
+pub(super) fn resize(case: &Case<'_>, file: usize, bytes: u64) -> String {
+    let own = &case.system.files[file];
+    format!(
+        "ALTER DATABASE {} MODIFY FILE (NAME = N'{}', SIZE = {} MB)",
+        database_name(case, file),
+        own.name.replace('\'', "''"),
+        bytes.div_ceil(1 << 20)
+    )
+}
+
+/// The database of a file, as statements name it.
+pub(super) fn database_name(case: &Case<'_>, file: usize) -> String {
+    let name = database_of(case, file);
+    name.map_or("CURRENT".to_owned(), |name| format!("[{}]", name.replace(']', "]]")))
+}
+
+/// The change of a layout that gives a file another size.
+pub(super) fn sized(case: &Case<'_>, file: usize, bytes: u64) -> Option<Change> {
+    Some(Change::Size { name: layout_name(case, What::File(file))?, bytes })
+}
+
+/// The same of files that grow, if their instance has room for all of it.
+pub(super) fn grown(case: &Case<'_>, files: &[usize], bytes: u64) -> Option<Change> {
+    let own = |file: &usize| case.system.files[*file].size.unwrap_or(0);
+    let more: u64 = files.iter().map(|file| bytes.saturating_sub(own(file))).sum();
+    let room = case.system.host_of(What::File(*files.first()?)).and_then(|h| Room::of(case, h));
+    let has_room = room.is_none_or(|room| room.free() >= more);
+    let changes: Option<Vec<Change>> = files.iter().map(|file| sized(case, *file, bytes)).collect();
+    changes.filter(|_| has_room).map(Change::All)
+}
+
+/// The name of a file.
+pub(super) fn name(case: &Case<'_>, file: usize) -> String {
+    case.name(What::File(file))
+}

@@ -1,0 +1,221 @@
+//! The storage of an instance: whether files that are held have room to grow.
+
+use super::files::{
+    GIB, Room, counts_bytes, held_on, name, needed, own_disk, resize, sized, tiers, words,
+};
+use super::{Found, Rule, source};
+use crate::case::{Case, confidence, size};
+use crate::change::Change;
+use weir_catalog::RuleValue;
+use weir_layout::instance::Measure;
+use weir_report::diagnosis::Group;
+use weir_units::Bytes;
+
+pub(super) const RULE: Rule = Rule {
+    id: 216,
+    name: "instance-storage",
+    group: Group::Layout,
+    priority: 100,
+    source: source::INSTANCE,
+    finds: "files are held at limits that go by their size: what the instance has left for them",
+    find,
+};
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let hosts = 0..case.system.hosts.len();
+    hosts.filter_map(|host| of_instance(case, rule, host)).collect()
+}
+
+/// A file that has to grow.
+struct Grows {
+    file: usize,
+    own: u64,
+    to: u64,
+    /// How much larger its blob is then.
+    blob: u64,
+    words: String,
+}
+
+fn grows(case: &Case<'_>, file: usize, is_bytes: bool) -> Option<Grows> {
+    let (own, to) = needed(case, file, is_bytes)?;
+    let set = tiers(case, own_disk(case, file)?)?;
+    let (now, tier) = (set.snap(Bytes::new(own))?, set.snap(Bytes::new(to))?);
+    let words = format!("{}: {}", tier.name, words(&tier.limits()));
+    Some(Grows { file, own, to, blob: tier.size.get() - now.size.get(), words })
+}
+
+fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
+    let room = Room::of(case, host)?;
+    let held = held_on(case, host);
+    let all =
+        held.iter().filter_map(|(file, _, held)| grows(case, *file, counts_bytes(case, held)));
+    let all: Vec<Grows> = all.collect();
+    let (_, seen, most) = held.first()?;
+    let blobs = blobs_left(case, host);
+    let (mut free, mut left) = (room.free(), blobs.unwrap_or(u64::MAX));
+    let (mut fit, mut not) = (Vec::new(), Vec::new());
+    // Where most is waited comes first.
+    for one in all {
+        let more = one.to - one.own;
+        if more <= free && one.blob <= left {
+            (free, left) = (free - more, left - one.blob);
+            fit.push(one);
+        } else {
+            not.push(one);
+        }
+    }
+    let names =
+        |all: &[Grows]| all.iter().map(|one| name(case, one.file)).collect::<Vec<_>>().join(", ");
+    let lacks: u64 = not.iter().map(|one| one.to - one.own).sum();
+    let is_blob = not.iter().any(|one| one.to - one.own <= free);
+    let text = match (fit.is_empty(), not.is_empty()) {
+        (true, true) => return None,
+        (false, true) => format!(
+            "{} of the instance's {} are left, and {} would have more with {} of them",
+            size(room.free()),
+            size(room.storage),
+            names(&fit),
+            size(fit.iter().map(|one| one.to - one.own).sum()),
+        ),
+        (_, false) => format!(
+            "{} of the instance's {} are left, and {} would need {}{}",
+            size(room.free()),
+            size(room.storage),
+            names(&not),
+            size(lacks),
+            if fit.is_empty() {
+                String::new()
+            } else {
+                format!(" beside what {} takes", names(&fit))
+            },
+        ),
+    };
+    let mut finding = rule.finding(case.system.hosts[host].name.clone(), text);
+    finding.cap = Some(most.kind.name().to_owned());
+    finding.confidence = confidence(seen.waited.confidence);
+    for one in fit.iter().chain(&not) {
+        finding.evidence.push(format!(
+            "{} has {}; at {} it is {}",
+            name(case, one.file),
+            size(one.own),
+            size(one.to),
+            one.words
+        ));
+    }
+    if let Some(left) = blobs {
+        finding.evidence.push(format!(
+            "blobs have the full size of their tiers: {} of what all of them may have are left",
+            size(left)
+        ));
+    }
+    let mut actions: Vec<String> = Vec::new();
+    if !fit.is_empty() {
+        let statements: Vec<String> =
+            fit.iter().map(|one| resize(case, one.file, one.to)).collect();
+        actions.push(format!("grow what is held: {}", statements.join("; ")));
+    }
+    if !not.is_empty() && is_blob {
+        actions.push(format!("{}: no room for larger blobs; fewer files have it", names(&not)));
+    } else if !not.is_empty() {
+        actions.push(raise(case, host, room, lacks - free.min(lacks)));
+    }
+    finding.action = actions.join(", then ");
+    let changes: Option<Vec<Change>> =
+        fit.iter().map(|one| sized(case, one.file, one.to)).collect();
+    Some(Found { finding, change: changes.filter(|all| !all.is_empty()).map(Change::All) })
+}
+
+/// What the blobs of an instance may have still.
+fn blobs_left(case: &Case<'_>, host: usize) -> Option<u64> {
+    let name = &case.system.hosts[host].name;
+    let own = case.layout?.hosts.iter().find(|own| own.name == *name)?;
+    let bounds = &own.instance.as_ref()?.bounds;
+    let bound = bounds.iter().find(|bound| bound.measure == Measure::Blobs)?;
+    let sizes = own.volumes.iter().filter_map(|volume| volume.tier_size);
+    Some(bound.most.saturating_sub(sizes.map(Bytes::get).sum()))
+}
+
+/// Raises the storage of an instance by so much, if it may have that.
+fn raise(case: &Case<'_>, host: usize, room: Room, by: u64) -> String {
+    let step = match case.edition.and_then(|edition| edition.rule("storage-step")?.value) {
+        Some(RuleValue::Size(step)) => step.get().max(1),
+        _ => GIB,
+    };
+    let to = (room.storage + by).next_multiple_of(step);
+    let own = case.system.hosts[host].size.as_deref();
+    let own = own.and_then(|own| case.edition?.host(own).ok());
+    let most = own.and_then(|own| own.storage).map(Bytes::get);
+    match most {
+        Some(most) if to > most => format!(
+            "{} of storage would be needed and {} is the most at this size: take more vCores, make \
+             other files smaller, or take Business Critical",
+            size(to),
+            size(most)
+        ),
+        _ => format!(
+            "raise the storage of the instance to {} or the next step there is: az sql mi update \
+             --storage {}GB",
+            size(to),
+            to / GIB
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    fn bed(vcores: u32, storage: &str, gib: u32, does: Does) -> Bed {
+        let text = format!(
+            "edition = \"azure-mi-2018\"\nhost = {{ managed_instance = \"gp\", vcores = {vcores}, \
+             storage = \"{storage}\" }}\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"{gib} \
+             GiB\"\n"
+        );
+        Bed::layout(&text).file("db", "data", does)
+    }
+
+    fn held() -> Does {
+        Does::reads(498.0).ms(60.0)
+    }
+
+    #[test]
+    fn room_is_to_be_used() {
+        let found = bed(8, "1 TiB", 32, held()).found("instance-storage");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(
+            finding.finding.starts_with("992 GiB of the instance's 1 TiB"),
+            "{}",
+            finding.finding
+        );
+        assert!(finding.action.contains("SIZE = 132096 MB"), "{}", finding.action);
+        assert!(!bed(8, "1 TiB", 32, Does::reads(200.0).ms(4.0)).finds("instance-storage"));
+    }
+
+    #[test]
+    fn without_room_the_storage_is_raised_as_far_as_it_goes() {
+        // 96 of 128 GiB are left, and 97 are needed: one short.
+        let found = bed(8, "128 GiB", 32, held()).found("instance-storage");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(finding.action.contains("--storage 129GB"), "{}", finding.action);
+        // With one GiB more it is there.
+        let fits = bed(8, "129 GiB", 32, held()).found("instance-storage");
+        assert!(fits[0].action.contains("ALTER DATABASE"), "{}", fits[0].action);
+    }
+
+    #[test]
+    fn what_the_instance_cannot_have_is_not_advised() {
+        // 4 vCores have 2 TiB at most: a P30 of 1,010 GiB needs 15 more, a P40 beside it has the rest.
+        let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 4 }\n\
+                    [[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"1010 GiB\"\n[[file]]\nname = \
+                    \"other\"\nrole = \"data\"\nsize = \"1030 GiB\"\n";
+        let bed = Bed::layout(text).file("db", "data", Does::reads(4990.0).ms(60.0));
+        let found = bed.file("db", "other", Does::reads(90.0).ms(4.0)).found("instance-storage");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(finding.action.contains("2 TiB is the most at this size"), "{}", finding.action);
+    }
+
+    #[test]
+    fn in_the_largest_tier_there_is_nothing_to_grow_for() {
+        assert!(!bed(8, "8 TiB", 1100, Does::reads(7490.0).ms(60.0)).finds("instance-storage"));
+    }
+}

@@ -1,0 +1,111 @@
+//! Large requests that the disk counts several times and the database server once.
+
+use super::held::{by, next_tier, with};
+use super::{Found, Rule, source};
+use crate::case::{Case, Seen, amount, confidence, size};
+use crate::system::Owner;
+use crate::verdict::Held;
+use weir_core::Cap as Kind;
+use weir_report::diagnosis::Group;
+use weir_report::number::{percent, rate, whole};
+
+pub(super) const RULE: Rule = Rule {
+    id: 215,
+    name: "large-io-counted",
+    group: Group::Layout,
+    priority: 100,
+    source: source::MODEL,
+    finds: "large requests are counted several times: the limit is reached with fewer than it says",
+    find,
+};
+
+/// Fewer that are counted on top of all explain little.
+const MATTERS: f64 = 0.1;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let is = |case: &Case<'_>, held: &Held| {
+        let cap = &case.system.caps[held.cap];
+        cap.kind == Kind::DiskIops && matches!(cap.owner, Owner::Disk(_))
+    };
+    let all = by(case, is);
+    all.into_iter().filter_map(|(seen, held)| of_subject(case, rule, &seen, held)).collect()
+}
+
+/// The mean size of reads and of writes that are larger than the unit.
+fn large(seen: &Seen<'_>, unit: f64) -> Vec<(&'static str, f64)> {
+    let total = &seen.facts.total;
+    let means = [
+        ("reads", weir_observe::load::mean(total.read_bytes, total.reads)),
+        ("writes", weir_observe::load::mean(total.write_bytes, total.writes)),
+        ("requests", seen.facts.request_bytes().filter(|_| total.reads.is_none())),
+    ];
+    let large = means.into_iter().filter_map(|(what, mean)| Some((what, mean?)));
+    large.filter(|(_, mean)| *mean > unit).collect()
+}
+
+fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, held: &Held) -> Option<Found> {
+    let counts = seen.subject.path.iter().find(|counts| counts.cap == held.cap)?;
+    // What a stripe cuts is another matter.
+    let unit = counts.unit.filter(|_| counts.piece.is_none())?;
+    let (cap, facts) = case.cap(held.cap);
+    if facts.operations <= 0.0 || facts.extra < MATTERS * facts.operations {
+        return None;
+    }
+    let counted = 1.0 + facts.extra / facts.operations;
+    let subject = seen.name(case);
+    let per_s = facts.operations / facts.seconds.max(1e-9);
+    let text = format!(
+        "{subject} is held at {} with {} requests a second: what is larger than {} counts several \
+         times, {} more than are made",
+        amount(false, facts.limit),
+        rate(per_s),
+        size(whole(unit)),
+        percent(counted - 1.0),
+    );
+    let mut finding = rule.finding(subject, text);
+    finding.cap = Some(held.kind.name().to_owned());
+    finding.confidence = confidence(seen.waited.confidence);
+    for (what, mean) in large(seen, unit) {
+        finding.evidence.push(format!(
+            "{what} have {} on average, each counted {} times; SQL Server counts one",
+            size(whole(mean)),
+            rate(mean / unit)
+        ));
+    }
+    finding.evidence.push(format!("{} of the latency is waiting there", percent(held.share)));
+    let (action, change) = next_tier(case, seen.subject.what, cap.counts_bytes());
+    let action = format!(
+        "move what makes large requests (backups, scans, index builds) to another time or to other \
+         disks, and count {} a second, not {}; else {action}",
+        rate(per_s * counted),
+        rate(per_s)
+    );
+    with(Some(finding), (action, change))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    fn bed(does: Does) -> Bed {
+        // 500 operations, and bytes enough: a layout of one's own.
+        let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\nname = \
+                    \"disk\"\nsize = \"128 GiB\"\nlimits = { iops = 500, throughput = \"300 MiB/s\" \
+                    }\nlatency = \"2 ms\"\n";
+        Bed::layout(text).disk("disk", does)
+    }
+
+    #[test]
+    fn a_request_of_1_mib_is_four() {
+        let found = bed(Does::reads(124.0).kib(1024.0).ms(60.0)).found("large-io-counted");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(finding.finding.contains("with 124 requests"), "{}", finding.finding);
+        assert!(finding.evidence.iter().any(|line| line.contains("4.00 times")), "{finding:?}");
+    }
+
+    #[test]
+    fn what_the_unit_holds_counts_once() {
+        assert!(!bed(Does::reads(498.0).kib(256.0).ms(60.0)).finds("large-io-counted"));
+        assert!(!bed(Does::reads(100.0).kib(1024.0).ms(2.0)).finds("large-io-counted"));
+    }
+}

@@ -1,0 +1,182 @@
+//! The log is what to grow first.
+
+use super::files::{
+    REACH, database_of, file_held, grown, name, needed, own_disk, resize, seen, used,
+};
+use super::held::next_tier;
+use super::waits::{Class, share};
+use super::{Found, Rule, source};
+use crate::case::{Case, Seen, amount, confidence, size};
+use crate::follow::NEAR;
+use crate::system::What;
+use weir_layout::Role;
+use weir_report::diagnosis::Group;
+use weir_report::number::percent;
+
+pub(super) const RULE: Rule = Rule {
+    id: 204,
+    name: "log-first",
+    group: Group::Layout,
+    priority: 100,
+    source: source::INSTANCE,
+    finds: "commits wait for a log file at its limit: growing it brings more than growing data files",
+    find,
+};
+
+/// A load is write-intensive from this part of writes on: the one that the article measures had
+/// 40 %.
+const WRITES: f64 = 0.4;
+
+/// Waits for the log are among those that matter from this part of all waiting on.
+const WAITS: f64 = 0.1;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let files = case.system.files.iter().enumerate();
+    let logs = files.filter(|(_, file)| file.is(Role::Log)).map(|(file, _)| file);
+    logs.filter_map(|log| of_log(case, rule, log)).collect()
+}
+
+/// The data files of the database of a log.
+fn data_of(case: &Case<'_>, log: usize) -> Vec<usize> {
+    let (own, host) = (database_of(case, log), case.system.host_of(What::File(log)));
+    let beside = |file: &usize| {
+        case.system.files[*file].is(Role::Data)
+            && database_of(case, *file) == own
+            && case.system.host_of(What::File(*file)) == host
+    };
+    (0..case.system.files.len()).filter(beside).collect()
+}
+
+/// The part of what the files of a database do that is writes.
+fn write_share(case: &Case<'_>, files: impl Iterator<Item = usize>) -> Option<f64> {
+    let (mut writes, mut all) = (0.0, 0.0);
+    for own in files.filter_map(|file| seen(case, file)) {
+        writes += own.facts.total.writes.unwrap_or(0.0);
+        all += own.facts.total.operations.unwrap_or(0.0);
+    }
+    (all > 0.0).then(|| writes / all)
+}
+
+fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Found> {
+    own_disk(case, log)?;
+    let own = seen(case, log)?;
+    let data = data_of(case, log);
+    let writes = write_share(case, data.iter().copied().chain([log]))?;
+    if writes < WRITES {
+        return None;
+    }
+    let held = file_held(case, log).map(|(_, held)| held);
+    let waits = share(case, Class::Log);
+    let governor = share(case, Class::LogGovernor).unwrap_or(0.0);
+    let use_of = |is_bytes| used(case, What::File(log), is_bytes).unwrap_or(0.0);
+    let is_bytes = match held {
+        Some(held) => super::files::counts_bytes(case, held),
+        None => use_of(true) > use_of(false),
+    };
+    // Where the governor holds the log its size does not matter.
+    let is_near = use_of(is_bytes) >= NEAR
+        && waits.is_some_and(|waits| waits >= WAITS && waits > governor)
+        && own.waited.throttled().is_none();
+    if held.is_none() && !is_near {
+        return None;
+    }
+    let subject = name(case, log);
+    let limit = super::files::limit(case, What::File(log), is_bytes)?;
+    let text = match held {
+        Some(held) => format!(
+            "commits wait for {subject}: {} of the latency of the log is waiting at its limit of {}",
+            percent(held.share),
+            amount(is_bytes, limit)
+        ),
+        None => format!(
+            "commits wait for {subject}: {} of all waiting is for the log, which uses {} of its \
+             limit of {}",
+            percent(waits.unwrap_or(0.0)),
+            percent(use_of(is_bytes)),
+            amount(is_bytes, limit)
+        ),
+    };
+    let mut finding = rule.finding(subject.clone(), text);
+    finding.confidence = confidence(own.waited.confidence);
+    match held {
+        Some(held) => finding.cap = Some(held.kind.name().to_owned()),
+        None => finding.priority = 150,
+    }
+    finding.evidence.push(format!(
+        "{} of what the files of its database do is writes, each of them after its log",
+        percent(writes)
+    ));
+    if let Some(waits) = waits {
+        finding.evidence.push(format!("{} of all waiting is for the log", percent(waits)));
+    }
+    finding.evidence.extend(data.iter().filter_map(|file| beside(case, *file)));
+    let (action, change) = match needed(case, log, is_bytes) {
+        Some((_, to)) if case.is_instance(What::File(log)) => (
+            format!(
+                "grow the log to {} before the data files: {}",
+                size(to),
+                resize(case, log, to)
+            ),
+            grown(case, &[log], to),
+        ),
+        _ => {
+            let (action, change) = next_tier(case, What::File(log), is_bytes);
+            (format!("the log before the data files: {action}"), change)
+        }
+    };
+    finding.action = action;
+    Some(Found { finding, change })
+}
+
+/// What of a data file is used, and what it would cost to grow it instead.
+fn beside(case: &Case<'_>, file: usize) -> Option<String> {
+    let own: Seen<'_> = seen(case, file)?;
+    let most =
+        [false, true].into_iter().filter_map(|is_bytes| used(case, own.subject.what, is_bytes));
+    let most = most.fold(0.0, f64::max);
+    let is_held = file_held(case, file).is_some();
+    let words = match () {
+        () if is_held => "held at its limit, too",
+        () if most < REACH => "far from its limit",
+        () => "near its limit",
+    };
+    Some(format!("{} uses {} of its limits at most: {words}", name(case, file), percent(most)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    fn bed(data: Does, log: Does) -> Bed {
+        let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
+                    }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"600 GiB\"\n[[file]]\n\
+                    name = \"log\"\nrole = \"log\"\nsize = \"32 GiB\"\n";
+        Bed::layout(text).file("db", "data", data).file("db", "log", log)
+    }
+
+    #[test]
+    fn a_log_at_its_limit_of_a_load_that_writes() {
+        let held = Does::writes(498.0).kib(4.0).ms(40.0);
+        let found = bed(Does::reads(200.0).and_writes(300.0).ms(4.0), held).found("log-first");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((finding.subject.as_str(), finding.priority), ("log", 100));
+        assert!(finding.action.contains("129 GiB"), "{}", finding.action);
+        // A load that reads 90 % has other things to wait for.
+        let reads = Does::reads(4500.0).ms(4.0);
+        assert!(!bed(reads, held).finds("log-first"));
+    }
+
+    #[test]
+    fn waits_for_the_log_near_its_limit() {
+        let (data, near) = (Does::writes(300.0).ms(4.0), Does::writes(460.0).kib(4.0).ms(4.0));
+        let found = bed(data, near).wait("WRITELOG", 500.0).found("log-first");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].priority, 150);
+        assert!(!bed(data, near).finds("log-first"));
+        let far = Does::writes(300.0).kib(4.0).ms(4.0);
+        assert!(!bed(data, far).wait("WRITELOG", 500.0).finds("log-first"));
+        // The governor holds it, whatever the size of the file.
+        let governed = bed(data, near).wait("WRITELOG", 200.0);
+        assert!(!governed.wait("INSTANCE_LOG_RATE_GOVERNOR", 900.0).finds("log-first"));
+    }
+}

@@ -1,0 +1,151 @@
+//! Many small files where fewer larger ones would have more for the same space.
+
+use super::files::{Database, counts_bytes, databases, file_held, of, steps, tiers, words};
+use super::{Found, Rule, source};
+use crate::case::{Case, amount, confidence, size};
+use crate::follow::NEAR;
+use crate::system::What;
+use weir_catalog::Tier;
+use weir_report::diagnosis::Group;
+use weir_report::number::float;
+use weir_units::Bytes;
+
+pub(super) const RULE: Rule = Rule {
+    id: 203,
+    name: "many-small-files",
+    group: Group::Layout,
+    priority: 100,
+    source: source::INSTANCE,
+    finds: "many data files, each in the lowest tier, have less together than fewer larger ones of \
+            the same space",
+    find,
+};
+
+/// Fewer files than this are not many: two have to become one.
+const MANY: usize = 3;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    databases(case).iter().filter_map(|own| of_database(case, rule, own)).collect()
+}
+
+/// Fewer files in place of what there is.
+struct Fewer<'a> {
+    count: usize,
+    each: u64,
+    tier: &'a Tier,
+    together: f64,
+}
+
+fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Found> {
+    let files = &database.files;
+    let held: Vec<_> = files.iter().filter_map(|file| file_held(case, *file)).collect();
+    let (seen, most) = held.iter().max_by(|a, b| a.1.waited_ns.total_cmp(&b.1.waited_ns))?;
+    let is_bytes = counts_bytes(case, most);
+    let sizes: Option<Vec<u64>> = files.iter().map(|file| Some(steps(case, *file)?.0)).collect();
+    let (sizes, first) = (sizes?, *files.first()?);
+    let set = tiers(case, super::files::own_disk(case, first)?)?;
+    let lowest = set.tiers.first()?;
+    if files.len() < MANY || sizes.iter().any(|size| *size > lowest.holds.get()) {
+        return None;
+    }
+    let space: u64 = sizes.iter().sum();
+    let now = float(files.len() as u64) * of(&lowest.limits(), is_bytes);
+    let other_use: f64 = files
+        .iter()
+        .flat_map(|file| case.system.disks_of(What::File(*file)))
+        .flat_map(|disk| case.caps_of_disk(disk))
+        .filter(|(cap, _)| cap.counts_bytes() != is_bytes)
+        .map(|(_, facts)| facts.rate.quantile(0.99))
+        .sum();
+    let fewer = (1..files.len()).filter_map(|count| {
+        let each = space / count as u64;
+        let tier = set.snap(Bytes::new(each))?;
+        let all = |is_bytes| float(count as u64) * of(&tier.limits(), is_bytes);
+        // What is done of the other kind has to fit still.
+        let fits = all(!is_bytes) * NEAR > other_use;
+        let together = all(is_bytes);
+        (fits && together > now).then_some(Fewer { count, each, tier, together })
+    });
+    let fewer = fewer.max_by(|one, other| one.together.total_cmp(&other.together))?;
+    let text = format!(
+        "{} has {} data files, each in the lowest tier, with {} together: {} of {} would have {} \
+         for the same {}",
+        database.name,
+        files.len(),
+        amount(is_bytes, now),
+        fewer.count,
+        size(fewer.each),
+        amount(is_bytes, fewer.together),
+        size(space),
+    );
+    let mut finding = rule.finding(database.name.clone(), text);
+    finding.cap = Some(most.kind.name().to_owned());
+    finding.confidence = confidence(seen.waited.confidence);
+    finding.evidence.push(format!(
+        "a file of {} gets {} ({}), one of {} gets {} ({})",
+        size(sizes.iter().copied().max().unwrap_or(0)),
+        lowest.name,
+        words(&lowest.limits()),
+        size(fewer.each),
+        fewer.tier.name,
+        words(&fewer.tier.limits()),
+    ));
+    let names: Vec<String> = held.iter().map(|(seen, _)| seen.name(case)).collect();
+    finding.evidence.push(format!(
+        "held are {} of {}: {}; one file that is held is enough to make everybody wait",
+        held.len(),
+        files.len(),
+        names.join(", ")
+    ));
+    finding.action = format!(
+        "keep {} data files of {} each ({}) and empty the others into them: DBCC SHRINKFILE \
+         (N'{}', EMPTYFILE), then ALTER DATABASE {} REMOVE FILE; grow those that stay first",
+        fewer.count,
+        size(fewer.each),
+        fewer.tier.name,
+        case.system.files[*files.last()?].name.replace('\'', "''"),
+        super::files::database_name(case, first),
+    );
+    Some(finding.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    fn bed(count: usize, gib: u32, does: Does) -> Bed {
+        let mut text =
+            "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
+                        }\n"
+            .to_owned();
+        let names: Vec<String> = (1..=count).map(|n| format!("data{n}")).collect();
+        for name in &names {
+            text +=
+                &format!("[[file]]\nname = \"{name}\"\nrole = \"data\"\nsize = \"{gib} GiB\"\n");
+        }
+        names.iter().fold(Bed::layout(&text), |bed, name| bed.file("db", name, does))
+    }
+
+    #[test]
+    fn four_of_120_gib_have_less_than_three_of_160() {
+        // 4 x 500 operations; 3 x 1,100 of a P15, and one P20 of 480 GiB has 2,300.
+        let found = bed(4, 120, Does::reads(498.0).ms(60.0)).found("many-small-files");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(
+            finding.finding.contains("2,000 IOPS together: 3 of 160 GiB"),
+            "{}",
+            finding.finding
+        );
+        assert!(finding.finding.contains("3,300 IOPS"), "{}", finding.finding);
+    }
+
+    #[test]
+    fn small_ones_that_have_more_together_stay() {
+        // 4 x 32 GiB have 2,000 operations, one of 128 GiB 500.
+        assert!(!bed(4, 32, Does::reads(498.0).ms(60.0)).finds("many-small-files"));
+        // In bytes 4 x 100 MiB/s are more than 150.
+        assert!(!bed(4, 120, Does::reads(398.0).kib(256.0).ms(60.0)).finds("many-small-files"));
+        assert!(!bed(4, 120, Does::reads(300.0).ms(4.0)).finds("many-small-files"));
+        assert!(!bed(2, 120, Does::reads(498.0).ms(60.0)).finds("many-small-files"));
+    }
+}

@@ -1,0 +1,189 @@
+//! A small data file that holds back the whole database.
+
+use super::files::{
+    Database, Room, counts_bytes, databases, file_held, limit, name, resize, sized, tiers, used,
+};
+use super::{Found, Rule, source};
+use crate::case::{Case, Seen, amount, confidence, size};
+use crate::change::Change;
+use crate::follow::NEAR;
+use crate::system::What;
+use crate::verdict::Held;
+use weir_report::diagnosis::Group;
+use weir_report::number::percent;
+
+pub(super) const RULE: Rule = Rule {
+    id: 201,
+    name: "small-file",
+    group: Group::Layout,
+    priority: 100,
+    source: source::INSTANCE,
+    finds: "a small data file is held at its limit while larger ones of its database have room",
+    find,
+};
+
+/// A file that is held, and the larger ones beside it that have room.
+pub(super) struct Small<'a> {
+    file: usize,
+    seen: Seen<'a>,
+    held: &'a Held,
+    larger: Vec<usize>,
+}
+
+/// The small files of a database: at most as many as there are larger ones with room.
+pub(super) fn small<'a>(case: &Case<'a>, database: &Database) -> Vec<Small<'a>> {
+    let larger = |file: usize, is_bytes: bool| -> Vec<usize> {
+        let (own, own_limit) =
+            (case.system.files[file].size, limit(case, What::File(file), is_bytes));
+        let is_larger = |other: &usize| {
+            case.system.files[*other].size > own
+                && limit(case, What::File(*other), is_bytes) > own_limit
+                && file_held(case, *other).is_none()
+                && used(case, What::File(*other), is_bytes).is_some_and(|used| used < NEAR)
+        };
+        match (own, own_limit) {
+            (Some(_), Some(_)) => database.files.iter().copied().filter(is_larger).collect(),
+            _ => Vec::new(),
+        }
+    };
+    let all = database.files.iter().filter_map(|file| {
+        let (seen, held) = file_held(case, *file)?;
+        let larger = larger(*file, counts_bytes(case, held));
+        (!larger.is_empty()).then_some(Small { file: *file, seen, held, larger })
+    });
+    let all: Vec<Small<'_>> = all.collect();
+    let held = database.files.iter().filter(|file| file_held(case, **file).is_some()).count();
+    let is_few = all.iter().all(|small| small.larger.len() >= held);
+    if is_few { all } else { Vec::new() }
+}
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let databases = databases(case);
+    let all = databases.iter().flat_map(|database| {
+        let small = small(case, database);
+        small.into_iter().filter_map(|small| of_file(case, rule, database, &small))
+    });
+    all.collect()
+}
+
+fn of_file(case: &Case<'_>, rule: &Rule, database: &Database, small: &Small<'_>) -> Option<Found> {
+    let is_bytes = counts_bytes(case, small.held);
+    let own = What::File(small.file);
+    let (own_size, own_limit) = (case.system.files[small.file].size?, limit(case, own, is_bytes)?);
+    let largest = small.larger.iter().copied().max_by_key(|file| case.system.files[*file].size)?;
+    let target = case.system.files[largest].size?;
+    let subject = name(case, small.file);
+    let text = format!(
+        "{subject}, with {} the smallest data file of {}, is held at its limit of {} while {} with \
+         {} and a limit of {} uses {} of that at most",
+        size(own_size),
+        database.name,
+        amount(is_bytes, own_limit),
+        name(case, largest),
+        size(target),
+        amount(is_bytes, limit(case, What::File(largest), is_bytes)?),
+        percent(used(case, What::File(largest), is_bytes)?),
+    );
+    let mut finding = rule.finding(subject.clone(), text);
+    finding.cap = Some(small.held.kind.name().to_owned());
+    finding.confidence = confidence(small.seen.waited.confidence);
+    finding.evidence.push(format!(
+        "{} of the latency of {subject} is waiting at its limit; whoever needs a page of it waits, \
+         whatever the others could do",
+        percent(small.held.share)
+    ));
+    for file in &small.larger {
+        let share = used(case, What::File(*file), is_bytes)?;
+        let bytes = case.system.files[*file].size?;
+        let name = name(case, *file);
+        finding.evidence.push(format!("{name} ({}) uses {} at most", size(bytes), percent(share)));
+    }
+    let (action, change) = action(case, small.file, largest, target);
+    finding.action = action;
+    Some(Found { finding, change })
+}
+
+fn action(case: &Case<'_>, file: usize, like: usize, target: u64) -> (String, Option<Change>) {
+    let disks = case.system.disks_of(What::File(file));
+    if !case.is_instance(What::File(file)) {
+        let other = case.system.disks_of(What::File(like)).first().copied();
+        let tier = other.and_then(|disk| case.system.disks[disk].tier.clone());
+        let own = disks.first().map(|disk| &case.system.disks[*disk]);
+        let same = own.filter(|disk| disk.stripe.is_none()).zip(tier);
+        let change = same.map(|(disk, tier)| Change::Tier { name: disk.name.clone(), tier });
+        let action = format!(
+            "make all data files equally large, with the same growth, on disks that are alike: {} \
+             as {}",
+            name(case, file),
+            name(case, like)
+        );
+        return (action, change.filter(|_| case.layout.is_some()));
+    }
+    let own = case.system.files[file].size.unwrap_or(0);
+    let more = target.saturating_sub(own);
+    let tier =
+        disks.first().and_then(|disk| tiers(case, *disk)?.snap(weir_units::Bytes::new(target)));
+    let tier = tier.map(|tier| format!(" ({})", tier.name)).unwrap_or_default();
+    let mut action = format!(
+        "make all data files equally large, with the same growth: {} to {}{tier}: {}",
+        name(case, file),
+        size(target),
+        resize(case, file, target)
+    );
+    let room = case.system.host_of(What::File(file)).and_then(|host| Room::of(case, host));
+    match room {
+        Some(room) if room.free() < more => {
+            action += &format!(
+                "; that is {} more than the instance has left: raise its storage before",
+                size(more - room.free())
+            );
+            (action, None)
+        }
+        _ => (action, sized(case, file, target)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    fn bed(sizes: [u32; 2], iops: [f64; 2]) -> Bed {
+        let text = format!(
+            "edition = \"azure-mi-2018\"\nhost = {{ managed_instance = \"gp\", vcores = 8 }}\n\
+             [[file]]\nname = \"one\"\nrole = \"data\"\nsize = \"{} GiB\"\n\
+             [[file]]\nname = \"two\"\nrole = \"data\"\nsize = \"{} GiB\"\n",
+            sizes[0], sizes[1]
+        );
+        let does = |iops: f64| Does::reads(iops).ms(if iops >= 495.0 { 80.0 } else { 4.0 });
+        Bed::layout(&text).file("db", "one", does(iops[0])).file("db", "two", does(iops[1]))
+    }
+
+    #[test]
+    fn a_small_file_beside_a_large_one() {
+        let found = bed([32, 600], [498.0, 480.0]).found("small-file");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(finding.subject, "one");
+        assert!(finding.finding.contains("600 GiB"), "{}", finding.finding);
+        assert!(finding.action.contains("SIZE = 614400 MB"), "{}", finding.action);
+        assert_eq!(finding.cap.as_deref(), Some("disk_iops"));
+    }
+
+    #[test]
+    fn sizes_that_the_observation_says_are_enough() {
+        let bed = |gib| {
+            let bed = Bed::edition("azure-mi-2018");
+            let bed = bed.file("db", "one", Does::reads(498.0).ms(80.0)).of("data", 32);
+            bed.file("db", "two", Does::reads(400.0).ms(4.0)).of("data", gib)
+        };
+        assert_eq!(bed(600).found("small-file").len(), 1);
+        assert!(!bed(32).finds("small-file"));
+    }
+
+    #[test]
+    fn not_if_equal_or_both_are_held_or_none_is() {
+        assert!(!bed([32, 32], [498.0, 200.0]).finds("small-file"));
+        assert!(!bed([32, 600], [300.0, 400.0]).finds("small-file"));
+        // 256 GiB are a P15 with 1,100 operations.
+        assert!(!bed([32, 256], [498.0, 1098.0]).finds("small-file"));
+    }
+}

@@ -1,0 +1,154 @@
+//! The unit of a stripe against the size of the requests.
+
+use super::files::{REACH, held_at_own};
+use super::{Found, Rule, source};
+use crate::case::{Case, Seen, confidence, size};
+use crate::system::{On, System, What};
+use weir_report::diagnosis::Group;
+use weir_report::number::{float, percent, rate, whole};
+
+pub(super) const RULE: Rule = Rule {
+    id: 211,
+    name: "stripe-unit",
+    group: Group::Layout,
+    priority: 100,
+    source: source::PREMIUM,
+    finds: "requests are larger than the unit of their stripe: each is done as several",
+    find,
+};
+
+/// A request that is done as fewer than this is split at the edge of a unit at most.
+const PIECES: f64 = 2.0;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    case.named().filter_map(|seen| of_subject(case, rule, &seen)).collect()
+}
+
+/// The stripe that requests of a subject are cut by: its columns see pieces alone.
+fn stripe_of(system: &System, what: What) -> Option<usize> {
+    match what {
+        What::Stripe(stripe) => Some(stripe),
+        What::File(file) => match system.files[file].on? {
+            On::Stripe(stripe) => Some(stripe),
+            On::Disk(_) => None,
+        },
+        What::Disk(_) => None,
+    }
+}
+
+/// The unit that the edition recommends for requests of so many bytes: the smallest that holds
+/// one, else the largest there is.
+fn recommended<'a>(case: &Case<'a>, bytes: f64) -> Option<(&'a str, u64)> {
+    let units = &case.edition?.striping()?.units;
+    let holds = units.iter().filter(|own| float(own.unit.get()) >= bytes);
+    let least = holds.min_by_key(|own| own.unit);
+    let own = least.or(units.iter().max_by_key(|own| own.unit))?;
+    Some((own.workload.as_str(), own.unit.get()))
+}
+
+fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
+    let stripe = stripe_of(case.system, seen.subject.what)?;
+    let own = &case.system.stripes[stripe];
+    let (unit, bytes) = (own.unit?, seen.facts.request_bytes()?);
+    let (workload, better) = recommended(case, bytes)?;
+    let pieces = bytes / float(unit);
+    if pieces < PIECES || better <= unit {
+        return None;
+    }
+    // A unit that is larger than what an operation may have counts as often as smaller ones.
+    let io_unit = own.columns.first().and_then(|disk| case.system.disks[*disk].io_unit);
+    let times = |unit: f64| {
+        let pieces = (bytes / unit).max(1.0);
+        pieces * io_unit.map_or(1.0, |io_unit| (bytes / pieces / io_unit).max(1.0))
+    };
+    let (now, then) = (times(float(unit)), times(float(better)));
+    let caps = seen.subject.path.iter().map(|counts| case.cap(counts.cap));
+    let in_operations =
+        caps.filter(|(cap, facts)| !cap.counts_bytes() && facts.samples > 0 && !facts.is_bound);
+    let used = in_operations.map(|(_, facts)| facts.used.quantile(0.99)).fold(0.0, f64::max);
+    let held = seen.waited.throttled().and_then(|first| held_at_own(case, seen).or(Some(first)));
+    let held = held.filter(|held| !super::files::counts_bytes(case, held));
+    if held.is_none() && used < REACH {
+        return None;
+    }
+    let text = format!(
+        "requests to {} have {} on average and its unit is {}: each is {} operations of the disks, \
+         {} with a unit of {}",
+        own.name,
+        size(whole(bytes)),
+        size(unit),
+        rate(now),
+        rate(then),
+        size(better),
+    );
+    let mut finding = rule.finding(own.name.clone(), text);
+    match held {
+        Some(held) => {
+            finding.cap = Some(held.kind.name().to_owned());
+            finding.confidence = confidence(seen.waited.confidence);
+            finding.evidence.push(format!(
+                "{} of the latency is waiting at limits in operations",
+                percent(held.share)
+            ));
+        }
+        None => {
+            finding.priority = 150;
+            finding.evidence.push(format!(
+                "{} of the limit in operations is used at most; nothing waits there yet",
+                percent(used)
+            ));
+        }
+    }
+    finding.evidence.push(format!("{} is what is recommended for {workload}", size(better)));
+    finding.action = format!(
+        "make the stripe anew with a unit of {} and copy what is on it: New-VirtualDisk -Interleave \
+         {better}, or mdadm --create --chunk={}",
+        size(better),
+        better >> 10
+    );
+    Some(finding.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    fn bed(unit: u32, does: Does) -> Bed {
+        let text = format!(
+            "edition = \"azure-premium-2015\"\nhost = {{ size = \"DS14\" }}\n[[stripe]]\nname = \
+             \"pool\"\nunit = \"{unit} KiB\"\nvolumes = {{ count = 4, tier = \"P10\" }}\n"
+        );
+        Bed::layout(&text).disk("pool", does)
+    }
+
+    #[test]
+    fn requests_of_256_kib_in_units_of_16() {
+        // 124 of 16 pieces each are 1,984 of 2,000 operations.
+        let held = Does::reads(124.0).kib(256.0).ms(80.0);
+        let found = bed(16, held).found("stripe-unit");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(finding.priority, 100);
+        assert!(finding.finding.contains("each is 16.0 operations"), "{}", finding.finding);
+        assert!(finding.action.contains("-Interleave 262144"), "{}", finding.action);
+        // 100 of them are 80 % of it, and none waits.
+        let near = bed(16, Does::reads(100.0).kib(256.0).ms(2.4)).found("stripe-unit");
+        assert_eq!(near[0].priority, 150);
+    }
+
+    #[test]
+    fn what_a_cache_may_have_served_proves_nothing() {
+        let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[stripe]]\nname = \
+                    \"pool\"\nunit = \"16 KiB\"\nvolumes = { count = 4, tier = \"P10\", cache = \
+                    \"read-only\" }\n";
+        let reads = Does::reads(200.0).kib(256.0).ms(0.5);
+        assert!(!Bed::layout(text).disk("pool", reads).finds("stripe-unit"));
+    }
+
+    #[test]
+    fn a_unit_that_fits_or_costs_nothing() {
+        assert!(!bed(256, Does::reads(1980.0).kib(64.0).ms(80.0)).finds("stripe-unit"));
+        assert!(!bed(16, Does::reads(60.0).kib(256.0).ms(2.4)).finds("stripe-unit"));
+        // Small requests are not cut.
+        assert!(!bed(64, Does::reads(1990.0).kib(64.0).ms(80.0)).finds("stripe-unit"));
+    }
+}

@@ -1,0 +1,225 @@
+//! Sizes around the edges of tiers: what growing brings and what it does not, and space above an
+//! edge that buys nothing.
+
+use super::files::{
+    GIB, REACH, Room, counts_bytes, file_held, held_on, name, needed, of, own_disk, resize, sized,
+    steps, tiers, used, words,
+};
+use super::{Found, Rule, source};
+use crate::case::{Case, confidence, size};
+use crate::change::Change;
+use crate::system::What;
+use weir_report::diagnosis::Group;
+use weir_report::number::percent;
+use weir_units::Bytes;
+
+pub(super) const RULE: Rule = Rule {
+    id: 205,
+    name: "tier-edge",
+    group: Group::Layout,
+    priority: 100,
+    source: source::INSTANCE,
+    finds: "a file is a step below the edge of a tier, or above one for nothing",
+    find,
+};
+
+/// A step is no more than this many times what the file has: from 150 GiB to 257 it is 1.7.
+const STEP: u64 = 2;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let files = 0..case.system.files.len();
+    let mut found: Vec<Found> = files.filter_map(|file| below(case, rule, file)).collect();
+    let hosts = 0..case.system.hosts.len();
+    found.extend(hosts.filter_map(|host| above(case, rule, host)));
+    found
+}
+
+/// A file that is held, and a step below the edge from which on it would have more.
+fn below(case: &Case<'_>, rule: &Rule, file: usize) -> Option<Found> {
+    let (seen, held) = file_held(case, file)?;
+    let is_bytes = counts_bytes(case, held);
+    let (own, to) = needed(case, file, is_bytes)?;
+    if to > own.saturating_mul(STEP) {
+        return None;
+    }
+    let set = tiers(case, own_disk(case, file)?)?;
+    let (now, then) = (set.snap(Bytes::new(own))?, set.snap(Bytes::new(to))?);
+    let subject = name(case, file);
+    let text = format!(
+        "{subject} has {} and is held at the limit of {}; {} are enough for {}, {} in place of {}, \
+         and anything up to {} changes nothing",
+        size(own),
+        now.name,
+        size(to),
+        then.name,
+        words(&then.limits()),
+        words(&now.limits()),
+        size(to - GIB),
+    );
+    let mut finding = rule.finding(subject.clone(), text);
+    finding.cap = Some(held.kind.name().to_owned());
+    finding.confidence = confidence(seen.waited.confidence);
+    finding.evidence.push(format!(
+        "{} of the latency of {subject} is waiting at its limit",
+        percent(held.share)
+    ));
+    finding.evidence.push(format!("the step is {} of space", size(to - own)));
+    finding.action = format!("grow it to {}, and not less: {}", size(to), resize(case, file, to));
+    let room = case.system.host_of(What::File(file)).and_then(|host| Room::of(case, host));
+    let lacks = room.is_some_and(|room| room.free() < to - own);
+    if lacks {
+        finding.action += "; the instance has no room left for it: raise its storage before";
+    }
+    Some(Found { finding, change: sized(case, file, to).filter(|_| !lacks) })
+}
+
+/// Space of a file above an edge.
+struct Spare {
+    file: usize,
+    own: u64,
+    to: u64,
+    is_lower: bool,
+}
+
+/// What a file could give back without losing anything that its load needs.
+fn spare(case: &Case<'_>, file: usize) -> Option<Spare> {
+    let (own, steps) = steps(case, file)?;
+    super::files::seen(case, file)?;
+    if file_held(case, file).is_some() {
+        return None;
+    }
+    let fits = |is_bytes: bool| {
+        let limits = steps.down.as_ref()?.limits;
+        let set = tiers(case, own_disk(case, file)?)?;
+        let now = set.snap(Bytes::new(own))?.limits();
+        let used = used(case, What::File(file), is_bytes)?;
+        Some(used * of(&now, is_bytes) <= REACH * of(&limits, is_bytes))
+    };
+    let is_lower = fits(false) == Some(true) && fits(true) == Some(true);
+    let down = steps.down.as_ref().filter(|_| is_lower).map(|down| down.size.get());
+    let to = down.unwrap_or(steps.from.get()).max(in_it(case, file).unwrap_or(0));
+    // Below the lowest edge nobody knows how small a file may be.
+    (to > 0 && to + GIB <= own).then_some(Spare { file, own, to, is_lower })
+}
+
+/// What is in a file, where the layout says so.
+fn in_it(case: &Case<'_>, file: usize) -> Option<u64> {
+    let own = &case.system.files[file];
+    let hosts = case.layout.map(|layout| layout.hosts.as_slice()).unwrap_or_default();
+    let mut files = hosts.iter().flat_map(|host| &host.files);
+    let said = files.find(|other| other.name == own.name && other.database == own.database)?;
+    said.used.map(Bytes::get)
+}
+
+/// An instance that has no room for files that have to grow, while others are above an edge for
+/// nothing.
+fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
+    let room = Room::of(case, host)?;
+    let held = held_on(case, host);
+    let need = |(file, _, held): &(usize, _, &crate::verdict::Held)| {
+        let (own, to) = needed(case, *file, counts_bytes(case, held))?;
+        Some((*file, own, to))
+    };
+    let needs: Vec<(usize, u64, u64)> = held.iter().filter_map(need).collect();
+    let (file, own, to) = *needs.iter().find(|(_, own, to)| to - own > room.free())?;
+    let on_host = |file: &usize| case.system.host_of(What::File(*file)) == Some(host);
+    let files = (0..case.system.files.len()).filter(on_host);
+    let mut spares: Vec<Spare> = files.filter_map(|file| spare(case, file)).collect();
+    spares.sort_by_key(|spare| std::cmp::Reverse(spare.own - spare.to));
+    let mut free = room.free();
+    let mut taken = Vec::new();
+    for spare in spares {
+        if free >= to - own {
+            break;
+        }
+        free += spare.own - spare.to;
+        taken.push(spare);
+    }
+    if free < to - own {
+        return None;
+    }
+    let given: Vec<String> = taken
+        .iter()
+        .map(|spare| {
+            format!("{} from {} to {}", name(case, spare.file), size(spare.own), size(spare.to))
+        })
+        .collect();
+    let subject = name(case, file);
+    let text = format!(
+        "{subject} needs {} more for the next tier and the instance has {} left, while {} of other \
+         files lie above an edge for nothing",
+        size(to - own),
+        size(room.free()),
+        size(taken.iter().map(|spare| spare.own - spare.to).sum()),
+    );
+    let mut finding = rule.finding(case.system.hosts[host].name.clone(), text);
+    if let Some((_, seen, held)) = held.iter().find(|(own, ..)| *own == file) {
+        finding.cap = Some(held.kind.name().to_owned());
+        finding.confidence = confidence(seen.waited.confidence);
+    }
+    for spare in &taken {
+        let what = if spare.is_lower {
+            "a tier lower, of which its load would use 70 % at most"
+        } else {
+            "the same limits"
+        };
+        let name = name(case, spare.file);
+        finding.evidence.push(format!("{name} has at {} {what}", size(spare.to)));
+    }
+    finding.action = format!(
+        "shrink {} if what is in them fits (DBCC SHRINKFILE), and grow {subject} to {}: {}",
+        given.join(", "),
+        size(to),
+        resize(case, file, to)
+    );
+    let shrunk = taken.iter().map(|spare| sized(case, spare.file, spare.to));
+    let changes: Option<Vec<Change>> = shrunk.chain([sized(case, file, to)]).collect();
+    Some(Found { finding, change: changes.map(Change::All) })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    fn bed(storage: &str, sizes: [u32; 2]) -> Bed {
+        let text = format!(
+            "edition = \"azure-mi-2018\"\nhost = {{ managed_instance = \"gp\", vcores = 8, storage \
+             = \"{storage}\" }}\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"{} GiB\"\n\
+             [[file]]\nname = \"other\"\ndatabase = \"two\"\nrole = \"data\"\nsize = \"{} GiB\"\n",
+            sizes[0], sizes[1]
+        );
+        Bed::layout(&text)
+    }
+
+    /// A P15 has 1,100 operations.
+    fn held(bed: Bed, iops: f64) -> Bed {
+        bed.file("db", "data", Does::reads(iops).ms(60.0)).file(
+            "two",
+            "other",
+            Does::reads(3000.0).ms(4.0),
+        )
+    }
+
+    #[test]
+    fn from_150_gib_257_are_a_step_and_256_are_none() {
+        let found = held(bed("8 TiB", [150, 600]), 1098.0).found("tier-edge");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(finding.finding.contains("257 GiB are enough for P20"), "{}", finding.finding);
+        assert!(finding.finding.contains("up to 256 GiB changes nothing"), "{}", finding.finding);
+        // From 32 GiB it is no step but four.
+        assert!(!held(bed("8 TiB", [32, 600]), 498.0).finds("tier-edge"));
+        // Nothing is held.
+        assert!(!held(bed("8 TiB", [150, 600]), 12.0).finds("tier-edge"));
+    }
+
+    #[test]
+    fn space_above_an_edge_is_for_others() {
+        // 32 GiB need 97 more, 68 are left, and 900 GiB have what 513 have.
+        let found = held(bed("1000 GiB", [32, 900]), 498.0).found("tier-edge");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(finding.action.contains("other from 900 GiB to 513 GiB"), "{}", finding.action);
+        // There is room, or nothing is to be had.
+        assert!(!held(bed("2 TiB", [32, 900]), 498.0).finds("tier-edge"));
+        assert!(!held(bed("560 GiB", [32, 513]), 498.0).finds("tier-edge"));
+    }
+}

@@ -1,0 +1,158 @@
+//! A machine that lets less through than its disks could.
+
+use super::files::REACH;
+use super::stores::{held_at_host, host_use, is_uncached};
+use super::{Found, Rule, source};
+use crate::case::{Case, amount, confidence};
+use crate::change::Change;
+use weir_catalog::HostSize;
+use weir_core::Cap as Kind;
+use weir_report::diagnosis::Group;
+use weir_report::number::{float, percent};
+
+pub(super) const RULE: Rule = Rule {
+    id: 209,
+    name: "vm-below-disks",
+    group: Group::Layout,
+    priority: 100,
+    source: source::PREMIUM,
+    finds: "the machine lets less through than its disks could, and the load comes near that",
+    find,
+};
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    (0..case.system.hosts.len()).filter_map(|host| of_host(case, rule, host)).collect()
+}
+
+/// What the remote disks of a host could do together, if all of them say it.
+fn of_disks(case: &Case<'_>, host: usize, is_bytes: bool) -> Option<f64> {
+    let disks = case.system.disks.iter();
+    let remote = disks.filter(|disk| disk.host == Some(host) && !disk.is_local);
+    remote
+        .map(|disk| Some(if is_bytes { disk.limits.bytes? } else { disk.limits.iops? }.rate))
+        .sum()
+}
+
+fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
+    let who = held_at_host(case, host, is_uncached);
+    let near = host_use(case, host, is_uncached);
+    let is_near = near.is_some_and(|near| near >= REACH);
+    // The limit that holds, else the one of which most is used.
+    let held = who.first().map(|(_, held)| held.cap);
+    let is_held = |kind: Kind| held.is_some_and(|held| case.system.caps[held].kind == kind);
+    let caps = case
+        .caps_of_host(host)
+        .filter(|(cap, facts)| is_uncached(cap.kind) && (!facts.is_bound || is_held(cap.kind)));
+    let rank = |kind: Kind, used: f64| (is_held(kind), used);
+    let (cap, facts) = caps
+        .map(|(cap, facts)| (rank(cap.kind, facts.used.quantile(0.99)), cap, facts))
+        .max_by(|one, other| one.0.0.cmp(&other.0.0).then(one.0.1.total_cmp(&other.0.1)))
+        .map(|(_, cap, facts)| (cap, facts))?;
+    let sum = of_disks(case, host, cap.counts_bytes())?;
+    if sum <= cap.limit.rate || (who.is_empty() && !is_near) {
+        return None;
+    }
+    let own = &case.system.hosts[host];
+    let is_bytes = cap.counts_bytes();
+    let text = format!(
+        "{} lets {} through to its disks, which could do {}: {} of what is paid for them cannot be \
+         used at once{}",
+        own.name,
+        amount(is_bytes, cap.limit.rate),
+        amount(is_bytes, sum),
+        percent(1.0 - cap.limit.rate / sum),
+        if who.is_empty() { "; no effect on the load observed so far" } else { "" }
+    );
+    let mut finding = rule.finding(own.name.clone(), text);
+    match who.first() {
+        Some((seen, held)) => {
+            finding.cap = Some(held.kind.name().to_owned());
+            finding.confidence = confidence(seen.waited.confidence);
+            finding.evidence.push(format!(
+                "{} of the latency of {} is waiting there",
+                percent(held.share),
+                seen.name(case)
+            ));
+        }
+        None => finding.priority = 200,
+    }
+    finding
+        .evidence
+        .push(format!("{} of the limit is used at most", percent(facts.used.quantile(0.99))));
+    let (action, change) = action(case, host);
+    finding.action = action;
+    let change = change.filter(|_| !who.is_empty());
+    Some(Found { finding, change })
+}
+
+/// The smallest machine of the series that lets through what the disks could.
+fn action(case: &Case<'_>, host: usize) -> (String, Option<Change>) {
+    let fewer =
+        "or take fewer or smaller disks: more than the machine lets through is not to be had";
+    let plain = || (format!("take a machine with a higher limit, {fewer}"), None);
+    let own = &case.system.hosts[host];
+    let now = own.size.as_deref().and_then(|size| case.edition?.host(size).ok());
+    let (Some(edition), Some(now)) = (case.edition, now) else { return plain() };
+    let need = (of_disks(case, host, false), of_disks(case, host, true));
+    let limits = |size: &HostSize| size.uncached.as_ref().map(weir_catalog::HostLimits::limits);
+    let both = |size: &HostSize| {
+        limits(size).map(|own| (float(own.iops.get()), float(own.throughput.get())))
+    };
+    let series: Vec<(&HostSize, (f64, f64))> = edition
+        .hosts()
+        .filter(|size| size.series == now.series)
+        .filter_map(|size| Some((size, both(size)?)))
+        .collect();
+    let carries = |(iops, bytes): (f64, f64)| {
+        need.0.is_none_or(|need| need <= iops) && need.1.is_none_or(|need| need <= bytes)
+    };
+    let enough = series.iter().filter(|(_, own)| carries(*own));
+    let least = enough.min_by(|one, other| one.1.0.total_cmp(&other.1.0));
+    let largest = series.iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0));
+    let Some((size, (iops, bytes))) = least.or(largest).filter(|(size, _)| size.name != now.name)
+    else {
+        return (format!("no machine of this series lets more through: {fewer}"), None);
+    };
+    let words = if least.is_some() { "lets all of it through" } else { "lets most through" };
+    let change = Change::HostSize { host: own.name.clone(), size: size.name.clone() };
+    let action = format!(
+        "take a {}, which {words} ({} and {}), {fewer}",
+        size.name,
+        amount(false, *iops),
+        amount(true, *bytes)
+    );
+    (action, case.layout.map(|_| change))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    fn bed(size: &str, does: Does) -> Bed {
+        let text = format!(
+            "edition = \"azure-premium-2015\"\nhost = {{ size = \"{size}\" }}\n[[volume]]\nname = \
+             \"data\"\ntier = \"P30\"\n"
+        );
+        Bed::layout(&text).disk("data", does)
+    }
+
+    #[test]
+    fn a_p30_on_a_ds1() {
+        // 5,000 operations of the disk, 3,200 of the machine.
+        let held = Does::reads(3190.0).kib(4.0).ms(30.0);
+        let found = bed("DS1", held).found("vm-below-disks");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((finding.priority, finding.cap.as_deref()), (100, Some("host_uncached_iops")));
+        assert!(finding.finding.contains("36.0 %"), "{}", finding.finding);
+        // 5,000 and 200 MiB/s are what a DS4 carries.
+        assert!(finding.action.contains("take a DS4"), "{}", finding.action);
+        let near = bed("DS1", Does::reads(2500.0).kib(4.0)).found("vm-below-disks");
+        assert_eq!(near[0].priority, 200);
+    }
+
+    #[test]
+    fn far_from_it_and_on_a_machine_that_carries_it_nothing_is_said() {
+        assert!(!bed("DS1", Does::reads(2000.0).kib(4.0)).finds("vm-below-disks"));
+        assert!(!bed("DS4", Does::reads(4990.0).kib(4.0).ms(30.0)).finds("vm-below-disks"));
+    }
+}

@@ -1,0 +1,131 @@
+//! Host caches of disks that are mostly written, and caches that data may be lost in.
+
+use super::stores::{Matters, Store, file_of, stores};
+use super::{Found, Rule, source};
+use crate::case::Case;
+use crate::change::Change;
+use crate::system::Cache;
+use weir_layout::Role;
+use weir_report::diagnosis::Group;
+use weir_report::number::{percent, rate};
+
+pub(super) const RULE: Rule = Rule {
+    id: 208,
+    name: "writes-cached",
+    group: Group::Layout,
+    priority: 150,
+    source: source::PREMIUM,
+    finds: "a disk that is mostly written has a host cache, or data may be lost in one",
+    find,
+};
+
+/// A disk is mostly written from this part on: the article has a cache for disks that are read
+/// and written, and none for those that are written heavily.
+const MOSTLY: f64 = 0.8;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    // Logs have a rule of their own.
+    let all = stores(case).into_iter().filter(|store| !store.carries(Role::Log));
+    all.filter_map(|store| match store.cache? {
+        Cache::ReadOnly => written(case, rule, &store),
+        Cache::ReadWrite => at_risk(case, rule, &store),
+        Cache::None => None,
+    })
+    .collect()
+}
+
+fn set(case: &Case<'_>, store: &Store, mode: Cache) -> Option<Change> {
+    case.layout.map(|_| Change::Cache { name: store.name.clone(), mode: mode.name() })
+}
+
+fn written(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
+    let written = 1.0 - store.read_share()?;
+    if written < MOSTLY {
+        return None;
+    }
+    let matters = Matters::at_cache(case, store.host);
+    let text = format!(
+        "{} of what is done to {} is writes, which its host cache (read-only) serves none of and \
+         counts against its own limit; {}",
+        percent(written),
+        store.name,
+        matters.words()
+    );
+    let mut finding = rule.finding(store.name.clone(), text);
+    finding.priority = matters.priority();
+    finding.evidence.push(format!(
+        "{} writes and {} reads a second",
+        rate(store.per_s(store.load.writes)?),
+        rate(store.per_s(store.load.reads)?)
+    ));
+    finding.action = format!(
+        "set the host cache of {} to none (the disk is detached for it: stop what uses it): az vm \
+         update --set storageProfile.dataDisks[N].caching=None",
+        store.name
+    );
+    Some(Found { finding, change: set(case, store, Cache::None) })
+}
+
+fn at_risk(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
+    let data = file_of(case.system, store.what, Role::Data)?;
+    let writes = store.per_s(store.load.writes).filter(|writes| *writes > 0.0)?;
+    let mode = match store.read_share() {
+        Some(share) if 1.0 - share >= MOSTLY => Cache::None,
+        _ => Cache::ReadOnly,
+    };
+    let text = format!(
+        "{} carries {data} and its host cache is read-write: {} writes a second are done once the \
+         host has them, and what it has not written yet is lost with it",
+        store.name,
+        rate(writes)
+    );
+    let mut finding = rule.finding(store.name.clone(), text);
+    finding.evidence.push(
+        "read-write is for software that itself sees to it that data is on the disk when it must"
+            .to_owned(),
+    );
+    finding.action = format!(
+        "set the host cache of {} to {} (the disk is detached for it: stop what uses it)",
+        store.name,
+        mode.name()
+    );
+    Some(Found { finding, change: set(case, store, mode) })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    fn bed(cache: &str, does: Does) -> Bed {
+        let text = format!(
+            "edition = \"azure-premium-2015\"\nhost = {{ size = \"DS1\" }}\n[[volume]]\nname = \
+             \"disk\"\ntier = \"P30\"\ncache = \"{cache}\"\n[[file]]\nname = \"data\"\nrole = \
+             \"data\"\nsize = \"100 GiB\"\non = \"disk\"\n"
+        );
+        Bed::layout(&text).disk("disk", does)
+    }
+
+    #[test]
+    fn a_cache_for_writes() {
+        let writes = Does::reads(20.0).and_writes(200.0);
+        let found = bed("read-only", writes).found("writes-cached");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(finding.priority, 200);
+        assert!(finding.finding.contains("no effect on the load observed"));
+        let many = Does::reads(20.0).and_writes(3000.0).kib(8.0);
+        assert_eq!(bed("read-only", many).found("writes-cached")[0].priority, 150);
+    }
+
+    #[test]
+    fn a_cache_for_what_is_read_and_written_is_right() {
+        assert!(!bed("read-only", Does::reads(50.0).and_writes(190.0)).finds("writes-cached"));
+        assert!(!bed("none", Does::reads(20.0).and_writes(200.0)).finds("writes-cached"));
+    }
+
+    #[test]
+    fn a_cache_that_loses_writes() {
+        let found = bed("read-write", Does::reads(100.0).and_writes(100.0)).found("writes-cached");
+        assert!(found[0].finding.contains("lost"), "{}", found[0].finding);
+        assert!(!bed("read-write", Does::reads(100.0)).finds("writes-cached"));
+    }
+}
