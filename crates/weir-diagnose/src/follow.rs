@@ -10,7 +10,7 @@ mod others;
 
 pub use cap::{CapFacts, Credits};
 pub use moments::Moment;
-pub use others::{Gauged, HostFacts, Others, WaitFacts};
+pub use others::{FULL, Gauged, HostFacts, OUT, Others, WaitFacts};
 
 use crate::system::{Counts, Medium, Subject, System, What};
 use cap::{CapTrack, Shares};

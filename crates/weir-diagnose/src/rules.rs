@@ -7,7 +7,36 @@ mod at_disk;
 mod at_host;
 mod at_log_rate;
 mod at_stripe;
+mod backup;
+mod backup_cached;
+mod backup_local_ssd;
+mod backup_stripes;
+mod backup_targets;
+mod cache_pressure;
+mod ceiling;
+mod client;
+mod coarse_samples;
+mod consumed;
+mod cpu;
+mod credits;
+mod credits_out;
+mod credits_soon;
 mod held;
+mod hits_unknown;
+mod locks;
+mod memory_grants;
+mod near_limit;
+mod no_latency;
+mod no_limits;
+mod not_storage;
+mod one_sample;
+mod page_latch;
+mod parallelism;
+mod queued;
+mod signs;
+mod slow_medium;
+mod tempdb_contention;
+mod too_short;
 mod waits;
 
 use crate::case::Case;
@@ -50,6 +79,31 @@ pub const RULES: &[Rule] = &[
     at_host::UNCACHED,
     at_host::CACHED,
     at_log_rate::RULE,
+    credits_out::RULE,
+    consumed::RULE,
+    queued::RULE,
+    ceiling::RULE,
+    near_limit::RULE,
+    credits_soon::RULE,
+    backup_cached::RULE,
+    backup_targets::RULE,
+    backup_stripes::RULE,
+    backup_local_ssd::RULE,
+    cpu::RULE,
+    locks::RULE,
+    client::RULE,
+    memory_grants::RULE,
+    tempdb_contention::RULE,
+    page_latch::RULE,
+    parallelism::RULE,
+    slow_medium::RULE,
+    cache_pressure::RULE,
+    no_limits::RULE,
+    no_latency::RULE,
+    coarse_samples::RULE,
+    too_short::RULE,
+    hits_unknown::RULE,
+    one_sample::RULE,
 ];
 
 impl Rule {
@@ -92,6 +146,11 @@ macro_rules! urls {
 
 const URLS: &[(&str, &str)] = urls![
     "disk-operations" "disk-bytes" "stripe-column" "host-uncached" "host-cached" "log-rate"
+    "credits-out" "consumed" "queued" "ceiling" "near-limit" "credits-soon"
+    "backup-cached" "backup-targets" "backup-stripes" "backup-local-ssd"
+    "cpu" "locks" "client" "memory-grants" "tempdb-contention" "page-latch" "parallelism"
+    "slow-medium" "cache-pressure"
+    "no-limits" "no-latency" "coarse-samples" "too-short" "hits-unknown" "one-sample"
 ];
 
 /// The articles that rules come from.
@@ -110,6 +169,8 @@ pub mod source {
     pub const BACKUP: &str = "Efficient SQL Server in Azure VM Backup Strategies using DS-SERIES and Premium Storage, I. Pagliai, 2015";
     /// What follows from the model of the limits itself.
     pub const MODEL: &str = "the model of the limits (docs/SEMANTICS.md)";
+    /// What clouds say of their own metrics.
+    pub const CLOUD: &str = "metrics of the cloud itself (documentation of Azure Monitor and of Amazon CloudWatch)";
     /// What SQL Server's documentation says of its waits.
     pub const WAITS: &str = "sys.dm_os_wait_stats, documentation of SQL Server";
 }

@@ -99,7 +99,12 @@ fn is_read_uncached(case: &Case<'_>, seen: &crate::case::Seen<'_>) -> bool {
 }
 
 /// The smallest machine of the same series, else of the edition, whose limit is higher.
-fn larger(case: &Case<'_>, host: &Host, kind: Kind, limit: Limit) -> (String, Option<Change>) {
+pub(super) fn larger(
+    case: &Case<'_>,
+    host: &Host,
+    kind: Kind,
+    limit: Limit,
+) -> (String, Option<Change>) {
     let plain = || ("take a machine with a higher limit, or do less".to_owned(), None);
     let (Some(edition), Some(size)) = (case.edition, host.size.as_deref()) else {
         return plain();
