@@ -216,12 +216,6 @@ impl Bed {
         self
     }
 
-    /// The host says this of itself.
-    pub(crate) fn host_says(mut self, name: &'static str, value: impl Into<Attribute>) -> Self {
-        self.attributes.push((self.host, name, value.into()));
-        self
-    }
-
     /// Everything that is found.
     pub(crate) fn findings(mut self) -> Vec<Found> {
         let mut columns: BTreeMap<u32, Column> = BTreeMap::new();
@@ -322,7 +316,11 @@ fn counters(
 }
 
 /// What a rule finds in a sample of other people's systems; says so aloud if it is not there.
-pub(crate) fn found_in_sample(path: &str, edition: Option<&str>, rule: &str) -> Option<Vec<Finding>> {
+pub(crate) fn found_in_sample(
+    path: &str,
+    edition: Option<&str>,
+    rule: &str,
+) -> Option<Vec<Finding>> {
     let root = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
     let Ok(bytes) = std::fs::read(root.join(path)) else {
         println!("skipped: needs ../shared/samples");

@@ -170,7 +170,8 @@ pub mod source {
     /// What follows from the model of the limits itself.
     pub const MODEL: &str = "the model of the limits (docs/SEMANTICS.md)";
     /// What clouds say of their own metrics.
-    pub const CLOUD: &str = "metrics of the cloud itself (documentation of Azure Monitor and of Amazon CloudWatch)";
+    pub const CLOUD: &str =
+        "metrics of the cloud itself (documentation of Azure Monitor and of Amazon CloudWatch)";
     /// What SQL Server's documentation says of its waits.
     pub const WAITS: &str = "sys.dm_os_wait_stats, documentation of SQL Server";
 }

@@ -104,7 +104,8 @@ impl Target {
 pub(super) fn waits(case: &Case<'_>) -> Option<String> {
     let waits = resource_waits(case).into_iter();
     let own: Vec<_> = waits.filter(|wait| Class::of(&wait.name) == Class::Backup).collect();
-    let words = own.iter().take(3).map(|wait| format!("{} {}", wait.name, time(wait.time_ms * 1e6)));
+    let words =
+        own.iter().take(3).map(|wait| format!("{} {}", wait.name, time(wait.time_ms * 1e6)));
     (!own.is_empty()).then(|| words.collect::<Vec<_>>().join(", "))
 }
 
@@ -117,5 +118,8 @@ pub(super) const FILES: usize = 8;
 /// The command of a backup over so many files.
 pub(super) fn command(files: usize) -> String {
     let disks = (1..=files).map(|n| format!("DISK = N'..\\{n}.bak'")).collect::<Vec<_>>();
-    format!("BACKUP DATABASE .. TO {} WITH MAXTRANSFERSIZE = 4194304, COMPRESSION", disks.join(", "))
+    format!(
+        "BACKUP DATABASE .. TO {} WITH MAXTRANSFERSIZE = 4194304, COMPRESSION",
+        disks.join(", ")
+    )
 }

@@ -82,6 +82,9 @@ mod tests {
     fn pages_that_stay_or_reads_that_do_not_wait() {
         assert!(!bed(400.0, 30.0).finds("cache-pressure"));
         assert!(!bed(40.0, 2.0).finds("cache-pressure"));
+        // Writes do not come from that.
+        let writes = Bed::bare().disk("data", Does::reads(100.0).and_writes(300.0).ms(30.0));
+        assert!(!writes.host_gauge(m::PAGE_LIFE_EXPECTANCY_S, 40.0).finds("cache-pressure"));
         let hits = Bed::bare().wait("PAGEIOLATCH_SH", 900.0).host_gauge(m::BUFFER_HIT_SHARE, 0.95);
         assert!(!hits.finds("cache-pressure"));
     }

@@ -24,7 +24,6 @@ const TENTH: f64 = 0.1;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     let interval = case.facts.interval_s;
-    // Two snapshots of counters are one long sample on purpose.
     if interval < COARSE_S || case.facts.samples < 2 {
         return Vec::new();
     }

@@ -178,7 +178,10 @@ mod tests {
         let found = found.found("consumed");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.group, finding.priority), (Group::Throttling, 10));
-        assert_eq!((finding.cap.as_deref(), finding.confidence), (Some("disk_iops"), Confidence::High));
+        assert_eq!(
+            (finding.cap.as_deref(), finding.confidence),
+            (Some("disk_iops"), Confidence::High)
+        );
         let host = Bed::bare().host_gauge(m::UNCACHED_BYTES_SHARE, 1.0).found("consumed");
         assert_eq!(host[0].cap.as_deref(), Some("host_uncached_bytes"));
         let exceeded = Bed::bare().host_gauge(m::IOPS_EXCEEDED, 0.3).found("consumed");
@@ -191,7 +194,11 @@ mod tests {
         assert_eq!((nearly[0].group, nearly[0].priority), (Group::Headroom, 120));
         assert!(!disk(m::BYTES_SHARE, |_| 0.89).finds("consumed"));
         // Two of sixty seconds.
-        assert!(!disk(m::IOPS_SHARE, |second| if second < 2 { 1.0 } else { 0.4 }).finds("consumed"));
-        assert!(!disk(m::IOPS_EXCEEDED, |second| if second < 2 { 1.0 } else { 0.0 }).finds("consumed"));
+        assert!(
+            !disk(m::IOPS_SHARE, |second| if second < 2 { 1.0 } else { 0.4 }).finds("consumed")
+        );
+        assert!(
+            !disk(m::IOPS_EXCEEDED, |second| if second < 2 { 1.0 } else { 0.0 }).finds("consumed")
+        );
     }
 }

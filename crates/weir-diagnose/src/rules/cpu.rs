@@ -30,7 +30,9 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     };
     finding.confidence = Confidence::High;
     let observed = time(host.seconds * 1e9);
-    finding.evidence.push(format!("cpu: {mean} on average over {observed}, {near} of it near 100 %"));
+    finding
+        .evidence
+        .push(format!("cpu: {mean} on average over {observed}, {near} of it near 100 %"));
     finding.evidence.extend(storage_words(case));
     "find what uses them (sys.dm_exec_query_stats by total_worker_time, or top) and tune it, or \
      take more processors; larger files or disks do not help"

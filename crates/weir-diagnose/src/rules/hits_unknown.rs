@@ -30,8 +30,10 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
         let passes = seen.subject.path.iter().any(|counts| unknown.contains(&counts.cap));
         passes && is_raised(&seen) && seen.waited.throttled().is_none()
     });
-    let mut who: Vec<String> =
-        unknown.iter().map(|cap| case.system.owner_name(&case.system.caps[*cap]).to_owned()).collect();
+    let mut who: Vec<String> = unknown
+        .iter()
+        .map(|cap| case.system.owner_name(&case.system.caps[*cap]).to_owned())
+        .collect();
     who.dedup();
     let text = format!(
         "how many reads the host's cache served is not said: the limits of {} may be used up or \

@@ -53,11 +53,14 @@ fn of(case: &Case<'_>, rule: &Rule, stripe: Option<String>, caps: &[usize]) -> O
     let subject = stripe.unwrap_or_else(|| name_of(case, cap.owner));
     let is_bytes = cap.counts_bytes();
     let limit = amount(is_bytes, facts.limit);
-    let passing = || {
-        case.named().filter(|seen| seen.subject.path.iter().any(|counts| counts.cap == *most))
-    };
+    let passing =
+        || case.named().filter(|seen| seen.subject.path.iter().any(|counts| counts.cap == *most));
     let timed = passing().any(|seen| is_timed(&seen));
-    let nobody = if timed { "and requests do not wait for it yet" } else { "whether requests wait is not said" };
+    let nobody = if timed {
+        "and requests do not wait for it yet"
+    } else {
+        "whether requests wait is not said"
+    };
     let columns = match caps.len() {
         1 => String::new(),
         several => format!(" in {several} of its columns"),

@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn it_leaves_the_question_open_where_a_limit_is_near() {
-        let found = |iops| Bed::layout(P10).disk("data", Does::reads(iops).untimed()).found("no-latency");
+        let found =
+            |iops| Bed::layout(P10).disk("data", Does::reads(iops).untimed()).found("no-latency");
         assert_eq!(found(490.0)[0].priority, 50);
         assert_eq!(found(400.0)[0].priority, 200);
         assert!(!Bed::layout(P10).disk("data", Does::reads(490.0)).finds("no-latency"));

@@ -24,17 +24,20 @@ const NOTE: u8 = 200;
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     let unlimited: Vec<Seen<'_>> =
         case.named().filter(|seen| seen.subject.path.is_empty()).collect();
-    let raised: Vec<&Seen<'_>> = unlimited.iter().filter(|seen| is_raised(seen)).collect();
+    // Who counts its queue is known to be throttled or not, whatever the limits are.
+    let raised = unlimited.iter().filter(|seen| is_raised(seen) && !seen.facts.says_queued);
+    let raised: Vec<&Seen<'_>> = raised.collect();
     // Where some have limits, those without are such as need none, unless they are slow.
     if unlimited.is_empty() || (raised.is_empty() && case.system.has_limits()) {
         return Vec::new();
     }
     // What is throttled by other signs is known to be, if not by how much.
     let said = throttling(case, THROTTLING);
-    let is_open = raised.iter().any(|seen| {
+    let is_open = |seen: &Seen<'_>| {
         let name = seen.name(case);
         !said.iter().any(|finding| finding.subject == name)
-    });
+    };
+    let raised: Vec<&Seen<'_>> = raised.into_iter().filter(|seen| is_open(seen)).collect();
     let who: Vec<String> = match raised.is_empty() {
         true => unlimited.iter().map(|seen| seen.name(case)).collect(),
         false => raised.iter().map(|seen| seen.name(case)).collect(),
@@ -43,13 +46,13 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
         format!("nobody says what limits {}: how near a limit is cannot be told", names(&who))
     } else {
         format!(
-            "requests to {} take long, and nobody says what limits it: whether a cap holds them \
+            "requests to {} take long, and nobody says any limit there: whether a cap holds them \
              cannot be told",
             names(&who)
         )
     };
     let mut finding = rule.finding("limits", text);
-    finding.priority = if is_open { rule.priority } else { NOTE };
+    finding.priority = if !raised.is_empty() { rule.priority } else { NOTE };
     finding.confidence = Confidence::High;
     for seen in raised.iter().take(4) {
         if let Some(ns) = seen.facts.latency_ns() {

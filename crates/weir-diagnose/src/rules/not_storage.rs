@@ -4,11 +4,11 @@
 //! comes first and none is called the cause where a cap throttles at the same time.
 
 use super::signs::{THROTTLING, is_near, throttling};
-use super::waits::{Class, resource_waits};
+use super::waits::{Class, resource_waits, share};
 use super::{Rule, signs};
 use crate::case::{Case, Seen};
 use crate::follow::{HostFacts, WaitFacts};
-use crate::verdict::Basis;
+use crate::verdict::{Basis, THROTTLED};
 use weir_observe::import::measure as m;
 use weir_report::diagnosis::Finding;
 use weir_report::number::{percent, rate, time};
@@ -39,6 +39,12 @@ const BUSY: f64 = 0.8;
 
 /// Or this large a part of the time at 90 % and more.
 const BUSY_TIME: f64 = 0.2;
+
+/// Whoever is busy for less is only at work.
+const BUSY_FOR_S: f64 = 10.0;
+
+/// No storage of a cloud takes as long in quiet times: twice what is usual without throttling.
+const SLOW_NS: f64 = 2.0 * signs::RAISED_NS;
 
 /// A class of waits of so large a part of all dominates.
 pub(super) const DOMINATES: f64 = 0.4;
@@ -185,11 +191,9 @@ pub(super) fn longest(case: &Case<'_>, is: impl Fn(&WaitFacts) -> bool) -> Strin
 
 /// How much of all waiting is for storage.
 pub(super) fn storage_words(case: &Case<'_>) -> Option<String> {
-    let storage = |wait: &WaitFacts| {
-        matches!(Class::of(&wait.name), Class::DataIo | Class::Log | Class::LogGovernor)
-    };
-    let waited = of_waits(case, storage)?;
-    Some(format!("waits for storage are {} of all waiting", percent(waited.share)))
+    let classes = [Class::DataIo, Class::Log, Class::LogGovernor];
+    let storage: Option<f64> = classes.into_iter().map(|class| share(case, class)).sum();
+    Some(format!("waits for storage are {} of all waiting", percent(storage?)))
 }
 
 /// Queries that wait for memory to run in; other waits of memory are of another kind.
@@ -219,6 +223,7 @@ const HIGH: f64 = 0.15;
 /// The busiest processors, if they are busy.
 pub(super) fn busy<'a>(case: &Case<'a>) -> Option<&'a HostFacts> {
     let hosts = case.facts.others.processors.iter();
+    let hosts = hosts.filter(|host| host.seconds >= BUSY_FOR_S);
     let busy = hosts.filter(|host| host.mean() >= BUSY || host.near_share() >= BUSY_TIME);
     busy.max_by(|one, other| one.mean().total_cmp(&other.mean()))
 }
@@ -229,16 +234,21 @@ pub(super) fn slow<'a>(case: &Case<'a>) -> Vec<(Seen<'a>, f64)> {
     let said = throttling(case, THROTTLING);
     let slow = case.named().filter_map(|seen| {
         let waited = seen.waited;
-        let knows = !seen.subject.path.is_empty() && waited.throttled().is_none();
         let is_said = || said.iter().any(|finding| finding.subject == seen.name(case));
-        // What was waited in a governor's queue, or at caps that Weir counts, is no medium's.
-        let is_counted = matches!(waited.basis, Basis::Counted | Basis::Queued);
-        if !knows || is_counted || !signs::is_raised(&seen) || is_said() {
+        if waited.throttled().is_some() || !signs::is_raised(&seen) || is_said() {
             return None;
+        }
+        match waited.basis {
+            // What was waited at caps that Weir counts is no medium's.
+            Basis::Counted => return None,
+            // Who counts its queue is known to be throttled or not, whatever the limits are.
+            Basis::Queued => return unqueued(&seen).map(|share| (seen, share)),
+            _ if seen.subject.path.is_empty() => return None,
+            _ => {}
         }
         // Quiet samples that take long show the medium itself, as nothing else was there.
         let quiet = waited.usual_ns.filter(|_| waited.basis == Basis::Quiet);
-        let is_quiet_slow = quiet.is_some_and(|ns| ns > 2.0 * signs::RAISED_NS);
+        let is_quiet_slow = quiet.is_some_and(|ns| ns > SLOW_NS);
         let share = waited.unexplained_share();
         match is_quiet_slow {
             true => Some((seen, share.max(1.0 - waited.all_share()))),
@@ -248,6 +258,15 @@ pub(super) fn slow<'a>(case: &Case<'a>) -> Vec<(Seen<'a>, f64)> {
     let mut slow: Vec<(Seen<'a>, f64)> = slow.collect();
     slow.sort_by(|one, other| other.0.waited.latency_ns.total_cmp(&one.0.waited.latency_ns));
     slow
+}
+
+/// The part of the latency that is not the queue of a governor, where it takes long without.
+fn unqueued(seen: &Seen<'_>) -> Option<f64> {
+    let total = &seen.facts.total;
+    let queued = total.queued_read_ns.unwrap_or(0.0) + total.queued_write_ns.unwrap_or(0.0);
+    let (all, operations) = (total.ns?, total.operations?);
+    let rest_ns = (all - queued) / operations.max(1.0);
+    (rest_ns > SLOW_NS && queued < THROTTLED * all).then_some(1.0 - queued / all)
 }
 
 /// Whether memory is too small for what is read, and how much of all waiting is for reads.
@@ -266,7 +285,8 @@ pub(super) fn pressed(case: &Case<'_>) -> Option<f64> {
         _ => false,
     });
     let reads = of_waits(case, |wait| wait.name.to_ascii_uppercase().starts_with("PAGEIOLATCH_"));
-    let by_waits = reads.filter(|own| own.share >= 0.2 && own.waiters >= WAITERS).map(|own| own.share);
+    let by_waits =
+        reads.filter(|own| own.share >= 0.2 && own.waiters >= WAITERS).map(|own| own.share);
     let by_latency = || {
         let reads = case.named().filter(|seen| {
             let share = seen.facts.read_share().unwrap_or(0.0);

@@ -19,18 +19,18 @@ pub(super) const RULE: Rule = Rule {
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     // Who was seen in no stretch of time did nothing that is known.
     let is_blind = case.facts.samples <= 1
-        || (!case.facts.subjects.is_empty() && case.facts.subjects.iter().all(|own| own.seconds <= 0.0));
-    let counters = || {
-        case.contents.series.iter().any(|series| series.counting == Counting::Cumulative)
-    };
+        || (!case.facts.subjects.is_empty()
+            && case.facts.subjects.iter().all(|own| own.seconds <= 0.0));
+    let counters =
+        || case.contents.series.iter().any(|series| series.counting == Counting::Cumulative);
     if !is_blind || !counters() {
         return Vec::new();
     }
     let files = case.contents.entities.iter().any(|own| own.kind == EntityKind::File);
     let mut finding = rule.finding(
         "samples",
-        "there is one sample of counters that run since a start long ago: what they grow by in a \
-         second, and so every rate, needs a second one",
+        "there is one sample of counters that run since some start: what they grow by in a second, \
+         and so every rate, needs a second one",
     );
     finding.confidence = Confidence::High;
     finding.evidence.push(

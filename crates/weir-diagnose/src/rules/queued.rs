@@ -1,10 +1,12 @@
 //! Queues of a governor where no limit is known: the total latency against that of the storage.
 
 use super::held::by;
+use super::signs::{self, FEW, RAISED_NS};
 use super::{Found, Rule, source};
 use crate::case::{Case, Seen, moments, size};
 use crate::system::What;
 use crate::verdict::THROTTLED;
+use std::collections::BTreeMap;
 use weir_layout::Role;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, rate, time};
@@ -19,47 +21,84 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Queues of less, on average, hold nobody back.
-const LEAST_NS: f64 = 1e6;
+/// A queue of less is not felt beside the 2 to 10 ms that storage itself takes (article 000).
+const LEAST_NS: f64 = 5e6;
 
-/// What fewer operations waited is chance.
-const FEW: f64 = 30.0;
+/// Somebody with what was waited in its queue.
+struct Queued<'a> {
+    seen: Seen<'a>,
+    queued_ns: f64,
+    ns: f64,
+    operations: f64,
+}
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     let held = by(case, |_, _| true);
     let is_held = |seen: &Seen<'_>| held.iter().any(|(other, _)| other.index == seen.index);
     let rest = case.named().filter(|seen| seen.facts.says_queued && !is_held(seen));
-    let mut found: Vec<(f64, Found)> =
-        rest.filter_map(|seen| of(case, rule, &seen)).collect();
-    found.sort_by(|one, other| other.0.total_cmp(&one.0));
-    found.into_iter().map(|(_, found)| found).collect()
+    // The files of a database that are alike, as those of tempdb are, are one finding.
+    let mut groups: BTreeMap<(String, &str), Vec<Queued<'_>>> = BTreeMap::new();
+    for own in rest.filter_map(queued) {
+        let file = match own.seen.subject.what {
+            What::File(file) => Some(&case.system.files[file]),
+            _ => None,
+        };
+        let role = file.and_then(|file| file.role).map_or("", Role::name);
+        let database = file.and_then(|file| file.database.clone());
+        let group = database.unwrap_or_else(|| own.seen.name(case));
+        groups.entry((group, role)).or_default().push(own);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    let sum = |group: &[Queued<'_>]| group.iter().map(|own| own.queued_ns).sum::<f64>();
+    groups.sort_by(|(_, one), (_, other)| sum(other).total_cmp(&sum(one)));
+    let found = groups.into_iter().filter_map(|((database, _), mut group)| {
+        group.sort_by(|one, other| other.queued_ns.total_cmp(&one.queued_ns));
+        of(case, rule, &database, &group)
+    });
+    found.collect()
 }
 
-fn of(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<(f64, Found)> {
+fn queued(seen: Seen<'_>) -> Option<Queued<'_>> {
     let total = &seen.facts.total;
-    let both = |read: Option<f64>, write: Option<f64>| match (read, write) {
-        (None, None) => None,
-        (read, write) => Some(read.unwrap_or(0.0) + write.unwrap_or(0.0)),
+    let queued_ns = match (total.queued_read_ns, total.queued_write_ns) {
+        (None, None) => return None,
+        (read, write) => read.unwrap_or(0.0) + write.unwrap_or(0.0),
     };
-    let queued = both(total.queued_read_ns, total.queued_write_ns)?;
-    let (all, operations) = (total.ns?, total.operations?);
-    let share = queued / all.max(1.0);
-    if operations < FEW || share < THROTTLED || queued / operations < LEAST_NS {
-        return None;
-    }
-    let name = seen.name(case);
+    let (ns, operations) = (total.ns?, total.operations?);
+    let is_enough = operations >= FEW
+        && ns / operations >= RAISED_NS
+        && queued_ns >= THROTTLED * ns
+        && queued_ns / operations >= LEAST_NS;
+    is_enough.then_some(Queued { seen, queued_ns, ns, operations })
+}
+
+fn of(case: &Case<'_>, rule: &Rule, database: &str, group: &[Queued<'_>]) -> Option<Found> {
+    let first = group.first()?;
+    let names: Vec<String> = group.iter().map(|own| own.seen.name(case)).collect();
+    let (subject, who) = match names.as_slice() {
+        [one] => (one.clone(), one.clone()),
+        several => (database.to_owned(), format!("{database} with {} files", several.len())),
+    };
+    let sum = |of: fn(&Queued<'_>) -> f64| group.iter().map(of).sum::<f64>();
+    let (queued, all) = (sum(|own| own.queued_ns), sum(|own| own.ns));
+    let operations = sum(|own| own.operations);
     let (latency, io) = (time(all / operations), time((all - queued).max(0.0) / operations));
     let text = format!(
-        "{name} is held by a governor: of {latency} latency {} is waiting in its queue, and {io} \
+        "{who} is held by a governor: of {latency} latency {} is waiting in its queue, and {io} \
          is the storage",
-        percent(share)
+        percent(queued / all.max(1.0))
     );
-    let mut finding = rule.finding(name.clone(), text);
+    let mut finding = rule.finding(subject, text);
     finding.confidence = Confidence::High;
+    if names.len() > 1 {
+        finding.evidence.push(format!("held are {}", signs::names(&names)));
+    }
+    let total = &first.seen.facts.total;
     let each = |what: &str, ns: Option<f64>, queued: Option<f64>, count: Option<f64>| {
         let (ns, queued, count) = (ns?, queued?, count.filter(|count| *count > 0.0)?);
         Some(format!(
-            "{what}: {} latency, {} of it I/O (io_stall without io_stall_queued)",
+            "{what} of {}: {} latency, {} of it I/O (io_stall without io_stall_queued)",
+            names[0],
             time(ns / count),
             time((ns - queued).max(0.0) / count)
         ))
@@ -67,18 +106,16 @@ fn of(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<(f64, Found)> {
     let reads = each("reads", total.read_ns, total.queued_read_ns, total.reads);
     let writes = each("writes", total.write_ns, total.queued_write_ns, total.writes);
     finding.evidence.extend(reads.into_iter().chain(writes));
-    let seconds = seen.facts.seconds.max(1e-9);
-    let bytes = total.bytes.map_or(String::new(), |bytes| {
-        format!(" and {} MiB/s", rate(bytes / seconds / f64::from(1 << 20)))
-    });
+    let seconds = first.seen.facts.seconds.max(1e-9);
     finding.evidence.push(format!(
-        "it does {} IOPS{bytes} on average: bursts shorter than a sample reach a limit that the \
-         averages do not",
-        rate(operations / seconds)
+        "it does {} IOPS and {} MiB/s on average: bursts shorter than a sample reach a limit that \
+         the averages do not",
+        rate(total.operations.unwrap_or(0.0) / seconds),
+        rate(total.bytes.unwrap_or(0.0) / seconds / f64::from(1 << 20))
     ));
-    finding.moments = moments(case, seen, 3);
-    finding.action = action(case, seen, &name);
-    Some((queued, finding.into()))
+    finding.moments = moments(case, &first.seen, 3);
+    finding.action = action(case, &first.seen, &names[0]);
+    Some(finding.into())
 }
 
 fn action(case: &Case<'_>, seen: &Seen<'_>, name: &str) -> String {
@@ -86,11 +123,17 @@ fn action(case: &Case<'_>, seen: &Seen<'_>, name: &str) -> String {
         return format!("give {name} more: --layout or --edition says what its limit is");
     };
     let file = &case.system.files[file];
-    let now = file.size.map_or(String::new(), |bytes| format!(", which has {}", size(bytes)));
+    if file.is(Role::Tempdb) {
+        return "use tempdb less: it is on the SSD of the instance or machine, whose limit goes by \
+                vCores and not by the size of its files"
+            .to_owned();
+    }
+    let now = file.size.map_or(String::new(), |bytes| format!(", which has {},", size(bytes)));
     let database = file.database.as_deref().unwrap_or("database");
     let log = match file.role {
-        Some(Role::Log) => "; a log can be held by the log rate of the instance, too, which no \
-                            size changes",
+        Some(Role::Log) => {
+            "; a log can be held by the log rate of the instance, too, which no size changes"
+        }
         _ => "",
     };
     format!(
@@ -119,9 +162,22 @@ mod tests {
 
     #[test]
     fn slow_without_a_queue_is_not_governed() {
-        assert!(!Bed::bare().file("db", "data", Does::writes(50.0).ms(96.0).queued_ms(0.2)).finds("queued"));
-        // A tenth of 4 ms is nothing.
-        assert!(!file(0.6).finds("queued"));
+        assert!(
+            !Bed::bare()
+                .file("db", "data", Does::writes(50.0).ms(96.0).queued_ms(0.2))
+                .finds("queued")
+        );
+        // All of it together is what storage takes without throttling.
+        assert!(!file(4.0).finds("queued"));
+    }
+
+    #[test]
+    fn files_that_are_alike_are_one_finding() {
+        let does = Does::writes(50.0).ms(44.0).queued_ms(40.0);
+        let bed = Bed::bare().file("tempdb", "tempdev", does).file("tempdb", "temp2", does);
+        let found = bed.file("sales", "sales_data", does).found("queued");
+        let who: Vec<&str> = found.iter().map(|finding| finding.subject.as_str()).collect();
+        assert_eq!(who, ["sales.sales_data", "tempdb"]);
     }
 
     #[test]

@@ -88,3 +88,51 @@ pub(super) fn names(names: &[String]) -> String {
         more => format!("{first} and {more} more"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+    use weir_observe::import::measure as m;
+
+    /// A machine that is well built and has room: disks that are quick, log and backups apart.
+    const WELL: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\n\
+        name = \"d\"\ntier = \"P30\"\n[[volume]]\nname = \"l\"\ntier = \"P30\"\n[[volume]]\n\
+        name = \"b\"\ntier = \"P30\"\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"500 \
+        GiB\"\non = \"d\"\n[[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"99 GiB\"\non = \
+        \"l\"\n[[file]]\nname = \"full\"\nrole = \"backup\"\nsize = \"500 GiB\"\non = \"b\"\n";
+
+    /// All rules that find something.
+    fn rules(bed: Bed) -> Vec<&'static str> {
+        bed.findings().into_iter().map(|found| found.finding.rule).collect()
+    }
+
+    #[test]
+    fn a_system_that_is_well_is_left_alone() {
+        let busy = |second: u64| {
+            let beat = weir_report::number::float(second % 7);
+            Does::reads(900.0 + 60.0 * beat).and_writes(300.0).ms(1.6 + 0.05 * beat)
+        };
+        let bed = Bed::layout(WELL)
+            .disk_over("d", busy)
+            .disk("l", Does::writes(800.0).kib(16.0).ms(1.5))
+            .disk("b", Does::writes(0.0))
+            .cpu(0.55)
+            .wait("WRITELOG", 700.0)
+            .wait("PAGEIOLATCH_SH", 900.0)
+            .wait("LCK_M_X", 120.0)
+            .wait("CXPACKET", 300.0)
+            .wait("PAGELATCH_EX", 90.0)
+            .wait("LAZYWRITER_SLEEP", 1000.0)
+            .host_gauge(m::PAGE_LIFE_EXPECTANCY_S, 4000.0)
+            .host_gauge(m::UNCACHED_IOPS_SHARE, 0.2)
+            .host_gauge(m::BUFFER_HIT_SHARE, 0.99)
+            .seconds(120);
+        assert_eq!(rules(bed), [""; 0]);
+    }
+
+    #[test]
+    fn one_that_does_nothing_is_left_alone() {
+        let bed = Bed::layout(WELL).disk("d", Does::writes(0.1)).disk("l", Does::writes(0.2));
+        assert_eq!(rules(bed), [""; 0]);
+    }
+}

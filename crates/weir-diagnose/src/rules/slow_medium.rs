@@ -34,15 +34,20 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
         finding.confidence = Confidence::Medium;
         if let Some(usual) = waited.usual_ns {
             let basis = basis_words(waited.basis);
-            finding.evidence.push(format!("a request that does not wait takes {} ({basis})", time(usual)));
+            finding
+                .evidence
+                .push(format!("a request that does not wait takes {} ({basis})", time(usual)));
         }
         let seconds = seen.facts.seconds.max(1e-9);
         let operations = seen.facts.total.operations.unwrap_or(0.0);
         finding.evidence.push(format!("it does {} IOPS on average", rate(operations / seconds)));
-        for steal in case.facts.others.gauged.iter().filter(|own| own.metric == m::CPU_STEAL.metric) {
+        for steal in case.facts.others.gauged.iter().filter(|own| own.metric == m::CPU_STEAL.metric)
+        {
             if steal.mean() >= STOLEN {
                 let of = percent(steal.mean());
-                finding.evidence.push(format!("another machine had its processors {of} of the time"));
+                finding
+                    .evidence
+                    .push(format!("another machine had its processors {of} of the time"));
             }
         }
         finding.ruled_out = seen
@@ -91,6 +96,12 @@ mod tests {
     fn throttled_or_quick_or_without_limits_it_is_not() {
         assert!(!Bed::layout(P10).disk("data", Does::reads(498.0).ms(80.0)).finds("slow-medium"));
         assert!(!Bed::layout(P10).disk("data", Does::reads(5.0).ms(9.0)).finds("slow-medium"));
+        // In a queue it waits for a limit, and outside of it for the storage.
+        let queued = |ms| {
+            let does = Does::reads(5.0).ms(80.0).queued_ms(ms);
+            Bed::bare().file("db", "data", does).finds("slow-medium")
+        };
+        assert!(queued(2.0) && !queued(70.0));
         // Whose limits nobody knows may be throttled.
         assert!(!Bed::bare().disk("data", Does::reads(5.0).ms(80.0)).finds("slow-medium"));
     }

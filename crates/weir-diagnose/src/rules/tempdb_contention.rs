@@ -54,7 +54,8 @@ fn action(tempdb: &Tempdb) -> String {
         None => "of the same size and growth".to_owned(),
     };
     if tempdb.files == 0 {
-        return "give tempdb as many data files of one size as there are processors, up to 8".to_owned();
+        return "give tempdb as many data files of one size as there are processors, up to 8"
+            .to_owned();
     }
     if tempdb.files < wanted {
         return format!(

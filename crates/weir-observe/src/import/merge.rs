@@ -290,6 +290,9 @@ impl Source1 {
         if !series.clone().any(|(value, own)| value.is_some() && own.metric.ends_with("_per_s")) {
             return 0;
         }
+        if let Some(said) = self.sheet.lead {
+            return said;
+        }
         // What counts from its own beginning says since when the first rates hold.
         if let At::Since(nanos @ 1..) = first {
             return i64::try_from(*nanos).unwrap_or(0);

@@ -38,6 +38,8 @@ pub struct Sheet {
     pub(super) unused: BTreeMap<String, u64>,
     /// What the input says of itself.
     pub(super) about: BTreeMap<String, String>,
+    /// For how long its first rates held, in nanoseconds, if it says it.
+    pub(super) lead: Option<i64>,
 }
 
 impl Sheet {

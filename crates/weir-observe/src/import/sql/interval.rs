@@ -100,6 +100,11 @@ impl Interval {
                 first.minutes
             ));
         }
+        if seconds > 0.0 && rows.sheet.lead.is_none() {
+            #[expect(clippy::cast_possible_truncation, reason = "checked: some years")]
+            let lead = (seconds < 1e9).then_some((seconds * 1e9).round() as i64);
+            rows.sheet.lead = lead;
+        }
         for row in &held {
             for ((_, measure, by, _), (count, rate)) in COUNTS.iter().zip(&row.counts) {
                 let counted = count.filter(|_| seconds > 0.0).map(|count| count / seconds);
