@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use weir_catalog::Catalog;
 use weir_layout::Layout;
 use weir_observe::import::measure::{self as m, Measure};
-use weir_observe::import::Sheet;
+use weir_observe::import::{Input, Options, Sheet, import};
 use weir_observe::{
     Attribute, Column, Ending, EntityId, EntityKind, Header, Observation, Source, SourceKind,
 };
@@ -27,6 +27,7 @@ pub(crate) struct Does {
     read_ms: f64,
     write_ms: f64,
     queued: Option<f64>,
+    is_untimed: bool,
 }
 
 impl Does {
@@ -58,6 +59,12 @@ impl Does {
         self
     }
 
+    /// Nobody says how long they take.
+    pub(crate) fn untimed(mut self) -> Self {
+        self.is_untimed = true;
+        self
+    }
+
     /// Of which so many in queues of the governor.
     pub(crate) fn queued_ms(mut self, ms: f64) -> Self {
         self.queued = Some(ms);
@@ -66,6 +73,7 @@ impl Does {
 }
 
 type Over = Box<dyn Fn(u64) -> Does>;
+type Gauge = Box<dyn Fn(u64) -> f64>;
 
 /// A system and what it does.
 pub(crate) struct Bed {
@@ -74,10 +82,11 @@ pub(crate) struct Bed {
     sheet: Sheet,
     host: EntityId,
     counted: Vec<(EntityId, bool, Over)>,
-    gauges: Vec<(EntityId, Measure, f64)>,
+    gauges: Vec<(EntityId, Measure, Gauge)>,
     counters: Vec<(EntityId, Measure, f64)>,
     attributes: Vec<(EntityId, &'static str, Attribute)>,
     seconds: u64,
+    every: u64,
 }
 
 impl Bed {
@@ -105,12 +114,19 @@ impl Bed {
             counters: Vec::new(),
             attributes: Vec::new(),
             seconds: 60,
+            every: 1,
         }
     }
 
     /// It is observed for so long.
     pub(crate) fn seconds(mut self, seconds: u64) -> Self {
         self.seconds = seconds;
+        self
+    }
+
+    /// There is a sample every so many seconds.
+    pub(crate) fn every(mut self, seconds: u64) -> Self {
+        self.every = seconds;
         self
     }
 
@@ -154,8 +170,19 @@ impl Bed {
     }
 
     /// A wait of so many milliseconds each second.
-    pub(crate) fn wait(mut self, name: &str, ms: f64) -> Self {
-        let wait = self.sheet.entity(EntityKind::Wait, name, Some(self.host));
+    pub(crate) fn wait(self, name: &str, ms: f64) -> Self {
+        let host = self.host;
+        self.wait_at(host, name, ms)
+    }
+
+    /// The same of a database.
+    pub(crate) fn wait_of(mut self, database: &str, name: &str, ms: f64) -> Self {
+        let database = self.sheet.entity(EntityKind::Database, database, Some(self.host));
+        self.wait_at(database, name, ms)
+    }
+
+    fn wait_at(mut self, whose: EntityId, name: &str, ms: f64) -> Self {
+        let wait = self.sheet.entity(EntityKind::Wait, name, Some(whose));
         self.counters.push((wait, m::WAIT_TIME_MS, ms));
         self.counters.push((wait, m::WAITING_TASKS_COUNT, ms));
         self
@@ -168,21 +195,31 @@ impl Bed {
 
     /// A gauge of the host.
     pub(crate) fn host_gauge(mut self, measure: Measure, value: f64) -> Self {
-        self.gauges.push((self.host, measure, value));
+        self.gauges.push((self.host, measure, Box::new(move |_| value)));
         self
     }
 
     /// A gauge of a disk, which is there from now on.
-    pub(crate) fn disk_gauge(mut self, name: &str, measure: Measure, value: f64) -> Self {
+    pub(crate) fn disk_gauge(self, name: &str, measure: Measure, value: f64) -> Self {
+        self.disk_gauge_over(name, measure, move |_| value)
+    }
+
+    /// A gauge of a disk that is what the second says.
+    pub(crate) fn disk_gauge_over(
+        mut self,
+        name: &str,
+        measure: Measure,
+        value: impl Fn(u64) -> f64 + 'static,
+    ) -> Self {
         let disk = self.sheet.entity(EntityKind::Volume, name, Some(self.host));
-        self.gauges.push((disk, measure, value));
+        self.gauges.push((disk, measure, Box::new(value)));
         self
     }
 
     /// Everything that is found.
     pub(crate) fn findings(mut self) -> Vec<Found> {
         let mut columns: BTreeMap<u32, Column> = BTreeMap::new();
-        for second in 0..=self.seconds {
+        for second in self.times() {
             let mut row: Vec<(Measure, EntityId, f64)> = Vec::new();
             for (entity, is_file, does) in &self.counted {
                 row.extend(counters(*entity, *is_file, second, does));
@@ -191,13 +228,14 @@ impl Bed {
                 row.push((*measure, *entity, rate * to_f64(second)));
             }
             for (entity, measure, value) in &self.gauges {
-                row.push((*measure, *entity, *value));
+                row.push((*measure, *entity, value(second)));
             }
             for (measure, entity, value) in row {
                 let series = self.sheet.series(entity, &measure);
                 columns.entry(series.0).or_default().push(measure.stored(value));
             }
         }
+        let times = self.times().map(|second| Instant::ZERO + Span::from_secs(second)).collect();
         let mut contents = self.sheet.contents().clone();
         for (entity, name, value) in self.attributes {
             let own = &mut contents.entities[entity.0 as usize];
@@ -207,12 +245,15 @@ impl Bed {
         let kind = SourceKind::Other("test".to_owned());
         let mut header = Header::new(Source { kind, by: "test".to_owned(), about });
         header.contents = contents;
-        let times =
-            (0..=self.seconds).map(|second| Instant::ZERO + Span::from_secs(second)).collect();
         let columns = columns.into_values().collect();
         let (notes, ending) = (Vec::new(), Ending::Complete);
         let observation = Observation { header, times, columns, notes, ending };
         answer(self.layout.as_deref(), self.edition, &observation)
+    }
+
+    fn times(&self) -> impl Iterator<Item = u64> + use<> {
+        let every = self.every;
+        (0..=self.seconds / every).map(move |sample| sample * every)
     }
 
     /// What a rule finds, by its name.
@@ -262,14 +303,36 @@ fn counters(
     let values = [reads, writes, read, written];
     let mut row: Vec<_> =
         names.into_iter().zip(values).map(|(measure, value)| (measure, entity, value)).collect();
-    row.push((m::IO_STALL_READ_MS, entity, read_ms));
-    row.push((m::IO_STALL_WRITE_MS, entity, write_ms));
+    if !does(0).is_untimed {
+        row.push((m::IO_STALL_READ_MS, entity, read_ms));
+        row.push((m::IO_STALL_WRITE_MS, entity, write_ms));
+    }
     let says_queued = does(0).queued.is_some();
     if let Some((of_reads, of_writes)) = queued.or(says_queued.then_some((0.0, 0.0))) {
         row.push((m::IO_STALL_QUEUED_READ_MS, entity, of_reads));
         row.push((m::IO_STALL_QUEUED_WRITE_MS, entity, of_writes));
     }
     row
+}
+
+/// What a rule finds in a sample of other people's systems; says so aloud if it is not there.
+pub(crate) fn found_in_sample(
+    path: &str,
+    edition: Option<&str>,
+    rule: &str,
+) -> Option<Vec<Finding>> {
+    let root = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
+    let Ok(bytes) = std::fs::read(root.join(path)) else {
+        println!("skipped: needs ../shared/samples");
+        return None;
+    };
+    let bytes = Box::new(std::io::Cursor::new(bytes));
+    let input = Input { name: path.to_owned(), bytes, kind: None };
+    let imported = import(vec![input], &Options::default(), Vec::new());
+    let (bytes, _) = imported.map_err(|(_, error)| error).expect("a sample that can be read");
+    let observation = Observation::read(&bytes[..]).expect("an observation");
+    let all = answer(None, edition, &observation).into_iter().map(|found| found.finding);
+    Some(all.filter(|finding| rule.is_empty() || finding.rule == rule).collect())
 }
 
 /// What is found in an observation.

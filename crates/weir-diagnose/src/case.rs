@@ -84,13 +84,19 @@ impl<'a> Case<'a> {
     }
 
     /// The caps of a disk in operations and bytes.
-    pub fn caps_of_disk(&self, disk: usize) -> impl Iterator<Item = (&'a Cap, &'a CapFacts)> + use<'a> {
+    pub fn caps_of_disk(
+        &self,
+        disk: usize,
+    ) -> impl Iterator<Item = (&'a Cap, &'a CapFacts)> + use<'a> {
         let caps = self.system.caps.iter().zip(&self.facts.caps);
         caps.filter(move |(cap, _)| cap.owner == Owner::Disk(disk))
     }
 
     /// The caps of a host.
-    pub fn caps_of_host(&self, host: usize) -> impl Iterator<Item = (&'a Cap, &'a CapFacts)> + use<'a> {
+    pub fn caps_of_host(
+        &self,
+        host: usize,
+    ) -> impl Iterator<Item = (&'a Cap, &'a CapFacts)> + use<'a> {
         let caps = self.system.caps.iter().zip(&self.facts.caps);
         caps.filter(move |(cap, _)| cap.owner == Owner::Host(host))
     }
@@ -120,10 +126,16 @@ impl<'a> Case<'a> {
         roles
     }
 
-    /// The tier that a disk has, in the edition.
+    /// The tier that a disk has, in the edition: in the set that the layout says, if it does.
     #[must_use]
     pub fn tier(&self, disk: usize) -> Option<&'a Tier> {
-        self.edition?.tier(self.system.disks[disk].tier.as_deref()?).ok()
+        let (edition, name) = (self.edition?, self.system.disks[disk].tier.as_deref()?);
+        let host = self.system.disks[disk].host.and_then(|host| self.layout?.hosts.get(host));
+        let set = host.and_then(|host| host.instance.as_ref()?.tiers.as_deref());
+        let in_set = set.and_then(|set| {
+            edition.tier_set(set).ok()?.tiers.iter().find(|tier| tier.name == name)
+        });
+        in_set.or_else(|| edition.tier(name).ok())
     }
 
     /// The smallest tier of a disk's family whose limits are above those it has, and the size

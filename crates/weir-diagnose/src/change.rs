@@ -56,9 +56,7 @@ impl Change {
             Self::Cache { name, mode } => format!("the cache of {name} is {mode}"),
             Self::HostSize { size, .. } => format!("the machine is a {size}"),
             Self::Columns { name, columns } => format!("{name} has {columns} columns"),
-            Self::All(changes) => {
-                changes.iter().map(Self::words).collect::<Vec<_>>().join(", ")
-            }
+            Self::All(changes) => changes.iter().map(Self::words).collect::<Vec<_>>().join(", "),
         }
     }
 

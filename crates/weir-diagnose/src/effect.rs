@@ -183,10 +183,9 @@ impl Load {
         // A column has a part of each request: the stripe has them whole.
         let pieces = all.iter().filter(|seen| matches!(seen.subject.what, What::Disk(_))).count();
         let is_stripe = pieces > 1;
-        let depth = sum(|seen| depth_when_busy(seen));
-        let is_log = all.iter().any(|seen| {
-            case.roles(seen.subject.what).contains(&weir_layout::Role::Log)
-        });
+        let depth = sum(depth_when_busy);
+        let is_log =
+            all.iter().any(|seen| case.roles(seen.subject.what).contains(&weir_layout::Role::Log));
         let depth = if is_stripe { depth.max(1.0) } else { depth };
         let read_percent = 100.0 * reads / operations;
         Self { bytes: bytes / operations, read_percent, depth, is_sequential: is_log, is_held }
@@ -194,7 +193,8 @@ impl Load {
 
     fn write(&self, text: &mut String, number: usize, export: &str, iops: f64) {
         let block = (whole(self.bytes / 512.0) * 512).clamp(512, 4 << 20);
-        let (read, write) = if self.is_sequential { ("read", "write") } else { ("randread", "randwrite") };
+        let (read, write) =
+            if self.is_sequential { ("read", "write") } else { ("randread", "randwrite") };
         let mixed = if self.is_sequential { "rw" } else { "randrw" };
         let percent = whole(self.read_percent).min(100);
         let rw = match percent {

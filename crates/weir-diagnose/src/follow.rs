@@ -11,7 +11,7 @@ mod others;
 
 pub use cap::{CapFacts, Credits};
 pub use moments::Moment;
-pub use others::{Gauged, HostFacts, Others, WaitFacts};
+pub use others::{FULL, Gauged, HostFacts, OUT, Others, WaitFacts};
 
 use crate::system::{Subject, System, What};
 use cap::CapTrack;
@@ -221,7 +221,12 @@ impl<'a> Follow<'a> {
         Self {
             system,
             loads: Loads::new(contents),
-            groups: system.subjects.iter().enumerate().map(|(at, own)| group(system, at, own)).collect(),
+            groups: system
+                .subjects
+                .iter()
+                .enumerate()
+                .map(|(at, own)| group(system, at, own))
+                .collect(),
             stripes: system.subjects.iter().map(|own| stripe_of(system, own)).collect(),
             now: vec![None; subjects.len()],
             subject_of,
@@ -347,11 +352,7 @@ impl Following {
         let facts = SubjectFacts {
             bins: vec![[Bin::default(); BINS]; caps + 1],
             peaks: vec![(0.0, 0.0); caps],
-            total: Load {
-                operations: Some(0.0),
-                bytes: Some(0.0),
-                ..Load::default()
-            },
+            total: Load { operations: Some(0.0), bytes: Some(0.0), ..Load::default() },
             seconds: 0.0,
             iops: Spread::default(),
             bytes: Spread::default(),

@@ -61,7 +61,8 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
                 let caps = caps(case).into_iter();
                 let own = caps.filter(|cap| {
                     Some(cap.cap.as_str()) == finding.cap.as_deref()
-                        && (finding.subject.contains(&cap.owner) || cap.owner.contains(&finding.subject))
+                        && (finding.subject.contains(&cap.owner)
+                            || cap.owner.contains(&finding.subject))
                 });
                 own.map(|cap| cap.waited_ns).sum::<f64>()
             };
@@ -182,4 +183,3 @@ fn plots(case: &Case<'_>) -> Vec<PlotReport> {
     };
     named.into_iter().take(PLOTS).map(plot).collect()
 }
-

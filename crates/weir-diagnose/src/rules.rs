@@ -10,21 +10,50 @@ mod at_disk;
 mod at_host;
 mod at_log_rate;
 mod at_stripe;
+mod backup;
+mod backup_cached;
+mod backup_local_ssd;
+mod backup_stripes;
+mod backup_targets;
+mod cache_pressure;
+mod ceiling;
+mod client;
+mod coarse_samples;
+mod consumed;
+mod cpu;
+mod credits;
+mod credits_out;
+mod credits_soon;
 mod data_uncached;
 mod depth_high;
 mod depth_low;
 mod files;
 mod held;
+mod hits_unknown;
 mod instance_storage;
 mod large_io;
+mod locks;
 mod log_cached;
 mod log_first;
 mod many_small_files;
+mod memory_grants;
+mod near_limit;
+mod no_latency;
+mod no_limits;
+mod not_storage;
+mod one_sample;
+mod page_latch;
+mod parallelism;
+mod queued;
+mod signs;
+mod slow_medium;
 mod small_file;
 mod stores;
 mod stripe_columns;
 mod stripe_unit;
+mod tempdb_contention;
 mod tier_edge;
+mod too_short;
 mod unequal_files;
 mod vm_below_disks;
 mod waits;
@@ -86,6 +115,31 @@ pub const RULES: &[Rule] = &[
     large_io::RULE,
     instance_storage::RULE,
     add_files::RULE,
+    credits_out::RULE,
+    consumed::RULE,
+    queued::RULE,
+    ceiling::RULE,
+    near_limit::RULE,
+    credits_soon::RULE,
+    backup_cached::RULE,
+    backup_targets::RULE,
+    backup_stripes::RULE,
+    backup_local_ssd::RULE,
+    cpu::RULE,
+    locks::RULE,
+    client::RULE,
+    memory_grants::RULE,
+    tempdb_contention::RULE,
+    page_latch::RULE,
+    parallelism::RULE,
+    slow_medium::RULE,
+    cache_pressure::RULE,
+    no_limits::RULE,
+    no_latency::RULE,
+    coarse_samples::RULE,
+    too_short::RULE,
+    hits_unknown::RULE,
+    one_sample::RULE,
 ];
 
 impl Rule {
@@ -144,6 +198,11 @@ const URLS: &[(&str, &str)] = urls![
     "large-io-counted"
     "instance-storage"
     "add-files"
+    "credits-out" "consumed" "queued" "ceiling" "near-limit" "credits-soon"
+    "backup-cached" "backup-targets" "backup-stripes" "backup-local-ssd"
+    "cpu" "locks" "client" "memory-grants" "tempdb-contention" "page-latch" "parallelism"
+    "slow-medium" "cache-pressure"
+    "no-limits" "no-latency" "coarse-samples" "too-short" "hits-unknown" "one-sample"
 ];
 
 /// The articles that rules come from.
@@ -151,17 +210,18 @@ pub mod source {
     /// On files of managed instances.
     pub const INSTANCE: &str = "Storage performance best practices and considerations for Azure SQL DB Managed Instance (General Purpose), Microsoft, 2018";
     /// On growing a data file.
-    pub const PRESIZE: &str =
-        "Increasing data files might improve performance on General Purpose Managed Instance tier, J. Popovic, 2018";
+    pub const PRESIZE: &str = "Increasing data files might improve performance on General Purpose Managed Instance tier, J. Popovic, 2018";
     /// On tempdb over several disks.
     pub const SCALE_OUT: &str = "Scaling-out SQL Server disks and data files on Windows Azure Virtual Machines, Microsoft, 2013";
     /// On premium storage.
-    pub const PREMIUM: &str =
-        "Azure Premium Storage: Design for High Performance, Microsoft, 2015";
+    pub const PREMIUM: &str = "Azure Premium Storage: Design for High Performance, Microsoft, 2015";
     /// On backups.
     pub const BACKUP: &str = "Efficient SQL Server in Azure VM Backup Strategies using DS-SERIES and Premium Storage, I. Pagliai, 2015";
     /// What follows from the model of the limits itself.
     pub const MODEL: &str = "the model of the limits (docs/SEMANTICS.md)";
+    /// What clouds say of their own metrics.
+    pub const CLOUD: &str =
+        "metrics of the cloud itself (documentation of Azure Monitor and of Amazon CloudWatch)";
     /// What SQL Server's documentation says of its waits.
     pub const WAITS: &str = "sys.dm_os_wait_stats, documentation of SQL Server";
 }

@@ -14,10 +14,10 @@ use crate::system::{Medium, Subject, System};
 use weir_core::Cap as Kind;
 
 /// Waits of less than this part of the latency are nothing that holds anybody back.
-pub const THROTTLED: f64 = 0.2;
+pub const THROTTLED: f64 = 1.0 / 3.0;
 
 /// Nor is a mean wait below this, in nanoseconds: remote storage itself takes milliseconds.
-pub const LEAST_NS: f64 = 500_000.0;
+pub const LEAST_NS: f64 = 1_000_000.0;
 
 /// So few quiet samples say nothing.
 const QUIET_SAMPLES: u64 = 5;

@@ -40,8 +40,12 @@ impl<R: Read> Joined<R> {
         let starts: Option<Vec<i64>> =
             parts.iter().map(|(header, _)| header.start_unix_ns).collect();
         let first = starts.as_ref().and_then(|starts| starts.iter().min().copied());
-        let mut joined =
-            Self { contents: Contents::default(), start_unix_ns: first, parts: Vec::new(), notes: Vec::new() };
+        let mut joined = Self {
+            contents: Contents::default(),
+            start_unix_ns: first,
+            parts: Vec::new(),
+            notes: Vec::new(),
+        };
         let mut names = Names::default();
         for (header, reader) in parts {
             let offset = first.zip(header.start_unix_ns).map_or(0, |(first, own)| own - first);
@@ -193,7 +197,11 @@ mod tests {
     use weir_units::Span;
 
     /// An observation of one disk of a host, from a second of the clock on.
-    fn observation(start_s: Option<i64>, disk: &str, reads: &[(u64, i64)]) -> (Header, Reader<std::io::Cursor<Vec<u8>>>) {
+    fn observation(
+        start_s: Option<i64>,
+        disk: &str,
+        reads: &[(u64, i64)],
+    ) -> (Header, Reader<std::io::Cursor<Vec<u8>>>) {
         let mut sheet = Sheet::default();
         let host = sheet.entity(EntityKind::Host, "host", None);
         let entity = sheet.entity(EntityKind::Volume, disk, Some(host));
@@ -212,7 +220,9 @@ mod tests {
         (header, Reader::open(std::io::Cursor::new(bytes)).unwrap())
     }
 
-    fn rows(parts: Vec<(Header, Reader<std::io::Cursor<Vec<u8>>>)>) -> Vec<(u64, Vec<Option<i64>>)> {
+    fn rows(
+        parts: Vec<(Header, Reader<std::io::Cursor<Vec<u8>>>)>,
+    ) -> Vec<(u64, Vec<Option<i64>>)> {
         let mut joined = Joined::new(parts);
         let (mut row, mut all) = (Vec::new(), Vec::new());
         while let Some(at) = joined.next_sample(&mut row).unwrap() {
@@ -225,11 +235,8 @@ mod tests {
     fn samples_come_in_the_order_of_the_clock() {
         let one = observation(Some(100), "a", &[(0, 1), (10, 2)]);
         let other = observation(Some(105), "b", &[(0, 7), (5, 8)]);
-        let expect = vec![
-            (0, vec![Some(1), None]),
-            (5, vec![None, Some(7)]),
-            (10, vec![Some(2), Some(8)]),
-        ];
+        let expect =
+            vec![(0, vec![Some(1), None]), (5, vec![None, Some(7)]), (10, vec![Some(2), Some(8)])];
         assert_eq!(rows(vec![one, other]), expect);
     }
 

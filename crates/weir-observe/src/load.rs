@@ -93,6 +93,14 @@ impl Load {
         self.operations = self.operations.or(sum(self.reads, self.writes));
         self.bytes = self.bytes.or(sum(self.read_bytes, self.write_bytes));
         self.ns = self.ns.or(sum(self.read_ns, self.write_ns));
+        // What may have been cut off of the one is not taken for a queue.
+        let rest = |all: Option<f64>, io: Option<f64>, count: Option<f64>| {
+            Some((all? - io? - count? * IO_CUT_NS).max(0.0))
+        };
+        let read = rest(self.read_ns, self.read_io_ns, self.reads);
+        let write = rest(self.write_ns, self.write_io_ns, self.writes);
+        self.queued_read_ns = self.queued_read_ns.or(read);
+        self.queued_write_ns = self.queued_write_ns.or(write);
         let without = |all: Option<f64>, queued: Option<f64>| Some(all? - queued?);
         self.read_io_ns = self.read_io_ns.or(without(self.read_ns, self.queued_read_ns));
         self.write_io_ns = self.write_io_ns.or(without(self.write_ns, self.queued_write_ns));
@@ -126,6 +134,9 @@ impl Load {
         self.busy = None;
     }
 }
+
+/// qpi divides whole milliseconds by whole counts: the mean of what is I/O may be so much more.
+const IO_CUT_NS: f64 = 1e6;
 
 /// A mean of what was counted; nothing of nothing.
 #[must_use]
@@ -474,6 +485,19 @@ mod tests {
         assert_eq!((load.iops(), load.bytes_per_s()), (Some(25.0), Some(2e5)));
         assert_eq!((load.latency_ns(), load.read_share()), (Some(3.6e6), Some(0.8)));
         assert_eq!(load.depth, Some(0.09));
+    }
+
+    #[test]
+    fn what_is_no_io_of_the_latency_was_queued() {
+        let measures =
+            [m::WRITES_PER_S, m::READS_PER_S, m::WRITE_LATENCY_NS, m::WRITE_IO_LATENCY_NS];
+        let both = [Some(10.0), Some(0.0), Some(1.5e8), Some(4e6)];
+        let (told, _) = loads(&measures, &[(0, &[None; 4]), (2, &both)]);
+        assert_eq!((told[0].queued_write_ns, told[0].queued_read_ns), (Some(2.9e9), None));
+        // 4.9 ms are printed as 4.
+        let rounded = [Some(10.0), Some(0.0), Some(4.9e6), Some(4e6)];
+        let (told, _) = loads(&measures, &[(0, &[None; 4]), (2, &rounded)]);
+        assert_eq!(told[0].queued_write_ns, Some(0.0));
     }
 
     #[test]

@@ -94,9 +94,8 @@ impl Moments {
         self.kept.push(moment);
         if self.kept.len() > KEPT {
             let least = self.kept.iter().enumerate();
-            let least = least.min_by(|(_, one), (_, other)| {
-                one.waited_ns.total_cmp(&other.waited_ns)
-            });
+            let least =
+                least.min_by(|(_, one), (_, other)| one.waited_ns.total_cmp(&other.waited_ns));
             if let Some((least, _)) = least {
                 self.kept.remove(least);
             }

@@ -46,6 +46,10 @@ pub struct Gauged {
     pub values: Spread,
     /// For how long it was 90 % and more, in seconds.
     pub near_s: f64,
+    /// For how long it was 99 % and more.
+    pub full_s: f64,
+    /// For how long it was 1 % and less.
+    pub low_s: f64,
     /// For how long it is known.
     pub seconds: f64,
     /// Its first value, and when.
@@ -67,6 +71,12 @@ pub struct Others {
     pub gauged: Vec<Gauged>,
 }
 
+/// A limit of which a cloud says that so much is taken is used up: they round, and average.
+pub const FULL: f64 = 0.99;
+
+/// A balance of so little is none: clouds round to whole percents.
+pub const OUT: f64 = 0.01;
+
 /// The gauges of [`Gauged`].
 const GAUGES: &[m::Measure] = &[
     m::IOPS_SHARE,
@@ -84,6 +94,8 @@ const GAUGES: &[m::Measure] = &[
     m::BYTES_EXCEEDED,
     m::PAGE_LIFE_EXPECTANCY_S,
     m::MEMORY_SHARE,
+    m::BUFFER_HIT_SHARE,
+    m::CPU_STEAL,
 ];
 
 /// What a track is for.
@@ -149,6 +161,8 @@ impl Following {
                     metric: gauge.metric,
                     values: Spread::default(),
                     near_s: 0.0,
+                    full_s: 0.0,
+                    low_s: 0.0,
                     seconds: 0.0,
                     first: None,
                     last: None,
@@ -192,9 +206,12 @@ impl Following {
                     own.first.get_or_insert((reading.to, value));
                     own.last = Some((reading.to, value));
                     own.least = own.least.min(value);
-                    if value >= NEAR {
-                        own.near_s += reading.seconds();
-                    }
+                    let add = |seconds: &mut f64, is: bool| {
+                        *seconds += if is { reading.seconds() } else { 0.0 };
+                    };
+                    add(&mut own.near_s, value >= NEAR);
+                    add(&mut own.full_s, value >= FULL);
+                    add(&mut own.low_s, value <= OUT);
                 }
             }
         });
@@ -241,5 +258,17 @@ impl Gauged {
     #[must_use]
     pub fn near_share(&self) -> f64 {
         if self.seconds > 0.0 { self.near_s / self.seconds } else { 0.0 }
+    }
+
+    /// For which part of the time it was 99 % and more.
+    #[must_use]
+    pub fn full_share(&self) -> f64 {
+        if self.seconds > 0.0 { self.full_s / self.seconds } else { 0.0 }
+    }
+
+    /// For which part of the time it was 1 % and less.
+    #[must_use]
+    pub fn low_share(&self) -> f64 {
+        if self.seconds > 0.0 { self.low_s / self.seconds } else { 0.0 }
     }
 }

@@ -79,7 +79,8 @@ mod tests {
 
     #[test]
     fn at_the_limit_and_waiting() {
-        let found = Bed::layout(P10).disk("data", Does::reads(498.0).ms(40.0)).found("disk-operations");
+        let found =
+            Bed::layout(P10).disk("data", Does::reads(498.0).ms(40.0)).found("disk-operations");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.subject.as_str(), finding.cap.as_deref()), ("data", Some("disk_iops")));
         assert_eq!(finding.confidence, Confidence::High);

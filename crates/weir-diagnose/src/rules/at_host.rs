@@ -99,7 +99,12 @@ fn is_read_uncached(case: &Case<'_>, seen: &crate::case::Seen<'_>) -> bool {
 }
 
 /// The smallest machine of the same series, else of the edition, whose limit is higher.
-fn larger(case: &Case<'_>, host: &Host, kind: Kind, limit: Limit) -> (String, Option<Change>) {
+pub(super) fn larger(
+    case: &Case<'_>,
+    host: &Host,
+    kind: Kind,
+    limit: Limit,
+) -> (String, Option<Change>) {
     let plain = || ("take a machine with a higher limit, or do less".to_owned(), None);
     let (Some(edition), Some(size)) = (case.edition, host.size.as_deref()) else {
         return plain();
@@ -116,9 +121,7 @@ fn larger(case: &Case<'_>, host: &Host, kind: Kind, limit: Limit) -> (String, Op
     let series = edition.series_of(now).map(|series| series.name.clone());
     let better: Vec<(&HostSize, f64)> = edition
         .hosts()
-        .filter(|size| {
-            edition.series_of(size).map(|series| series.name.clone()) == series
-        })
+        .filter(|size| edition.series_of(size).map(|series| series.name.clone()) == series)
         .filter_map(|size| Some((size, of(size)?)))
         .filter(|(_, own)| *own > limit.rate * 1.001)
         .collect();
@@ -127,11 +130,7 @@ fn larger(case: &Case<'_>, host: &Host, kind: Kind, limit: Limit) -> (String, Op
     let is_bytes = !matches!(kind, Kind::HostCachedIops | Kind::HostUncachedIops);
     let name = size.name.clone();
     let change = case.layout.map(|_| Change::HostSize { host: host.name.clone(), size: name });
-    let action = format!(
-        "take a {} ({} here), or spread over machines",
-        size.name,
-        amount(is_bytes, own)
-    );
+    let action =
+        format!("take a {} ({} here), or spread over machines", size.name, amount(is_bytes, own));
     (action, change)
 }
-

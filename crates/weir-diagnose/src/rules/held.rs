@@ -1,9 +1,7 @@
 //! What the rules of the caps have in common: who is held there, and how it is said.
 
 use super::{Found, Rule};
-use crate::case::{
-    Case, Seen, amount, basis_words, cap_words, confidence, moments, size,
-};
+use crate::case::{Case, Seen, amount, basis_words, cap_words, confidence, moments, size};
 use crate::change::Change;
 use crate::follow::NEAR;
 use crate::system::{Owner, What};
@@ -135,7 +133,11 @@ pub(super) fn ruled_out(case: &Case<'_>, seen: &Seen<'_>, held: &Held) -> Vec<St
 }
 
 /// What makes a file or disk faster: the next tier, if there is one.
-pub(super) fn next_tier(case: &Case<'_>, what: What, needs_bytes: bool) -> (String, Option<Change>) {
+pub(super) fn next_tier(
+    case: &Case<'_>,
+    what: What,
+    needs_bytes: bool,
+) -> (String, Option<Change>) {
     let disks = case.system.disks_of(what);
     let Some(disk) = disks.first().copied() else {
         return ("raise its limits, or spread what is on it".to_owned(), None);

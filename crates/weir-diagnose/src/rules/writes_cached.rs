@@ -23,6 +23,9 @@ pub(super) const RULE: Rule = Rule {
 /// and written, and none for those that are written heavily.
 const MOSTLY: f64 = 0.8;
 
+/// So few writes a second matter to nobody.
+const FEW: f64 = 5.0;
+
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     // Logs have a rule of their own.
     let all = stores(case).into_iter().filter(|store| !store.carries(Role::Log));
@@ -40,7 +43,7 @@ fn set(case: &Case<'_>, store: &Store, mode: Cache) -> Option<Change> {
 
 fn written(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
     let written = 1.0 - store.read_share()?;
-    if written < MOSTLY {
+    if written < MOSTLY || store.per_s(store.load.writes)? < FEW {
         return None;
     }
     let matters = Matters::at_cache(case, store.host);

@@ -1,7 +1,9 @@
 //! A layout's hosts, disks, stripes and files, found again in an observation by their names.
 
 use super::paths::{Names, join};
-use super::{Burst, Cache, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System};
+use super::{
+    Burst, Cache, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System,
+};
 use crate::error::DiagnoseError;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_core::{CacheMode, GateLimits, Place};
@@ -100,11 +102,7 @@ struct Matcher {
 }
 
 impl Matcher {
-    fn new(
-        contents: &Contents,
-        layout: &Layout,
-        mapping: &Mapping,
-    ) -> Result<Self, DiagnoseError> {
+    fn new(contents: &Contents, layout: &Layout, mapping: &Mapping) -> Result<Self, DiagnoseError> {
         let mut known = Vec::new();
         for host in &layout.hosts {
             known.push(host.name.clone());
@@ -202,8 +200,8 @@ impl Matcher {
             let disk = |name: &str| disks.iter().position(|disk| disk.name == name);
             let said = self.said.iter().find(|(_, entity)| **entity == id);
             let place = said.map(|(name, _)| name.as_str()).or(place);
-            let on = place
-                .and_then(|name| stripe(name).map(On::Stripe).or(disk(name).map(On::Disk)));
+            let on =
+                place.and_then(|name| stripe(name).map(On::Stripe).or(disk(name).map(On::Disk)));
             let Some(on) = on else { continue };
             let parent = entity.parent.and_then(|parent| contents.entity(parent));
             files.push(File {

@@ -3,7 +3,9 @@
 
 use super::from_layout::words;
 use super::paths::{join, role_by_name};
-use super::{Burst, Cache, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System};
+use super::{
+    Burst, Cache, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_catalog::{Edition, Latency};
 use weir_layout::Role;

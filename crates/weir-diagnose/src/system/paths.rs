@@ -1,7 +1,8 @@
 //! The caps of a system, and whose requests pass which.
 
 use super::{
-    Cache, Cap, Counts, Disk, File, Host, Medium, On, Owner, Pair, Reads, Stripe, Subject, System, What,
+    Cache, Cap, Counts, Disk, File, Host, Medium, On, Owner, Pair, Reads, Stripe, Subject, System,
+    What,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use weir_core::Cap as Kind;

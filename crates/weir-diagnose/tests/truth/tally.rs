@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Of waits above this part of the latency somebody is held back.
-const HELD: f64 = 0.2;
+const HELD: f64 = 1.0 / 3.0;
 
 /// Below this nobody is.
 const HEALTHY: f64 = 0.1;
 
 /// Mean waits in nanoseconds, for both.
-const LEAST_NS: f64 = 500_000.0;
+const LEAST_NS: f64 = 1_000_000.0;
 
 /// What was so.
 #[derive(Debug)]

@@ -115,7 +115,8 @@ impl World {
         let striped = exports.filter(|export| export.unit.is_some());
         striped
             .filter_map(|export| {
-                let job = self.jobs_text.split(&format!("filename=/dev/{}\n", export.name)).nth(1)?;
+                let job =
+                    self.jobs_text.split(&format!("filename=/dev/{}\n", export.name)).nth(1)?;
                 let block = job.lines().find_map(|line| line.strip_prefix("bs="))?;
                 let (_, kib) = BLOCKS.iter().find(|(name, _)| *name == block)?;
                 let columns = export.volumes.iter().map(|volume| volume.0).collect();

@@ -174,7 +174,8 @@ impl DiagnosisReport {
         }
         for table in [self.caps_table(), self.subjects_table()] {
             if !table.rows.is_empty() {
-                let _ = write!(out, "\n{}", crate::table::Listing(vec![table]).render(Format::Text));
+                let _ =
+                    write!(out, "\n{}", crate::table::Listing(vec![table]).render(Format::Text));
             }
         }
         self.notes.iter().for_each(|note| {
@@ -184,7 +185,12 @@ impl DiagnosisReport {
     }
 
     fn markdown(&self) -> String {
-        let mut out = format!("# {}\n\n{}\n\n{}\n", self.verdict.words(), self.summary, self.observed_words());
+        let mut out = format!(
+            "# {}\n\n{}\n\n{}\n",
+            self.verdict.words(),
+            self.summary,
+            self.observed_words()
+        );
         for own in &self.findings {
             let _ = writeln!(
                 out,
@@ -204,7 +210,11 @@ impl DiagnosisReport {
         }
         for table in [self.caps_table(), self.subjects_table()] {
             if !table.rows.is_empty() {
-                let _ = write!(out, "\n{}", crate::table::Listing(vec![table]).render(Format::Markdown));
+                let _ = write!(
+                    out,
+                    "\n{}",
+                    crate::table::Listing(vec![table]).render(Format::Markdown)
+                );
             }
         }
         self.notes.iter().for_each(|note| {

@@ -33,8 +33,7 @@ pub(crate) fn run(args: &DiagnoseArgs, catalog: &Catalog) -> Result<u8, CliError
     report.notes.extend(words_of(&unmatched));
     if let Some(path) = &args.html {
         let page = report.html()?;
-        fs::write(path, page)
-            .map_err(|source| CliError::Write { path: path.clone(), source })?;
+        fs::write(path, page).map_err(|source| CliError::Write { path: path.clone(), source })?;
     }
     output::print(&report, args.output.format())?;
     Ok(if report.is_throttled() { NO } else { 0 })
@@ -92,9 +91,8 @@ impl Limits {
             return Ok(Self { layout: None, text: None, edition: Some(name.clone()), words });
         }
         let kept = inputs.iter().find_map(|input| input.header.layout.as_ref());
-        let parsed = kept.and_then(|kept| {
-            Some((kept, Layout::parse(&kept.name, &kept.text, catalog).ok()?))
-        });
+        let parsed = kept
+            .and_then(|kept| Some((kept, Layout::parse(&kept.name, &kept.text, catalog).ok()?)));
         Ok(match parsed {
             Some((kept, layout)) => Self {
                 edition: layout.edition.clone(),
@@ -138,8 +136,9 @@ fn diagnose(
     inputs: &[Input],
     limits: &Limits,
 ) -> Result<(DiagnosisReport, Vec<Unmatched>), CliError> {
-    let failed = |index: usize, source: ReadError| {
-        CliError::Observation { path: inputs[index].name.clone().into(), source }
+    let failed = |index: usize, source: ReadError| CliError::Observation {
+        path: inputs[index].name.clone().into(),
+        source,
     };
     let mut parts = Vec::new();
     for (index, input) in inputs.iter().enumerate() {

@@ -1,0 +1,125 @@
+//! What backups are written to, and what was seen of it.
+
+use super::waits::{Class, resource_waits};
+use crate::case::{Case, Seen};
+use crate::system::{File, On, What};
+use weir_layout::Role;
+use weir_report::number::time;
+
+/// A disk or stripe that backups alone are written to.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    /// Which.
+    pub(super) on: On,
+    /// Its name.
+    pub(super) name: String,
+    /// Its disks.
+    pub(super) disks: Vec<usize>,
+    /// Backup files on it.
+    pub(super) files: usize,
+    /// What was seen of it: of itself, else of its files.
+    pub(super) seen: Vec<usize>,
+}
+
+/// A backup writes in long requests, and somebody who writes less than this writes none.
+const WRITES: f64 = 1e6;
+
+/// All targets of backups. What carries other files, too, is none: what helps backups there may
+/// be wrong for those.
+pub(super) fn targets(case: &Case<'_>) -> Vec<Target> {
+    let system = case.system;
+    let disks = (0..system.disks.len()).filter(|disk| system.disks[*disk].stripe.is_none());
+    let stripes = 0..system.stripes.len();
+    let all = disks.map(On::Disk).chain(stripes.map(On::Stripe));
+    let target = |on: On| {
+        let files: Vec<(usize, &File)> = system.files_on(on).collect();
+        let is_one = !files.is_empty() && files.iter().all(|(_, file)| file.is(Role::Backup));
+        let what = match on {
+            On::Disk(disk) => What::Disk(disk),
+            On::Stripe(stripe) => What::Stripe(stripe),
+        };
+        let disks = system.disks_of(what);
+        is_one.then(|| {
+            let whole = case.seen(what).map(|seen| vec![seen.index]);
+            let columns = || {
+                let columns = disks.iter().filter_map(|disk| case.seen(What::Disk(*disk)));
+                let columns: Vec<usize> = columns.map(|seen| seen.index).collect();
+                (!columns.is_empty()).then_some(columns)
+            };
+            let of_files = || {
+                let of = files.iter().filter_map(|(file, _)| case.of_file(*file));
+                of.map(|seen| seen.index).collect()
+            };
+            let seen = whole.or_else(columns).unwrap_or_else(of_files);
+            Target { on, name: case.name(what), disks, files: files.len(), seen }
+        })
+    };
+    all.filter_map(target).collect()
+}
+
+impl Target {
+    /// Those whose I/O it is.
+    pub(super) fn all<'a>(&self, case: &Case<'a>) -> Vec<Seen<'a>> {
+        case.all().filter(|seen| self.seen.contains(&seen.index)).collect()
+    }
+
+    /// Bytes written a second on average, and whether that is a backup.
+    pub(super) fn written(&self, case: &Case<'_>) -> Option<f64> {
+        let all = self.all(case);
+        let per_s = |seen: &Seen<'_>| {
+            let total = &seen.facts.total;
+            let written = total.write_bytes.or(total.bytes)?;
+            (seen.facts.seconds > 0.0).then(|| written / seen.facts.seconds)
+        };
+        let written: f64 = all.iter().filter_map(per_s).sum();
+        (written >= WRITES).then_some(written)
+    }
+
+    /// Requests under way on average, while there are any.
+    pub(super) fn depth(&self, case: &Case<'_>) -> Option<f64> {
+        let depths: Vec<f64> = self
+            .all(case)
+            .iter()
+            .filter(|seen| seen.facts.depth.count() > 0)
+            .map(|seen| seen.facts.depth.quantile(0.9))
+            .collect();
+        (!depths.is_empty()).then(|| depths.iter().sum())
+    }
+
+    /// The caps of its disks.
+    pub(super) fn caps(&self, case: &Case<'_>) -> Vec<usize> {
+        let owners = self.disks.iter();
+        owners
+            .flat_map(|disk| {
+                let caps = case.system.caps.iter().enumerate();
+                caps.filter(|(_, cap)| cap.owner == crate::system::Owner::Disk(*disk))
+                    .map(|(index, _)| index)
+                    .collect::<Vec<_>>()
+            })
+            .collect()
+    }
+}
+
+/// How much backups waited, if that is said.
+pub(super) fn waits(case: &Case<'_>) -> Option<String> {
+    let waits = resource_waits(case).into_iter();
+    let own: Vec<_> = waits.filter(|wait| Class::of(&wait.name) == Class::Backup).collect();
+    let words =
+        own.iter().take(3).map(|wait| format!("{} {}", wait.name, time(wait.time_ms * 1e6)));
+    (!own.is_empty()).then(|| words.collect::<Vec<_>>().join(", "))
+}
+
+/// As article 004 measured it: files for each disk, and in all.
+pub(super) const FILES_PER_DISK: usize = 4;
+
+/// And in all.
+pub(super) const FILES: usize = 8;
+
+/// The command of a backup over so many files.
+pub(super) fn command(files: usize) -> String {
+    let disks = (1..=files).map(|n| format!("DISK = N'..\\{n}.bak'")).collect::<Vec<_>>();
+    format!(
+        "BACKUP DATABASE .. TO {} WITH MAXTRANSFERSIZE = 4194304, COMPRESSION",
+        disks.join(", ")
+    )
+}

@@ -1,0 +1,91 @@
+//! A backup that does not ask for enough at a time.
+
+use super::backup::{FILES, FILES_PER_DISK, Target, command, targets, waits};
+use super::{Found, Rule, source};
+use crate::case::{Case, amount};
+use crate::follow::NEAR;
+use weir_report::diagnosis::{Confidence, Group};
+use weir_report::number::{percent, rate};
+
+pub(super) const RULE: Rule = Rule {
+    id: 220,
+    name: "backup-stripes",
+    group: Group::Layout,
+    priority: 150,
+    source: source::BACKUP,
+    finds: "a backup keeps so few requests under way that its disks have room left",
+    find,
+};
+
+/// A backup to one file kept 2 to 4 requests under way, one to four files 16 to 20 (article 004).
+const SHALLOW: f64 = 4.5;
+
+/// Somebody else who writes small pages is no backup: it writes at least this at a time.
+const BACKUP_BYTES: f64 = 65_536.0;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    targets(case).into_iter().filter_map(|target| of(case, rule, &target)).collect()
+}
+
+fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
+    let (written, depth) = (target.written(case)?, target.depth(case)?);
+    let is_long = target
+        .all(case)
+        .iter()
+        .all(|seen| seen.facts.request_bytes().is_none_or(|bytes| bytes >= BACKUP_BYTES));
+    // The disks, and the machine before them.
+    let own = target.caps(case);
+    let host = target.disks.first().and_then(|disk| case.system.disks[*disk].host);
+    let of_host = host.into_iter().flat_map(|host| case.caps_of_host(host)).map(|(_, facts)| facts);
+    let of_disks = own.iter().map(|cap| &case.facts.caps[*cap]);
+    let used = of_disks.chain(of_host).map(|facts| facts.used.quantile(0.9)).reduce(f64::max)?;
+    if !is_long || depth > SHALLOW || used >= NEAR {
+        return None;
+    }
+    let files = (target.disks.len() * FILES_PER_DISK).min(FILES);
+    let name = target.name.clone();
+    let text = format!(
+        "backups to {name} keep {} requests under way and leave {} of the limits unused: more \
+         files at a time would be faster",
+        rate(depth),
+        percent(1.0 - used)
+    );
+    let mut finding = rule.finding(name, text);
+    finding.confidence = Confidence::Medium;
+    finding.evidence.push(format!("{} are written on average", amount(true, written)));
+    finding.evidence.extend(waits(case));
+    finding.action = format!(
+        "write to {files} files at a time, {FILES_PER_DISK} for each disk and up to {FILES} in all, \
+         with the largest transfers: {}; leave BUFFERCOUNT alone",
+        command(files)
+    );
+    Some(finding.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    const TEXT: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\n\
+        name = \"target\"\ntier = \"P30\"\n[[file]]\nname = \"full\"\nrole = \"backup\"\nsize = \
+        \"50 GiB\"\non = \"target\"\n";
+
+    /// A backup at so many MiB/s with so many requests of 1 MiB under way.
+    fn bed(mib: f64, depth: f64) -> Bed {
+        let does = Does::writes(mib).kib(1024.0).ms(depth / mib * 1e3);
+        Bed::layout(TEXT).disk("target", does)
+    }
+
+    #[test]
+    fn article_004_one_file_on_one_disk() {
+        let found = bed(164.3, 3.0).found("backup-stripes");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(finding.action.contains("4194304"), "{}", finding.action);
+        // Four files: deep, and at the limit.
+        assert!(!bed(191.6, 18.0).finds("backup-stripes"));
+        // Deep, and not at the limit: something else holds it.
+        assert!(!bed(120.0, 18.0).finds("backup-stripes"));
+        // Little is written.
+        assert!(!bed(0.5, 2.0).finds("backup-stripes"));
+    }
+}

@@ -1,0 +1,99 @@
+//! Memory that is too small for what is read.
+
+use super::not_storage::{Cause, LOW_HITS, SHORT_LIFE_S, finding, pressed, storage_words};
+use super::signs::entity_name;
+use super::{Found, Rule, source};
+use crate::case::Case;
+use weir_observe::import::measure as m;
+use weir_report::diagnosis::{Confidence, Group};
+use weir_report::number::{percent, rate};
+
+pub(super) const RULE: Rule = Rule {
+    id: 309,
+    name: "cache-pressure",
+    group: Group::NotTheStorage,
+    priority: 20,
+    source: source::WAITS,
+    finds: "pages do not stay in memory, and reads that wait come from that",
+    find,
+};
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    if pressed(case).is_none() {
+        return Vec::new();
+    }
+    let (mut words, mut subject) = (Vec::new(), String::new());
+    for gauge in &case.facts.others.gauged {
+        let mean = gauge.mean();
+        let says = match gauge.metric {
+            name if name == m::PAGE_LIFE_EXPECTANCY_S.metric && mean < SHORT_LIFE_S => {
+                format!("a page stays for {} s", rate(mean))
+            }
+            name if name == m::BUFFER_HIT_SHARE.metric && mean < LOW_HITS => {
+                format!("{} of the pages wanted are in memory", percent(mean))
+            }
+            _ => continue,
+        };
+        words.push(says);
+        subject = entity_name(case, gauge.entity);
+    }
+    let text = format!(
+        "memory is too small for what is read: {}, and reads wait for storage",
+        words.join(" and ")
+    );
+    let Some(mut finding) = finding(case, rule, Cause::CachePressure, &subject, &text) else {
+        return Vec::new();
+    };
+    finding.confidence = Confidence::Medium;
+    finding.evidence.extend(storage_words(case));
+    for seen in case.named() {
+        let total = &seen.facts.total;
+        if let Some(reads) = total.reads.filter(|reads| *reads > 0.0) {
+            let per_s = rate(reads / seen.facts.seconds.max(1e-9));
+            finding.evidence.push(format!("{} reads {per_s} times a second", seen.name(case)));
+        }
+    }
+    finding.evidence.truncate(6);
+    "find the queries that read most (sys.dm_exec_query_stats by total_physical_reads) and give \
+     them indexes, or give the server more memory (max server memory): fewer reads are cheaper \
+     than faster ones"
+        .clone_into(&mut finding.action);
+    vec![finding.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+    use weir_observe::import::measure as m;
+
+    fn bed(life_s: f64, ms: f64) -> Bed {
+        let bed = Bed::bare().disk("data", Does::reads(300.0).ms(ms));
+        bed.host_gauge(m::PAGE_LIFE_EXPECTANCY_S, life_s)
+    }
+
+    #[test]
+    fn pages_that_do_not_stay() {
+        assert_eq!(bed(40.0, 30.0).found("cache-pressure").len(), 1);
+        let hits = Bed::bare().wait("PAGEIOLATCH_SH", 900.0).host_gauge(m::BUFFER_HIT_SHARE, 0.7);
+        assert_eq!(hits.found("cache-pressure").len(), 1);
+    }
+
+    #[test]
+    fn pages_that_stay_or_reads_that_do_not_wait() {
+        assert!(!bed(400.0, 30.0).finds("cache-pressure"));
+        assert!(!bed(40.0, 2.0).finds("cache-pressure"));
+        // Writes do not come from that.
+        let writes = Bed::bare().disk("data", Does::reads(100.0).and_writes(300.0).ms(30.0));
+        assert!(!writes.host_gauge(m::PAGE_LIFE_EXPECTANCY_S, 40.0).finds("cache-pressure"));
+        let hits = Bed::bare().wait("PAGEIOLATCH_SH", 900.0).host_gauge(m::BUFFER_HIT_SHARE, 0.95);
+        assert!(!hits.finds("cache-pressure"));
+    }
+
+    #[test]
+    fn after_a_restart_pages_are_all_young() {
+        let bed = Bed::bare().disk("data", Does::reads(300.0).ms(30.0));
+        let grows = |second| weir_report::number::float(second);
+        let bed = bed.disk_gauge_over("data", m::PAGE_LIFE_EXPECTANCY_S, grows);
+        assert!(!bed.finds("cache-pressure"));
+    }
+}

@@ -1,0 +1,301 @@
+//! A limit that nobody has named: a rate that stays flat while the queue before it does not.
+//!
+//! Whoever is not held does more when more is asked for. A limit shows by the opposite: what is
+//! done stays the same however many requests are under way, and all of the difference is latency.
+
+use super::signs::{FEW, RAISED_NS, holding, throttling};
+use super::{Found, Rule, source};
+use crate::case::{Case, Seen, amount, moments};
+use weir_core::Cap as Kind;
+use weir_report::diagnosis::{Confidence, Group};
+use weir_report::number::{float, percent, rate, time};
+
+pub(super) const RULE: Rule = Rule {
+    id: 110,
+    name: "ceiling",
+    group: Group::Throttling,
+    priority: 10,
+    source: source::MODEL,
+    finds: "no limit is known, but a rate stands flat at a ceiling while the queue is long",
+    find,
+};
+
+/// Rates this close together are the same: a cloud's limiter is exact to a percent or two, and
+/// tiers lie further apart.
+const FLAT: f64 = 0.03;
+
+/// A tier within this of the ceiling may be it.
+const SAME: f64 = 0.03;
+
+/// Rates of so much more than the ceiling say that it is none.
+const ABOVE: f64 = 1.1;
+
+/// As they may come from what was left over of a moment before, a few may be.
+const FEW_ABOVE: f64 = 0.02;
+
+/// Of the time with at least half of the ceiling's rate, so much is at it: what comes by chance
+/// is spread more widely.
+const AT_IT: f64 = 0.6;
+
+/// Samples below which a rate is flat by chance.
+const SAMPLES: f64 = 10.0;
+
+/// So many requests under way on average are a queue.
+const DEEP: f64 = 8.0;
+
+/// The queue grows and shrinks by so much, and the rate does not.
+const VARIES: f64 = 2.0;
+
+/// Where the queue is always as long, it has to be so long, as clients that wait for each other
+/// make flat rates, too.
+const ALWAYS_DEEP: f64 = 16.0;
+
+/// And what it takes has to be this long, which no medium of a cloud takes.
+const ALWAYS_SLOW_NS: f64 = 2.0 * RAISED_NS;
+
+/// A ceiling.
+#[derive(Debug, Clone, Copy)]
+struct Ceiling {
+    is_bytes: bool,
+    rate: f64,
+    /// The part of the busy time at it.
+    share: f64,
+    /// The depth that a tenth of the time is below, and that a tenth is above.
+    depth: (f64, f64),
+    /// The middle of the latencies there, in nanoseconds.
+    latency_ns: f64,
+    varies: bool,
+}
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let said = throttling(case, RULE.id);
+    let holding = holding(case);
+    let unsaid = case.named().filter(|seen| {
+        let is_held = seen.subject.path.iter().any(|counts| holding.contains(&counts.cap));
+        !is_held && !said.iter().any(|finding| finding.subject == seen.name(case))
+    });
+    unsaid.filter_map(|seen| of(case, rule, &seen)).map(Found::from).collect()
+}
+
+fn of(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<weir_report::diagnosis::Finding> {
+    let knows = |is_bytes: bool| {
+        let mut caps = seen.subject.path.iter().map(|counts| &case.system.caps[counts.cap]);
+        caps.any(|cap| cap.counts_bytes() == is_bytes)
+    };
+    let both = [false, true]
+        .map(|is_bytes| if knows(is_bytes) { None } else { ceiling(case, seen, is_bytes) });
+    // Where all requests are of one size both rates are flat, and either may be it.
+    let first = both.iter().flatten().max_by(|one, other| one.share.total_cmp(&other.share))?;
+    let other = both.iter().flatten().find(|own| own.is_bytes != first.is_bytes);
+    let name = seen.name(case);
+    let or = other.map_or(String::new(), |own| format!(" or {}", amount(own.is_bytes, own.rate)));
+    let mut finding = rule.finding(
+        name.clone(),
+        format!(
+            "{name} stands at {}{or} while requests take {}: that looks like a limit, and nobody \
+             has named it",
+            amount(first.is_bytes, first.rate),
+            time(first.latency_ns)
+        ),
+    );
+    let kind = if first.is_bytes { Kind::DiskBytes } else { Kind::DiskIops };
+    finding.cap = other.is_none().then(|| kind.name().to_owned());
+    finding.confidence = if first.varies { Confidence::Medium } else { Confidence::Low };
+    finding.evidence.push(format!(
+        "{} of the busy time its rate is within {} of {}, and next to never above",
+        percent(first.share),
+        percent(FLAT),
+        amount(first.is_bytes, first.rate)
+    ));
+    finding.evidence.push(format!(
+        "meanwhile {} to {} requests are under way: more of them do not get more done",
+        rate(first.depth.0),
+        rate(first.depth.1)
+    ));
+    let tiers = tiers(case, first, other.copied());
+    if !tiers.is_empty() {
+        finding.evidence.push(format!(
+            "limits within {} of it: {}",
+            percent(SAME),
+            tiers.join(", ")
+        ));
+    }
+    finding.moments = moments(case, seen, 3);
+    finding.ruled_out = case
+        .facts
+        .others
+        .processors
+        .iter()
+        .map(|host| format!("processors: {} busy on average", percent(host.mean())))
+        .collect();
+    finding.action = format!(
+        "look up what {name} is limited to where it was made{}, and give it with --layout or \
+         --edition: then it is known whether the disk or the machine holds it, and what helps",
+        if tiers.is_empty() { "" } else { ", for example as one of the tiers above" }
+    );
+    Some(finding)
+}
+
+/// A ceiling in operations or bytes.
+fn ceiling(case: &Case<'_>, seen: &Seen<'_>, is_bytes: bool) -> Option<Ceiling> {
+    let over_time = &seen.facts.over_time;
+    if seen.waited.operations < FEW || float(case.facts.samples) < SAMPLES {
+        return None;
+    }
+    let rates = if is_bytes { &over_time.bytes } else { &over_time.iops };
+    let all = rates.iter().zip(over_time.iops.iter()).zip(over_time.latency_ms.iter());
+    let known = rates.iter().filter(|(_, rate)| rate.is_some()).count();
+    // The rate, the latency and how many are under way.
+    let mut points: Vec<(f64, f64, f64)> = all
+        .filter_map(|((rate, iops), latency)| {
+            let (rate, iops) = (rate.1?, iops.1?);
+            let ns = latency.1.unwrap_or(0.0) * 1e6;
+            (rate > 0.0).then_some((rate, ns, iops * ns / 1e9))
+        })
+        .collect();
+    points.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let count = |from: f64, to: f64| {
+        let place = |rate: f64| points.partition_point(|point| point.0 < rate);
+        place(to).saturating_sub(place(from))
+    };
+    // The rate that most others are close to, of the upper half.
+    let upper = points.iter().skip(points.len() / 4);
+    let most = upper.max_by_key(|point| count(point.0 * (1.0 - FLAT), point.0 * (1.0 + FLAT)))?.0;
+    let at = &points[points.partition_point(|point| point.0 < most * (1.0 - FLAT))
+        ..points.partition_point(|point| point.0 < most * (1.0 + FLAT))];
+    let busy = count(most / 2.0, f64::INFINITY);
+    let share = part(at.len(), busy);
+    let above = part(count(most * ABOVE, f64::INFINITY), busy);
+    // A point of the picture may be a part of a sample, or several.
+    let samples = share * part(busy, known) * float(case.facts.samples);
+    if share < AT_IT || above > FEW_ABOVE || samples < SAMPLES {
+        return None;
+    }
+    let middle = |of: fn(&(f64, f64, f64)) -> f64, share: f64| {
+        let mut values: Vec<f64> = at.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        quantile(&values, share)
+    };
+    let latency_ns = middle(|point| point.1, 0.5);
+    let depth = (middle(|point| point.2, 0.1), middle(|point| point.2, 0.9));
+    let varies = depth.1 >= DEEP && depth.1 >= VARIES * depth.0 && latency_ns > RAISED_NS;
+    let is_always = depth.0 >= ALWAYS_DEEP && latency_ns > ALWAYS_SLOW_NS;
+    let rate = middle(|point| point.0, 0.5);
+    (varies || is_always).then_some(Ceiling { is_bytes, rate, share, depth, latency_ns, varies })
+}
+
+fn part(some: usize, of: usize) -> f64 {
+    float(some as u64) / float(of.max(1) as u64)
+}
+
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    let at = usize::try_from(weir_report::number::whole(float(last as u64) * share));
+    sorted.get(at.unwrap_or(last)).copied().unwrap_or(0.0)
+}
+
+/// Tiers of the catalog whose limit is about there, with their editions.
+fn tiers(case: &Case<'_>, first: &Ceiling, other: Option<Ceiling>) -> Vec<String> {
+    const MOST: usize = 6;
+    let is = |ceiling: &Ceiling, iops: u64, bytes: u64| {
+        let limit = float(if ceiling.is_bytes { bytes } else { iops });
+        (limit / ceiling.rate - 1.0).abs() <= SAME
+    };
+    let fits = |iops: u64, bytes: u64| {
+        is(first, iops, bytes) || other.is_some_and(|other| is(&other, iops, bytes))
+    };
+    let mut names = Vec::new();
+    let editions = match case.edition {
+        Some(edition) => vec![edition],
+        None => case.catalog.editions().collect(),
+    };
+    for edition in editions {
+        for tier in edition.tiers() {
+            let lasting = (tier.iops, tier.throughput, "");
+            let burst = tier.burst.as_ref().map(|b| (b.iops, b.throughput, " in a burst"));
+            let plus = tier.plus.as_ref().map(|p| (p.iops, p.throughput, " with more performance"));
+            let all = [Some(lasting), burst, plus].into_iter().flatten();
+            let fitting = all.into_iter().find(|(iops, throughput, _)| {
+                fits(iops.per_sec().get(), throughput.per_sec().get())
+            });
+            if let Some((.., how)) = fitting {
+                names.push(format!("{} of {}{how}", tier.name, edition.name()));
+            }
+        }
+        for family in edition.provisioned_families() {
+            let least = &family.minimum;
+            if fits(least.iops.per_sec().get(), least.throughput.per_sec().get()) {
+                names.push(format!("the least of {} of {}", family.family, edition.name()));
+            }
+        }
+    }
+    let more = names.len().saturating_sub(MOST);
+    names.truncate(MOST);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does, found_in_sample};
+    use weir_report::diagnosis::Confidence;
+    use weir_report::number::float;
+
+    /// A disk that does so much, each operation in so many milliseconds by the second.
+    fn disk(iops: fn(u64) -> f64, ms: fn(u64) -> f64) -> Bed {
+        Bed::bare().disk_over("data", move |second| {
+            Does::writes(iops(second)).kib(8.0 + (iops(second) + ms(second)) % 5.0).ms(ms(second))
+        })
+    }
+
+    #[test]
+    fn flat_while_the_queue_is_not() {
+        let found = disk(|second| 2280.0 + float(second % 7) * 5.0, |s| 8.0 + float(s % 9) * 9.0);
+        let found = found.found("ceiling");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(finding.cap.as_deref(), Some("disk_iops"));
+        assert_eq!(finding.confidence, Confidence::Medium);
+        assert!(finding.evidence.iter().any(|line| line.contains("P20")), "{:?}", finding.evidence);
+    }
+
+    #[test]
+    fn what_is_asked_for_at_a_steady_rate_is_no_limit() {
+        // Fast: eight clients one after the other, 2 ms each.
+        assert!(!disk(|_| 4000.0, |_| 2.0).finds("ceiling"));
+        // Slow, and few at a time.
+        assert!(!disk(|_| 100.0, |_| 30.0).finds("ceiling"));
+        // As much as is asked for, which is more at times.
+        assert!(
+            !disk(|s| 500.0 + float(s % 20) * 50.0, |s| 8.0 + float(s % 9) * 9.0).finds("ceiling")
+        );
+        // Flat and deep, and now and then much more.
+        assert!(
+            !disk(|s| if s % 10 == 0 { 4000.0 } else { 2300.0 }, |s| 8.0 + float(s % 9) * 9.0)
+                .finds("ceiling")
+        );
+    }
+
+    #[test]
+    fn a_limit_that_is_known_is_not_guessed() {
+        let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
+                    name = \"data\"\ntier = \"P30\"\n";
+        let does = |second: u64| Does::writes(2300.0).ms(8.0 + float(second % 9) * 9.0);
+        assert!(!Bed::layout(text).disk_over("data", does).finds("ceiling"));
+    }
+
+    #[test]
+    fn the_disk_of_an_ec2_machine() {
+        let sample = "perfmon/aws_ec2_sqlserver_hammerdb_getcounter_long.csv";
+        let Some(found) = found_in_sample(sample, None, "ceiling") else { return };
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        // Near 3,000 in 39 of 50 busy minutes, and no other disk is.
+        assert!(finding.subject.contains("2 e:"), "{}", finding.subject);
+        assert_eq!(finding.cap.as_deref(), Some("disk_iops"));
+        let words: Vec<&str> = finding.finding.split(' ').collect();
+        let unit = words.iter().position(|word| *word == "IOPS").expect("IOPS");
+        let iops: f64 = words[unit - 1].replace(',', "").parse().expect("a rate");
+        assert!((2950.0..3080.0).contains(&iops), "{}", finding.finding);
+    }
+}

@@ -1,0 +1,204 @@
+//! A cloud's own metric that says that a limit is used up.
+
+use super::signs::{NOTABLE, entity_name};
+use super::{Found, Rule, source};
+use crate::case::Case;
+use crate::follow::Gauged;
+use weir_core::Cap as Kind;
+use weir_observe::import::measure as m;
+use weir_observe::{EntityKind, import::measure::Measure};
+use weir_report::diagnosis::{Confidence, Group};
+use weir_report::number::{percent, time};
+
+pub(super) const RULE: Rule = Rule {
+    id: 108,
+    name: "consumed",
+    group: Group::Throttling,
+    priority: 10,
+    source: source::CLOUD,
+    finds: "a cloud's own metric says that a limit is used up, or nearly",
+    find,
+};
+
+/// A limit that is near, but not used up, is no more urgent than others that are.
+const NEARLY: u8 = 120;
+
+/// A gauge, what it says is taken, the cap that it is of at a disk, and what people call it.
+struct Says(Measure, Option<Kind>, &'static str, Way);
+
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// The part of the limit that is taken.
+    Share,
+    /// Whether more was wanted than the limit.
+    Exceeded,
+}
+
+const GAUGES: &[Says] = &[
+    Says(m::IOPS_SHARE, Some(Kind::DiskIops), "limit in operations", Way::Share),
+    Says(m::BYTES_SHARE, Some(Kind::DiskBytes), "limit in bytes", Way::Share),
+    Says(
+        m::UNCACHED_IOPS_SHARE,
+        Some(Kind::HostUncachedIops),
+        "uncached limit in operations",
+        Way::Share,
+    ),
+    Says(
+        m::UNCACHED_BYTES_SHARE,
+        Some(Kind::HostUncachedBytes),
+        "uncached limit in bytes",
+        Way::Share,
+    ),
+    Says(
+        m::CACHED_IOPS_SHARE,
+        Some(Kind::HostCachedIops),
+        "cached limit in operations",
+        Way::Share,
+    ),
+    Says(m::CACHED_BYTES_SHARE, Some(Kind::HostCachedBytes), "cached limit in bytes", Way::Share),
+    Says(m::DATA_IO_SHARE, None, "limit of data I/O", Way::Share),
+    Says(m::LOG_WRITE_SHARE, Some(Kind::LogRate), "limit of log", Way::Share),
+    Says(m::IOPS_EXCEEDED, Some(Kind::DiskIops), "limit in operations", Way::Exceeded),
+    Says(m::BYTES_EXCEEDED, Some(Kind::DiskBytes), "limit in bytes", Way::Exceeded),
+];
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let of = |gauge: &Gauged| {
+        let says = GAUGES.iter().find(|says| says.0.metric == gauge.metric)?;
+        match says.3 {
+            Way::Share => taken(case, rule, gauge, says),
+            Way::Exceeded => exceeded(case, rule, gauge, says),
+        }
+    };
+    case.facts.others.gauged.iter().filter_map(of).collect()
+}
+
+fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Found> {
+    let (near, full) = (gauge.near_share(), gauge.full_share());
+    if near < NOTABLE {
+        return None;
+    }
+    let is_full = full >= NOTABLE;
+    let subject = entity_name(case, gauge.entity);
+    let words = says.2;
+    let text = if is_full {
+        format!("{subject} has used up its {words} for {} of the time", percent(full))
+    } else {
+        format!(
+            "{subject} is at 90 % and more of its {words} for {} of the time, and not at all of it",
+            percent(near)
+        )
+    };
+    let mut finding = rule.finding(subject, text);
+    if !is_full {
+        finding.group = Group::Headroom;
+        finding.priority = NEARLY;
+    }
+    finding.confidence = Confidence::High;
+    finding.cap = cap_name(case, gauge, says);
+    finding.evidence.push(format!(
+        "{}: {} on average, {} at most over {}; {} of the time at 90 % and more, {} at 99 %",
+        gauge.metric,
+        percent(gauge.mean()),
+        percent(gauge.max()),
+        time(gauge.seconds * 1e9),
+        percent(near),
+        percent(full)
+    ));
+    finding.action = action(says, is_full);
+    Some(finding.into())
+}
+
+fn exceeded(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Found> {
+    let share = gauge.mean();
+    if share < NOTABLE {
+        return None;
+    }
+    let subject = entity_name(case, gauge.entity);
+    let text = format!(
+        "{subject} was asked for more than its {} for {} of the time",
+        says.2,
+        percent(share)
+    );
+    let mut finding = rule.finding(subject, text);
+    finding.confidence = Confidence::High;
+    finding.cap = cap_name(case, gauge, says);
+    finding.evidence.push(format!(
+        "{}: the check of the cloud was positive for {} of {}",
+        gauge.metric,
+        percent(share),
+        time(gauge.seconds * 1e9)
+    ));
+    finding.action = action(says, true);
+    Some(finding.into())
+}
+
+/// The cap: what is a disk's at a disk is the machine's at a machine.
+fn cap_name(case: &Case<'_>, gauge: &Gauged, says: &Says) -> Option<String> {
+    let kind = case.contents.entity(gauge.entity).map(|entity| &entity.kind);
+    let cap = match (kind, says.1?) {
+        (Some(EntityKind::Host), Kind::DiskIops) => Kind::HostUncachedIops,
+        (Some(EntityKind::Host), Kind::DiskBytes) => Kind::HostUncachedBytes,
+        (_, cap) => cap,
+    };
+    Some(cap.name().to_owned())
+}
+
+fn action(says: &Says, is_full: bool) -> String {
+    let more = match says.1 {
+        Some(Kind::DiskIops | Kind::DiskBytes) => {
+            "take a larger tier (az disk update --sku or --set tier=..), provision more, or stripe \
+             over more disks"
+        }
+        Some(Kind::LogRate) => {
+            "write less log, or take a larger service objective: a larger log file does not help"
+        }
+        None => "take a larger service objective, or read less",
+        Some(_) => {
+            "take a larger machine, or move I/O: larger disks do not help, nor do more of them"
+        }
+    };
+    if is_full { more.to_owned() } else { format!("before the load grows: {more}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+    use weir_observe::import::measure::{self as m, Measure};
+    use weir_report::diagnosis::{Confidence, Group};
+
+    fn disk(measure: Measure, value: impl Fn(u64) -> f64 + 'static) -> Bed {
+        let bed = Bed::bare().disk("data", Does::reads(100.0).untimed());
+        bed.disk_gauge_over("data", measure, value)
+    }
+
+    #[test]
+    fn used_up() {
+        let found = disk(m::IOPS_SHARE, |second| if second < 30 { 1.0 } else { 0.4 });
+        let found = found.found("consumed");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((finding.group, finding.priority), (Group::Throttling, 10));
+        assert_eq!(
+            (finding.cap.as_deref(), finding.confidence),
+            (Some("disk_iops"), Confidence::High)
+        );
+        let host = Bed::bare().host_gauge(m::UNCACHED_BYTES_SHARE, 1.0).found("consumed");
+        assert_eq!(host[0].cap.as_deref(), Some("host_uncached_bytes"));
+        let exceeded = Bed::bare().host_gauge(m::IOPS_EXCEEDED, 0.3).found("consumed");
+        assert_eq!(exceeded[0].cap.as_deref(), Some("host_uncached_iops"));
+    }
+
+    #[test]
+    fn nearly_is_headroom_and_seldom_is_nothing() {
+        let nearly = disk(m::BYTES_SHARE, |_| 0.95).found("consumed");
+        assert_eq!((nearly[0].group, nearly[0].priority), (Group::Headroom, 120));
+        assert!(!disk(m::BYTES_SHARE, |_| 0.89).finds("consumed"));
+        // Two of sixty seconds.
+        assert!(
+            !disk(m::IOPS_SHARE, |second| if second < 2 { 1.0 } else { 0.4 }).finds("consumed")
+        );
+        assert!(
+            !disk(m::IOPS_EXCEEDED, |second| if second < 2 { 1.0 } else { 0.0 }).finds("consumed")
+        );
+    }
+}

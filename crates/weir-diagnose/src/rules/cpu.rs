@@ -1,0 +1,65 @@
+//! Processors that are busy.
+
+use super::not_storage::{Cause, busy, finding, storage_words};
+use super::signs::entity_name;
+use super::{Found, Rule, source};
+use crate::case::Case;
+use weir_report::diagnosis::{Confidence, Group};
+use weir_report::number::{percent, time};
+
+pub(super) const RULE: Rule = Rule {
+    id: 301,
+    name: "cpu",
+    group: Group::NotTheStorage,
+    priority: 20,
+    source: source::INSTANCE,
+    finds: "processors are busy, and no cap holds anybody",
+    find,
+};
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let Some(host) = busy(case) else { return Vec::new() };
+    let name = entity_name(case, host.entity);
+    let (mean, near) = (percent(host.mean()), percent(host.near_share()));
+    let text = format!(
+        "the processors of {name} are {mean} busy on average and {near} of the time at 90 % and \
+         more: more storage would not be used"
+    );
+    let Some(mut finding) = finding(case, rule, Cause::Cpu, &name, &text) else {
+        return Vec::new();
+    };
+    finding.confidence = Confidence::High;
+    let observed = time(host.seconds * 1e9);
+    finding
+        .evidence
+        .push(format!("cpu: {mean} on average over {observed}, {near} of it near 100 %"));
+    finding.evidence.extend(storage_words(case));
+    "find what uses them (sys.dm_exec_query_stats by total_worker_time, or top) and tune it, or \
+     take more processors; larger files or disks do not help"
+        .clone_into(&mut finding.action);
+    vec![finding.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+    use weir_report::diagnosis::Group;
+
+    #[test]
+    fn busy_and_no_cap() {
+        let found = Bed::bare().disk("data", Does::reads(100.0)).cpu(0.92).found("cpu");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((finding.group, finding.priority), (Group::NotTheStorage, 20));
+        assert!(!Bed::bare().disk("data", Does::reads(100.0)).cpu(0.78).finds("cpu"));
+    }
+
+    #[test]
+    fn where_a_cap_throttles_it_is_said_second() {
+        let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
+                    name = \"data\"\ntier = \"P10\"\n";
+        let bed = Bed::layout(text).disk("data", Does::reads(498.0).ms(40.0)).cpu(0.95);
+        let found = bed.found("cpu");
+        assert_eq!(found[0].priority, 110);
+        assert!(found[0].finding.starts_with("also, "), "{}", found[0].finding);
+    }
+}

@@ -1,0 +1,125 @@
+//! What is known of the credits of somebody who bursts: from a gauge of the cloud, else from the
+//! model of the limiter.
+
+use super::signs::entity_name;
+use crate::case::{Case, at_s};
+use crate::follow::{Gauged, OUT};
+use crate::system::{Cap, Owner};
+use weir_core::Cap as Kind;
+use weir_observe::EntityId;
+use weir_observe::import::measure as m;
+
+/// The credits of somebody.
+#[derive(Debug, Clone)]
+pub(super) struct Balance {
+    /// Whose.
+    pub(super) subject: String,
+    /// The cap whose burst they pay for, if its limit is known.
+    pub(super) cap: Option<usize>,
+    /// That cap by its kind.
+    pub(super) kind: Option<Kind>,
+    /// The part of a full bucket that there was at first.
+    pub(super) first: f64,
+    /// And at last.
+    pub(super) last: f64,
+    /// The least.
+    pub(super) least: f64,
+    /// How long it was from the first to the last, in seconds.
+    pub(super) between_s: f64,
+    /// For how long it was observed, in seconds.
+    pub(super) seconds: f64,
+    /// The part of that in which there were none.
+    pub(super) out_share: f64,
+    /// Whether the cloud says so, and not the model.
+    pub(super) is_said: bool,
+}
+
+/// All that is known: what a gauge says goes before what the model has.
+pub(super) fn balances(case: &Case<'_>) -> Vec<Balance> {
+    let mut all: Vec<Balance> =
+        case.facts.others.gauged.iter().filter_map(|gauge| of_gauge(case, gauge)).collect();
+    for (index, cap) in case.system.caps.iter().enumerate() {
+        let said = all.iter().any(|balance| balance.is_said && balance.cap == Some(index));
+        if !said {
+            all.extend(of_model(case, index, cap));
+        }
+    }
+    all
+}
+
+fn of_gauge(case: &Case<'_>, gauge: &Gauged) -> Option<Balance> {
+    let counts_bytes = match gauge.metric {
+        name if name == m::BURST_BALANCE.metric => false,
+        name if name == m::BURST_BYTES_BALANCE.metric => true,
+        _ => return None,
+    };
+    let ((from, first), (to, last)) = (gauge.first?, gauge.last?);
+    let cap = cap_of(case, gauge.entity, counts_bytes);
+    let kind = cap.map(|cap| case.system.caps[cap].kind);
+    Some(Balance {
+        subject: entity_name(case, gauge.entity),
+        cap,
+        kind,
+        first,
+        last,
+        least: gauge.least,
+        between_s: at_s(to) - at_s(from),
+        seconds: gauge.seconds,
+        out_share: gauge.low_share(),
+        is_said: true,
+    })
+}
+
+/// The cap of an entity that bursts.
+fn cap_of(case: &Case<'_>, entity: EntityId, counts_bytes: bool) -> Option<usize> {
+    let is = |cap: &Cap| {
+        let own = match cap.owner {
+            Owner::Host(host) => case.system.hosts[host].entity,
+            Owner::Disk(disk) => case.system.disks[disk].entity,
+        };
+        own == Some(entity) && cap.counts_bytes() == counts_bytes && cap.limit.burst.is_some()
+    };
+    case.system.caps.iter().position(is)
+}
+
+fn of_model(case: &Case<'_>, index: usize, cap: &Cap) -> Option<Balance> {
+    let facts = &case.facts.caps[index];
+    let credits = facts.credits.filter(|credits| credits.full > 0.0 && facts.seconds > 0.0)?;
+    Some(Balance {
+        subject: case.system.owner_name(cap).to_owned(),
+        cap: Some(index),
+        kind: Some(cap.kind),
+        first: 1.0,
+        last: credits.left / credits.full,
+        least: credits.least / credits.full,
+        between_s: facts.seconds,
+        seconds: facts.seconds,
+        out_share: credits.out_s / facts.seconds,
+        is_said: false,
+    })
+}
+
+impl Balance {
+    /// What is out.
+    pub(super) fn words(&self) -> &'static str {
+        match self.kind.map(|kind| kind.name().ends_with("bytes")) {
+            Some(true) => "credits for bursts in bytes",
+            Some(false) => "credits for bursts in operations",
+            None => "burst credits",
+        }
+    }
+
+    /// How it is known.
+    pub(super) fn basis(&self) -> &'static str {
+        if self.is_said {
+            "the cloud's own metric"
+        } else {
+            "the model of the limiter, which takes the bucket to be full at the beginning"
+        }
+    }
+
+    /// Whether there are none at the end.
+    pub(super) fn is_out(&self) -> bool {
+        self.last <= OUT
+    }
+}

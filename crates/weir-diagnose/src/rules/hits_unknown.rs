@@ -1,0 +1,78 @@
+//! Cached disks of which nobody says how many reads the cache served.
+
+use super::signs::{is_raised, names};
+use super::{Found, Rule, source};
+use crate::case::{Case, amount};
+use crate::report::BLIND;
+use weir_report::diagnosis::{Confidence, Group};
+
+pub(super) const RULE: Rule = Rule {
+    id: 405,
+    name: "hits-unknown",
+    group: Group::Evidence,
+    priority: BLIND,
+    source: source::PREMIUM,
+    finds: "nobody says how many reads the host's cache served, so that caps behind it are unknown",
+    find,
+};
+
+/// What nobody has to act on.
+const NOTE: u8 = 200;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let unknown: Vec<usize> =
+        (0..case.system.caps.len()).filter(|cap| case.facts.caps[*cap].is_bound).collect();
+    if unknown.is_empty() {
+        return Vec::new();
+    }
+    // Who is slow and not known to be throttled may be, behind the cache.
+    let open = case.named().any(|seen| {
+        let passes = seen.subject.path.iter().any(|counts| unknown.contains(&counts.cap));
+        passes && is_raised(&seen) && seen.waited.throttled().is_none()
+    });
+    let mut who: Vec<String> = unknown
+        .iter()
+        .map(|cap| case.system.owner_name(&case.system.caps[*cap]).to_owned())
+        .collect();
+    who.dedup();
+    let text = format!(
+        "how many reads the host's cache served is not said: the limits of {} may be used up or \
+         nearly unused",
+        names(&who)
+    );
+    let mut finding = rule.finding("cache", text);
+    finding.priority = if open { rule.priority } else { NOTE };
+    finding.confidence = Confidence::High;
+    for cap in unknown.iter().take(6) {
+        let (cap, facts) = case.cap(*cap);
+        finding.evidence.push(format!(
+            "{} of {}: all of {} if no read was served by the cache",
+            cap.kind.name(),
+            case.system.owner_name(cap),
+            amount(cap.counts_bytes(), facts.limit)
+        ));
+    }
+    "say it: import the machine's \"VM Cached IOPS Consumed Percentage\" and \"VM Uncached IOPS \
+     Consumed Percentage\" of Azure Monitor beside this, or observe with the cache off for a while \
+     (az vm update --disk-caching ..=None)"
+        .clone_into(&mut finding.action);
+    vec![finding.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    const CACHED: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\n\
+                          name = \"data\"\ntier = \"P10\"\ncache = \"read-only\"\n";
+
+    #[test]
+    fn more_reads_than_the_disk_can() {
+        let disk = |does| Bed::layout(CACHED).disk("data", does);
+        assert_eq!(disk(Does::reads(3000.0).ms(1.0)).found("hits-unknown")[0].priority, 200);
+        // The disk could serve these all by itself.
+        assert!(!disk(Does::reads(400.0).ms(1.0)).finds("hits-unknown"));
+        let plain = CACHED.replace("cache = \"read-only\"\n", "");
+        assert!(!Bed::layout(&plain).disk("data", Does::reads(490.0)).finds("hits-unknown"));
+    }
+}

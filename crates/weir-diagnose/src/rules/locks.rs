@@ -1,0 +1,64 @@
+//! Sessions that wait for each other's locks.
+
+use super::not_storage::{Cause, finding, longest, of_class, storage_words};
+use super::waits::Class;
+use super::{Found, Rule, source};
+use crate::case::Case;
+use weir_report::diagnosis::{Confidence, Group};
+
+pub(super) const RULE: Rule = Rule {
+    id: 302,
+    name: "locks",
+    group: Group::NotTheStorage,
+    priority: 20,
+    source: source::WAITS,
+    finds: "most of the waiting is for locks",
+    find,
+};
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let Some(waited) = of_class(case, Class::Lock) else { return Vec::new() };
+    let text = format!("sessions wait for locks of others: {}", waited.words());
+    let Some(mut finding) = finding(case, rule, Cause::Locks, "locks", &text) else {
+        return Vec::new();
+    };
+    finding.confidence = Confidence::High;
+    let is = |wait: &crate::follow::WaitFacts| Class::of(&wait.name) == Class::Lock;
+    finding.evidence.push(longest(case, is));
+    finding.evidence.extend(storage_words(case));
+    "find who holds them (sys.dm_exec_requests by blocking_session_id; pg_blocking_pids) and make \
+     those transactions shorter, or let readers see row versions (ALTER DATABASE .. SET \
+     READ_COMMITTED_SNAPSHOT ON); storage helps only if those who hold them wait for it"
+        .clone_into(&mut finding.action);
+    vec![finding.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::Bed;
+
+    #[test]
+    fn most_of_the_waiting() {
+        let found = Bed::bare().wait("LCK_M_X", 900.0).wait("WRITELOG", 300.0).found("locks");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(finding.finding.contains("75.0 %"), "{}", finding.finding);
+        assert_eq!(Bed::bare().wait("Lock:transactionid", 900.0).found("locks").len(), 1);
+    }
+
+    #[test]
+    fn a_part_of_it_or_hardly_any_is_not() {
+        assert!(!Bed::bare().wait("LCK_M_X", 900.0).wait("WRITELOG", 1500.0).finds("locks"));
+        // All of the waiting, by a tenth of a session.
+        assert!(!Bed::bare().wait("LCK_M_X", 100.0).finds("locks"));
+        // Those who have nothing to do wait all the time.
+        let idle = Bed::bare().wait("LCK_M_X", 100.0).wait("LAZYWRITER_SLEEP", 1000.0);
+        assert!(!idle.finds("locks"));
+    }
+
+    #[test]
+    fn the_largest_cause_comes_first() {
+        let bed = || Bed::bare().wait("LCK_M_S", 900.0).wait("ASYNC_NETWORK_IO", 1100.0);
+        assert_eq!(bed().found("client")[0].priority, 20);
+        assert_eq!(bed().found("locks")[0].priority, 21);
+    }
+}

@@ -1,0 +1,46 @@
+//! Queries that wait for memory to run in.
+
+use super::not_storage::{Cause, finding, is_memory_grant, longest, of_waits, storage_words};
+use super::{Found, Rule, source};
+use crate::case::Case;
+use weir_report::diagnosis::{Confidence, Group};
+
+pub(super) const RULE: Rule = Rule {
+    id: 304,
+    name: "memory-grants",
+    group: Group::NotTheStorage,
+    priority: 20,
+    source: source::WAITS,
+    finds: "most of the waiting is for memory to run queries in",
+    find,
+};
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let Some(waited) = of_waits(case, is_memory_grant) else { return Vec::new() };
+    let text = format!("queries wait for memory before they begin: {}", waited.words());
+    let Some(mut finding) = finding(case, rule, Cause::MemoryGrants, "memory", &text) else {
+        return Vec::new();
+    };
+    finding.confidence = Confidence::High;
+    finding.evidence.push(longest(case, is_memory_grant));
+    finding.evidence.extend(storage_words(case));
+    "find the queries that ask for much (sys.dm_exec_query_memory_grants by requested_memory_kb): \
+     update statistics and add indexes that spare their sorts and hashes, limit them with \
+     MAX_GRANT_PERCENT, or take more memory; storage does not help"
+        .clone_into(&mut finding.action);
+    vec![finding.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::Bed;
+
+    #[test]
+    fn most_of_the_waiting() {
+        let bed = || Bed::bare().wait("RESOURCE_SEMAPHORE", 800.0);
+        assert_eq!(bed().wait("WRITELOG", 200.0).found("memory-grants").len(), 1);
+        assert!(!bed().wait("WRITELOG", 1600.0).finds("memory-grants"));
+        // Threads that wait for each other to allocate are of another kind.
+        assert!(!Bed::bare().wait("CMEMTHREAD", 800.0).finds("memory-grants"));
+    }
+}

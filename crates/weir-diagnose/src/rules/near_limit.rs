@@ -1,0 +1,138 @@
+//! A limit that is nearly used up, and nobody waits yet.
+
+use super::signs::{holding, is_near, is_timed, throttling};
+use super::{Found, Rule, source};
+use crate::case::{Case, amount, cap_words};
+use crate::system::Owner;
+use std::collections::BTreeMap;
+use weir_report::diagnosis::{Confidence, Finding, Group};
+use weir_report::number::percent;
+
+pub(super) const RULE: Rule = Rule {
+    id: 111,
+    name: "near-limit",
+    group: Group::Headroom,
+    priority: 120,
+    source: source::INSTANCE,
+    finds: "a limit is used to 90 % and more, and nobody waits for it",
+    find,
+};
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let holding = holding(case);
+    let said = throttling(case, rule.id);
+    let mut near: BTreeMap<(bool, usize, &str), Vec<usize>> = BTreeMap::new();
+    for (index, cap) in case.system.caps.iter().enumerate() {
+        if !is_near(case, index) || holding.contains(&index) {
+            continue;
+        }
+        // The columns of a stripe are near together.
+        let (is_stripe, owner) = match cap.owner {
+            Owner::Host(host) => (false, host * 2),
+            Owner::Disk(disk) => match case.system.disks[disk].stripe {
+                Some(stripe) => (true, stripe),
+                None => (false, disk * 2 + 1),
+            },
+        };
+        near.entry((is_stripe, owner, cap.kind.name())).or_default().push(index);
+    }
+    let all = near.into_iter().filter_map(|((is_stripe, owner, _), caps)| {
+        let stripe = is_stripe.then(|| case.system.stripes[owner].name.clone());
+        of(case, rule, stripe, &caps)
+    });
+    let is_said = |finding: &Finding| {
+        said.iter().any(|other| other.subject == finding.subject && other.cap == finding.cap)
+    };
+    all.filter(|finding| !is_said(finding)).map(Found::from).collect()
+}
+
+/// The caps of one owner, of which the first is the one that is near most often.
+fn of(case: &Case<'_>, rule: &Rule, stripe: Option<String>, caps: &[usize]) -> Option<Finding> {
+    let most = caps.iter().max_by_key(|cap| case.facts.caps[**cap].near_samples)?;
+    let (cap, facts) = case.cap(*most);
+    let subject = stripe.unwrap_or_else(|| name_of(case, cap.owner));
+    let is_bytes = cap.counts_bytes();
+    let limit = amount(is_bytes, facts.limit);
+    let passing =
+        || case.named().filter(|seen| seen.subject.path.iter().any(|counts| counts.cap == *most));
+    let timed = passing().any(|seen| is_timed(&seen));
+    let nobody = if timed {
+        "and requests do not wait for it yet"
+    } else {
+        "whether requests wait is not said"
+    };
+    let columns = match caps.len() {
+        1 => String::new(),
+        several => format!(" in {several} of its columns"),
+    };
+    let text = format!(
+        "{subject} is at 90 % and more of its {}, {limit}{columns}, in {} of {} samples, {nobody}",
+        cap_words(cap.kind),
+        facts.near_samples,
+        facts.samples
+    );
+    let mut finding = rule.finding(subject.clone(), text);
+    finding.cap = Some(cap.kind.name().to_owned());
+    finding.confidence = if timed { Confidence::High } else { Confidence::Medium };
+    let count = if is_bytes { "ThroughputNearLimitCount" } else { "IOPSNearLimitCount" };
+    finding.evidence.push(format!("{count} {} of {}", facts.near_samples, facts.samples));
+    finding.evidence.push(format!(
+        "{} used on average, {} at most: {} and {}",
+        amount(is_bytes, facts.rate.mean().unwrap_or(0.0)),
+        amount(is_bytes, facts.rate.max()),
+        percent(facts.used.mean().unwrap_or(0.0)),
+        percent(facts.used.max())
+    ));
+    for seen in passing() {
+        if let Some(ns) = seen.facts.latency_ns() {
+            let latency = weir_report::number::time(ns);
+            finding.evidence.push(format!("requests of {} take {latency}", seen.name(case)));
+        }
+    }
+    finding.action = format!(
+        "nothing now; before the load of {subject} grows, give it more than {limit}: a burst \
+         shorter than a sample waits already"
+    );
+    Some(finding)
+}
+
+/// A disk's one file is what people know.
+fn name_of(case: &Case<'_>, owner: Owner) -> String {
+    match owner {
+        Owner::Host(host) => case.system.hosts[host].name.clone(),
+        Owner::Disk(disk) => {
+            let mut files = case.system.files_on(crate::system::On::Disk(disk));
+            match (files.next(), files.next()) {
+                (Some((_, file)), None) => file.qualified(),
+                _ => case.system.disks[disk].name.clone(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
+                       name = \"data\"\ntier = \"P10\"\n";
+
+    #[test]
+    fn near_and_nobody_waits() {
+        let found = Bed::layout(P10).disk("data", Does::reads(470.0).ms(2.0)).found("near-limit");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((finding.subject.as_str(), finding.cap.as_deref()), ("data", Some("disk_iops")));
+        assert!(finding.evidence[0].starts_with("IOPSNearLimitCount 60 of 60"), "{finding:?}");
+        let untimed = Bed::layout(P10).disk("data", Does::reads(470.0).untimed());
+        assert_eq!(untimed.found("near-limit").len(), 1);
+    }
+
+    #[test]
+    fn below_it_or_held_there_is_not_near() {
+        assert!(!Bed::layout(P10).disk("data", Does::reads(440.0).ms(2.0)).finds("near-limit"));
+        assert!(!Bed::layout(P10).disk("data", Does::reads(498.0).ms(40.0)).finds("near-limit"));
+        // Two samples of sixty.
+        let twice = |second| Does::reads(if second < 2 { 490.0 } else { 100.0 });
+        assert!(!Bed::layout(P10).disk_over("data", twice).finds("near-limit"));
+    }
+}

@@ -1,0 +1,78 @@
+//! Operations of which nobody says how long they take.
+
+use super::signs::{is_near, is_timed, names};
+use super::{Found, Rule, source};
+use crate::case::{Case, Seen};
+use crate::report::BLIND;
+use weir_report::diagnosis::{Confidence, Group};
+use weir_report::number::percent;
+
+pub(super) const RULE: Rule = Rule {
+    id: 402,
+    name: "no-latency",
+    group: Group::Evidence,
+    priority: BLIND,
+    source: source::MODEL,
+    finds: "operations were observed without their latency, by which waiting is told",
+    find,
+};
+
+/// What nobody has to act on.
+const NOTE: u8 = 200;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let has_none = |seen: &Seen<'_>| {
+        seen.facts.total.operations.is_some_and(|operations| operations > 0.0)
+            && !is_timed(seen)
+            && seen.facts.total.ns.is_none_or(|ns| ns <= 0.0)
+    };
+    let untimed: Vec<Seen<'_>> = case.named().filter(has_none).collect();
+    if untimed.is_empty() {
+        return Vec::new();
+    }
+    let near = |seen: &&Seen<'_>| seen.subject.path.iter().any(|counts| is_near(case, counts.cap));
+    let urgent: Vec<&Seen<'_>> = untimed.iter().filter(near).collect();
+    let who: Vec<String> = match urgent.is_empty() {
+        true => untimed.iter().map(|seen| seen.name(case)).collect(),
+        false => urgent.iter().map(|seen| seen.name(case)).collect(),
+    };
+    let why = if urgent.is_empty() {
+        "whether they wait cannot be told; that a limit is near can"
+    } else {
+        "a limit is nearly used up, and whether they wait for it cannot be told"
+    };
+    let text = format!("nobody says how long requests to {} take: {why}", names(&who));
+    let mut finding = rule.finding("latency", text);
+    finding.priority = if urgent.is_empty() { NOTE } else { rule.priority };
+    finding.confidence = Confidence::High;
+    for seen in urgent.iter().take(4) {
+        let used = seen.subject.path.iter().map(|counts| &case.facts.caps[counts.cap]);
+        let most = used.map(|cap| cap.used.max()).fold(0.0, f64::max);
+        finding.evidence.push(format!("{}: {} of a limit used", seen.name(case), percent(most)));
+    }
+    finding.evidence.push("disk-operations, disk-bytes, stripe-column, host-uncached, host-cached and log-rate need it; near-limit does not".to_owned());
+    "observe latency, too: iostat -x 1 (r_await, w_await), Avg. Disk sec/Read and sec/Write of \
+     PhysicalDisk, sys.dm_io_virtual_file_stats (weir observe script sqlserver), track_io_timing \
+     = on of PostgreSQL"
+        .clone_into(&mut finding.action);
+    vec![finding.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
+                       name = \"data\"\ntier = \"P10\"\n";
+
+    #[test]
+    fn it_leaves_the_question_open_where_a_limit_is_near() {
+        let found =
+            |iops| Bed::layout(P10).disk("data", Does::reads(iops).untimed()).found("no-latency");
+        assert_eq!(found(490.0)[0].priority, 50);
+        assert_eq!(found(400.0)[0].priority, 200);
+        assert!(!Bed::layout(P10).disk("data", Does::reads(490.0)).finds("no-latency"));
+        // Who does nothing takes no time.
+        assert!(!Bed::layout(P10).disk("data", Does::reads(0.0)).finds("no-latency"));
+    }
+}

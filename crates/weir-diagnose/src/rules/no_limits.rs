@@ -1,0 +1,107 @@
+//! Nobody says any limit.
+
+use super::signs::{THROTTLING, is_raised, names, throttling};
+use super::{Found, Rule, source};
+use crate::case::{Case, Seen};
+use crate::report::BLIND;
+use weir_observe::EntityKind;
+use weir_report::diagnosis::{Confidence, Group};
+use weir_report::number::time;
+
+pub(super) const RULE: Rule = Rule {
+    id: 401,
+    name: "no-limits",
+    group: Group::Evidence,
+    priority: BLIND,
+    source: source::MODEL,
+    finds: "nobody says what limits those whose I/O was observed",
+    find,
+};
+
+/// What nobody has to act on.
+const NOTE: u8 = 200;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let unlimited: Vec<Seen<'_>> =
+        case.named().filter(|seen| seen.subject.path.is_empty()).collect();
+    // Who counts its queue is known to be throttled or not, whatever the limits are.
+    let raised = unlimited.iter().filter(|seen| is_raised(seen) && !seen.facts.says_queued);
+    let raised: Vec<&Seen<'_>> = raised.collect();
+    // Where some have limits, those without are such as need none, unless they are slow.
+    if unlimited.is_empty() || (raised.is_empty() && case.system.has_limits()) {
+        return Vec::new();
+    }
+    // What is throttled by other signs is known to be, if not by how much.
+    let said = throttling(case, THROTTLING);
+    let is_open = |seen: &Seen<'_>| {
+        let name = seen.name(case);
+        !said.iter().any(|finding| finding.subject == name)
+    };
+    let raised: Vec<&Seen<'_>> = raised.into_iter().filter(|seen| is_open(seen)).collect();
+    let who: Vec<String> = match raised.is_empty() {
+        true => unlimited.iter().map(|seen| seen.name(case)).collect(),
+        false => raised.iter().map(|seen| seen.name(case)).collect(),
+    };
+    let text = if raised.is_empty() {
+        format!("nobody says what limits {}: how near a limit is cannot be told", names(&who))
+    } else {
+        format!(
+            "requests to {} take long, and nobody says any limit there: whether a cap holds them \
+             cannot be told",
+            names(&who)
+        )
+    };
+    let mut finding = rule.finding("limits", text);
+    finding.priority = if !raised.is_empty() { rule.priority } else { NOTE };
+    finding.confidence = Confidence::High;
+    for seen in raised.iter().take(4) {
+        if let Some(ns) = seen.facts.latency_ns() {
+            finding.evidence.push(format!("{}: {} mean latency", seen.name(case), time(ns)));
+        }
+    }
+    if !said.is_empty() {
+        finding.evidence.push(format!("by other signs: {}", said[0].finding));
+    }
+    let files = unlimited.iter().any(|seen| {
+        case.contents.entity(seen.subject.entity).is_some_and(|own| own.kind == EntityKind::File)
+    });
+    finding.action = if files {
+        "give the layout (--layout FILE: machine, disks with tiers, files), or for a managed \
+         instance --edition azure-mi-2018 or azure-mi-now with an observation that has the sizes of \
+         the files"
+    } else {
+        "give the layout (--layout FILE: machine size, and the tier or limits of each disk by the \
+         name it has here)"
+    }
+    .to_owned();
+    vec![finding.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    #[test]
+    fn slow_and_nobody_says_why() {
+        let found = Bed::bare().disk("data", Does::reads(50.0).ms(40.0)).found("no-limits");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(finding.priority, 50);
+        assert!(finding.finding.contains("data"), "{}", finding.finding);
+    }
+
+    #[test]
+    fn quick_it_is_a_note_and_with_limits_it_is_nothing() {
+        let found = Bed::bare().disk("data", Does::reads(50.0).ms(4.0)).found("no-limits");
+        assert_eq!(found[0].priority, 200);
+        let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
+                    name = \"data\"\ntier = \"P10\"\n";
+        assert!(!Bed::layout(text).disk("data", Does::reads(50.0).ms(40.0)).finds("no-limits"));
+        assert!(!Bed::bare().wait("WRITELOG", 100.0).finds("no-limits"));
+    }
+
+    #[test]
+    fn a_queue_answers_the_question() {
+        let queued = Does::writes(50.0).ms(100.0).queued_ms(96.0);
+        assert_eq!(Bed::bare().file("db", "data", queued).found("no-limits")[0].priority, 200);
+    }
+}

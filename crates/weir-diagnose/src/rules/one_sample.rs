@@ -1,0 +1,64 @@
+//! A single sample, of which no rate can be made.
+
+use super::{Found, Rule, source};
+use crate::case::Case;
+use crate::report::BLIND;
+use weir_observe::{Counting, EntityKind};
+use weir_report::diagnosis::{Confidence, Group};
+
+pub(super) const RULE: Rule = Rule {
+    id: 406,
+    name: "one-sample",
+    group: Group::Evidence,
+    priority: BLIND,
+    source: source::PRESIZE,
+    finds: "there is one sample of counters alone, of which no rates can be made",
+    find,
+};
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    // Who was seen in no stretch of time did nothing that is known.
+    let is_blind = case.facts.samples <= 1
+        || (!case.facts.subjects.is_empty()
+            && case.facts.subjects.iter().all(|own| own.seconds <= 0.0));
+    let counters =
+        || case.contents.series.iter().any(|series| series.counting == Counting::Cumulative);
+    if !is_blind || !counters() {
+        return Vec::new();
+    }
+    let files = case.contents.entities.iter().any(|own| own.kind == EntityKind::File);
+    let mut finding = rule.finding(
+        "samples",
+        "there is one sample of counters that run since some start: what they grow by in a second, \
+         and so every rate, needs a second one",
+    );
+    finding.confidence = Confidence::High;
+    finding.evidence.push(
+        "averages since the start mix busy and idle times, and hide what people complain of"
+            .to_owned(),
+    );
+    finding.action = if files {
+        "take the same again some minutes later, while it is slow, and import both: weir observe \
+         script sqlserver has a query that samples by itself (qpi: snapshot_file_stats, then \
+         file_stats)"
+    } else {
+        "take the same again some seconds later and import both, or observe with iostat -x 1"
+    }
+    .to_owned();
+    vec![finding.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    #[test]
+    fn one_is_not_enough_and_two_are() {
+        let bed = |seconds| {
+            let bed = Bed::bare().file("db", "data", Does::reads(50.0));
+            bed.seconds(seconds).found("one-sample")
+        };
+        assert_eq!(bed(0)[0].priority, 50);
+        assert_eq!(bed(1), []);
+    }
+}

@@ -1,0 +1,138 @@
+//! Signs that several rules look for: raised latency, caps that hold somebody, throttling.
+
+use super::RULES;
+use super::held::by;
+use crate::case::{Case, Seen};
+use crate::verdict::{Basis, THROTTLED};
+use std::collections::BTreeSet;
+use weir_observe::EntityId;
+use weir_report::diagnosis::{Finding, Group};
+
+/// Where nobody is throttled, requests to remote storage take 2 to 10 ms (article 000).
+pub(super) const RAISED_NS: f64 = 10e6;
+
+/// Latency from so many times that of the medium on is not the medium's.
+const TIMES_MEDIUM: f64 = 2.0;
+
+/// The mean of fewer operations is chance.
+pub(super) const FEW: f64 = 100.0;
+
+/// A limit used to 90 % and more in fewer samples than this was touched, not used up.
+pub(super) const NEAR_SAMPLES: u64 = 3;
+
+/// And in a smaller part of the samples.
+pub(super) const NEAR_SHARE: f64 = 0.01;
+
+/// The part of the time from which on something is no accident.
+pub(super) const NOTABLE: f64 = 0.05;
+
+/// Whether requests take longer than they do where nothing holds them.
+pub(super) fn is_raised(seen: &Seen<'_>) -> bool {
+    let waited = seen.waited;
+    if waited.operations < FEW || waited.latency_ns <= 0.0 {
+        return false;
+    }
+    let mean = waited.latency_ns / waited.operations;
+    let medium = waited.usual_ns.filter(|_| waited.basis == Basis::Medium).unwrap_or(0.0);
+    mean > RAISED_NS.max(TIMES_MEDIUM * medium)
+}
+
+/// Whether it is said how long requests of somebody take.
+pub(super) fn is_timed(seen: &Seen<'_>) -> bool {
+    seen.waited.latency_ns > 0.0
+}
+
+/// The caps at which somebody is held.
+pub(super) fn holding(case: &Case<'_>) -> BTreeSet<usize> {
+    let who = by(case, |_, _| true);
+    let all = who.iter().flat_map(|(seen, first)| {
+        let enough = seen.waited.held.iter().filter(|held| held.share >= THROTTLED);
+        enough.map(|held| held.cap).chain([first.cap])
+    });
+    all.collect()
+}
+
+/// Whether a cap was near its limit in more samples than by accident, and it is known that it was.
+pub(super) fn is_near(case: &Case<'_>, cap: usize) -> bool {
+    let facts = &case.facts.caps[cap];
+    let samples = weir_report::number::float(facts.samples.max(1));
+    !facts.is_bound
+        && facts.near_samples >= NEAR_SAMPLES
+        && weir_report::number::float(facts.near_samples) >= NEAR_SHARE * samples
+}
+
+/// What rules of numbers below `before` say of throttling. Rules of Throttling ask for those
+/// before their own alone, so that this ends.
+pub(super) fn throttling(case: &Case<'_>, before: u16) -> Vec<Finding> {
+    let rules = RULES.iter().filter(|rule| rule.group == Group::Throttling && rule.id < before);
+    let found = rules.flat_map(|rule| (rule.find)(case, rule)).map(|found| found.finding);
+    found.filter(|finding| finding.group == Group::Throttling).collect()
+}
+
+/// Rules of Throttling have numbers below this.
+pub(super) const THROTTLING: u16 = 200;
+
+/// The name of an entity; of a file with its database's.
+pub(super) fn entity_name(case: &Case<'_>, id: EntityId) -> String {
+    let Some(entity) = case.contents.entity(id) else { return String::new() };
+    let known = case.system.subjects.iter().find(|subject| subject.entity == id);
+    known.map_or_else(|| entity.name.clone(), |subject| case.name(subject.what))
+}
+
+/// Names in a sentence: the first few, and how many more there are.
+pub(super) fn names(names: &[String]) -> String {
+    const MOST: usize = 4;
+    let first = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MOST) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+    use weir_observe::import::measure as m;
+
+    /// A machine that is well built and has room: disks that are quick, log and backups apart.
+    const WELL: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\n\
+        name = \"d\"\ntier = \"P30\"\ncache = \"read-only\"\n[[volume]]\nname = \"l\"\ntier = \"P30\"\n[[volume]]\n\
+        name = \"b\"\ntier = \"P30\"\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"500 \
+        GiB\"\non = \"d\"\n[[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"99 GiB\"\non = \
+        \"l\"\n[[file]]\nname = \"full\"\nrole = \"backup\"\nsize = \"500 GiB\"\non = \"b\"\n";
+
+    /// All rules that find something.
+    fn rules(bed: Bed) -> Vec<&'static str> {
+        bed.findings().into_iter().map(|found| found.finding.rule).collect()
+    }
+
+    #[test]
+    fn a_system_that_is_well_is_left_alone() {
+        let busy = |second: u64| {
+            let beat = weir_report::number::float(second % 7);
+            Does::reads(900.0 + 60.0 * beat).and_writes(300.0).ms(1.6 + 0.05 * beat)
+        };
+        let bed = Bed::layout(WELL)
+            .disk_over("d", busy)
+            .disk("l", Does::writes(800.0).kib(16.0).ms(1.5))
+            .disk("b", Does::writes(0.0))
+            .cpu(0.55)
+            .wait("WRITELOG", 700.0)
+            .wait("PAGEIOLATCH_SH", 900.0)
+            .wait("LCK_M_X", 120.0)
+            .wait("CXPACKET", 300.0)
+            .wait("PAGELATCH_EX", 90.0)
+            .wait("LAZYWRITER_SLEEP", 1000.0)
+            .host_gauge(m::PAGE_LIFE_EXPECTANCY_S, 4000.0)
+            .host_gauge(m::UNCACHED_IOPS_SHARE, 0.2)
+            .host_gauge(m::BUFFER_HIT_SHARE, 0.99)
+            .seconds(120);
+        assert_eq!(rules(bed), [""; 0]);
+    }
+
+    #[test]
+    fn one_that_does_nothing_is_left_alone() {
+        let bed = Bed::layout(WELL).disk("d", Does::writes(0.1)).disk("l", Does::writes(0.2));
+        assert_eq!(rules(bed), [""; 0]);
+    }
+}

@@ -1,0 +1,108 @@
+//! Latency without throttling: requests take long, and no cap explains it.
+
+use super::not_storage::{Cause, finding, slow};
+use super::{Found, Rule, source};
+use crate::case::{Case, amount, basis_words, moments};
+use weir_observe::import::measure as m;
+use weir_report::diagnosis::{Confidence, Group};
+use weir_report::number::{percent, rate, time};
+
+pub(super) const RULE: Rule = Rule {
+    id: 308,
+    name: "slow-medium",
+    group: Group::NotTheStorage,
+    priority: 20,
+    source: source::INSTANCE,
+    finds: "requests take much longer than the medium does, and no cap can have made them wait",
+    find,
+};
+
+/// Processors that another machine has for so much of the time are missed.
+const STOLEN: f64 = 0.05;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let found = slow(case).into_iter().filter_map(|(seen, share)| {
+        let name = seen.name(case);
+        let waited = seen.waited;
+        let latency = time(waited.latency_ns / waited.operations.max(1.0));
+        let text = format!(
+            "{name} is slow and not throttled: requests take {latency}, {} of which no cap \
+             explains",
+            percent(share)
+        );
+        let mut finding = finding(case, rule, Cause::SlowMedium, &name, &text)?;
+        finding.confidence = Confidence::Medium;
+        if let Some(usual) = waited.usual_ns {
+            let basis = basis_words(waited.basis);
+            finding
+                .evidence
+                .push(format!("a request that does not wait takes {} ({basis})", time(usual)));
+        }
+        let seconds = seen.facts.seconds.max(1e-9);
+        let operations = seen.facts.total.operations.unwrap_or(0.0);
+        finding.evidence.push(format!("it does {} IOPS on average", rate(operations / seconds)));
+        for steal in case.facts.others.gauged.iter().filter(|own| own.metric == m::CPU_STEAL.metric)
+        {
+            if steal.mean() >= STOLEN {
+                let of = percent(steal.mean());
+                finding
+                    .evidence
+                    .push(format!("another machine had its processors {of} of the time"));
+            }
+        }
+        finding.ruled_out = seen
+            .subject
+            .path
+            .iter()
+            .map(|counts| {
+                let (cap, facts) = case.cap(counts.cap);
+                format!(
+                    "{} of {}: {} of {} used at most",
+                    cap.kind.name(),
+                    case.system.owner_name(cap),
+                    percent(facts.used.max().min(1.0)),
+                    amount(cap.counts_bytes(), cap.limit.peak())
+                )
+            })
+            .collect();
+        finding.moments = moments(case, &seen, 3);
+        finding.action = format!(
+            "do not buy more limits for {name}: compare with another disk of its kind, look for \
+             writes that are not aligned to 4 KiB or that flush one by one, for a busy neighbour \
+             or a fault of the service (and its status page), and for processors that are not \
+             there when a request ends"
+        );
+        Some(Found::from(finding))
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
+                       name = \"data\"\ntier = \"P10\"\n";
+
+    #[test]
+    fn slow_and_far_from_any_limit() {
+        let found = Bed::layout(P10).disk("data", Does::reads(5.0).ms(80.0)).found("slow-medium");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((finding.subject.as_str(), finding.priority), ("data", 20));
+        assert!(!finding.ruled_out.is_empty());
+    }
+
+    #[test]
+    fn throttled_or_quick_or_without_limits_it_is_not() {
+        assert!(!Bed::layout(P10).disk("data", Does::reads(498.0).ms(80.0)).finds("slow-medium"));
+        assert!(!Bed::layout(P10).disk("data", Does::reads(5.0).ms(9.0)).finds("slow-medium"));
+        // In a queue it waits for a limit, and outside of it for the storage.
+        let queued = |ms| {
+            let does = Does::reads(5.0).ms(80.0).queued_ms(ms);
+            Bed::bare().file("db", "data", does).finds("slow-medium")
+        };
+        assert!(queued(2.0) && !queued(70.0));
+        // Whose limits nobody knows may be throttled.
+        assert!(!Bed::bare().disk("data", Does::reads(5.0).ms(80.0)).finds("slow-medium"));
+    }
+}

@@ -1,0 +1,107 @@
+//! Allocation pages of tempdb that many want at a time.
+
+use super::not_storage::{Cause, Tempdb, finding, is_page_latch, longest, of_waits};
+use super::page_latch::{Whose, whose};
+use super::{Found, Rule, source};
+use crate::case::{Case, size};
+use weir_report::diagnosis::{Confidence, Group};
+
+pub(super) const RULE: Rule = Rule {
+    id: 305,
+    name: "tempdb-contention",
+    group: Group::NotTheStorage,
+    priority: 20,
+    source: source::SCALE_OUT,
+    finds: "sessions wait for allocation pages of tempdb, which has too few data files",
+    find,
+};
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let (Some(waited), whose) = (of_waits(case, is_page_latch), whose(case)) else {
+        return Vec::new();
+    };
+    if whose == Whose::Others {
+        return Vec::new();
+    }
+    let tempdb = Tempdb::of(case);
+    let fault = tempdb.fault();
+    let why = fault.as_deref().map_or(String::new(), |fault| format!(", and {fault}"));
+    let text = format!("sessions wait for pages of tempdb in memory{why}: {}", waited.words());
+    let Some(mut finding) = finding(case, rule, Cause::PageLatch, "tempdb", &text) else {
+        return Vec::new();
+    };
+    finding.confidence = match (whose, &fault) {
+        (Whose::Tempdb, _) => Confidence::High,
+        (_, Some(_)) => Confidence::Medium,
+        _ => Confidence::Low,
+    };
+    if whose != Whose::Tempdb {
+        finding.evidence.push(
+            "whose pages they are is not said: PAGELATCH_UP is for allocation pages, which are \
+             mostly tempdb's; sys.dm_exec_requests shows wait_resource, where 2:.. is tempdb"
+                .to_owned(),
+        );
+    }
+    finding.evidence.push(longest(case, is_page_latch));
+    finding.action = action(&tempdb);
+    vec![finding.into()]
+}
+
+fn action(tempdb: &Tempdb) -> String {
+    let wanted = tempdb.wanted;
+    let each = match tempdb.sizes {
+        Some((_, most)) => format!("of {} each", size(most)),
+        None => "of the same size and growth".to_owned(),
+    };
+    if tempdb.files == 0 {
+        return "give tempdb as many data files of one size as there are processors, up to 8"
+            .to_owned();
+    }
+    if tempdb.files < wanted {
+        return format!(
+            "give tempdb {wanted} data files {each}: ALTER DATABASE tempdb ADD FILE (NAME = \
+             N'temp{}', FILENAME = N'..', SIZE = ..), {} more, and restart",
+            tempdb.files + 1,
+            wanted - tempdb.files
+        );
+    }
+    format!(
+        "make all data files of tempdb {each}: ALTER DATABASE tempdb MODIFY FILE (NAME = .., SIZE \
+         = ..); if they are, keep temporary tables small and few"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+    use weir_report::diagnosis::Confidence;
+
+    fn with_files(files: u64, gib: fn(u64) -> u64, ms: f64) -> Bed {
+        let mut bed = Bed::bare().wait("PAGELATCH_UP", ms).wait("WRITELOG", 3000.0);
+        for file in 0..files {
+            let name = format!("tempdev{file}");
+            bed = bed.file("tempdb", &name, Does::writes(10.0)).of("tempdb", gib(file));
+        }
+        bed.file("tempdb", "templog", Does::writes(10.0)).of("tempdb", 1)
+    }
+
+    #[test]
+    fn one_file_or_unequal_ones() {
+        let found = with_files(1, |_| 8, 900.0).found("tempdb-contention");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(finding.confidence, Confidence::Medium);
+        assert!(finding.finding.contains("1 data file"), "{}", finding.finding);
+        assert!(with_files(4, |file| 8 << (file % 2), 900.0).finds("tempdb-contention"));
+        let of_tempdb = Bed::bare().wait_of("tempdb", "PAGELATCH_EX", 2000.0);
+        assert_eq!(of_tempdb.found("tempdb-contention")[0].confidence, Confidence::High);
+    }
+
+    #[test]
+    fn a_tempdb_that_is_well_built_or_little_waiting() {
+        // A tenth of the waiting.
+        assert!(!with_files(1, |_| 8, 330.0).finds("tempdb-contention"));
+        // A quarter, and nothing to say against its files.
+        assert!(!with_files(8, |_| 8, 1000.0).finds("tempdb-contention"));
+        assert!(!Bed::bare().wait_of("sales", "PAGELATCH_EX", 2000.0).finds("tempdb-contention"));
+    }
+}

@@ -1,0 +1,61 @@
+//! An observation that is too short to say what is usual.
+
+use super::{Found, Rule, source};
+use crate::case::{Case, at_s};
+use weir_report::diagnosis::{Confidence, Group};
+use weir_report::number::{grouped, time};
+
+pub(super) const RULE: Rule = Rule {
+    id: 404,
+    name: "too-short",
+    group: Group::Evidence,
+    priority: 200,
+    source: source::PRESIZE,
+    finds: "there are so few samples, or so short a time, that they may not be what is usual",
+    find,
+};
+
+/// Of fewer samples a share of the time is chance: one of thirty is 3 %.
+const SAMPLES: u64 = 30;
+
+/// In less time a checkpoint or a backup may have been all there was.
+const SECONDS: f64 = 30.0;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let Some((from, to)) = case.facts.span else { return Vec::new() };
+    let seconds = at_s(to) - at_s(from);
+    let samples = case.facts.samples;
+    // Of a single one another rule says what is missing.
+    if samples < 2 || (samples >= SAMPLES && seconds >= SECONDS) {
+        return Vec::new();
+    }
+    let text = format!(
+        "{} samples over {} were observed: what was seen may not be what is usual",
+        grouped(samples),
+        time(seconds * 1e9)
+    );
+    let mut finding = rule.finding("samples", text);
+    finding.confidence = Confidence::High;
+    if samples == 2 {
+        finding.evidence.push(
+            "two snapshots of counters make one average of all that lies between them".to_owned(),
+        );
+    }
+    "observe at least some minutes of the time that people complain of, with a sample a second"
+        .clone_into(&mut finding.action);
+    vec![finding.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    #[test]
+    fn few_or_short() {
+        let bed = || Bed::bare().disk("data", Does::reads(50.0));
+        assert_eq!(bed().seconds(10).found("too-short").len(), 1);
+        assert_eq!(bed().seconds(600).every(60).found("too-short").len(), 1);
+        assert!(!bed().seconds(30).finds("too-short"));
+        assert!(!bed().seconds(0).finds("too-short"));
+    }
+}
