@@ -172,6 +172,9 @@ fn an_interval_is_as_long_as_the_fastest_file_tells() {
     assert_eq!(read.all("data", "write_io_latency_ns"), [5e6]);
     assert_eq!(read.attribute("log", "size_bytes"), number(1 << 28));
     assert!(read.notes("its interval is 285 s"), "{:?}", read.summary.notes);
+    // Its rates hold over all of that.
+    let times = &read.observation.times;
+    assert_eq!(times[1] - times[0], weir_units::Span::from_secs(285));
 }
 
 #[test]
