@@ -43,8 +43,11 @@ fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
     if let Some(written) = written {
         finding.evidence.push(format!("{} MiB/s are written to it on average", mib(written)));
     }
-    let disks = target.disks.len();
-    finding.evidence.push(format!("{} backup files on {disks} disks", target.files));
+    finding.evidence.push(format!(
+        "files on it: {}, all of them backups; its disks: {}",
+        target.files,
+        target.disks.len()
+    ));
     finding.action = format!(
         "set the host cache of {name} to None: az vm update --name .. --disk-caching <lun>=None"
     );

@@ -1,7 +1,7 @@
 //! A target of backups at its limit in bytes while the machine has room.
 
 use super::backup::{FILES, FILES_PER_DISK, Target, command, targets, waits};
-use super::signs::{holding, is_near};
+use super::signs::is_near;
 use super::{Found, Rule, source};
 use crate::case::{Case, amount};
 use crate::change::Change;
@@ -25,22 +25,13 @@ pub(super) const RULE: Rule = Rule {
 const HALF: f64 = 0.5;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    let holding = holding(case);
-    let targets = targets(case).into_iter();
-    targets.filter_map(|target| of(case, rule, &target, &holding)).collect()
+    targets(case).into_iter().filter_map(|target| of(case, rule, &target)).collect()
 }
 
-fn of(
-    case: &Case<'_>,
-    rule: &Rule,
-    target: &Target,
-    holding: &std::collections::BTreeSet<usize>,
-) -> Option<Found> {
+fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
     let written = target.written(case)?;
-    let is_full = |cap: &usize| {
-        case.system.caps[*cap].kind == Kind::DiskBytes
-            && (holding.contains(cap) || is_near(case, *cap))
-    };
+    let is_full =
+        |cap: &usize| case.system.caps[*cap].kind == Kind::DiskBytes && is_near(case, *cap);
     let full = target.caps(case).into_iter().find(is_full)?;
     let each = case.system.caps[full].limit.rate;
     let first = &case.system.disks[*target.disks.first()?];
@@ -134,7 +125,7 @@ mod tests {
         let more = Change::Columns { name: "target".to_owned(), columns: 3 };
         assert_eq!(change(bed(2, 195.0)), Some(more));
         assert_eq!(change(bed(3, 290.0)), None);
-        // Far from its limit.
-        assert_eq!(change(bed(2, 100.0)), None);
+        // At three quarters of its limit, as one file comes to.
+        assert_eq!(change(bed(2, 150.0)), None);
     }
 }

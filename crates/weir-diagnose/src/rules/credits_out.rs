@@ -72,7 +72,7 @@ fn of(case: &Case<'_>, rule: &Rule, balance: &Balance) -> Found {
         let facts = &case.facts.caps[index];
         let of = |value| amount(cap.counts_bytes(), value);
         finding.evidence.push(format!(
-            "it could {} while it had credits, {} last; {} were used on average, {} at most",
+            "{} were possible with credits, of which {} last; {} were used on average, {} at most",
             of(cap.limit.peak()),
             of(cap.limit.rate),
             of(facts.rate.mean().unwrap_or(0.0)),

@@ -52,7 +52,10 @@ fn of(case: &Case<'_>, rule: &Rule, stripe: Option<String>, caps: &[usize]) -> O
     let (cap, facts) = case.cap(*most);
     let subject = stripe.unwrap_or_else(|| name_of(case, cap.owner));
     let is_bytes = cap.counts_bytes();
-    let limit = amount(is_bytes, facts.limit);
+    // Who uses more than what lasts is near the peak of a burst.
+    let is_burst = cap.limit.burst.is_some() && facts.rate.max() > facts.limit;
+    let kind = if is_burst { cap.at_peak() } else { cap.kind };
+    let limit = amount(is_bytes, if is_burst { cap.limit.peak() } else { facts.limit });
     let passing =
         || case.named().filter(|seen| seen.subject.path.iter().any(|counts| counts.cap == *most));
     let timed = passing().any(|seen| is_timed(&seen));
@@ -67,12 +70,12 @@ fn of(case: &Case<'_>, rule: &Rule, stripe: Option<String>, caps: &[usize]) -> O
     };
     let text = format!(
         "{subject} is at 90 % and more of its {}, {limit}{columns}, in {} of {} samples, {nobody}",
-        cap_words(cap.kind),
+        cap_words(kind),
         facts.near_samples,
         facts.samples
     );
     let mut finding = rule.finding(subject.clone(), text);
-    finding.cap = Some(cap.kind.name().to_owned());
+    finding.cap = Some(kind.name().to_owned());
     finding.confidence = if timed { Confidence::High } else { Confidence::Medium };
     let count = if is_bytes { "ThroughputNearLimitCount" } else { "IOPSNearLimitCount" };
     finding.evidence.push(format!("{count} {} of {}", facts.near_samples, facts.samples));
@@ -91,7 +94,7 @@ fn of(case: &Case<'_>, rule: &Rule, stripe: Option<String>, caps: &[usize]) -> O
     }
     finding.action = format!(
         "nothing now; before the load of {subject} grows, give it more than {limit}: a burst \
-         shorter than a sample waits already"
+         shorter than a sample may wait already"
     );
     Some(finding)
 }

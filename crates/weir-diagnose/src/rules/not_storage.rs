@@ -192,8 +192,9 @@ pub(super) fn longest(case: &Case<'_>, is: impl Fn(&WaitFacts) -> bool) -> Strin
 /// How much of all waiting is for storage.
 pub(super) fn storage_words(case: &Case<'_>) -> Option<String> {
     let classes = [Class::DataIo, Class::Log, Class::LogGovernor];
-    let storage: Option<f64> = classes.into_iter().map(|class| share(case, class)).sum();
-    Some(format!("waits for storage are {} of all waiting", percent(storage?)))
+    let sum = |sum: f64, class| Some(sum + share(case, class)?);
+    let storage = classes.into_iter().try_fold(0.0, sum)?;
+    Some(format!("waits for storage are {} of all waiting", percent(storage)))
 }
 
 /// Queries that wait for memory to run in; other waits of memory are of another kind.

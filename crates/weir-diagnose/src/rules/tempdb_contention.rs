@@ -53,7 +53,7 @@ fn action(tempdb: &Tempdb) -> String {
         Some((_, most)) => format!("of {} each", size(most)),
         None => "of the same size and growth".to_owned(),
     };
-    if tempdb.files == 0 {
+    if tempdb.processors.is_none() && tempdb.files <= wanted {
         return "give tempdb as many data files of one size as there are processors, up to 8"
             .to_owned();
     }

@@ -16,6 +16,8 @@ const WORLDS: u64 = 520;
 /// The seed of the first. What the diagnosis goes by was found on others.
 const FIRST: u64 = 40_001;
 
+const DOCS: &str = include_str!("../../../../docs/DIAGNOSIS.md");
+
 /// How often they are sampled, in seconds.
 const EVERY: [u64; 3] = [1, 15, 60];
 
@@ -36,6 +38,10 @@ fn the_cap_that_waited_most_is_named() {
     }
     for (every, matrix) in EVERY.into_iter().zip(&matrices) {
         println!("sampled every {every} s\n{matrix}");
+    }
+    for matrix in &matrices {
+        let table = matrix.to_string();
+        assert!(DOCS.contains(table.trim()), "docs/DIAGNOSIS.md has another matrix than\n{table}");
     }
     let finest = &matrices[0];
     assert!(finest.named_share() >= 0.95, "{:.3} of the caps are named", finest.named_share());
