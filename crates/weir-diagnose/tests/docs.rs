@@ -20,7 +20,8 @@ fn every_rule_is_explained_once_and_by_its_name() {
 #[test]
 fn numbers_and_names_are_unique_and_the_urls_lead_there() {
     for (index, rule) in RULES.iter().enumerate() {
-        let same = |other: &&weir_diagnose::rules::Rule| other.id == rule.id || other.name == rule.name;
+        let same =
+            |other: &&weir_diagnose::rules::Rule| other.id == rule.id || other.name == rule.name;
         assert_eq!(RULES[index + 1..].iter().find(same).map(|other| other.name), None);
         let url = rule.finding("", "").source.url;
         assert_eq!(url, format!("docs/DIAGNOSIS.md#{}", rule.name));
