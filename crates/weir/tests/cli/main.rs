@@ -4,6 +4,7 @@
 mod baselines;
 mod blob;
 mod common;
+mod diagnose;
 mod errors;
 mod figures;
 mod kill;
