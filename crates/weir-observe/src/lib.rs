@@ -25,6 +25,8 @@
 //! | [`run`] | a run of Weir as samples: plain counters that any driver can fill |
 //! | [`view`] | which series of an entity are its I/O, its waits, its load |
 //! | [`import`] | what other people's systems say, as observations |
+//! | `join` | several sheets side by side in one observation |
+//! | [`live`] | observing real systems while they run |
 //! | [`load`] | what somebody did from one sample to the next, whoever counted it and how |
 //! | [`rates`] | from counters to rates, through gaps and restarts, in bounded memory |
 
@@ -33,6 +35,8 @@
 pub mod format;
 pub mod header;
 pub mod import;
+mod join;
+pub mod live;
 pub mod load;
 pub mod metric;
 pub mod observation;

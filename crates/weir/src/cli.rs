@@ -54,9 +54,22 @@ pub(crate) enum Command {
                             every page; exit code 1 if something acknowledged is lost. Ctrl-C ends \
                             the run: what came until then is reported, and the exit code is 130.")]
     Run(RunArgs),
-    /// Look into observations: what a run counted over time.
-    #[command(subcommand)]
-    Observe(ObserveCommand),
+    /// Observe real systems while they run, read what they say, and look into observations:
+    /// what was counted over time.
+    #[command(
+        args_conflicts_with_subcommands = true,
+        subcommand_negates_reqs = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  weir observe --sqlserver sqlserver://weir@db1/master --every 1s --for 30m --out db1.weirobs\n  \
+                      weir observe --postgres postgres://weir@db2/app --diskstats --out db2.weirobs\n  \
+                      weir observe show db1.weirobs\n\n\
+                      Several systems land in one observation. Nothing is changed where it is asked, and \
+                      nothing is cleared. Without --for, Ctrl-C ends it. A password comes from \
+                      WEIR_SQLSERVER_PASSWORD or WEIR_POSTGRES_PASSWORD, from --password-file or from the \
+                      URL, a token from WEIR_SQLSERVER_TOKEN or --token-file. docs/LIVE.md has the rights \
+                      that a login needs, and what is asked."
+    )]
+    Observe(Box<ObserveArgs>),
     /// Rerun published experiments and compare the figures.
     #[command(subcommand)]
     Lab(LabCommand),
@@ -334,6 +347,52 @@ pub(crate) enum ObserveCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObserveArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ObserveCommand>,
+    #[command(flatten)]
+    pub(crate) live: ObserveLiveArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObserveLiveArgs {
+    /// A SQL Server, Azure SQL Database or Managed Instance: sqlserver://LOGIN@HOST:PORT/DATABASE.
+    #[arg(long, value_name = "URL")]
+    pub(crate) sqlserver: Option<String>,
+    /// A PostgreSQL: postgres://LOGIN@HOST:PORT/DATABASE.
+    #[arg(long, value_name = "URL")]
+    pub(crate) postgres: Option<String>,
+    /// The disks of this machine; from another file than /proc/diskstats, if one is named.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "/proc/diskstats")]
+    pub(crate) diskstats: Option<PathBuf>,
+    /// The observation to write.
+    #[arg(long, value_name = "FILE", required = true)]
+    pub(crate) out: Option<PathBuf>,
+    /// The time from sample to sample, at least 100ms.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = sampling_time)]
+    pub(crate) every: Span,
+    /// How long: 30m. Until Ctrl-C, if this is not given.
+    #[arg(long = "for", value_name = "TIME", value_parser = some_time)]
+    pub(crate) duration: Option<Span>,
+    /// The file that has the password, in its first line.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// The file that has the token of Microsoft Entra for the SQL Server, in its first line. It
+    /// is read again when the connection is made again.
+    #[arg(long, value_name = "FILE", requires = "sqlserver", conflicts_with = "password_file")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Show no progress. It is shown on stderr, if that is a terminal.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// A time between samples that a server can bear.
+fn sampling_time(text: &str) -> Result<Span, String> {
+    let time = some_time(text)?;
+    if time < Span::from_millis(100) { Err("it must be 100ms or more".to_owned()) } else { Ok(time) }
 }
 
 #[derive(Debug, Args)]

@@ -29,6 +29,8 @@ mod statistics;
 pub mod vmstat;
 pub mod vmstat_d;
 
+pub(crate) use diskstats::Snapshots;
+
 use super::kind::Kind;
 
 use super::moment::Clock;

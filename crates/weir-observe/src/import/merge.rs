@@ -5,9 +5,9 @@ use super::kind::{Bytes, Kind};
 use super::moment::Clock;
 use super::sheet::{At, ReadSamples, Sheet};
 use crate::format::Writer;
-use crate::header::{Contents, EntityId, Header, SeriesId, Source, SourceKind};
+use crate::header::{Header, Source, SourceKind};
+use crate::join::{Join, Places};
 use crate::observation::Note;
-use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use weir_units::{Instant, Span};
 
@@ -80,9 +80,8 @@ struct Source1 {
     offset: u64,
     samples: u64,
     late: u64,
-    /// Its series by their places in the observation.
-    series: Vec<SeriesId>,
-    entities: Vec<EntityId>,
+    /// Where what is on its sheet is in the observation.
+    places: Places,
 }
 
 /// An input that could not be read, and why.
@@ -130,27 +129,22 @@ pub fn import<W: Write>(
     };
     let whole = |error: crate::WriteError| (String::new(), ImportError::from(error));
     let writer = Writer::new(out, &header).map_err(whole)?;
-    let mut merge = Merge {
-        writer,
-        contents: Contents::default(),
-        known: HashMap::new(),
-        row: Vec::new(),
-        samples: 0,
-    };
+    let mut merge = Join::new(writer);
     if sources.iter().any(|source| source.lead(options) > 0) {
         // Where the time begins over which the first rates hold.
         merge.write(Instant::ZERO).map_err(whole)?;
-        merge.samples = 0;
+        merge.forget_samples();
     }
     loop {
         let next = sources.iter().filter_map(|source| source.moment(&start)).min();
         let Some(now) = next else { break };
         for source in &mut sources {
-            merge.declare(source).map_err(whole)?;
+            merge.declare(&source.sheet, &mut source.places).map_err(whole)?;
         }
         for source in &mut sources {
             if source.moment(&start) == Some(now) {
-                merge.take(source);
+                let row = source.first.as_ref().map_or(&source.sheet.row, |(_, row)| row);
+                merge.take(row, &source.places);
                 source.advance(now, &start).map_err(|error| (source.name.clone(), error))?;
             }
         }
@@ -164,16 +158,15 @@ pub fn import<W: Write>(
     }
     for text in &notes {
         let note = Note { at_ns: 0, text: text.clone() };
-        merge.writer.note(&note).map_err(whole)?;
+        merge.note(&note).map_err(whole)?;
     }
-    let (entities, series) = (merge.contents.entities.len(), merge.contents.series.len());
-    let samples = merge.samples;
+    let (samples, entities, series) = merge.counts();
     if samples == 0 {
         let reason = "no sample came of it".to_owned();
         let name = sources.first().map(|source| source.name.clone()).unwrap_or_default();
         return Err((name, ImportError::Empty { reason }));
     }
-    let out = merge.writer.finish(true).map_err(whole)?;
+    let out = merge.finish(true).map_err(whole)?;
     let inputs = sources.into_iter().map(|source| (source.name, source.kind, source.samples));
     Ok((out, Summary { inputs: inputs.collect(), samples, entities, series, notes }))
 }
@@ -194,8 +187,7 @@ fn open(mut input: Input, options: &Options) -> Result<Source1, ImportError> {
         offset: 0,
         samples: 0,
         late: 0,
-        series: Vec::new(),
-        entities: Vec::new(),
+        places: Places::default(),
     };
     let Some(first) = source.reader.next_sample(&mut source.sheet)? else {
         let reason = format!("it was read as {}, and has no sample", kind.about);
@@ -341,77 +333,7 @@ impl Source1 {
                 self.late
             ));
         }
-        if !self.sheet.unused.is_empty() {
-            let all = self.sheet.unused.iter().map(|(what, count)| match count {
-                1 => what.clone(),
-                count => format!("{what} ({count} times)"),
-            });
-            notes.push(format!("not used: {}", all.collect::<Vec<_>>().join(", ")));
-        }
+        notes.extend(self.sheet.told_unused());
         notes.iter().map(|note| format!("{}: {note}", self.name)).collect()
-    }
-}
-
-struct Merge<W: Write> {
-    writer: Writer<W>,
-    contents: Contents,
-    known: HashMap<(String, String, Option<EntityId>), EntityId>,
-    row: Vec<Option<i64>>,
-    samples: u64,
-}
-
-impl<W: Write> Merge<W> {
-    /// Takes in who and what is new on a source's sheet.
-    fn declare(&mut self, source: &mut Source1) -> Result<(), crate::WriteError> {
-        let own = &source.sheet.contents;
-        if source.entities.len() == own.entities.len() && source.series.len() == own.series.len() {
-            return Ok(());
-        }
-        let (entities, series) = (self.contents.entities.len(), self.contents.series.len());
-        for entity in &own.entities[source.entities.len()..] {
-            let mut entity = entity.clone();
-            entity.parent = entity.parent.map(|parent| source.entities[parent.0 as usize]);
-            let key = (entity.kind.name().to_owned(), entity.name.clone(), entity.parent);
-            let contents = &mut self.contents;
-            let id = *self.known.entry(key).or_insert_with(|| contents.add_entity(entity));
-            source.entities.push(id);
-        }
-        for series in &own.series[source.series.len()..] {
-            let mut series = series.clone();
-            series.entity = source.entities[series.entity.0 as usize];
-            let there = self.contents.find(series.entity, &series.metric);
-            let id = match there {
-                Some(id) => id,
-                None => {
-                    self.row.push(None);
-                    self.contents.add_series(series)
-                }
-            };
-            source.series.push(id);
-        }
-        let more = Contents {
-            entities: self.contents.entities[entities..].to_vec(),
-            series: self.contents.series[series..].to_vec(),
-        };
-        if more.entities.is_empty() && more.series.is_empty() {
-            return Ok(());
-        }
-        self.writer.declare(&more)
-    }
-
-    fn take(&mut self, source: &Source1) {
-        let row = source.first.as_ref().map_or(&source.sheet.row, |(_, row)| row);
-        for (value, id) in row.iter().zip(&source.series) {
-            if let Some(value) = value {
-                self.row[id.0 as usize].get_or_insert(*value);
-            }
-        }
-    }
-
-    fn write(&mut self, at: Instant) -> Result<(), crate::WriteError> {
-        self.samples += 1;
-        self.writer.sample(at, &self.row)?;
-        self.row.iter_mut().for_each(|value| *value = None);
-        Ok(())
     }
 }

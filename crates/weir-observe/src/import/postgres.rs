@@ -2,9 +2,11 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `activity` | `pg_stat_activity` |
 //! | `stat` | `pg_stat_io`, `pg_stat_database`, `pg_stat_bgwriter` and their kin |
 
-pub(in crate::import) mod stat;
+mod activity;
+pub(crate) mod stat;
 
 use super::kind::Kind;
 

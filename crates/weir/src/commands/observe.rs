@@ -3,9 +3,10 @@
 mod checklist;
 mod figures;
 mod import;
+mod live;
 pub(crate) mod picture;
 
-use crate::cli::{ObserveCommand, ObserveShowArgs};
+use crate::cli::{ObserveArgs, ObserveCommand, ObserveShowArgs};
 use crate::error::CliError;
 use crate::output;
 use figures::Figures;
@@ -15,7 +16,8 @@ use std::io::BufReader;
 use std::path::Path;
 use weir_observe::{Ending, Header, ReadError, Reader};
 
-pub(crate) fn run(command: &ObserveCommand) -> Result<u8, CliError> {
+pub(crate) fn run(args: &ObserveArgs) -> Result<u8, CliError> {
+    let Some(command) = &args.command else { return live::run(&args.live) };
     match command {
         ObserveCommand::Show(args) => show(args),
         ObserveCommand::Checklist(args) => checklist::run(args),
