@@ -17,6 +17,17 @@ DECLARE @columns nvarchar(max), @query nvarchar(max);
 /* One time for all, so that they are one sample. */
 DECLARE @now datetime2(7) = SYSUTCDATETIME();
 
+/* Waits: all that there were, and those of storage even if there were none. */
+SET @query = N'SELECT @now AS collection_time_utc, wait_type, waiting_tasks_count, wait_time_ms,
+    max_wait_time_ms, signal_wait_time_ms
+FROM ' + CASE @edition WHEN 5 THEN N'sys.dm_db_wait_stats' ELSE N'sys.dm_os_wait_stats' END + N'
+WHERE waiting_tasks_count > 0 OR wait_type IN (N''PAGEIOLATCH_SH'', N''PAGEIOLATCH_EX'', N''PAGEIOLATCH_UP'',
+    N''WRITELOG'', N''LOGBUFFER'', N''IO_COMPLETION'', N''ASYNC_IO_COMPLETION'', N''BACKUPIO'', N''IO_QUEUE_LIMIT'',
+    N''LOG_RATE_GOVERNOR'', N''INSTANCE_LOG_RATE_GOVERNOR'', N''POOL_LOG_RATE_GOVERNOR'',
+    N''HADR_THROTTLE_LOG_RATE_GOVERNOR'', N''SLEEP_BUFFERPOOL_HELPLW'')
+ORDER BY wait_time_ms DESC;';
+EXEC sys.sp_executesql @query, N'@now datetime2(7)', @now = @now;
+
 /* Files: what was read and written, how long that took, and what of it was waited in queues of the
    governor; sizes as sys.master_files has them. */
 SET @query = N'SELECT @now AS collection_time_utc, DB_NAME(s.database_id) AS database_name, f.name AS file_name,
@@ -28,17 +39,6 @@ SET @query = N'SELECT @now AS collection_time_utc, DB_NAME(s.database_id) AS dat
         INNER JOIN sys.database_files AS f ON f.file_id = s.file_id;'
     ELSE N'FROM sys.dm_io_virtual_file_stats(NULL, NULL) AS s
         LEFT JOIN sys.master_files AS f ON f.database_id = s.database_id AND f.file_id = s.file_id;' END;
-EXEC sys.sp_executesql @query, N'@now datetime2(7)', @now = @now;
-
-/* Waits: all that there were, and those of storage even if there were none. */
-SET @query = N'SELECT @now AS collection_time_utc, wait_type, waiting_tasks_count, wait_time_ms,
-    max_wait_time_ms, signal_wait_time_ms
-FROM ' + CASE @edition WHEN 5 THEN N'sys.dm_db_wait_stats' ELSE N'sys.dm_os_wait_stats' END + N'
-WHERE waiting_tasks_count > 0 OR wait_type IN (N''PAGEIOLATCH_SH'', N''PAGEIOLATCH_EX'', N''PAGEIOLATCH_UP'',
-    N''WRITELOG'', N''LOGBUFFER'', N''IO_COMPLETION'', N''ASYNC_IO_COMPLETION'', N''BACKUPIO'', N''IO_QUEUE_LIMIT'',
-    N''LOG_RATE_GOVERNOR'', N''INSTANCE_LOG_RATE_GOVERNOR'', N''POOL_LOG_RATE_GOVERNOR'',
-    N''HADR_THROTTLE_LOG_RATE_GOVERNOR'', N''SLEEP_BUFFERPOOL_HELPLW'')
-ORDER BY wait_time_ms DESC;';
 EXEC sys.sp_executesql @query, N'@now datetime2(7)', @now = @now;
 
 /* Performance counters. Those a second are cumulative in this view; cntr_type says which. In Azure

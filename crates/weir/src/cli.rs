@@ -392,7 +392,11 @@ pub(crate) struct ObserveLiveArgs {
 /// A time between samples that a server can bear.
 fn sampling_time(text: &str) -> Result<Span, String> {
     let time = some_time(text)?;
-    if time < Span::from_millis(100) { Err("it must be 100ms or more".to_owned()) } else { Ok(time) }
+    if time < Span::from_millis(100) {
+        Err("it must be 100ms or more".to_owned())
+    } else {
+        Ok(time)
+    }
 }
 
 #[derive(Debug, Args)]

@@ -51,7 +51,12 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     ///
     /// [`ImportError`] if it is not what it must be, or cannot be written.
-    pub fn take(&mut self, feed: &mut Feed, at: Instant, answer: Answer) -> Result<(), ImportError> {
+    pub fn take(
+        &mut self,
+        feed: &mut Feed,
+        at: Instant,
+        answer: Answer,
+    ) -> Result<(), ImportError> {
         let wall = self.start.saturating_add_unsigned(at.nanos());
         feed.take(wall, answer)?;
         self.join.declare(&feed.sheet, &mut feed.places)?;
@@ -61,7 +66,8 @@ impl<W: Write> Recorder<W> {
         let since = std::mem::take(&mut feed.sheet.about);
         let since = since.into_iter().map(|(what, value)| format!("{what} {value}"));
         // Who says twice since when it is counted was told to begin again: it is known once.
-        let notes: Vec<_> = std::mem::take(&mut feed.sheet.notes).into_iter().chain(since).collect();
+        let notes: Vec<_> =
+            std::mem::take(&mut feed.sheet.notes).into_iter().chain(since).collect();
         for text in notes {
             if feed.told.insert(text.clone()) {
                 self.note(at, &format!("{}: {text}", feed.name()))?;

@@ -14,6 +14,7 @@ mod postgres;
 mod sadf;
 mod samples;
 mod sar;
+mod script;
 mod sql;
 mod trace;
 mod vmstat;

@@ -92,7 +92,8 @@ pub(super) fn run(args: &ObserveLiveArgs) -> Result<u8, CliError> {
     for note in &notes {
         watch.tell(Instant::ZERO, note)?;
     }
-    let ticks = Ticks { clock, every: args.every, until: args.duration.map(|time| Instant::ZERO + time) };
+    let ticks =
+        Ticks { clock, every: args.every, until: args.duration.map(|time| Instant::ZERO + time) };
     let (tell, told) = channel();
     let stops = watch.start(systems, ticks, &tell);
     drop(tell);
@@ -192,7 +193,12 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// Starts to ask; whoever drops what is returned stops it.
-    fn start(&mut self, systems: Vec<System>, ticks: Ticks, tell: &Sender<Event>) -> Vec<Sender<()>> {
+    fn start(
+        &mut self,
+        systems: Vec<System>,
+        ticks: Ticks,
+        tell: &Sender<Event>,
+    ) -> Vec<Sender<()>> {
         let one = |(place, System { feed, ask }): (usize, System)| {
             self.feeds.push(feed);
             let (stop, stopped) = channel();
@@ -303,9 +309,7 @@ impl Watch<'_> {
     ) -> Result<(), CliError> {
         let Some(feed) = self.feeds.get_mut(place) else { return Ok(()) };
         self.recorder.take(feed, at, answer).map_err(|error| match error {
-            ImportError::Write(source) => {
-                CliError::Observe { path: self.out.to_owned(), source }
-            }
+            ImportError::Write(source) => CliError::Observe { path: self.out.to_owned(), source },
             source => CliError::Import { name: feed.name().to_owned(), source },
         })?;
         if at - self.flushed >= FLUSH {
@@ -338,7 +342,10 @@ impl Watch<'_> {
                 sums.push(format!("{name}: samples missed in all: {}", state.missed));
             }
             if let Some(since) = state.lost {
-                sums.push(format!("{name}: it has not answered since {}", seconds(since - Instant::ZERO)));
+                sums.push(format!(
+                    "{name}: it has not answered since {}",
+                    seconds(since - Instant::ZERO)
+                ));
             }
         }
         let path = self.out.to_owned();

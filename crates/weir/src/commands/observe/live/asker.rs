@@ -45,10 +45,21 @@ pub(super) struct Event {
 
 #[derive(Debug)]
 pub(super) enum Happened {
-    Asked { at: Instant },
+    Asked {
+        at: Instant,
+    },
     /// `missed` ticks went by meanwhile.
-    Answered { asked: Instant, answered: Instant, answer: Answer, missed: u64 },
-    Failed { at: Instant, error: AskError, missed: u64 },
+    Answered {
+        asked: Instant,
+        answered: Instant,
+        answer: Answer,
+        missed: u64,
+    },
+    Failed {
+        at: Instant,
+        error: AskError,
+        missed: u64,
+    },
 }
 
 /// The times at which is asked: from the beginning on, always as far apart.

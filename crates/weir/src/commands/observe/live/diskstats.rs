@@ -15,7 +15,8 @@ impl Diskstats {
     }
 
     fn read(&self) -> Result<String, AskError> {
-        let wrong = |error| AskError::Refused(format!("cannot read {}: {error}", self.path.display()));
+        let wrong =
+            |error| AskError::Refused(format!("cannot read {}: {error}", self.path.display()));
         fs::read_to_string(&self.path).map_err(wrong)
     }
 }

@@ -98,7 +98,8 @@ impl Postgres {
         };
         let mut client = connected.map_err(|error| wrong(&error, &place))?;
         let millis = ANSWER.as_millis();
-        let set = format!("SET default_transaction_read_only = on; SET statement_timeout = {millis}");
+        let set =
+            format!("SET default_transaction_read_only = on; SET statement_timeout = {millis}");
         client.batch_execute(&set).map_err(|error| wrong(&error, &place))?;
         self.client = Some(client);
         Ok(())
@@ -149,7 +150,8 @@ impl Ask for Postgres {
         let mut notes = Vec::new();
         if version < questions::OLDEST {
             let oldest = questions::OLDEST;
-            notes.push(format!("version {called} is older than {oldest}, the oldest that is tried"));
+            notes
+                .push(format!("version {called} is older than {oldest}, the oldest that is tried"));
         }
         if sees_all != "t" {
             notes.push(
@@ -159,7 +161,8 @@ impl Ask for Postgres {
         }
         if is_timed != "on" {
             notes.push(
-                "track_io_timing is off, so how long its reads and writes take is unknown".to_owned(),
+                "track_io_timing is off, so how long its reads and writes take is unknown"
+                    .to_owned(),
             );
         }
         let about = [("server", self.url.place(PORT)), ("version", called.clone())];

@@ -59,9 +59,8 @@ impl Url {
     ///
     /// What is wrong with it, without what stands there: that may be a part of a password.
     pub(super) fn parse(text: &str, schemes: &[&str]) -> Result<Self, String> {
-        let shape = || {
-            format!("it is no URL like {}://LOGIN@HOST:PORT/DATABASE", schemes.join(":// or "))
-        };
+        let shape =
+            || format!("it is no URL like {}://LOGIN@HOST:PORT/DATABASE", schemes.join(":// or "));
         let (scheme, rest) = text.split_once("://").ok_or_else(shape)?;
         if !schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
             return Err(shape());
@@ -72,7 +71,8 @@ impl Url {
             Some((who, at)) => (Some(who), at),
             None => (None, authority),
         };
-        if place.split_once('/').is_some_and(|(_, rest)| rest.contains('@')) || options.contains('@')
+        if place.split_once('/').is_some_and(|(_, rest)| rest.contains('@'))
+            || options.contains('@')
         {
             return Err(SPECIAL.to_owned());
         }
@@ -188,7 +188,8 @@ mod tests {
 
     #[test]
     fn parts_of_a_url() {
-        let url = Url::parse("sqlserver://we%40ir:p%2Fw@db1:1434/sales?encrypt=login", &["sqlserver"]);
+        let url =
+            Url::parse("sqlserver://we%40ir:p%2Fw@db1:1434/sales?encrypt=login", &["sqlserver"]);
         let mut url = url.expect("a URL");
         assert_eq!(url.login.as_deref(), Some("we@ir"));
         assert_eq!(url.password, Some(Secret("p/w".to_owned())));

@@ -33,9 +33,14 @@ const AZURE_INSTANCE: &str = "8";
 
 /// How the server knows who asks.
 enum Login {
-    Password { login: String, password: Secret },
+    Password {
+        login: String,
+        password: Secret,
+    },
     /// A token of Microsoft Entra, which is a new one every hour.
-    Token { file: Option<PathBuf> },
+    Token {
+        file: Option<PathBuf>,
+    },
 }
 
 pub(super) struct SqlServer {
@@ -74,7 +79,9 @@ impl SqlServer {
         }
         let login = login(&mut url, args)?;
         if matches!(login, Login::Token { .. }) && encryption == EncryptionLevel::NotSupported {
-            return Err(wrong("a token is not sent without TLS: leave encrypt=false out".to_owned()));
+            return Err(wrong(
+                "a token is not sent without TLS: leave encrypt=false out".to_owned(),
+            ));
         }
         let system = |source| CliError::System { context: "starting the client", source };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(system)?;
@@ -107,9 +114,7 @@ impl SqlServer {
         config.handshake_timeout(Some(LOGIN));
         config.command_timeout(Some(ANSWER));
         config.authentication(match &self.login {
-            Login::Password { login, password } => {
-                AuthMethod::sql_server(login, password.reveal())
-            }
+            Login::Password { login, password } => AuthMethod::sql_server(login, password.reveal()),
             Login::Token { file } => {
                 let token = token(file.as_ref()).map_err(|error| {
                     AskError::Refused(format!("the token: {}", error.with_causes()))
@@ -215,9 +220,9 @@ impl SqlServer {
 
     fn without_login(&self, text: &str) -> String {
         match &self.login {
-            Login::Password { login, .. } => {
-                text.replace(&format!("'{login}'"), "'***'").replace(&format!("\"{login}\""), "'***'")
-            }
+            Login::Password { login, .. } => text
+                .replace(&format!("'{login}'"), "'***'")
+                .replace(&format!("\"{login}\""), "'***'"),
             Login::Token { .. } => text.to_owned(),
         }
     }
@@ -303,8 +308,9 @@ fn of_rows(rows: &[Row]) -> Option<RowSet> {
     let is_kept = |data: &ColumnData<'_>| !matches!(data, ColumnData::DateTime2(_));
     let columns = first.cells().filter(|(_, data)| is_kept(data));
     let columns = columns.map(|(column, _)| column.name().to_owned()).collect();
-    let fields =
-        |row: &Row| row.cells().filter(|(_, data)| is_kept(data)).map(|(_, data)| field(data)).collect();
+    let fields = |row: &Row| {
+        row.cells().filter(|(_, data)| is_kept(data)).map(|(_, data)| field(data)).collect()
+    };
     Some(RowSet { columns, rows: rows.iter().map(fields).collect() })
 }
 

@@ -48,7 +48,9 @@ impl Tls {
         }
         if roots.is_empty() {
             let place = file.map_or("on this machine".to_owned(), |path| format!("in {path}"));
-            return Err(format!("there is no root certificate {place}; name a file: sslrootcert=FILE"));
+            return Err(format!(
+                "there is no root certificate {place}; name a file: sslrootcert=FILE"
+            ));
         }
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_safe_default_protocol_versions();
