@@ -23,9 +23,44 @@ fn shown(place: &Place, file: &str) -> Value {
 }
 
 /// Who is observed that has that name.
+#[cfg(feature = "sqlserver")]
 fn entity<'a>(show: &'a Value, list: &str, name: &str) -> &'a Value {
     let all = show[list].as_array().unwrap_or_else(|| panic!("no {list} in {show}"));
     all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name} in {all:?}"))
+}
+
+/// An observation, to be asked for single values.
+struct Observed(weir_observe::Observation);
+
+impl Observed {
+    fn open(place: &Place, file: &str) -> Self {
+        let bytes = fs::read(place.path(file)).expect("a file");
+        Self(weir_observe::Observation::read(&bytes[..]).expect("an observation"))
+    }
+
+    /// The values of somebody's metric that are there, as they are stored.
+    #[track_caller]
+    fn values(&self, name: &str, metric: &str) -> Vec<i64> {
+        let contents = self.0.contents();
+        let at = contents.entities.iter().position(|entity| entity.name == name);
+        let at = at.unwrap_or_else(|| panic!("no {name}"));
+        let id = weir_observe::EntityId(u32::try_from(at).expect("few"));
+        let id = contents.find(id, metric).unwrap_or_else(|| panic!("{name} has no {metric}"));
+        self.0.column(id).expect("a column").iter().flatten().collect()
+    }
+
+    /// A number that is known of somebody.
+    fn number(&self, name: &str, attribute: &str) -> Option<u64> {
+        let entity = self.0.contents().entities.iter().find(|entity| entity.name == name);
+        entity.expect(name).number(attribute)
+    }
+
+    /// That its head says nothing of these.
+    #[track_caller]
+    fn is_silent_of(&self, secrets: &[&str]) {
+        let head = format!("{:?}{:?}", self.0.header, self.0.notes);
+        assert!(secrets.iter().all(|secret| !head.contains(secret)), "{head}");
+    }
 }
 
 fn notes(show: &Value) -> String {
@@ -131,8 +166,7 @@ fn ctrl_c_ends_it_and_the_file_is_whole() {
     assert!(stdout.contains("samples: 2") && stdout.ends_with("complete\n"), "{stdout}{stderr}");
     let show = shown(&place, "d.weirobs");
     assert_eq!((&show["samples"], &show["is_complete"]), (&2.into(), &true.into()));
-    let sda = entity(&show, "volumes", "sda");
-    assert_eq!(sda["reads"], 250, "{sda}");
+    assert_eq!(Observed::open(&place, "d.weirobs").values("sda", "reads"), [100, 350]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A real PostgreSQL.
 
-use super::{Running, entity, notes, shown};
+use super::{Observed, Running, notes, shown};
 use crate::common::{Place, run};
 use crate::mount::postgres::{Postgres, Tools};
 use std::fs;
@@ -120,26 +120,19 @@ fn its_counters_and_waits_are_those_of_its_views() {
     assert_eq!((&show["source"], &show["is_complete"]), (&"live".into(), &true.into()));
     let version = show["about"]["postgres version"].as_str().expect("a version");
     assert!(cluster.sql("show server_version").starts_with(version));
-    // `Timeout / PgSleep` is what the session waited for.
-    let (text, _, _) = run(cluster.place.weir(&["observe", "show", "pg.weirobs"]));
-    assert!(text.contains("Timeout / PgSleep"), "{text}{show}");
-    assert!(entity(&show, "databases", "postgres")["name"] == "postgres");
     assert!(commits(&cluster) > before);
-    let bytes = fs::read(cluster.place.path("pg.weirobs")).expect("a file");
-    let observation = weir_observe::Observation::read(&bytes[..]).expect("an observation");
-    let text = format!("{:?}", observation.header);
-    assert!(!text.contains("looker") && !text.contains(PASSWORD), "{text}");
-    let last = |metric: &str| {
-        let contents = observation.contents();
-        let host = contents.entities.iter().position(|entity| entity.name == "host");
-        let host = weir_observe::EntityId(u32::try_from(host.expect("a host")).expect("few"));
-        let id = contents.find(host, metric).unwrap_or_else(|| panic!("no {metric}"));
-        let values: Vec<_> = observation.column(id).expect("a column").iter().flatten().collect();
-        (values[0], values[values.len() - 1])
-    };
-    let (first, end) = last("wal_bytes");
+    let observed = Observed::open(&cluster.place, "pg.weirobs");
+    observed.is_silent_of(&["looker", PASSWORD]);
+    // What the session waited for in pg_sleep, by the name that the documentation has.
+    let waiting = observed.values("Timeout / PgSleep", "waiting");
+    assert!(waiting.contains(&1), "{waiting:?}");
+    let active = observed.values("host", "active_sessions");
+    assert!(active.contains(&1), "{active:?}");
+    let log = observed.values("host", "wal_bytes");
     // 20,000 rows were changed: more than 60 bytes of log each.
-    assert!(end - first > 1_200_000, "{first} {end}");
+    assert!(log[log.len() - 1] - log[0] > 1_200_000, "{log:?}");
+    let done = observed.values("postgres", "transactions");
+    assert!(done[done.len() - 1] > done[0], "{done:?}");
     server.stop();
 }
 

@@ -3,7 +3,7 @@
 //! here.
 
 use super::tds_double::{Double, Reply, Value};
-use super::{Running, entity, notes, shown};
+use super::{Observed, Running, entity, notes, shown};
 use crate::common::{Place, run};
 use std::process::Command;
 
@@ -135,27 +135,16 @@ fn files_waits_counters_and_limits_as_an_import_has_them() {
     assert_eq!(show["about"]["sqlserver server"], format!("{}/master", double.address));
     let file = entity(&show, "files", "sales_data");
     assert_eq!(file["role"], "data");
-    assert_eq!(file["reads"], 100 * (samples - 1), "{file}");
-    let bytes = std::fs::read(place.path("s.weirobs")).expect("a file");
-    let observation = weir_observe::Observation::read(&bytes[..]).expect("an observation");
-    let told = format!("{:?}", observation.header);
-    assert!(!told.contains("looker") && !told.contains(PASSWORD), "{told}");
-    let contents = observation.contents();
-    let of = |name: &str, metric: &str| {
-        let at = contents.entities.iter().position(|entity| entity.name == name);
-        let id = weir_observe::EntityId(u32::try_from(at.expect(name)).expect("few"));
-        let id = contents.find(id, metric).unwrap_or_else(|| panic!("{name} has no {metric}"));
-        observation.column(id).expect("a column").iter().flatten().collect::<Vec<_>>()
-    };
+    let observed = Observed::open(&place, "s.weirobs");
+    observed.is_silent_of(&["looker", PASSWORD]);
     // The first call was to see whether it may ask.
-    assert_eq!(of("host", "batch_requests")[..2], [2000, 3000]);
-    assert_eq!(of("IO_QUEUE_LIMIT", "waiting_tasks_count")[..2], [100, 150]);
-    // Milliseconds, in thousandths.
-    assert_eq!(of("sales_data", "io_stall_queued_read_ms")[..2], [400_000, 600_000]);
-    let host = contents.entities.iter().find(|entity| entity.name == "host").expect("a host");
-    assert_eq!(host.number("log_bytes_per_s_limit"), Some(50_331_648));
-    let data = contents.entities.iter().find(|entity| entity.name == "sales_data").expect("a file");
-    assert_eq!(data.number("growth_percent"), Some(10));
+    assert_eq!(observed.values("sales_data", "num_of_reads")[..2], [200, 300]);
+    assert_eq!(observed.values("host", "batch_requests")[..2], [2000, 3000]);
+    assert_eq!(observed.values("IO_QUEUE_LIMIT", "waiting_tasks_count")[..2], [100, 150]);
+    // In thousandths of milliseconds.
+    assert_eq!(observed.values("sales_data", "io_stall_queued_read_ms")[..2], [400_000, 600_000]);
+    assert_eq!(observed.number("host", "log_bytes_per_s_limit"), Some(50_331_648));
+    assert_eq!(observed.number("sales_data", "growth_percent"), Some(10));
     assert!(!notes(&show).contains("not used"), "{show}");
     let logins = double.logins.lock().expect("logins");
     assert_eq!(logins.len(), 1, "one connection for all");

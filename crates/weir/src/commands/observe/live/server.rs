@@ -216,7 +216,7 @@ mod tests {
             "sqlserver://a:hun?ter2=x@db",
             "sqlserver://a:hunter2%zz@db",
             "sqlserver://a:hunter2@db:port/x",
-            "sqlserver://[a:hunter2@db",
+            "sqlserver://w@[hunter2",
         ] {
             let reason = Url::parse(text, &["sqlserver"]).expect_err(text);
             assert!(!reason.contains("hunter2") && !reason.contains("ter2"), "{text}: {reason}");
