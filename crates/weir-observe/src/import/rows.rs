@@ -34,6 +34,9 @@ pub(crate) trait ReadRows {
 /// Who reads a result set, if anybody does.
 pub(crate) type Plan = fn(&ResultSet) -> Option<Box<dyn ReadRows>>;
 
+/// A result set and who reads it.
+type SetReader = (ResultSet, Box<dyn ReadRows>);
+
 /// A column that is a measure, and by what its values are multiplied.
 pub(crate) type Columns = Vec<(usize, &'static Measure, f64)>;
 
@@ -245,7 +248,7 @@ pub(crate) struct AskedRows {
     plan: Plan,
     rows: Rows,
     /// Who reads the sets of these columns.
-    readers: HashMap<Vec<String>, Option<(ResultSet, Box<dyn ReadRows>)>>,
+    readers: HashMap<Vec<String>, Option<SetReader>>,
 }
 
 impl AskedRows {
@@ -302,7 +305,7 @@ pub(crate) struct RowReader {
     sets: ResultSets,
     plan: Plan,
     /// The set at hand, and who reads it.
-    set: Option<(ResultSet, Box<dyn ReadRows>)>,
+    set: Option<SetReader>,
     rows: Rows,
     clock: Clock,
     ended: bool,
