@@ -83,6 +83,8 @@ fn what_is_no_answer_is_refused() {
     let empty = "there is nothing in it: there is no block device in it, as in some containers";
     check(Feed::diskstats("d"), text(""), empty);
     check(Feed::diskstats("d"), text("no disks here\n"), empty);
+    let other = "s was not asked for /proc/diskstats";
+    check(Feed::sqlserver("s", "h"), text("8 0 sda 1 0 16 5 0 0 0 0 0 9 9\n"), other);
     let short = Answer::Sets(vec![set(WAITS, &["WRITELOG,5"])]);
     check(Feed::sqlserver("s", "h"), short, "a row has 2 fields, and its head 3");
     let words = Answer::Sets(vec![set(WAITS, &["WRITELOG,5,many"])]);

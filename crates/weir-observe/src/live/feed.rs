@@ -79,7 +79,13 @@ impl Feed {
                 reader.take(&mut self.sheet, at, text)
             }
             (Reading::Sets(reader), Answer::Sets(sets)) => reader.take(&mut self.sheet, at, sets),
-            (_, answer) => unreachable!("{} does not answer {answer:?}", self.name),
+            (_, answer) => {
+                let what = match answer {
+                    Answer::Diskstats(_) => "/proc/diskstats",
+                    Answer::Sets(_) => "result sets",
+                };
+                Err(ImportError::whole(format!("{} was not asked for {what}", self.name)))
+            }
         }
     }
 }

@@ -50,12 +50,14 @@ impl Observed {
     }
 
     /// A number that is known of somebody.
+    #[cfg(feature = "sqlserver")]
     fn number(&self, name: &str, attribute: &str) -> Option<u64> {
         let entity = self.0.contents().entities.iter().find(|entity| entity.name == name);
         entity.expect(name).number(attribute)
     }
 
     /// That its head says nothing of these.
+    #[cfg(any(feature = "postgres", feature = "sqlserver"))]
     #[track_caller]
     fn is_silent_of(&self, secrets: &[&str]) {
         let head = format!("{:?}{:?}", self.0.header, self.0.notes);
@@ -82,6 +84,7 @@ impl Running {
     }
 
     /// Waits until it says that.
+    #[cfg(any(feature = "postgres", feature = "sqlserver"))]
     fn until(&mut self, text: &str) {
         while !self.said.contains(text) {
             let read = self.stderr.read_line(&mut self.said).expect("text");
@@ -205,12 +208,16 @@ fn what_is_wrong_is_said_and_leaves_no_file() {
     check(&with(&["--diskstats", "empty"]), 2, "this machine shows no block device");
 }
 
-#[cfg(not(feature = "sqlserver"))]
+#[cfg(not(any(feature = "sqlserver", feature = "postgres")))]
 #[test]
-fn a_build_without_the_client_says_how_to_get_one() {
+fn a_build_without_the_clients_says_how_to_get_them() {
     let place = Place::new();
-    let live = ["observe", "--sqlserver", "sqlserver://weir@db1", "--out", "o.weirobs"];
-    let (_, stderr, code) = run(place.weir(&live));
-    assert_eq!(code, Some(2));
-    assert!(stderr.contains("cargo build --release --features sqlserver"), "{stderr}");
+    for what in ["sqlserver", "postgres"] {
+        let (option, url) = (format!("--{what}"), format!("{what}://weir@db1"));
+        let live = ["observe", &option, &url, "--out", "o.weirobs"];
+        let (_, stderr, code) = run(place.weir(&live));
+        assert_eq!(code, Some(2));
+        let how = format!("cargo build --release --features {what}");
+        assert!(stderr.contains(&how), "{stderr}");
+    }
 }

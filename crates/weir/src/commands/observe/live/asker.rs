@@ -31,6 +31,10 @@ pub(super) struct Greeting {
 #[derive(Debug)]
 pub(super) enum AskError {
     /// It may be there again: the connection is lost, the server is starting.
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "sqlserver")),
+        expect(dead_code, reason = "only servers are lost")
+    )]
     Lost(String),
     /// It will not be better by itself: a wrong password, a right that is missing.
     Refused(String),
