@@ -20,7 +20,7 @@ DECLARE @now datetime2(7) = SYSUTCDATETIME();
 /* Waits: all that there were, and those of storage even if there were none. */
 SET @query = N'SELECT @now AS collection_time_utc, wait_type, waiting_tasks_count, wait_time_ms,
     max_wait_time_ms, signal_wait_time_ms
-FROM ' + CASE @edition WHEN 5 THEN N'sys.dm_db_wait_stats' ELSE N'sys.dm_os_wait_stats' END + N'
+' + CASE @edition WHEN 5 THEN N'FROM sys.dm_db_wait_stats' ELSE N'FROM sys.dm_os_wait_stats' END + N'
 WHERE waiting_tasks_count > 0 OR wait_type IN (N''PAGEIOLATCH_SH'', N''PAGEIOLATCH_EX'', N''PAGEIOLATCH_UP'',
     N''WRITELOG'', N''LOGBUFFER'', N''IO_COMPLETION'', N''ASYNC_IO_COMPLETION'', N''BACKUPIO'', N''IO_QUEUE_LIMIT'',
     N''LOG_RATE_GOVERNOR'', N''INSTANCE_LOG_RATE_GOVERNOR'', N''POOL_LOG_RATE_GOVERNOR'',
