@@ -83,6 +83,12 @@ impl Cluster {
         stdout
     }
 
+    /// Waits until a count is not 0 any more.
+    fn until(&self, sql: &str) {
+        let is_there = (0..1000).any(|_| self.sql(sql).trim() != "0");
+        assert!(is_there, "still nothing: {sql}");
+    }
+
     fn url(&self, login: &str, options: &str) -> String {
         format!("postgres://{login}@127.0.0.1:{}/postgres{options}", self.port)
     }
@@ -111,8 +117,13 @@ fn its_counters_and_waits_are_those_of_its_views() {
     let running = Running::start(
         cluster.live(&cluster.url("looker", "?sslmode=disable"), &["--every", "100ms"]),
     );
-    // Somebody waits for a lock meanwhile, and all is counted within a second.
-    cluster.sql("begin; update t set n = n; select pg_sleep(2); commit; checkpoint");
+    // Once it has asked, sessions do something, and one waits. What a session counted is told
+    // when it ends, at the latest.
+    let asked = "select count(*) from pg_stat_activity where application_name = 'weir' \
+                 and query like '%pg_stat_database%'";
+    cluster.until(asked);
+    cluster.sql("update t set n = n");
+    cluster.sql("select pg_sleep(1)");
     let (stdout, stderr, code) = running.interrupt();
     assert_eq!(code, Some(0), "{stdout}{stderr}");
     assert!(!stderr.contains("looker") && !stderr.contains(PASSWORD), "{stderr}");
@@ -149,7 +160,7 @@ fn a_server_that_is_gone_and_comes_again() {
         Running::start(cluster.live(&cluster.url("keeper", ""), &["--every", "100ms"]));
     // It is connected once its session is there.
     let asks = "select count(*) from pg_stat_activity where application_name = 'weir'";
-    while cluster.sql(asks).trim() == "0" {}
+    cluster.until(asks);
     server.stop();
     running.until("trying again");
     let server = cluster.start();
