@@ -8,6 +8,7 @@ mod errors;
 mod figures;
 mod kill;
 mod lab;
+mod live;
 mod mount;
 mod observe;
 mod real_clients;
