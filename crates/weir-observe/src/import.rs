@@ -56,6 +56,8 @@ pub mod windows;
 
 pub use kind::Kind;
 pub use merge::{Input, Options, Summary, import};
+pub use results::RowSet;
+pub(crate) use rows::AskedRows;
 pub use sheet::{At, ReadSamples, Sheet};
 
 use std::io;

@@ -26,6 +26,8 @@
 //! | [`view`] | which series of an entity are its I/O, its waits, its load |
 //! | [`import`] | what other people's systems say, as observations |
 //! | [`joined`] | several observations as one, sample by sample |
+//! | `join` | several sheets side by side in one observation |
+//! | [`live`] | observing real systems while they run |
 //! | [`load`] | what somebody did from one sample to the next, whoever counted it and how |
 //! | [`rates`] | from counters to rates, through gaps and restarts, in bounded memory |
 //! | [`snapshot`] | what everybody had counted at a time |
@@ -39,7 +41,9 @@ pub mod between;
 pub mod format;
 pub mod header;
 pub mod import;
+mod join;
 pub mod joined;
+pub mod live;
 pub mod load;
 pub mod metric;
 pub mod observation;

@@ -2,11 +2,14 @@
 
 mod baselines;
 mod lab;
+mod observe;
 
-pub(crate) use baselines::{
-    ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs, SNAPSHOTS,
-};
+pub(crate) use baselines::{ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs};
 pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
+pub(crate) use observe::{
+    ClockArgs, ImportArgs, ObserveArgs, ObserveChecklistArgs, ObserveCommand, ObserveImportArgs,
+    ObserveLiveArgs, ObserveShowArgs,
+};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -62,9 +65,22 @@ pub(crate) enum Command {
                             every page; exit code 1 if something acknowledged is lost. Ctrl-C ends \
                             the run: what came until then is reported, and the exit code is 130.")]
     Run(RunArgs),
-    /// Look into observations: what a run counted over time.
-    #[command(subcommand)]
-    Observe(ObserveCommand),
+    /// Observe real systems while they run, read what they say, and look into observations:
+    /// what was counted over time.
+    #[command(
+        args_conflicts_with_subcommands = true,
+        subcommand_negates_reqs = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  weir observe --sqlserver sqlserver://weir@db1/master --every 1s --for 30m --out db1.weirobs\n  \
+                      weir observe --postgres postgres://weir@db2/app --diskstats --out db2.weirobs\n  \
+                      weir observe show db1.weirobs\n\n\
+                      Several systems land in one observation. Nothing is changed where it is asked, and \
+                      nothing is cleared. Without --for, Ctrl-C ends it. A password comes from \
+                      WEIR_SQLSERVER_PASSWORD or WEIR_POSTGRES_PASSWORD, from --password-file or from the \
+                      URL, a token from WEIR_SQLSERVER_TOKEN or --token-file. docs/LIVE.md has the rights \
+                      that a login needs, and what is asked."
+    )]
+    Observe(Box<ObserveArgs>),
     /// Say which cap holds a system back, with evidence, what to do and what that brings; or
     /// that it is not the storage. Exit code 1 if something is throttled.
     #[command(after_help = "Example:\n  iostat -xt 1 60 > iostat.txt\n  \
@@ -309,137 +325,6 @@ fn moment(text: &str) -> Result<(String, Span), String> {
     Ok((host.to_owned(), some_time(time)?))
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum ObserveCommand {
-    /// Show what is in an observation: rates of files and volumes against their limits,
-    /// waits, and who was observed.
-    #[command(after_help = "Example:\n  weir sim layout.toml oltp.toml --observe run.weirobs\n  \
-                      weir observe show run.weirobs --plot run.html\n\n\
-                      A file that was cut or damaged is shown as far as it is whole, and that is said. \
-                      docs/OBSERVATION.md explains the file.")]
-    Show(ObserveShowArgs),
-    /// Read what other systems say, counters, logs, results and traces, into an observation.
-    #[command(after_help = "Example:\n  iostat -xt 5 > iostat.txt\n  \
-                            weir observe import iostat.txt --out db1.weirobs\n  \
-                            weir observe show db1.weirobs --plot db1.html\n\n\
-                            The kind of each file is found by what is in it; --as says it. Files compressed \
-                            with gzip are read as they are, - is standard input. Several files are put side \
-                            by side by their times. What a file has that is not used, and what it lacks, is \
-                            said. weir observe kinds lists what is read.")]
-    Import(ObserveImportArgs),
-    /// Fill in the list of what an application asks of its storage: IOPS, throughput, reads
-    /// and writes, request size, latency, queue depth, each at the 50th, 90th and 99th
-    /// percentile of the samples.
-    #[command(
-        after_help = "Example:\n  weir observe checklist db1.weirobs --only sda --only sdb\n\n\
-                            Of the files, if there are any, else of the volumes, and of all together. \
-                            Percentiles are over samples: of five minutes each they hide what is shorter."
-    )]
-    Checklist(ObserveChecklistArgs),
-    /// Keep what everybody has counted by now under a name: a baseline.
-    #[command(after_help = "Example:\n  weir observe snapshot --name before before.csv\n  \
-                            weir observe snapshot --name now /proc/diskstats\n  \
-                            weir observe between before now\n\n\
-                            A FILE is an observation, or whatever weir observe import reads; of each that is \
-                            in it the newest sample is kept. What is read from standard input (-) or /proc \
-                            and does not say when it was taken is of now. docs/BASELINES.md has more.")]
-    Snapshot(ObserveSnapshotArgs),
-    /// List snapshots: when each was taken, of what, and who is in it.
-    #[command(after_help = "Example:\n  weir observe snapshots")]
-    Snapshots {
-        /// The folder of the snapshots.
-        #[arg(long, value_name = "DIR", default_value = SNAPSHOTS)]
-        dir: PathBuf,
-        #[command(flatten)]
-        output: OutputArgs,
-    },
-    /// Show what files, volumes and waits did between two snapshots or two times, in the
-    /// columns of qpi.
-    #[command(after_help = "Example:\n  weir observe between before after\n  \
-                            weir observe between db1.weirobs@14:05 db1.weirobs@14:20\n  \
-                            weir observe between before.csv after.csv --output csv\n\n\
-                            FROM and TO are each a snapshot, or a file (an observation, or what weir observe \
-                            import reads) whose newest sample counts, or FILE@TIME: @first, @last, @90s from \
-                            its beginning, @14:05, \"@2026-11-22 14:05:00\". Exit code 1 if nothing can be \
-                            told of that time.")]
-    Between(ObserveBetweenArgs),
-    /// Show IOPS, throughput and latency over time: the 50th, 90th and 99th percentile and the
-    /// highest of the samples of each hour.
-    #[command(after_help = "Example:\n  weir observe percentiles db1.weirobs --each 15min\n  \
-                            weir observe percentiles db1.weirobs --only sda --of read-latency -o csv\n\n\
-                            Of the files, if there are any, else of the volumes. A stretch begins at a \
-                            whole multiple of its length by the clock; a sample is of the stretch in which \
-                            it ends. A latency is the mean of a sample, of which these are percentiles.")]
-    Percentiles(ObservePercentilesArgs),
-    /// Print the script that asks a server what it counts of its storage: it reads, and
-    /// changes nothing.
-    #[command(after_help = "Example:\n  weir observe script --sqlserver > weir.sql\n  \
-                            sqlcmd -S SERVER -d master -i weir.sql -s \",\" -W -o before.csv\n  \
-                            sqlcmd -S SERVER -d master -i weir.sql -s \",\" -W -o after.csv\n  \
-                            weir observe import before.csv after.csv --out server.weirobs")]
-    Script {
-        /// For SQL Server, Azure SQL Database and Azure SQL Managed Instance, in T-SQL.
-        #[arg(long, required = true)]
-        sqlserver: bool,
-    },
-    /// List the kinds of input that weir observe import reads.
-    #[command(after_help = "Example:\n  weir observe kinds")]
-    Kinds {
-        #[command(flatten)]
-        output: OutputArgs,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ObserveChecklistArgs {
-    /// The observation.
-    pub(crate) file: PathBuf,
-    /// Of this file or volume alone; may be repeated.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) only: Vec<String>,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ObserveImportArgs {
-    /// What to read; - is standard input.
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    /// The observation to write.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
-    #[command(flatten)]
-    pub(crate) import: ImportArgs,
-}
-
-/// How files of other systems are read.
-#[derive(Debug, Args)]
-pub(crate) struct ImportArgs {
-    /// The kind of all files, where it should not be found by what is in them.
-    #[arg(long = "as", value_name = "KIND")]
-    pub(crate) kind: Option<String>,
-    /// The time from sample to sample, of files that have no times: 5s.
-    #[arg(long, value_name = "TIME")]
-    pub(crate) every: Option<Span>,
-    /// When files without dates begin: "2026-11-22 14:00:00".
-    #[arg(long, value_name = "TIME")]
-    pub(crate) start: Option<String>,
-    #[command(flatten)]
-    pub(crate) clock: ClockArgs,
-}
-
-/// How times without a zone, and dates of three numbers, are read.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct ClockArgs {
-    /// Where times say no zone, how far they are ahead of UTC: +01:00.
-    #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
-    pub(crate) utc_offset: Option<String>,
-    /// Read 05/06/2026 as 5 June, not as 6 May.
-    #[arg(long)]
-    pub(crate) day_first: bool,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct DiagnoseArgs {
     /// Observations, or files that weir observe import reads; several are put side by side.
@@ -459,17 +344,6 @@ pub(crate) struct DiagnoseArgs {
     pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) import: ImportArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ObserveShowArgs {
-    /// The observation.
-    pub(crate) file: PathBuf,
-    /// Plot it over time to this file, which ends in .svg or .html.
-    #[arg(long, value_name = "FILE", value_parser = plot_file)]
-    pub(crate) plot: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

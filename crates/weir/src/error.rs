@@ -56,6 +56,9 @@ pub(crate) enum CliError {
     Lab(#[from] LabError),
     #[error("{}: {source}", .path.display())]
     Observation { path: PathBuf, source: ReadError },
+    /// A system that is observed does not answer.
+    #[error("{0}")]
+    Live(String),
     #[error("{name}: {source}")]
     Import { name: String, source: ImportError },
     #[error("cannot observe to {}: {source}", .path.display())]
@@ -119,7 +122,7 @@ impl CliError {
             | Self::Refused(_) => USAGE,
             Self::Import { source, .. } if source.is_input() => USAGE,
             Self::Import { .. } => FAILED,
-            Self::Observe { .. } | Self::Write { .. } | Self::Draw(_) => FAILED,
+            Self::Observe { .. } | Self::Write { .. } | Self::Draw(_) | Self::Live(_) => FAILED,
             Self::Run(error) if error.is_verdict() => NO,
             Self::Run(error) if error.is_input() => USAGE,
             Self::Run(_) => FAILED,

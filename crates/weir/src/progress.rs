@@ -22,17 +22,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// `total` is how long the run takes in its own time, where that is known.
     pub(crate) fn start(total: Option<Span>, quiet: bool) -> Self {
-        let target = match quiet {
-            true => ProgressDrawTarget::hidden(),
-            // Draws on a terminal only.
-            false => ProgressDrawTarget::stderr(),
-        };
-        let bar = ProgressBar::with_draw_target(total.map(Span::nanos), target);
-        let template =
-            if total.is_some() { "{bar:30} {msg}, {eta} left" } else { "{spinner} {msg}" };
-        let style = ProgressStyle::with_template(template);
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        let progress = Self { bar, total, is_said: Cell::new(quiet) };
+        let progress = Self { bar: bar(total, quiet), total, is_said: Cell::new(quiet) };
         progress.at(Instant::ZERO, 0);
         progress
     }
@@ -58,6 +48,56 @@ impl Progress {
             of.unwrap_or_default(),
             rate(speed)
         ));
+    }
+}
+
+fn bar(total: Option<Span>, quiet: bool) -> ProgressBar {
+    let target = match quiet {
+        true => ProgressDrawTarget::hidden(),
+        // Draws on a terminal only.
+        false => ProgressDrawTarget::stderr(),
+    };
+    let bar = ProgressBar::with_draw_target(total.map(Span::nanos), target);
+    let template = if total.is_some() { "{bar:30} {msg}, {eta} left" } else { "{spinner} {msg}" };
+    let style = ProgressStyle::with_template(template);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+/// How far an observation of real systems has come, in a line on stderr, gone at the end.
+pub(crate) struct Live {
+    bar: ProgressBar,
+    total: Option<Span>,
+}
+
+impl Live {
+    /// `total` is how long it takes, if anybody has said so.
+    pub(crate) fn start(total: Option<Span>, quiet: bool) -> Self {
+        Self { bar: bar(None, quiet), total }
+    }
+
+    /// It has come to `now`, with so many samples, and so many that are missing.
+    pub(crate) fn at(&self, now: Instant, samples: u64, missed: u64) {
+        let seconds = |nanos: u64| format!("{:.0}", float(nanos) / 1e9);
+        let of = self.total.map(|total| format!(" of {}", seconds(total.nanos())));
+        let missed = if missed > 0 { format!(", missed: {missed}") } else { String::new() };
+        self.bar.set_message(format!(
+            "{}{} s, samples: {samples}{missed}; Ctrl-C ends it",
+            seconds(now.nanos()),
+            of.unwrap_or_default(),
+        ));
+        self.bar.tick();
+    }
+
+    /// Says something else meanwhile.
+    pub(crate) fn aside(&self, say: impl FnOnce()) {
+        self.bar.suspend(say);
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

@@ -33,6 +33,8 @@ mod statistics;
 pub mod vmstat;
 pub mod vmstat_d;
 
+pub(crate) use diskstats::Snapshots;
+
 use super::kind::{By, Kind};
 
 use super::moment::Clock;

@@ -468,6 +468,33 @@ measures! {
     WAL_SYNC_TIME_MS = "wal_sync_time_ms" Milliseconds counter 3;
     /// How often the log was written because its memory was full.
     WAL_BUFFERS_FULL = "wal_buffers_full" Count counter 0;
+
+    /// Batch requests.
+    BATCH_REQUESTS = "batch_requests" Count counter 0;
+    /// Bytes of log written.
+    LOG_BYTES = "log_bytes" Bytes counter 0;
+    /// Flushes of the log.
+    LOG_FLUSHES = "log_flushes" Count counter 0;
+    /// Commits that waited for a flush of the log.
+    LOG_FLUSH_WAITS = "log_flush_waits" Count counter 0;
+    /// Pages read from files.
+    PAGE_READS = "page_reads" Count counter 0;
+    /// Pages written to files.
+    PAGE_WRITES = "page_writes" Count counter 0;
+    /// Pages read ahead.
+    READAHEAD_PAGES = "readahead_pages" Count counter 0;
+    /// Pages that checkpoints wrote.
+    CHECKPOINT_PAGES = "checkpoint_pages" Count counter 0;
+    /// Pages that the writer of indirect checkpoints wrote.
+    BACKGROUND_WRITER_PAGES = "background_writer_pages" Count counter 0;
+    /// Pages that were written to make room.
+    LAZY_WRITES = "lazy_writes" Count counter 0;
+    /// The limit in bytes of log a second.
+    LOG_BYTES_PER_S_LIMIT = "log_bytes_per_s_limit" Bytes gauge 0;
+    /// How many are waiting.
+    WAITING = "waiting" Count gauge 0;
+    /// Sessions that do something, waiting or not.
+    ACTIVE_SESSIONS = "active_sessions" Count gauge 0;
 }
 
 /// The measure of that metric.

@@ -5,9 +5,10 @@ use super::kind::{Bytes, Kind};
 use super::moment::Clock;
 use super::sheet::{At, ReadSamples, Sheet};
 use crate::format::Writer;
-use crate::header::{Contents, EntityId, Header, SeriesId, Source, SourceKind};
+use crate::header::{Header, Source, SourceKind};
+use crate::join::{Join, Places};
 use crate::observation::Note;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use weir_units::{Instant, Span};
 
@@ -80,9 +81,8 @@ struct OpenInput {
     offset: u64,
     samples: u64,
     late: u64,
-    /// Its series by their places in the observation.
-    series: Vec<SeriesId>,
-    entities: Vec<EntityId>,
+    /// Where what is on its sheet is in the observation.
+    places: Places,
 }
 
 /// An input that could not be read, and why.
@@ -109,27 +109,27 @@ pub fn import<W: Write>(
     let mut merge = Merge::new(writer, start.base, beginnings(&sources, &start, options));
     while let Some(now) = sources.iter().filter_map(|source| source.moment(start.undated)).min() {
         for source in &mut sources {
-            merge.declare(source).map_err(of_all)?;
+            merge.join.declare(&source.sheet, &mut source.places).map_err(of_all)?;
         }
         for source in &mut sources {
             if source.moment(start.undated) == Some(now) {
-                merge.take(source);
+                let row = source.first.as_ref().map_or(&source.sheet.row, |(_, row)| row);
+                merge.join.take(row, &source.places);
                 source.advance(now, &start).map_err(|error| (source.name.clone(), error))?;
             }
         }
         merge.write(now).map_err(of_all)?;
     }
-    if merge.samples == 0 {
+    let (samples, entities, series) = merge.join.counts();
+    if samples == 0 {
         let reason = "no sample came of it".to_owned();
         let name = sources.first().map(|source| source.name.clone()).unwrap_or_default();
         return Err((name, ImportError::Empty { reason }));
     }
-    let mut summary = merge.summary();
-    summary.notes = sources.iter_mut().flat_map(OpenInput::told).collect();
+    let notes: Vec<_> = sources.iter_mut().flat_map(OpenInput::told).collect();
+    let out = merge.finish(&notes).map_err(of_all)?;
     let inputs = sources.into_iter().map(|source| (source.name, source.kind, source.samples));
-    summary.inputs = inputs.collect();
-    let out = merge.finish(&summary.notes).map_err(of_all)?;
-    Ok((out, summary))
+    Ok((out, Summary { inputs: inputs.collect(), samples, entities, series, notes }))
 }
 
 /// What is wrong with no input alone.
@@ -177,8 +177,7 @@ fn open(mut input: Input, options: &Options) -> Result<OpenInput, ImportError> {
         offset: 0,
         samples: 0,
         late: 0,
-        series: Vec::new(),
-        entities: Vec::new(),
+        places: Places::default(),
     };
     let Some(first) = source.reader.next_sample(&mut source.sheet)? else {
         let reason = format!("it was read as {}, and has no sample", kind.about);
@@ -331,107 +330,32 @@ impl OpenInput {
                 self.late
             ));
         }
-        if !self.sheet.unused.is_empty() {
-            let all = self.sheet.unused.iter().map(|(what, count)| match count {
-                1 => what.clone(),
-                count => format!("{what} ({count} times)"),
-            });
-            notes.push(format!("not used: {}", all.collect::<Vec<_>>().join(", ")));
-        }
+        notes.extend(self.sheet.told_unused());
         notes.iter().map(|note| format!("{}: {note}", self.name)).collect()
     }
 }
 
+/// A join whose rows are at moments, and have the beginnings of first rates between them.
 struct Merge<W: Write> {
-    writer: Writer<W>,
-    contents: Contents,
-    entities: HashMap<(String, String, Option<EntityId>), EntityId>,
-    series: HashMap<(EntityId, String), SeriesId>,
-    row: Vec<Option<i64>>,
+    join: Join<W>,
     /// What times are counted from.
     base: i64,
     /// See [`beginnings`]: those that are still to come.
     beginnings: Vec<i64>,
     /// The moment of the sample that was written last.
     written: Option<i64>,
-    samples: u64,
 }
 
 impl<W: Write> Merge<W> {
     fn new(writer: Writer<W>, base: i64, beginnings: Vec<i64>) -> Self {
-        Self {
-            writer,
-            contents: Contents::default(),
-            entities: HashMap::new(),
-            series: HashMap::new(),
-            row: Vec::new(),
-            base,
-            beginnings,
-            written: None,
-            samples: 0,
-        }
-    }
-
-    /// What came of it, but for what only the inputs know.
-    fn summary(&self) -> Summary {
-        Summary {
-            samples: self.samples,
-            entities: self.contents.entities.len(),
-            series: self.contents.series.len(),
-            ..Summary::default()
-        }
+        Self { join: Join::new(writer), base, beginnings, written: None }
     }
 
     fn finish(mut self, notes: &[String]) -> Result<W, crate::WriteError> {
         for text in notes {
-            self.writer.note(&Note { at_ns: 0, text: text.clone() })?;
+            self.join.note(&Note { at_ns: 0, text: text.clone() })?;
         }
-        self.writer.finish(true)
-    }
-
-    /// Takes in who and what is new on a source's sheet.
-    fn declare(&mut self, source: &mut OpenInput) -> Result<(), crate::WriteError> {
-        let own = &source.sheet.contents;
-        if source.entities.len() == own.entities.len() && source.series.len() == own.series.len() {
-            return Ok(());
-        }
-        let (entities, series) = (self.contents.entities.len(), self.contents.series.len());
-        for entity in &own.entities[source.entities.len()..] {
-            let mut entity = entity.clone();
-            entity.parent = entity.parent.map(|parent| source.entities[parent.0 as usize]);
-            let key = (entity.kind.name().to_owned(), entity.name.clone(), entity.parent);
-            let contents = &mut self.contents;
-            let id = *self.entities.entry(key).or_insert_with(|| contents.add_entity(entity));
-            source.entities.push(id);
-        }
-        for series in &own.series[source.series.len()..] {
-            let mut series = series.clone();
-            series.entity = source.entities[series.entity.0 as usize];
-            let key = (series.entity, series.metric.clone());
-            let (contents, row) = (&mut self.contents, &mut self.row);
-            let id = *self.series.entry(key).or_insert_with(|| {
-                row.push(None);
-                contents.add_series(series)
-            });
-            source.series.push(id);
-        }
-        let more = Contents {
-            entities: self.contents.entities[entities..].to_vec(),
-            series: self.contents.series[series..].to_vec(),
-        };
-        if more.entities.is_empty() && more.series.is_empty() {
-            return Ok(());
-        }
-        self.writer.declare(&more)
-    }
-
-    fn take(&mut self, source: &OpenInput) {
-        let row = source.first.as_ref().map_or(&source.sheet.row, |(_, row)| row);
-        for (value, id) in row.iter().zip(&source.series) {
-            if let Some(value) = value {
-                self.row[id.0 as usize].get_or_insert(*value);
-            }
-        }
+        self.join.finish(true)
     }
 
     /// Writes the row of a moment. Rates hold since the row before them, so there is one without
@@ -439,15 +363,11 @@ impl<W: Write> Merge<W> {
     fn write(&mut self, now: i64) -> Result<(), crate::WriteError> {
         while let Some(begin) = self.beginnings.pop_if(|begin| *begin <= now) {
             if begin < now && self.written != Some(begin) {
-                let nothing = vec![None; self.row.len()];
-                self.writer.sample(self.time(begin), &nothing)?;
+                self.join.write_nothing(self.time(begin))?;
             }
         }
         self.written = Some(now);
-        self.samples += 1;
-        self.writer.sample(self.time(now), &self.row)?;
-        self.row.iter_mut().for_each(|value| *value = None);
-        Ok(())
+        self.join.write(self.time(now))
     }
 
     fn time(&self, moment: i64) -> Instant {

@@ -2,11 +2,13 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `activity` | `pg_stat_activity` |
 //! | `pgstat` | what `pgstat -s database` prints |
 //! | `stat` | `pg_stat_io`, `pg_stat_database`, `pg_stat_bgwriter` and their kin |
 
+mod activity;
 pub(in crate::import) mod pgstat;
-pub(in crate::import) mod stat;
+pub(crate) mod stat;
 
 use super::kind::{By, Kind};
 

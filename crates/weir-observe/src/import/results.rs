@@ -65,6 +65,15 @@ fn plain_name(name: &str) -> String {
     plain(name).chars().filter(|c| !matches!(c, '.' | '/' | '(' | ')' | '@')).collect()
 }
 
+/// A result set that somebody asked for, and has whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowSet {
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// Its rows, a field for each column; a field that is missing is empty.
+    pub rows: Vec<Vec<String>>,
+}
+
 /// A row of a result set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
@@ -74,6 +83,20 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// A row that was asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Malformed`] if it does not fit its head.
+    pub(crate) fn of_fields(fields: &[String], set: &ResultSet) -> Result<Self, ImportError> {
+        let row = Self { fields: fields.iter().collect(), line: None };
+        let (there, expected) = (row.fields.len(), set.columns.len());
+        if there == expected {
+            return Ok(row);
+        }
+        Err(row.wrong(format!("a row has {there} fields, and its head {expected}")))
+    }
+
     /// A field's text; nothing if it is missing.
     pub(crate) fn text(&self, at: Option<usize>) -> Option<&str> {
         let text = self.fields.get(at?)?;

@@ -4,7 +4,8 @@ use super::ImportError;
 use super::kind::Bytes;
 use super::measure::Measure;
 use super::merge::Options;
-use super::results::{ResultSet, ResultSets, Row};
+use super::moment::Clock;
+use super::results::{ResultSet, ResultSets, Row, RowSet};
 use super::sheet::{At, ReadSamples, Sheet};
 use super::timing::{TimeColumns, Timing};
 use super::window::{Stamp, Window};
@@ -33,6 +34,9 @@ pub(crate) trait ReadRows {
 /// Who reads a result set, if anybody does.
 pub(crate) type Plan = fn(&ResultSet) -> Option<Box<dyn ReadRows>>;
 
+/// A result set and who reads it.
+type SetReader = (ResultSet, Box<dyn ReadRows>);
+
 /// A column that is a measure, and by what its values are multiplied.
 pub(crate) type Columns = Vec<(usize, &'static Measure, f64)>;
 
@@ -59,12 +63,44 @@ pub(crate) struct Rows {
     before: usize,
     /// Names that were learnt, by the ids that others use.
     pub(crate) names: HashMap<String, String>,
+    /// What the host is called that has no name in a result.
+    nameless: String,
+    /// When all rows were taken, if whoever asked for them knows.
+    now: Option<Stamp>,
 }
 
 impl Rows {
+    /// For results without times that are `step` nanoseconds apart.
+    fn new(clock: Clock, step: i64) -> Self {
+        Self {
+            sheet: Sheet::default(),
+            window: Window::default(),
+            timing: Timing::new(clock, step),
+            times: TimeColumns::default(),
+            seen: HashMap::new(),
+            set: 0,
+            series: HashMap::new(),
+            values: Vec::new(),
+            before: 0,
+            names: HashMap::new(),
+            nameless: "host".to_owned(),
+            now: None,
+        }
+    }
+
     /// The host of that name, or the one that has none.
     pub(crate) fn host(&mut self, name: Option<&str>) -> EntityId {
-        self.sheet.entity(EntityKind::Host, name.unwrap_or("host"), None)
+        self.sheet.entity(EntityKind::Host, name.unwrap_or(&self.nameless), None)
+    }
+
+    /// When all rows were taken, where whoever asked for them knows.
+    pub(crate) const fn now(&self) -> Option<Stamp> {
+        self.now
+    }
+
+    /// Whether the rows of the set at hand say when they were taken, or somebody knows.
+    pub(crate) fn is_dated(&self) -> bool {
+        self.now.is_some() || self.times.is_dated()
     }
 
     /// Begins a set.
@@ -88,6 +124,10 @@ impl Rows {
         entity: EntityId,
         what: &'static str,
     ) -> Result<Stamp, ImportError> {
+        if let Some(now) = self.now {
+            self.window.touch(now)?;
+            return Ok(now);
+        }
         let last = self.seen.get(&(entity, what)).copied();
         let (mut seen, began) = (last.map(|(at, _)| at), self.timing.moment());
         let stamp = self.timing.stamp(&mut self.sheet, &self.times, row, &mut seen)?;
@@ -114,7 +154,7 @@ impl Rows {
     ///
     /// [`ImportError::Malformed`] if it is too late for it.
     pub(crate) fn without_time(&mut self) -> Result<(), ImportError> {
-        self.window.touch(Stamp::Since(self.timing.moment()))
+        self.window.touch(self.now.unwrap_or(Stamp::Since(self.timing.moment())))
     }
 
     /// Puts a value, if there is one.
@@ -203,14 +243,71 @@ pub(crate) fn columns(set: &ResultSet, meanings: &[Meaning]) -> Columns {
     found
 }
 
+/// Rows that were asked for at known times, and are given to their readers at once.
+pub(crate) struct AskedRows {
+    plan: Plan,
+    rows: Rows,
+    /// Who reads the sets of these columns.
+    readers: HashMap<Vec<String>, Option<SetReader>>,
+}
+
+impl AskedRows {
+    /// Of the host of that name, where the results name none.
+    pub(crate) fn new(plan: Plan, host: &str) -> Self {
+        let mut rows = Rows::new(Clock::default(), 0);
+        host.clone_into(&mut rows.nameless);
+        Self { plan, rows, readers: HashMap::new() }
+    }
+
+    /// Takes what was asked for at a time, in nanoseconds since 1970, into the sheet.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it is not what its heads promise.
+    pub(crate) fn take(
+        &mut self,
+        sheet: &mut Sheet,
+        at: i64,
+        sets: Vec<RowSet>,
+    ) -> Result<(), ImportError> {
+        self.rows.now = Some(Stamp::Wall(at));
+        // The window is filled while the sheet is held by somebody else.
+        std::mem::swap(sheet, &mut self.rows.sheet);
+        let read = sets.into_iter().try_for_each(|set| self.set(set));
+        std::mem::swap(sheet, &mut self.rows.sheet);
+        // What was not whole is not half a sample of the next time.
+        while self.rows.window.pop(sheet).is_some() {}
+        read
+    }
+
+    fn set(&mut self, set: RowSet) -> Result<(), ImportError> {
+        let RowSet { columns, rows } = set;
+        let (plan, sheet) = (self.plan, &mut self.rows.sheet);
+        let reader = self.readers.entry(columns).or_insert_with_key(|columns| {
+            let set = ResultSet::of_columns(columns.clone());
+            let reader = plan(&set);
+            if reader.is_none() {
+                sheet.unused(&called(&set));
+            }
+            Some((set, reader?))
+        });
+        let Some((set, reader)) = reader else { return Ok(()) };
+        self.rows.begin(TimeColumns::of(set, None, Clock::default()));
+        for fields in rows {
+            reader.row(&mut self.rows, set, &Row::of_fields(&fields, set)?)?;
+        }
+        reader.end(&mut self.rows, set)
+    }
+}
+
 /// A reader of result sets.
 pub(crate) struct RowReader {
     sets: ResultSets,
     plan: Plan,
     /// The set at hand, and who reads it.
-    set: Option<(ResultSet, Box<dyn ReadRows>)>,
+    set: Option<SetReader>,
     rows: Rows,
-    clock: super::moment::Clock,
+    clock: Clock,
     ended: bool,
     has_any: bool,
 }
@@ -227,18 +324,7 @@ impl RowReader {
         plan: Plan,
     ) -> Result<Box<dyn ReadSamples>, ImportError> {
         let step = i64::try_from(options.step().nanos()).unwrap_or(i64::MAX);
-        let rows = Rows {
-            sheet: Sheet::default(),
-            window: Window::default(),
-            timing: Timing::new(options.clock, step),
-            times: TimeColumns::default(),
-            seen: HashMap::new(),
-            set: 0,
-            before: 0,
-            series: HashMap::new(),
-            values: Vec::new(),
-            names: HashMap::new(),
-        };
+        let rows = Rows::new(options.clock, step);
         let (sets, clock) = (ResultSets::new(input)?, options.clock);
         Ok(Box::new(Self { sets, plan, set: None, rows, clock, ended: false, has_any: false }))
     }

@@ -35,12 +35,12 @@ pub struct Sheet {
     /// Readers ask for them in the same order again and again: what came after the last.
     next_entity: usize,
     next_series: usize,
-    pub(super) row: Vec<Option<i64>>,
-    pub(super) notes: Vec<String>,
+    pub(crate) row: Vec<Option<i64>>,
+    pub(crate) notes: Vec<String>,
     /// What was not used, and how often it was there.
     pub(super) unused: BTreeMap<String, u64>,
     /// What the input says of itself.
-    pub(super) about: BTreeMap<String, String>,
+    pub(crate) about: BTreeMap<String, String>,
     /// For how many nanoseconds the rates of the first sample held, if the input says it.
     pub(super) held: Option<i64>,
 }
@@ -135,6 +135,21 @@ impl Sheet {
         let is_kept = self.unused.contains_key(what) || self.unused.len() < MOST_UNUSED;
         let what = if is_kept { what } else { "more of this kind" };
         *self.unused.entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// All that was not used, in a sentence.
+    pub(crate) fn told_unused(&self) -> Option<String> {
+        let all = self.unused.iter().map(|(what, count)| match count {
+            1 => what.clone(),
+            count => format!("{what} ({count} times)"),
+        });
+        let all: Vec<_> = all.collect();
+        (!all.is_empty()).then(|| format!("not used: {}", all.join(", ")))
+    }
+
+    /// Begins another sample.
+    pub(crate) fn clear(&mut self) {
+        self.row.iter_mut().for_each(|value| *value = None);
     }
 
     /// What the input says of itself.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `files` | files: `sys.dm_io_virtual_file_stats`, `sys.master_files` and what is like them |
 //! | `interval` | `file_stats` of qpi: what files did in an interval |
+//! | `counters` | `sys.dm_os_performance_counters` |
 //! | `waits` | `sys.dm_os_wait_stats` and tables of waits by minutes |
 //! | `resources` | `sys.dm_db_resource_stats`, `sys.server_resource_stats`, governed limits |
 //! | `pivots` | the pivoted tables of telegraf's first `sqlserver` plugin |
@@ -14,6 +15,7 @@
 /// What asks a server for what is read here, in T-SQL.
 pub const SCRIPT: &str = include_str!("../../scripts/sqlserver.sql");
 
+mod counters;
 mod files;
 mod interval;
 mod pivots;
@@ -42,8 +44,9 @@ pub(in crate::import) fn open(
 }
 
 /// Who reads a result set: the more special first.
-fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
+pub(crate) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
     pivots::plan(set)
+        .or_else(|| counters::plan(set))
         .or_else(|| waits::plan(set))
         .or_else(|| interval::plan(set))
         .or_else(|| resources::plan(set))
@@ -207,7 +210,7 @@ fn of_system(id: &str) -> Option<&'static str> {
 /// What is read of it, the more special first.
 pub(super) const KINDS: &[Kind] = &[Kind {
     name: "sqlserver",
-    about: "result sets of SQL Server: files, waits, resources",
+    about: "result sets of SQL Server: files, waits, counters, resources",
     recognizes: By::Text(recognizes),
     open,
 }];

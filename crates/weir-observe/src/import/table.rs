@@ -150,8 +150,10 @@ impl<R: BufRead> Tables<R> {
                         let goes_on = matches!(table.form, Form::Delimited(_))
                             && self.split(&table.form, &next).len() == table.columns.len()
                             && !self.split(&table.form, &next).is(&table.columns);
+                        // Another table may have as many columns: dashes below say so.
+                        let is_head = goes_on && self.has_dashes(&table.form)?;
                         self.lines.put_back(next);
-                        if goes_on {
+                        if goes_on && !is_head {
                             continue;
                         }
                         return Ok(None);
@@ -192,6 +194,15 @@ impl<R: BufRead> Tables<R> {
             }
             return Ok(Some(fields));
         }
+    }
+
+    /// Whether the line that comes next is all dashes, as below the head of a table.
+    fn has_dashes(&mut self, form: &Form) -> Result<bool, ImportError> {
+        let Some(next) = self.lines.next_line()? else { return Ok(false) };
+        let fields = self.split(form, &next);
+        let has_dashes = fields.len() > 1 && fields.iter().all(is_dash);
+        self.lines.put_back(next);
+        Ok(has_dashes)
     }
 
     fn split(&mut self, form: &Form, line: &str) -> Fields {
@@ -430,6 +441,17 @@ mod tests {
         check("a,b\r\n-,---\r\n1,2\r\n\r\n(1 rows affected)\r\n", &["a", "b"], &[&["1", "2"]]);
         let fixed = "name      size \n--------- -----\none and     12 \ntwo        NULL\n\n(2 rows affected)\n";
         check(fixed, &["name", "size"], &[&["one and", "12"], &["two", "NULL"]]);
+    }
+
+    #[test]
+    fn tables_with_as_many_columns_are_told_apart_by_their_dashes() {
+        let all = tables("a,b\n-,-\n1,2\n\nc,d\n-,-\n3,4\n\n5,6\n");
+        assert_eq!(all.len(), 2, "{all:?}");
+        assert_eq!(
+            (&all[0].2, &all[1].1),
+            (&vec![vec!["1".into(), "2".into()]], &vec!["c".into(), "d".into()])
+        );
+        assert_eq!(all[1].2, [["3", "4"], ["5", "6"]]);
     }
 
     #[test]

@@ -26,14 +26,14 @@ pub struct Lines<R> {
     ended: bool,
     /// The last line given out had no end.
     open: bool,
-    /// It was given back, and is what comes next.
-    again: Option<String>,
+    /// They were given back, and are what comes next, the last first.
+    again: Vec<String>,
 }
 
 impl<R: BufRead> Lines<R> {
     /// The lines of `input`.
     pub fn new(input: R) -> Self {
-        let (decoder, glance, text, again) = (None, Vec::new(), String::new(), None);
+        let (decoder, glance, text, again) = (None, Vec::new(), String::new(), Vec::new());
         Self { input, decoder, glance, text, at: 0, line: 0, ended: false, open: false, again }
     }
 
@@ -43,7 +43,7 @@ impl<R: BufRead> Lines<R> {
     ///
     /// [`io::Error`] if the input fails, or a line has more than 16 MiB.
     pub fn next_line(&mut self) -> io::Result<Option<String>> {
-        if let Some(line) = self.again.take() {
+        if let Some(line) = self.again.pop() {
             self.line += 1;
             return Ok(Some(line));
         }
@@ -76,10 +76,10 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Gives a line back: it comes once more.
+    /// Gives a line back: it comes once more, before those that were given back earlier.
     pub fn put_back(&mut self, line: String) {
         self.line -= 1;
-        self.again = Some(line);
+        self.again.push(line);
     }
 
     /// The number of the line that was given out last, from 1.

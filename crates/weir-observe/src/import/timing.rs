@@ -96,6 +96,11 @@ impl TimeColumns {
         row.text(self.time.or(self.machine))
     }
 
+    /// Whether a time stands in each row, or above all of them.
+    pub(crate) const fn is_dated(&self) -> bool {
+        self.time.is_some() || self.above.is_some()
+    }
+
     /// Whether a column is one of them.
     pub(crate) fn is_one(&self, at: usize) -> bool {
         self.time == Some(at) || self.machine == Some(at)

@@ -15,6 +15,7 @@ mod postgres;
 mod sadf;
 mod samples;
 mod sar;
+mod script;
 mod sql;
 mod trace;
 mod vmstat;

@@ -152,3 +152,34 @@ fn a_sample_of_pgstat() {
     assert_eq!((transactions.len(), transactions[1]), (17, 224_041.0));
     assert_eq!(transactions[16], 225_164.0);
 }
+
+#[test]
+fn sessions_that_wait_are_counted_list_by_list() {
+    let text = "now,pid,state,wait_event_type,wait_event,backend_type\n\
+                2026-11-22 10:00:00+00,11,active,IO,DataFileRead,client backend\n\
+                2026-11-22 10:00:00+00,12,active,IO,DataFileRead,client backend\n\
+                2026-11-22 10:00:00+00,13,active,,,client backend\n\
+                2026-11-22 10:00:00+00,14,idle,Client,ClientRead,client backend\n\
+                2026-11-22 10:00:00+00,15,,Activity,WalWriterMain,walwriter\n\
+                2026-11-22 10:00:01+00,11,active,IO,WALSync,client backend\n\
+                2026-11-22 10:00:01+00,16,,IO,DataFileWrite,checkpointer\n";
+    let read = read(text);
+    assert_eq!(read.kind(), "postgres");
+    assert_eq!(read.all("IO / DataFileRead", "waiting"), [2.0, 0.0]);
+    assert_eq!(read.values("IO / WALSync", "waiting"), [None, Some(1.0)]);
+    assert_eq!(read.all("host", "active_sessions"), [3.0, 1.0]);
+    let names = read.observation.contents().entities.iter().map(|entity| entity.name.as_str());
+    let idle = ["Client / ClientRead", "Activity / WalWriterMain"];
+    assert!(!names.into_iter().any(|name| idle.contains(&name)));
+}
+
+#[test]
+fn sessions_that_the_server_counted() {
+    let text = " wait_event_type |  wait_event  | state  | sessions \n\
+                -----------------+--------------+--------+----------\n \
+                IO              | DataFileRead | active |        3\n \
+                                |              | active |        2\n(2 rows)\n\n";
+    let read = read(text);
+    assert_eq!(read.all("IO / DataFileRead", "waiting"), [3.0]);
+    assert_eq!(read.all("host", "active_sessions"), [5.0]);
+}

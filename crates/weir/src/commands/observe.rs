@@ -4,13 +4,14 @@ mod between;
 mod checklist;
 mod figures;
 mod import;
+mod live;
 mod percentiles;
 pub(crate) mod picture;
 mod requirements;
 mod snapshot;
 mod source;
 
-use crate::cli::{ImportArgs, ObserveCommand, ObserveShowArgs};
+use crate::cli::{ImportArgs, ObserveArgs, ObserveCommand, ObserveShowArgs};
 use crate::error::CliError;
 use crate::output;
 use figures::Figures;
@@ -27,7 +28,8 @@ pub(crate) fn imported(path: &Path, args: &ImportArgs) -> Result<(File, Vec<Stri
     Ok((file, read.chain(summary.notes.iter().cloned()).collect()))
 }
 
-pub(crate) fn run(command: &ObserveCommand) -> Result<u8, CliError> {
+pub(crate) fn run(args: &ObserveArgs) -> Result<u8, CliError> {
+    let Some(command) = &args.command else { return live::run(&args.live) };
     match command {
         ObserveCommand::Show(args) => show(args),
         ObserveCommand::Checklist(args) => checklist::run(args),

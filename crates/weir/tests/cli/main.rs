@@ -9,6 +9,7 @@ mod errors;
 mod figures;
 mod kill;
 mod lab;
+mod live;
 mod mount;
 mod observe;
 mod real_clients;

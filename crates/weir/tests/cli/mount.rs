@@ -7,7 +7,7 @@ mod ends;
 mod export;
 mod instance;
 mod limits;
-mod postgres;
+pub(crate) mod postgres;
 mod programs;
 mod space;
 

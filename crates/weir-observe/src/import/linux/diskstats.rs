@@ -18,6 +18,7 @@ use crate::import::merge::Options;
 use crate::import::moment::Clock;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use crate::import::text::Lines;
+use std::io::Cursor;
 
 const SECTOR: f64 = 512.0;
 
@@ -74,6 +75,40 @@ pub(in crate::import) fn open(
         mark: None,
         time: Time::default(),
     }))
+}
+
+/// Snapshots that somebody takes at known times.
+#[derive(Default)]
+pub(crate) struct Snapshots {
+    disks: Disks,
+}
+
+impl Snapshots {
+    /// Takes the snapshot of a time, in nanoseconds since 1970, into the sheet.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if there is no device in it, or it is none.
+    pub(crate) fn take(
+        &mut self,
+        sheet: &mut Sheet,
+        at: i64,
+        text: String,
+    ) -> Result<(), ImportError> {
+        let lines: Bytes = Box::new(Cursor::new(text));
+        let mut reader = Diskstats {
+            lines: Lines::new(lines),
+            options: Options::default(),
+            disks: std::mem::take(&mut self.disks),
+            most: 0,
+            mark: Some(Mark::Wall(at)),
+            time: Time::default(),
+        };
+        let read = reader.next_sample(sheet);
+        self.disks = reader.disks;
+        let reason = || "there is no block device in it, as in some containers".to_owned();
+        read?.map(drop).ok_or_else(|| ImportError::Empty { reason: reason() })
+    }
 }
 
 /// A line of a device.

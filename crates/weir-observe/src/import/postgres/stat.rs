@@ -105,7 +105,7 @@ struct Stat {
     told: bool,
 }
 
-fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
+pub(crate) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
     let (whose, meanings) = if let (Some(kind), Some(object)) =
         (set.column(&["backendtype"]), set.column(&["object"]))
     {
@@ -121,7 +121,7 @@ fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
     {
         (Whose::Server, WAL)
     } else {
-        return None;
+        return super::activity::plan(set);
     };
     let values = columns(set, meanings);
     if values.is_empty() {

@@ -9,6 +9,7 @@ use crate::import::measure as m;
 use crate::import::moment::Clock;
 use crate::import::results::{ResultSet, Row};
 use crate::import::rows::{Columns, Meaning, ReadRows, Rows, columns};
+use std::collections::HashMap;
 
 const MIB: f64 = 1024.0 * 1024.0;
 const PERCENT: f64 = 0.01;
@@ -224,6 +225,8 @@ const GOVERNED: &[&str] =
 struct Limits {
     identity: Identity,
     objective: Option<usize>,
+    /// Limits as they were first, and whether they have been others since.
+    first: HashMap<(EntityId, &'static str), (f64, bool)>,
     told: bool,
 }
 
@@ -232,7 +235,35 @@ fn limits(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
         return None;
     }
     let (identity, objective) = (Identity::of(set), set.column(&["sloname"]));
-    Some(Box::new(Limits { identity, objective, told: false }))
+    Some(Box::new(Limits { identity, objective, first: HashMap::new(), told: false }))
+}
+
+impl Limits {
+    /// A limit that changes on the way is a gauge from then on, of the name of its attribute.
+    fn follow(
+        &mut self,
+        rows: &mut Rows,
+        row: &Row,
+        whose: (EntityId, &'static str),
+        limit: f64,
+    ) -> Result<(), ImportError> {
+        let (first, has_changed) = self.first.entry(whose).or_insert((limit, false));
+        *has_changed |= first.total_cmp(&limit).is_ne();
+        if !*has_changed {
+            return Ok(());
+        }
+        let (entity, attribute) = whose;
+        match m::named(attribute).filter(|_| rows.is_dated()) {
+            Some(measure) => {
+                let at = rows.stamp(row, entity, attribute)?;
+                rows.set(at, entity, measure, Some(limit))
+            }
+            None => {
+                rows.sheet.unused(&format!("{attribute} that changes on the way"));
+                Ok(())
+            }
+        }
+    }
 }
 
 impl ReadRows for Limits {
@@ -252,10 +283,17 @@ impl ReadRows for Limits {
                 (Whose::Database, Some(database)) => database,
                 _ => host,
             };
-            rows.attribute(entity, attribute, limit.map(|limit| limit * by));
+            let limit = limit.map(|limit| limit * by);
+            rows.attribute(entity, attribute, limit);
+            if let Some(limit) = limit {
+                self.follow(rows, row, (entity, attribute), limit)?;
+            }
         }
         if let Some(objective) = row.text(self.objective) {
             rows.sheet.attribute(database.unwrap_or(host), "size", objective);
+        }
+        if rows.is_dated() {
+            return rows.stamp(row, host, "limits").map(drop);
         }
         rows.without_time()
     }

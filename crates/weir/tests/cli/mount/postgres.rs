@@ -16,9 +16,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
 /// Where its programs are, and who runs them: it does not want to be root.
-struct Tools {
+pub(crate) struct Tools {
     bin: PathBuf,
-    user: Option<(u32, u32)>,
+    pub(crate) user: Option<(u32, u32)>,
 }
 
 impl Tools {
@@ -26,7 +26,7 @@ impl Tools {
 
     /// Says aloud if they are not there. Where everything must run, they must be.
     #[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
-    fn find() -> Option<Self> {
+    pub(crate) fn find() -> Option<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let packaged = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
         let mut dirs: Vec<PathBuf> = packaged.map(|version| version.path().join("bin")).collect();
@@ -51,7 +51,7 @@ impl Tools {
         Some(Self { bin, user: user.map(|found| found.expect("a user that is not root")) })
     }
 
-    fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.bin.join(program));
         if let Some((user, group)) = self.user {
             command.uid(user).gid(group);
@@ -98,19 +98,7 @@ impl Bed {
         for setting in self.settings {
             command.args(["-c", setting]);
         }
-        let mut child = command.stdout(Stdio::null()).spawn().expect("postgres");
-        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let mut said = String::new();
-        loop {
-            let line = lines.next().and_then(Result::ok);
-            let line = line.unwrap_or_else(|| panic!("it did not start:\n{said}"));
-            said = format!("{said}{line}\n");
-            if line.contains("ready to accept connections") {
-                break;
-            }
-        }
-        let talk = thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        Postgres { child: Some(child), talk: Some(talk) }
+        Postgres::start(command)
     }
 
     /// A program that connects to it.
@@ -127,18 +115,35 @@ impl Bed {
 }
 
 /// A running server; killed, with all that it started, if it is dropped.
-struct Postgres {
+pub(crate) struct Postgres {
     child: Option<Child>,
     talk: Option<JoinHandle<()>>,
 }
 
 impl Postgres {
+    /// Starts it; returns when it has recovered and accepts connections.
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::null()).spawn().expect("postgres");
+        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        let mut said = String::new();
+        loop {
+            let line = lines.next().and_then(Result::ok);
+            let line = line.unwrap_or_else(|| panic!("it did not start:\n{said}"));
+            said = format!("{said}{line}\n");
+            if line.contains("ready to accept connections") {
+                break;
+            }
+        }
+        let talk = thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        Self { child: Some(child), talk: Some(talk) }
+    }
+
     fn pid(&self) -> Pid {
         let id = self.child.as_ref().expect("it runs").id();
         i32::try_from(id).ok().and_then(Pid::from_raw).expect("a process")
     }
 
-    fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         kill_process(self.pid(), Signal::INT).expect("it runs");
         let status = self.child.take().expect("it runs").wait().expect("an end");
         assert_eq!(status.code(), Some(0));

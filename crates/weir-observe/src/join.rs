@@ -1,0 +1,120 @@
+//! Several sheets side by side in one observation: who is on two of them by the same kind,
+//! name and parent is one.
+
+use crate::format::{WriteError, Writer};
+use crate::header::{Contents, EntityId, SeriesId};
+use crate::import::Sheet;
+use crate::observation::Note;
+use std::collections::HashMap;
+use std::io::Write;
+use weir_units::Instant;
+
+/// Where what is on a sheet is in the observation.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    series: Vec<SeriesId>,
+    entities: Vec<EntityId>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Join<W: Write> {
+    writer: Writer<W>,
+    contents: Contents,
+    entities: HashMap<(String, String, Option<EntityId>), EntityId>,
+    series: HashMap<(EntityId, String), SeriesId>,
+    row: Vec<Option<i64>>,
+    samples: u64,
+}
+
+impl<W: Write> Join<W> {
+    /// Into `writer`, whose header has nobody in it yet.
+    pub(crate) fn new(writer: Writer<W>) -> Self {
+        Self {
+            writer,
+            contents: Contents::default(),
+            entities: HashMap::new(),
+            series: HashMap::new(),
+            row: Vec::new(),
+            samples: 0,
+        }
+    }
+
+    /// Takes in who and what is new on a sheet.
+    pub(crate) fn declare(&mut self, sheet: &Sheet, places: &mut Places) -> Result<(), WriteError> {
+        let own = sheet.contents();
+        if places.entities.len() == own.entities.len() && places.series.len() == own.series.len() {
+            return Ok(());
+        }
+        let (entities, series) = (self.contents.entities.len(), self.contents.series.len());
+        for entity in &own.entities[places.entities.len()..] {
+            let mut entity = entity.clone();
+            entity.parent = entity.parent.map(|parent| places.entities[parent.0 as usize]);
+            let key = (entity.kind.name().to_owned(), entity.name.clone(), entity.parent);
+            let contents = &mut self.contents;
+            let id = *self.entities.entry(key).or_insert_with(|| contents.add_entity(entity));
+            places.entities.push(id);
+        }
+        for series in &own.series[places.series.len()..] {
+            let mut series = series.clone();
+            series.entity = places.entities[series.entity.0 as usize];
+            let key = (series.entity, series.metric.clone());
+            let (contents, row) = (&mut self.contents, &mut self.row);
+            let id = *self.series.entry(key).or_insert_with(|| {
+                row.push(None);
+                contents.add_series(series)
+            });
+            places.series.push(id);
+        }
+        let more = Contents {
+            entities: self.contents.entities[entities..].to_vec(),
+            series: self.contents.series[series..].to_vec(),
+        };
+        if more.entities.is_empty() && more.series.is_empty() {
+            return Ok(());
+        }
+        self.writer.declare(&more)
+    }
+
+    /// Takes the values of a sheet, where nobody else has given any.
+    pub(crate) fn take(&mut self, row: &[Option<i64>], places: &Places) {
+        for (value, id) in row.iter().zip(&places.series) {
+            if let Some(value) = value {
+                self.row[id.0 as usize].get_or_insert(*value);
+            }
+        }
+    }
+
+    /// Makes what was taken the sample of that time.
+    pub(crate) fn write(&mut self, at: Instant) -> Result<(), WriteError> {
+        self.samples += 1;
+        self.writer.sample(at, &self.row)?;
+        self.row.iter_mut().for_each(|value| *value = None);
+        Ok(())
+    }
+
+    /// Writes a row without values, which is no sample: rates hold since the row before them.
+    pub(crate) fn write_nothing(&mut self, at: Instant) -> Result<(), WriteError> {
+        self.writer.sample(at, &vec![None; self.row.len()])
+    }
+
+    /// How many samples, entities and series there are.
+    pub(crate) fn counts(&self) -> (u64, usize, usize) {
+        (self.samples, self.contents.entities.len(), self.contents.series.len())
+    }
+
+    /// Appends a note.
+    pub(crate) fn note(&mut self, note: &Note) -> Result<(), WriteError> {
+        self.writer.note(note)
+    }
+
+    /// As of [`Writer::flush`].
+    pub(crate) fn flush(&mut self) -> Result<(), WriteError> {
+        self.writer.flush()
+    }
+
+    /// As of [`Writer::finish`].
+    pub(crate) fn finish(self, complete: bool) -> Result<W, WriteError> {
+        self.writer.finish(complete)
+    }
+}
