@@ -9,20 +9,49 @@ use crate::header::{Contents, EntityId, Header, SeriesId};
 use crate::observation::Chunk;
 use std::collections::HashMap;
 use std::io::Read;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 use weir_units::Instant;
 
+/// The chunks of an observation, one by one.
+pub type Chunks = Box<dyn FnMut() -> Result<Option<Chunk>, ReadError>>;
+
+/// The chunks of a reader, which a thread of its own decodes ahead.
+#[must_use]
+pub fn ahead<R: Read + Send + 'static>(mut reader: Reader<R>) -> Chunks {
+    let (send, receive) = sync_channel(AHEAD);
+    thread::spawn(move || {
+        loop {
+            let next = reader.next_chunk();
+            let is_last = !matches!(next, Ok(Some(_)));
+            // Who wants no more chunks has gone.
+            if send.send(next).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    Box::new(move || receive.recv().unwrap_or(Ok(None)))
+}
+
+/// So many chunks are decoded ahead.
+const AHEAD: usize = 2;
+
 /// Observations that are read side by side.
-#[derive(Debug)]
-pub struct Joined<R> {
+pub struct Joined {
     contents: Contents,
     start_unix_ns: Option<i64>,
-    parts: Vec<Part<R>>,
+    parts: Vec<Part>,
     notes: Vec<String>,
 }
 
-#[derive(Debug)]
-struct Part<R> {
-    reader: Reader<R>,
+impl std::fmt::Debug for Joined {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Joined").field("parts", &self.parts.len()).finish_non_exhaustive()
+    }
+}
+
+struct Part {
+    chunks: Chunks,
     chunk: Option<Chunk>,
     /// The next sample of the chunk.
     at: usize,
@@ -32,11 +61,10 @@ struct Part<R> {
     places: Vec<Option<usize>>,
 }
 
-impl<R: Read> Joined<R> {
-    /// Joins readers, each at its beginning, whose headers with all that is declared on the
-    /// way are known.
+impl Joined {
+    /// Joins observations whose headers are known, with all that is declared on the way.
     #[must_use]
-    pub fn new(parts: Vec<(Header, Reader<R>)>) -> Self {
+    pub fn new(parts: Vec<(Header, Chunks)>) -> Self {
         let starts: Option<Vec<i64>> =
             parts.iter().map(|(header, _)| header.start_unix_ns).collect();
         let first = starts.as_ref().and_then(|starts| starts.iter().min().copied());
@@ -47,7 +75,7 @@ impl<R: Read> Joined<R> {
             notes: Vec::new(),
         };
         let mut names = Names::default();
-        for (header, reader) in parts {
+        for (header, chunks) in parts {
             let offset = first.zip(header.start_unix_ns).map_or(0, |(first, own)| own - first);
             let (places, doubled) = names.add(&mut joined.contents, &header.contents);
             if doubled > 0 {
@@ -57,7 +85,7 @@ impl<R: Read> Joined<R> {
                 ));
             }
             let offset_ns = u64::try_from(offset).unwrap_or(0);
-            joined.parts.push(Part { reader, chunk: None, at: 0, offset_ns, places });
+            joined.parts.push(Part { chunks, chunk: None, at: 0, offset_ns, places });
         }
         if starts.is_none() && joined.parts.len() > 1 {
             joined.notes.push(
@@ -116,12 +144,12 @@ impl<R: Read> Joined<R> {
     }
 }
 
-impl<R: Read> Part<R> {
+impl Part {
     /// When its next sample is, which is in the chunk then.
     fn next(&mut self) -> Result<Option<Instant>, ReadError> {
         while self.chunk.as_ref().is_none_or(|chunk| self.at >= chunk.times.len()) {
             self.at = 0;
-            self.chunk = self.reader.next_chunk()?;
+            self.chunk = (self.chunks)()?;
             if self.chunk.is_none() {
                 return Ok(None);
             }
@@ -197,11 +225,7 @@ mod tests {
     use weir_units::Span;
 
     /// An observation of one disk of a host, from a second of the clock on.
-    fn observation(
-        start_s: Option<i64>,
-        disk: &str,
-        reads: &[(u64, i64)],
-    ) -> (Header, Reader<std::io::Cursor<Vec<u8>>>) {
+    fn observation(start_s: Option<i64>, disk: &str, reads: &[(u64, i64)]) -> (Header, Chunks) {
         let mut sheet = Sheet::default();
         let host = sheet.entity(EntityKind::Host, "host", None);
         let entity = sheet.entity(EntityKind::Volume, disk, Some(host));
@@ -217,12 +241,10 @@ mod tests {
             writer.sample(at, &[Some(*value)]).unwrap();
         }
         let bytes = writer.finish(true).unwrap();
-        (header, Reader::open(std::io::Cursor::new(bytes)).unwrap())
+        (header, ahead(Reader::open(std::io::Cursor::new(bytes)).unwrap()))
     }
 
-    fn rows(
-        parts: Vec<(Header, Reader<std::io::Cursor<Vec<u8>>>)>,
-    ) -> Vec<(u64, Vec<Option<i64>>)> {
+    fn rows(parts: Vec<(Header, Chunks)>) -> Vec<(u64, Vec<Option<i64>>)> {
         let mut joined = Joined::new(parts);
         let (mut row, mut all) = (Vec::new(), Vec::new());
         while let Some(at) = joined.next_sample(&mut row).unwrap() {

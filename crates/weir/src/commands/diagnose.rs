@@ -11,7 +11,7 @@ use weir_catalog::Catalog;
 use weir_diagnose::system::{Mapping, Unmatched};
 use weir_diagnose::{DiagnoseError, Facts, Follow, Question, question};
 use weir_layout::Layout;
-use weir_observe::joined::Joined;
+use weir_observe::joined::{Joined, ahead};
 use weir_observe::{Ending, Header, ReadError, Reader};
 use weir_report::diagnosis::DiagnosisReport;
 
@@ -142,8 +142,11 @@ fn diagnose(
     };
     let mut parts = Vec::new();
     for (index, input) in inputs.iter().enumerate() {
-        let reader = Reader::open(BufReader::with_capacity(1 << 20, &input.file));
-        parts.push((input.header.clone(), reader.map_err(|source| failed(index, source))?));
+        let file = input.file.try_clone();
+        let file = file.map_err(|source| failed(index, ReadError::Io(source)))?;
+        let reader = Reader::open(BufReader::with_capacity(1 << 20, file));
+        let reader = reader.map_err(|source| failed(index, source))?;
+        parts.push((input.header.clone(), ahead(reader)));
     }
     let mut joined = Joined::new(parts);
     // What gauges say of sizes and limits is known from the first samples on.
