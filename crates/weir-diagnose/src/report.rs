@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use weir_report::diagnosis::{
     CapReport, DiagnosisReport, Finding, Group, PlotReport, SubjectReport, VerdictName,
 };
-use weir_report::number::percent;
+use weir_report::number::{percent, time};
 
 /// How many pictures there are at most.
 const PLOTS: usize = 24;
@@ -71,6 +71,15 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
         }
         VerdictName::NotTheStorage => first(Group::NotTheStorage),
         VerdictName::NotEnoughEvidence => first(Group::Evidence),
+        VerdictName::Healthy if !case.system.has_limits() => {
+            let slowest = case.named().filter_map(|seen| seen.facts.latency_ns());
+            let slowest = slowest.fold(0.0, f64::max);
+            format!(
+                "nothing looks held back (the slowest requests take {} on average), but nobody says \
+                 any limit to compare with",
+                time(slowest)
+            )
+        }
         VerdictName::Healthy => {
             let most = case.facts.caps.iter().map(|cap| cap.used.max().min(1.0));
             let most = most.fold(0.0, f64::max);

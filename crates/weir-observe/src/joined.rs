@@ -34,7 +34,7 @@ pub fn ahead<R: Read + Send + 'static>(mut reader: Reader<R>) -> Chunks {
 }
 
 /// So many chunks are decoded ahead.
-const AHEAD: usize = 2;
+const AHEAD: usize = 1;
 
 /// Observations that are read side by side.
 pub struct Joined {

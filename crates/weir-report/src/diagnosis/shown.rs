@@ -387,9 +387,9 @@ mod tests {
     fn csv_has_the_shape_that_administrators_know() {
         let csv = report().render(Format::Csv);
         let expect = "CheckID,Priority,FindingsGroup,Finding,URL,Details\n101,10,Throttling,\
-            \"data <1> is held, \"\"really\"\"\",docs/DIAGNOSIS.md#disk-operations,\"it took 40 ms; \
+            \"data <1> is held, \"\"really\"\"\",docs/DIAGNOSIS.md#disk-operations,it took 40 ms; \
             from 1 to 2.5 s: 500 IOPS; ruled out: disk_bytes: 4 %; do: grow it; confidence: high; \
-            source: an article\"\n";
+            source: an article\n";
         assert_eq!(csv, expect);
     }
 
