@@ -58,6 +58,9 @@ struct Volume {
     spec: VolumeSpec,
     totals: Totals,
     dirty: Dirty,
+    /// Requests under way, and from when on they are not yet in what it was busy.
+    under_way: u64,
+    busy_from: Instant,
     /// Of a volume that bursts on demand.
     above: Option<AboveTarget>,
 }
@@ -65,7 +68,27 @@ struct Volume {
 impl Volume {
     fn new(spec: VolumeSpec) -> Self {
         let above = AboveTarget::of(&spec.limits);
-        Self { spec, totals: Totals::default(), dirty: Dirty::default(), above }
+        Self {
+            spec,
+            totals: Totals::default(),
+            dirty: Dirty::default(),
+            under_way: 0,
+            busy_from: Instant::ZERO,
+            above,
+        }
+    }
+
+    fn begin(&mut self, now: Instant) {
+        if self.under_way == 0 {
+            self.busy_from = now;
+        }
+        self.under_way += 1;
+    }
+
+    fn end(&mut self, now: Instant) {
+        self.under_way -= 1;
+        self.totals.busy += now - self.busy_from;
+        self.busy_from = now;
     }
 }
 

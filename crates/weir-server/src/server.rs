@@ -665,6 +665,7 @@ fn volume_status(
         counted: totals.counted,
         burst_transactions: totals.burst_transactions,
         medium_ns: totals.medium.nanos(),
+        busy_ns: totals.busy.nanos(),
         waits_ns: named(&totals.waits),
         writebacks: totals.writebacks,
         written_back_bytes: totals.written_back,

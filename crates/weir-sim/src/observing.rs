@@ -173,6 +173,7 @@ fn volume_counters(engine: &Engine, id: VolumeId) -> VolumeCounters {
         cache_hits: totals.hits,
         waits: cap_times(&totals.waits),
         medium_ns: totals.medium.nanos(),
+        busy_ns: totals.busy.nanos(),
         writebacks: totals.writebacks,
         written_back_bytes: totals.written_back,
         writeback_waits: cap_times(&totals.writeback_waits),

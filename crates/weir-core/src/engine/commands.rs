@@ -125,6 +125,7 @@ impl Engine {
             let ranges = volume.dirty.ranges();
             lost.extend(ranges.into_iter().map(|(offset, len)| (VolumeId(id), offset, len)));
             volume.dirty = Dirty::default();
+            volume.under_way = 0;
             if let Some((_, blobs)) = &mut self.cache {
                 blobs.forget(id);
             }

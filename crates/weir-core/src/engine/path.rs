@@ -38,6 +38,9 @@ impl Engine {
         len: u64,
         owner: Owner,
     ) -> usize {
+        if !matches!(owner, Owner::WriteBack(_)) {
+            self.volumes[volume].begin(self.now);
+        }
         let spec = &self.volumes[volume].spec;
         let (operations, bytes) = match op {
             Op::Flush => (0, 0),
@@ -244,6 +247,7 @@ impl Engine {
         }
         let held = &mut self.volumes[part.volume];
         held.totals.count(&part);
+        held.end(now);
         let mode = held.spec.cache;
         let brought = match part.op {
             _ if part.hit || mode == CacheMode::None => None,

@@ -271,6 +271,26 @@ fn a_stripe_joins_the_limits_of_its_columns() {
 }
 
 #[test]
+fn what_a_volume_was_busy_is_the_time_that_anything_was_under_way() {
+    let request = |tag| Request { tag, device: DeviceId(0), op: Op::Read, offset: 0, len: 4096 };
+    let mut engine = engine(host(vec![volume(500, 0)]));
+    // Two come at once: 2 ms until the second may go, and its 1 ms. Later one comes alone.
+    for (at, tag) in [(0, 1), (0, 2), (10, 3)] {
+        let now = Instant::ZERO + Span::from_millis(at);
+        engine.handle_request(now, &request(tag)).expect("a sound request");
+    }
+    engine.handle_timeout(secs(1));
+    let busy = |engine: &Engine| engine.totals(VolumeId(0)).map(|totals| totals.busy);
+    assert_eq!(busy(&engine), Some(Span::from_millis(3 + 1)));
+    // What a crash ended is not under way any more.
+    engine.handle_request(secs(2), &request(4)).expect("a sound request");
+    engine.crash(secs(2));
+    engine.handle_request(secs(3), &request(5)).expect("a sound request");
+    engine.handle_timeout(secs(4));
+    assert_eq!(busy(&engine), Some(Span::from_millis(3 + 1 + 1)));
+}
+
+#[test]
 fn a_resize_moves_the_limits_at_once_and_loses_nothing() {
     let mut load =
         Load::new(engine(host(vec![volume(500, 0)]))).clients(100, 0, Op::Write, 8 << 10);

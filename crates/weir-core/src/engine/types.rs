@@ -145,6 +145,8 @@ pub struct Totals {
     pub waits: Waits,
     /// Time that the media took of requests.
     pub medium: Span,
+    /// Time that at least one request was under way, up to the last one that is done.
+    pub busy: Span,
     /// Time that write-backs waited, per cap: what is behind
     /// [`Cap::CacheWriteback`](crate::Cap::CacheWriteback) of the requests.
     pub writeback_waits: Waits,
