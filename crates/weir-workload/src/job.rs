@@ -86,6 +86,8 @@ pub struct JobSpec {
     pub number_ios: Option<u64>,
     /// A cap per direction (`rate`, `rate_iops`).
     pub rate: PerOp<Option<Rate>>,
+    /// How the times between I/Os that hold a rate are drawn (`rate_process`).
+    pub rate_process: RateProcess,
     /// Whether pacing waits for what is in flight (`io_submit_mode`).
     pub submit: Submit,
     /// Idle time between I/Os (`thinktime` and `thinktime_blocks`).
@@ -290,6 +292,17 @@ pub enum Rate {
     /// I/Os per second (`rate_iops`). With several block sizes an I/O counts as
     /// its size over the smallest, as in fio.
     Iops(Iops),
+}
+
+/// How the times between I/Os that hold a rate are drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RateProcess {
+    /// All are the same.
+    #[default]
+    Linear,
+    /// I/Os come by chance, as from many users who know nothing of each other: the times are
+    /// distributed exponentially, and their mean is that of the rate.
+    Poisson,
 }
 
 /// How a rate-limited process submits.

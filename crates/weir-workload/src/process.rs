@@ -274,7 +274,7 @@ impl Process {
         }
         self.last_was_flush = false;
         if let Some(pace) = &mut self.rates.paces[op] {
-            pace.charge(len);
+            pace.charge(len, || self.rng.unit());
         }
         if op == WRITE && self.flushes {
             self.count_write();
@@ -559,7 +559,7 @@ impl Rates {
                 Rate::Bytes(rate) => rate.get(),
                 Rate::Iops(iops) => iops.get().saturating_mul(block.into()),
             };
-            Some(Pace::new(rate.min(1 << 62), block, Instant::ZERO))
+            Some(Pace::new(rate.min(1 << 62), block, Instant::ZERO).by(spec.rate_process))
         };
         Self { submit: spec.submit, paces: [pace(0, read), pace(1, write), pace(2, trim)] }
     }

@@ -52,6 +52,7 @@ fn options() -> impl Strategy<Value = Vec<String>> {
         ("startdelay", &["1ms", "20ms"]),
         ("rate_iops", &["1000", "100000", ",5000", "3,70000"]),
         ("io_submit_mode", &["inline", "offload"]),
+        ("rate_process", &["linear", "poisson"]),
         ("thinktime", &["10us", "2ms"]),
         ("thinktime_blocks", &["1", "5"]),
         ("thinktime_blocks_type", &["issue", "complete"]),

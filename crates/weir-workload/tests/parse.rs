@@ -383,7 +383,6 @@ fn options_that_change_the_io_and_are_not_modelled() {
     check("zonemode=zbd", "it works zone by zone");
     check("nrfiles=8", "it spreads the job over files in its own way");
     check("exitall", "it ends other jobs early");
-    check("rate_process=poisson", "it draws the times between I/Os");
     check("wait_for=other", "it waits for another job by name; use stonewall");
     check("steadystate=iops:2%", "it ends the job when its speed is steady");
 }

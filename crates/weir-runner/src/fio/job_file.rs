@@ -8,7 +8,7 @@ use std::fmt::Write;
 use weir_proto::Uri;
 use weir_units::{Bytes, Span};
 use weir_workload::job::{
-    Blocks, Distribution, Extent, Mix, Order, PerOp, Rate, Submit, ThinkCount, Zone,
+    Blocks, Distribution, Extent, Mix, Order, PerOp, Rate, RateProcess, Submit, ThinkCount, Zone,
 };
 use weir_workload::{JobSpec, Placed, Region};
 
@@ -83,6 +83,7 @@ fn complete(spec: &JobSpec) {
         ramp_time: _,
         start_delay: _,
         rate: _,
+        rate_process: _,
         submit: _,
         think: _,
         // `flushes`
@@ -270,6 +271,8 @@ fn when(spec: &JobSpec, lines: &mut Lines) -> Result<(), Refused> {
     for (option, [read, write, trim]) in [("rate", bytes), ("rate_iops", iops)] {
         lines.set_if(read + write + trim > 0, option, format!("{read},{write},{trim}"));
     }
+    let is_poisson = spec.rate_process == RateProcess::Poisson;
+    lines.set_if(is_poisson, "rate_process", "poisson");
     // Without a rate it changes nothing.
     if spec.submit == Submit::Offload && spec.rate != PerOp::default() {
         return Err("io_submit_mode=offload makes fio's nbd engine crash");

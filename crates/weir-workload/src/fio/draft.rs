@@ -8,8 +8,8 @@
 use super::lines::Section;
 use crate::error::{FioError, Place};
 use crate::job::{
-    Blocks, Distribution, Engine, Extent, JobSpec, Mix, Order, PerOp, Rate, Submit, Target, Think,
-    ThinkCount,
+    Blocks, Distribution, Engine, Extent, JobSpec, Mix, Order, PerOp, Rate, RateProcess, Submit,
+    Target, Think, ThinkCount,
 };
 use std::collections::BTreeMap;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
@@ -46,6 +46,7 @@ pub(super) struct Draft {
     pub(super) number_ios: u64,
     pub(super) rate: PerOp<u64>,
     pub(super) rate_iops: PerOp<u64>,
+    pub(super) rate_process: RateProcess,
     pub(super) submit: Submit,
     pub(super) think_time: Span,
     pub(super) think_blocks: u32,
@@ -96,6 +97,7 @@ impl Default for Draft {
             number_ios: 0,
             rate: PerOp::default(),
             rate_iops: PerOp::default(),
+            rate_process: RateProcess::Linear,
             submit: Submit::Inline,
             think_time: Span::ZERO,
             think_blocks: 1,
@@ -156,6 +158,7 @@ impl Draft {
             loops: self.loops,
             number_ios: (self.number_ios > 0).then_some(self.number_ios),
             rate: self.rates(&name, section)?,
+            rate_process: self.rate_process,
             submit: self.submit,
             think: self.think(),
             seed: self.seed,

@@ -149,7 +149,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["rate_min", "ratemin"], Only(OFF, MIN_RATE)),
     (&["rate_iops_min"], Only(OFF, MIN_RATE)),
     (&["rate_cycle", "ratecycle"], Ignored("only with rate_min, which is not supported")),
-    (&["rate_process"], Only(&["linear"], "it draws the times between I/Os")),
+    (&["rate_process"], Set(set::rate_process)),
     (&["rate_ignore_thinktime"], Only(OFF, "it does not catch up after thinking")),
     (&["max_latency"], Only(OFF, "it ends the job after a slow I/O")),
     (&["latency_target"], Only(OFF, ADAPTS)),

@@ -5,8 +5,8 @@ use super::draft::Draft;
 use super::value::{Value, nearest};
 use crate::error::ValueError;
 use crate::job::{
-    Distribution, Engine, Extent, MAX_BLOCK, MAX_CLONES, MAX_DEPTH, Mix, Order, PerOp, Submit,
-    ThinkCount, Zone,
+    Distribution, Engine, Extent, MAX_BLOCK, MAX_CLONES, MAX_DEPTH, Mix, Order, PerOp, RateProcess,
+    Submit, ThinkCount, Zone,
 };
 
 type Result<T = ()> = std::result::Result<T, ValueError>;
@@ -369,6 +369,15 @@ pub(super) fn rate_iops(draft: &mut Draft, value: Value) -> Result {
     // Times the largest block it must stay below what pacing can add up.
     let max = MAX_RATE / u64::from(MAX_BLOCK);
     draft.rate_iops = value.per_op(&draft.rate_iops, |v| v.number(0, max))?;
+    Ok(())
+}
+
+pub(super) fn rate_process(draft: &mut Draft, value: Value) -> Result {
+    draft.rate_process = match value.text()? {
+        "linear" => RateProcess::Linear,
+        "poisson" => RateProcess::Poisson,
+        text => return not_one_of(text, &["linear", "poisson"]),
+    };
     Ok(())
 }
 

@@ -29,6 +29,7 @@ use super::space::Space;
 use super::tempdb::Tempdb;
 use super::unhardened::Unhardened;
 use super::waits::{Wait, WaitStats};
+use crate::pace;
 use crate::rng::Rng;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -695,7 +696,8 @@ impl Database {
     }
 
     fn think(&mut self, user: u32) {
-        let think = exponential(self.rng.unit(), self.model.think_time);
+        let think =
+            Span::from_nanos(pace::exponential(self.rng.unit(), self.model.think_time.nanos()));
         self.set(self.now + think, Timer::Wake(user));
     }
 }
@@ -715,16 +717,6 @@ const fn extent_rank(offset: u64) -> u32 {
 )]
 fn self_similar(even: f64, exponent: f64, pages: u64) -> u64 {
     ((even.powf(exponent) * pages as f64) as u64).min(pages - 1)
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a random draw, for which a float is exact enough"
-)]
-fn exponential(even: f64, mean: Span) -> Span {
-    Span::from_nanos((-(1.0 - even).ln() * mean.nanos() as f64) as u64)
 }
 
 #[cfg(test)]
