@@ -21,6 +21,7 @@
 //! | `results`, `rows` | result sets of databases, and who reads which |
 //! | `timing`, `window` | when rows were taken, and values in the order of their times |
 //! | `in_turn` | what is known by names that come in the same order again and again |
+//! | `watched` | whether another kind begins where a reader gave up |
 //! | [`measure`] | what is measured: the standard names with their units |
 //! | [`sheet`] | what a reader fills |
 //! | [`merge`] | from sheets to an observation |
@@ -51,6 +52,7 @@ pub mod table;
 pub mod text;
 mod timing;
 pub mod trace;
+mod watched;
 mod window;
 pub mod windows;
 
@@ -86,6 +88,21 @@ pub enum ImportError {
         /// What was expected and what is there.
         reason: String,
     },
+    /// Where another kind of input begins: one of them would be lost.
+    #[error(
+        "line {line}: from here on this looks like {begins}; what comes before was read as {before}: split the file{}",
+        because(.reason)
+    )]
+    TwoKinds {
+        /// Where the second begins.
+        line: u64,
+        /// What it looks like.
+        begins: String,
+        /// What the first is.
+        before: String,
+        /// What was wrong with the line, if it could not be read.
+        reason: Option<String>,
+    },
     /// There is no sample in it.
     #[error("there is nothing in it: {reason}")]
     Empty {
@@ -102,6 +119,10 @@ pub enum ImportError {
 
 fn place(line: Option<u64>) -> String {
     line.map_or_else(String::new, |number| format!("line {number}: "))
+}
+
+fn because(reason: &Option<String>) -> String {
+    reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"))
 }
 
 impl ImportError {

@@ -1,17 +1,19 @@
 //! Several observations as one, sample by sample.
 //!
 //! iostat watched the disks and SQL Server counted its files, at the same time: whoever is in
-//! both, of one kind and name, is one entity, and samples come in the order of their times. Where
-//! all say when they began, times are those of the clock; else all begin together.
+//! both, of one kind and name, is one entity, and samples come in the order of their times. Who
+//! names no host is on the only one that the others name. Where all say when they began, times
+//! are those of the clock; else all begin together.
 
 use crate::format::{ReadError, Reader};
-use crate::header::{Contents, EntityId, Header, SeriesId};
+use crate::header::{Contents, Entity, EntityId, EntityKind, Header, SeriesId};
 use crate::observation::Chunk;
-use std::collections::HashMap;
+use crate::times::{Times, in_seconds};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
 use std::sync::mpsc::sync_channel;
 use std::thread;
-use weir_units::Instant;
+use weir_units::{Instant, Span};
 
 /// The chunks of an observation, one by one.
 pub type Chunks = Box<dyn FnMut() -> Result<Option<Chunk>, ReadError>>;
@@ -36,6 +38,61 @@ pub fn ahead<R: Read + Send + 'static>(mut reader: Reader<R>) -> Chunks {
 /// So many chunks are decoded ahead.
 const AHEAD: usize = 1;
 
+/// Samples that follow each other, with a value of each series.
+#[derive(Debug, Clone, Default)]
+pub struct Block {
+    times: Vec<Instant>,
+    /// Those of the first sample, then those of the next.
+    values: Vec<Option<i64>>,
+    width: usize,
+}
+
+impl Block {
+    /// So many samples are as many as are worth reading at a time.
+    pub const MOST: usize = 64;
+
+    /// No samples yet, of so many series.
+    #[must_use]
+    pub fn new(width: usize) -> Self {
+        Self { width, ..Self::default() }
+    }
+
+    /// How many samples.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// Forgets all samples.
+    pub fn clear(&mut self) {
+        self.times.clear();
+        self.values.clear();
+    }
+
+    /// Adds a sample; what `row` does not have is missing.
+    pub fn push(&mut self, at: Instant, row: impl IntoIterator<Item = Option<i64>>) {
+        self.times.push(at);
+        self.values.extend(row.into_iter().take(self.width));
+        self.values.resize(self.times.len() * self.width, None);
+    }
+
+    /// The samples in order: when, and the values of all series.
+    pub fn iter(&self) -> impl Iterator<Item = (Instant, &[Option<i64>])> + Clone {
+        let rows = self.values.chunks_exact(self.width.max(1));
+        self.times.iter().copied().zip(rows.chain(std::iter::repeat(&[][..])))
+    }
+
+    fn row_mut(&mut self, sample: usize) -> &mut [Option<i64>] {
+        &mut self.values[sample * self.width..(sample + 1) * self.width]
+    }
+}
+
 /// Observations that are read side by side.
 pub struct Joined {
     contents: Contents,
@@ -51,6 +108,10 @@ impl std::fmt::Debug for Joined {
 }
 
 struct Part {
+    /// What it is called in notes.
+    name: String,
+    /// When its samples were, as far as they were read.
+    times: Times,
     chunks: Chunks,
     chunk: Option<Chunk>,
     /// The next sample of the chunk.
@@ -74,10 +135,15 @@ impl Joined {
             parts: Vec::new(),
             notes: Vec::new(),
         };
-        let mut names = Names::default();
-        for (header, chunks) in parts {
+        let mut names = Names { only_host: only_host(&parts), ..Names::default() };
+        for (place, (header, chunks)) in parts.into_iter().enumerate() {
             let offset = first.zip(header.start_unix_ns).map_or(0, |(first, own)| own - first);
             let (places, doubled) = names.add(&mut joined.contents, &header.contents);
+            let said = header.source.about.get("inputs").cloned();
+            let name = said.unwrap_or_else(|| format!("observation {}", place + 1));
+            if let Some(shared) = names.told_shared() {
+                joined.notes.push(shared);
+            }
             if doubled > 0 {
                 joined.notes.push(format!(
                     "{doubled} series are in several of the observations; those of the first are \
@@ -85,7 +151,8 @@ impl Joined {
                 ));
             }
             let offset_ns = u64::try_from(offset).unwrap_or(0);
-            joined.parts.push(Part { chunks, chunk: None, at: 0, offset_ns, places });
+            let times = Times::default();
+            joined.parts.push(Part { name, times, chunks, chunk: None, at: 0, offset_ns, places });
         }
         if starts.is_none() && joined.parts.len() > 1 {
             joined.notes.push(
@@ -109,21 +176,64 @@ impl Joined {
         self.start_unix_ns
     }
 
-    /// What a reader should know.
+    /// What a reader should know; of times, as far as samples were read.
     #[must_use]
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.notes.clone();
+        if self.start_unix_ns.is_some() {
+            notes.extend(self.apart());
+        }
+        let gaps = |part: &Part| Some(format!("{}: {}", part.name, part.times.gaps()?));
+        notes.extend(self.parts.iter().filter_map(gaps));
+        notes
     }
 
-    /// The next sample: its values are put into `row`, in the order of the series.
+    /// Observations that begin long after all before them have ended.
+    fn apart(&self) -> Vec<String> {
+        let extent = |part: &Part| {
+            let (first, last) = part.times.extent()?;
+            let offset = Span::from_nanos(part.offset_ns);
+            Some((first + offset, last + offset, part.name.clone()))
+        };
+        let mut all: Vec<_> = self.parts.iter().filter_map(extent).collect();
+        all.sort();
+        let mut notes = Vec::new();
+        let mut latest: Option<(Instant, String)> = None;
+        for (first, last, name) in all {
+            if let Some((end, before)) = &latest
+                && first.since(*end) > Times::LONG
+            {
+                let apart = in_seconds(first.since(*end));
+                notes.push(format!(
+                    "{name} begins {apart} after {before} has ended: they were not observed at the \
+                     same time, and what the one says is not to be held against the other"
+                ));
+            }
+            if latest.as_ref().is_none_or(|(end, _)| *end < last) {
+                latest = Some((last, name));
+            }
+        }
+        notes
+    }
+
+    /// Puts the next samples into `block`, which is cleared before: `most` of them or fewer, none
+    /// at the end.
     ///
     /// # Errors
     ///
     /// The index of the observation and [`ReadError`] if it cannot be read.
-    pub fn next_sample(
-        &mut self,
-        row: &mut Vec<Option<i64>>,
-    ) -> Result<Option<Instant>, (usize, ReadError)> {
+    pub fn next_block(&mut self, most: usize, block: &mut Block) -> Result<(), (usize, ReadError)> {
+        block.clear();
+        block.width = self.contents.series.len();
+        if let [only] = &mut self.parts[..] {
+            return only.take_all(most, block).map_err(|source| (0, source));
+        }
+        while block.len() < most && self.take_next(block)? {}
+        Ok(())
+    }
+
+    /// Appends the next sample; says whether there was one.
+    fn take_next(&mut self, block: &mut Block) -> Result<bool, (usize, ReadError)> {
         let mut first: Option<Instant> = None;
         for (index, part) in self.parts.iter_mut().enumerate() {
             let next = part.next().map_err(|source| (index, source))?;
@@ -132,15 +242,15 @@ impl Joined {
                 (one, other) => one.or(other),
             };
         }
-        let Some(first) = first else { return Ok(None) };
-        row.clear();
-        row.resize(self.contents.series.len(), None);
+        let Some(first) = first else { return Ok(false) };
+        block.push(first, []);
+        let sample = block.len() - 1;
         for part in &mut self.parts {
             if part.time() == Some(first) {
-                part.take(row);
+                part.take(1, sample, block);
             }
         }
-        Ok(Some(first))
+        Ok(true)
     }
 }
 
@@ -150,9 +260,8 @@ impl Part {
         while self.chunk.as_ref().is_none_or(|chunk| self.at >= chunk.times.len()) {
             self.at = 0;
             self.chunk = (self.chunks)()?;
-            if self.chunk.is_none() {
-                return Ok(None);
-            }
+            let Some(chunk) = &self.chunk else { return Ok(None) };
+            self.times.take(&chunk.times);
         }
         Ok(self.time())
     }
@@ -162,20 +271,40 @@ impl Part {
         Some(Instant::from_nanos(at.nanos().saturating_add(self.offset_ns)))
     }
 
-    fn take(&mut self, row: &mut [Option<i64>]) {
+    /// Appends samples as far as the chunk has them.
+    fn take_all(&mut self, most: usize, block: &mut Block) -> Result<(), ReadError> {
+        if self.next()?.is_none() {
+            return Ok(());
+        }
+        let times = self.chunk.iter().flat_map(|chunk| &chunk.times[self.at..]);
+        for at in times.take(most) {
+            block.push(Instant::from_nanos(at.nanos().saturating_add(self.offset_ns)), []);
+        }
+        let count = block.len();
+        self.take(count, 0, block);
+        Ok(())
+    }
+
+    /// Puts its next samples into those of a block from `first` on.
+    fn take(&mut self, count: usize, first: usize, block: &mut Block) {
         let Some(chunk) = &self.chunk else { return };
         for (column, place) in chunk.columns.iter().zip(&self.places) {
-            if let Some(place) = place {
-                row[*place] = column.get(self.at);
+            let Some(place) = place else { continue };
+            for sample in 0..count {
+                block.row_mut(first + sample)[*place] = column.get(self.at + sample);
             }
         }
-        self.at += 1;
+        self.at += count;
     }
 }
 
 /// Entities by kind, name and parent; series by entity and metric.
 #[derive(Debug, Default)]
 struct Names {
+    /// Where those are who name no host.
+    only_host: Option<String>,
+    /// Who does I/O and was in an observation before.
+    shared: BTreeSet<String>,
     entities: HashMap<(String, String, Option<EntityId>), EntityId>,
     series: HashMap<(EntityId, String), SeriesId>,
 }
@@ -187,10 +316,10 @@ impl Names {
         let mut ids: Vec<EntityId> = Vec::new();
         for entity in &own.entities {
             let parent = entity.parent.and_then(|parent| ids.get(parent.0 as usize)).copied();
-            let key = (entity.kind.name().to_owned(), entity.name.clone(), parent);
-            let id = *self.entities.entry(key).or_insert_with(|| {
-                all.add_entity(crate::header::Entity { parent, ..entity.clone() })
-            });
+            let parent = parent.or_else(|| self.host_of(all, entity));
+            let name = self.only_host.as_ref().filter(|_| is_nameless(entity));
+            let name = name.unwrap_or(&entity.name).clone();
+            let id = self.entity(all, Entity { name, parent, ..entity.clone() });
             let known = &mut all.entities[id.0 as usize].attributes;
             for (name, value) in &entity.attributes {
                 known.entry(name.clone()).or_insert_with(|| value.clone());
@@ -199,8 +328,11 @@ impl Names {
         }
         let mut doubled = 0;
         let mut places = Vec::new();
+        let of_others: BTreeSet<EntityId> = all.series.iter().map(|series| series.entity).collect();
         for series in &own.series {
             let entity = ids[series.entity.0 as usize];
+            let known = all.entity(entity).filter(|_| of_others.contains(&entity));
+            self.shared.extend(known.filter(|own| does_io(own)).map(|own| own.name.clone()));
             let key = (entity, series.metric.clone());
             if self.series.contains_key(&key) {
                 doubled += 1;
@@ -213,23 +345,86 @@ impl Names {
         }
         (places, doubled)
     }
+
+    fn entity(&mut self, all: &mut Contents, entity: Entity) -> EntityId {
+        let key = (entity.kind.name().to_owned(), entity.name.clone(), entity.parent);
+        *self.entities.entry(key).or_insert_with(|| all.add_entity(entity))
+    }
+
+    /// Who was observed more than once since the last call, in a sentence.
+    fn told_shared(&mut self) -> Option<String> {
+        let shared = std::mem::take(&mut self.shared);
+        let names: Vec<_> = shared.iter().take(MOST_NAMES).cloned().collect();
+        let more = match shared.len().saturating_sub(MOST_NAMES) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        (!shared.is_empty()).then(|| {
+            format!(
+                "in several of the observations: {}{more}; where one has counters, the rates of \
+                 another are not used",
+                names.join(", ")
+            )
+        })
+    }
+
+    /// The only host, for who is on one and does not say on which.
+    fn host_of(&mut self, all: &mut Contents, entity: &Entity) -> Option<EntityId> {
+        let is_on_host = does_io(entity) || entity.kind == EntityKind::Database;
+        let name = self.only_host.clone().filter(|_| is_on_host)?;
+        let (kind, parent, attributes) = (EntityKind::Host, None, BTreeMap::new());
+        Some(self.entity(all, Entity { kind, name, parent, attributes }))
+    }
+}
+
+/// So many are named in a note.
+const MOST_NAMES: usize = 8;
+
+fn does_io(entity: &Entity) -> bool {
+    matches!(entity.kind, EntityKind::Stripe | EntityKind::Volume | EntityKind::File)
+}
+
+/// What a host is called whose name nobody says.
+const NAMELESS: &str = "host";
+
+fn is_nameless(entity: &Entity) -> bool {
+    entity.kind == EntityKind::Host && (entity.name.is_empty() || entity.name == NAMELESS)
+}
+
+/// The only host that is there under a name, of several observations.
+fn only_host(parts: &[(Header, Chunks)]) -> Option<String> {
+    let entities = || parts.iter().flat_map(|(header, _)| &header.contents.entities);
+    let mut hosts: Vec<&Entity> = entities().filter(|own| own.kind == EntityKind::Host).collect();
+    if hosts.iter().any(|host| !is_nameless(host)) {
+        hosts.retain(|host| !is_nameless(host));
+    }
+    let only = hosts.first().filter(|_| parts.len() > 1)?;
+    hosts.iter().all(|host| host.name == only.name).then(|| only.name.clone())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::format::Writer;
-    use crate::header::{EntityKind, Source, SourceKind};
+    use crate::header::{Source, SourceKind};
     use crate::import::{Sheet, measure as m};
-    use std::collections::BTreeMap;
-    use weir_units::Span;
 
     /// An observation of one disk of a host, from a second of the clock on.
     fn observation(start_s: Option<i64>, disk: &str, reads: &[(u64, i64)]) -> (Header, Chunks) {
+        on_host(Some("host"), start_s, disk, &m::READS, reads)
+    }
+
+    fn on_host(
+        host: Option<&str>,
+        start_s: Option<i64>,
+        disk: &str,
+        measure: &m::Measure,
+        reads: &[(u64, i64)],
+    ) -> (Header, Chunks) {
         let mut sheet = Sheet::default();
-        let host = sheet.entity(EntityKind::Host, "host", None);
-        let entity = sheet.entity(EntityKind::Volume, disk, Some(host));
-        sheet.series(entity, &m::READS);
+        let host = host.map(|host| sheet.entity(EntityKind::Host, host, None));
+        let entity = sheet.entity(EntityKind::Volume, disk, host);
+        sheet.series(entity, measure);
         let about = BTreeMap::new();
         let kind = SourceKind::Other("test".to_owned());
         let mut header = Header::new(Source { kind, by: "test".to_owned(), about });
@@ -245,12 +440,19 @@ mod tests {
     }
 
     fn rows(parts: Vec<(Header, Chunks)>) -> Vec<(u64, Vec<Option<i64>>)> {
-        let mut joined = Joined::new(parts);
-        let (mut row, mut all) = (Vec::new(), Vec::new());
-        while let Some(at) = joined.next_sample(&mut row).unwrap() {
-            all.push((at.nanos() / 1_000_000_000, row.clone()));
+        read(&mut Joined::new(parts))
+    }
+
+    fn read(joined: &mut Joined) -> Vec<(u64, Vec<Option<i64>>)> {
+        let (mut block, mut all) = (Block::default(), Vec::new());
+        loop {
+            joined.next_block(Block::MOST, &mut block).unwrap();
+            if block.is_empty() {
+                return all;
+            }
+            let rows = block.iter().map(|(at, row)| (at.nanos() / 1_000_000_000, row.to_vec()));
+            all.extend(rows);
         }
-        all
     }
 
     #[test]
@@ -266,6 +468,70 @@ mod tests {
     fn who_is_in_both_is_one_and_counts_once() {
         let one = || observation(None, "a", &[(0, 1), (1, 2)]);
         assert_eq!(rows(vec![one(), one()]), [(0, vec![Some(1)]), (1, vec![Some(2)])]);
-        assert_eq!(Joined::new(vec![one(), one()]).notes().len(), 2);
+        assert_eq!(Joined::new(vec![one(), one()]).notes().len(), 3);
+    }
+
+    /// All that there is, by its path.
+    fn who(hosts: &[Option<&str>]) -> Vec<String> {
+        let mut parts = Vec::new();
+        for (host, measure) in hosts.iter().zip([&m::READS, &m::WRITES, &m::BUSY_MS]) {
+            parts.push(on_host(*host, None, "sdc", measure, &[(0, 1)]));
+        }
+        let joined = Joined::new(parts);
+        let contents = joined.contents();
+        let path = |entity: &Entity| {
+            let parent = entity.parent.and_then(|parent| contents.entity(parent));
+            parent.map_or(entity.name.clone(), |parent| format!("{}.{}", parent.name, entity.name))
+        };
+        let mut all: Vec<_> = contents.entities.iter().map(path).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn who_names_no_host_is_on_the_only_one_in_any_order() {
+        for nameless in [None, Some("host"), Some("")] {
+            assert_eq!(who(&[Some("db1"), nameless]), ["db1", "db1.sdc"], "{nameless:?}");
+            assert_eq!(who(&[nameless, Some("db1")]), ["db1", "db1.sdc"], "{nameless:?}");
+        }
+        assert_eq!(who(&[None, Some("host")]), ["host", "host.sdc"]);
+        assert_eq!(who(&[None, None]), ["sdc"]);
+        // Of two hosts nobody knows which.
+        let all = ["db1", "db1.sdc", "db2", "db2.sdc", "sdc"];
+        assert_eq!(who(&[Some("db1"), Some("db2"), None]), all);
+        assert_eq!(who(&[Some("db1"), Some("db2"), Some("host")]).len(), 6);
+        // One observation alone is what it is.
+        assert_eq!(who(&[None]), ["sdc"]);
+    }
+
+    #[track_caller]
+    fn check_notes(starts: &[i64], seconds: &[u64], expect: &[&str]) {
+        let samples: Vec<_> = seconds.iter().map(|second| (*second, 1)).collect();
+        let names = ["a", "b", "c"].iter();
+        let parts =
+            starts.iter().zip(names).map(|(at, name)| observation(Some(*at), name, &samples));
+        let mut joined = Joined::new(parts.collect());
+        read(&mut joined);
+        assert_eq!(joined.notes(), expect);
+    }
+
+    #[test]
+    fn what_was_observed_at_other_times_is_told() {
+        let minute = [0, 20, 40, 60];
+        check_notes(&[0, 30], &minute, &[]);
+        check_notes(&[0, 120], &minute, &[]);
+        let apart = "observation 2 begins 61 s after observation 1 has ended: they were not \
+            observed at the same time, and what the one says is not to be held against the other";
+        check_notes(&[0, 121], &minute, &[apart]);
+        check_notes(&[0, 121, 60], &minute, &[]);
+    }
+
+    #[test]
+    fn gaps_are_told() {
+        let gap = "observation 1: samples are usually 1 s apart; gaps of more than ten times that: 1, \
+            the longest of 97 s, of which nothing is known";
+        check_notes(&[0], &[0, 1, 2, 3, 100, 101], &[gap]);
+        check_notes(&[0], &[0, 1, 2, 3, 60, 61], &[]);
+        check_notes(&[0], &[0, 60, 120, 200, 260], &[]);
     }
 }

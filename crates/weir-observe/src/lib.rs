@@ -32,6 +32,7 @@
 //! | [`rates`] | from counters to rates, through gaps and restarts, in bounded memory |
 //! | [`snapshot`] | what everybody had counted at a time |
 //! | [`between`] | what everybody did between two times |
+//! | `times` | how far apart samples are, and their gaps |
 //! | [`when`] | times of an observation, as somebody asks for them |
 //! | [`waits`] | waits by category |
 
@@ -50,6 +51,7 @@ pub mod observation;
 pub mod rates;
 pub mod run;
 pub mod snapshot;
+mod times;
 pub mod view;
 pub mod waits;
 pub mod when;
@@ -59,4 +61,5 @@ pub use header::{
     Attribute, Contents, Counting, Entity, EntityId, EntityKind, Header, LayoutText, Series,
     SeriesId, Source, SourceKind, Unit,
 };
+pub use joined::Block;
 pub use observation::{Chunk, Column, Note, Observation};

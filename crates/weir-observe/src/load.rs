@@ -52,8 +52,8 @@ pub struct Load {
     pub sequential: Option<f64>,
     /// Operations under way at a time.
     pub depth: Option<f64>,
-    /// The part of the time that something was under way.
-    pub busy: Option<f64>,
+    /// For how long anything was under way, in nanoseconds.
+    pub busy_ns: Option<f64>,
 }
 
 impl Load {
@@ -85,6 +85,18 @@ impl Load {
     #[must_use]
     pub fn read_share(&self) -> Option<f64> {
         mean(self.reads, self.operations)
+    }
+
+    /// The part of the time that something was under way.
+    #[must_use]
+    pub fn busy(&self) -> Option<f64> {
+        Some(self.busy_ns? / 1e9 / self.seconds())
+    }
+
+    /// How many operations were under way at a time, while any were.
+    #[must_use]
+    pub fn at_once(&self) -> Option<f64> {
+        mean(self.ns, self.busy_ns)
     }
 
     /// Works out what follows from what is known.
@@ -131,7 +143,7 @@ impl Load {
         both(&mut self.sequential, other.sequential);
         both(&mut self.depth, other.depth);
         // Whether two were busy at the same time nobody knows.
-        self.busy = None;
+        self.busy_ns = None;
     }
 }
 
@@ -219,8 +231,7 @@ const MEANS: &[(Field, Measure, &[&[Measure]])] = &[
     ),
 ];
 
-const LEVELS: &[(Field, Measure)] =
-    &[(|load| &mut load.depth, m::QUEUE_DEPTH), (|load| &mut load.busy, m::BUSY)];
+const LEVELS: &[(Field, Measure)] = &[(|load| &mut load.depth, m::QUEUE_DEPTH)];
 
 /// Somebody whose load is followed.
 struct Followed {
@@ -234,6 +245,7 @@ struct Followed {
 }
 
 /// Follows the loads of all entities that have any.
+#[derive(Default)]
 pub struct Loads {
     followed: Vec<Followed>,
     before: Option<Instant>,
@@ -268,6 +280,18 @@ impl Loads {
             })
         });
         Self { followed: followed.collect(), before: None, restarts: 0 }
+    }
+
+    /// The same in `count` parts: who goes where is said by `of`.
+    #[must_use]
+    pub fn split(self, count: usize, of: impl Fn(EntityId) -> usize) -> Vec<Self> {
+        let mut parts: Vec<Self> = (0..count).map(|_| Self::default()).collect();
+        for own in self.followed {
+            if let Some(part) = parts.get_mut(of(own.entity)) {
+                part.followed.push(own);
+            }
+        }
+        parts
     }
 
     /// Takes a sample; tells what each did since the last one that said something of it, of
@@ -341,7 +365,12 @@ impl Followed {
             }
             Way::Counters(ids) => ids.iter().try_fold(0_i64, |sum, id| sum.checked_add(now(*id)?)),
         }));
-        if self.now.iter().all(Option::is_none) {
+        // Where one observes counters and another levels, the levels alone are no sample: what the
+        // counters grow by would be lost between two of theirs.
+        let is_counter = |way: &Way| matches!(way, Way::Counter(..) | Way::Counters(_));
+        let all = || self.ways.iter().zip(&self.now);
+        let has_counters = all().any(|((_, way), _)| is_counter(way));
+        if all().all(|((_, way), now)| now.is_none() || (has_counters && !is_counter(way))) {
             return None;
         }
         let last = self.last.replace(at);
@@ -409,6 +438,16 @@ fn ways_of(known: &HashMap<&str, (SeriesId, f64)>) -> Vec<(Field, Way)> {
         {
             ways.push((*field, Way::Mean(*id, *by, rates)));
         }
+    }
+    // Who only says how long it was busy has no load.
+    let busy = match (known.get(metric::BUSY_MS), known.get(m::BUSY.metric)) {
+        (Some((id, scale)), _) => Some(Way::Counter(*id, scale * MS)),
+        // A part of the time is so many nanoseconds of each second.
+        (None, Some((id, scale))) => Some(Way::Rate(*id, scale * 1e9)),
+        (None, None) => None,
+    };
+    if let Some(busy) = busy.filter(|_| !ways.is_empty()) {
+        ways.push((|load| &mut load.busy_ns, busy));
     }
     // What was waited at each cap, and on the medium, is the latency.
     let is_timed = ["io_stall_read_ms", "io_stall_write_ms"].iter().any(|m| known.contains_key(m));
@@ -498,6 +537,33 @@ mod tests {
         let rounded = [Some(10.0), Some(0.0), Some(4.9e6), Some(4e6)];
         let (told, _) = loads(&measures, &[(0, &[None; 4]), (2, &rounded)]);
         assert_eq!(told[0].queued_write_ns, Some(0.0));
+    }
+
+    #[test]
+    fn how_many_are_under_way_while_any_are() {
+        let counters = [m::OPERATIONS, m::IO_STALL_MS, m::BUSY_MS];
+        let rows = [[Some(0.0); 3], [Some(50.0), Some(600.0), Some(400.0)]];
+        let (counted, _) = loads(&counters, &[(0, &rows[0]), (2, &rows[1])]);
+        assert_eq!((counted[0].busy(), counted[0].at_once()), (Some(0.2), Some(1.5)));
+        let rates = [m::OPERATIONS_PER_S, m::LATENCY_NS, m::BUSY];
+        let (told, _) =
+            loads(&rates, &[(0, &[None; 3]), (2, &[Some(25.0), Some(1.2e7), Some(0.2)])]);
+        let close = |got: Option<f64>, want: f64| got.is_some_and(|got| (got - want).abs() < 1e-9);
+        assert!(close(told[0].busy(), 0.2) && close(told[0].at_once(), 1.5), "{:?}", told[0]);
+        // Who only says how long it was busy has no load.
+        assert_eq!(loads(&[m::BUSY_MS], &[(0, &[Some(0.0)]), (1, &[Some(9.0)])]).0, []);
+    }
+
+    #[test]
+    fn counters_that_another_observes_beside_lose_nothing() {
+        let measures = [m::READS, m::WRITES, m::BUSY];
+        let counted = |reads: f64| [Some(reads), Some(0.0), None];
+        let (one, other) = (counted(0.0), counted(100.0));
+        let samples: [(u64, &[Option<f64>]); 3] =
+            [(0, &one), (1, &[None, None, Some(0.5)]), (2, &other)];
+        let (loads, _) = loads(&measures, &samples);
+        assert_eq!(loads.iter().map(|load| load.reads).collect::<Vec<_>>(), [Some(100.0)]);
+        assert_eq!(loads[0].seconds(), 2.0);
     }
 
     #[test]

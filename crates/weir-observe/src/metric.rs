@@ -11,6 +11,8 @@ pub const WRITES: &str = "writes";
 pub const WRITE_BYTES: &str = "write_bytes";
 /// Time that the medium took of requests.
 pub const MEDIUM_NS: &str = "medium_ns";
+/// Time that at least one request was under way.
+pub const BUSY_MS: &str = "busy_ms";
 
 /// Reads of a file, as `sys.dm_io_virtual_file_stats` has them.
 pub const NUM_OF_READS: &str = "num_of_reads";

@@ -149,6 +149,8 @@ pub struct VolumeCounters {
     pub waits: CapTimes,
     /// Time that the medium took.
     pub medium_ns: u64,
+    /// Time that at least one request was under way.
+    pub busy_ns: u64,
     /// Write-backs of the host cache.
     pub writebacks: u64,
     /// Their bytes.
@@ -245,7 +247,7 @@ use Unit::{Bytes, Count, Milliseconds, Nanoseconds};
 const OF_HOST: [Metric<HostCounters>; 1] =
     [("cache_resident_bytes", Bytes, Gauge, |c| c.cache_resident_bytes)];
 
-const OF_VOLUME: [Metric<VolumeCounters>; 7] = [
+const OF_VOLUME: [Metric<VolumeCounters>; 8] = [
     (metric::READS, Count, Cumulative, |c| c.reads),
     (metric::READ_BYTES, Bytes, Cumulative, |c| c.read_bytes),
     (metric::WRITES, Count, Cumulative, |c| c.writes),
@@ -253,6 +255,7 @@ const OF_VOLUME: [Metric<VolumeCounters>; 7] = [
     ("discards", Count, Cumulative, |c| c.discards),
     ("counted_operations", Count, Cumulative, |c| c.counted_operations),
     ("cache_hits", Count, Cumulative, |c| c.cache_hits),
+    (metric::BUSY_MS, Milliseconds, Cumulative, |c| c.busy_ns / NS_PER_MS),
 ];
 
 const OF_WRITEBACKS: [Metric<VolumeCounters>; 2] = [

@@ -1,9 +1,10 @@
 //! From sheets to an observation: several inputs side by side, by their times.
 
 use super::ImportError;
-use super::kind::{Bytes, Kind};
+use super::kind::{By, Bytes, Kind};
 use super::moment::Clock;
 use super::sheet::{At, ReadSamples, Sheet};
+use super::watched::{Lately, watched};
 use crate::format::Writer;
 use crate::header::{Header, Source, SourceKind};
 use crate::join::{Join, Places};
@@ -70,7 +71,11 @@ pub struct Summary {
 struct OpenInput {
     name: String,
     kind: &'static str,
+    /// Whether somebody has said that it is of that kind.
+    is_said: bool,
     reader: Box<dyn ReadSamples>,
+    /// What has been read of it, if it is text.
+    lately: Option<Lately>,
     sheet: Sheet,
     /// The first sample, while the second is in the sheet: only then it is known over what
     /// time the rates of the first may hold.
@@ -167,10 +172,21 @@ fn open(mut input: Input, options: &Options) -> Result<OpenInput, ImportError> {
         None => Kind::of(input.bytes.fill_buf()?)?,
     };
     let options = Options { name: input.name.clone(), ..options.clone() };
+    let (bytes, lately) = match kind.recognizes {
+        By::Bytes(_) => (input.bytes, None),
+        By::Text(_) => {
+            let (bytes, lately) = watched(input.bytes);
+            (bytes, Some(lately))
+        }
+    };
+    let opened = kind.open(bytes, &options);
+    let opened = opened.map_err(|error| two_kinds(error, kind.name, lately.as_ref()));
     let mut source = OpenInput {
         name: input.name,
         kind: kind.name,
-        reader: kind.open(input.bytes, &options)?,
+        is_said: input.kind.is_some(),
+        reader: opened?,
+        lately,
         sheet: Sheet::default(),
         first: None,
         at: None,
@@ -179,15 +195,28 @@ fn open(mut input: Input, options: &Options) -> Result<OpenInput, ImportError> {
         late: 0,
         places: Places::default(),
     };
-    let Some(first) = source.reader.next_sample(&mut source.sheet)? else {
+    let Some(first) = source.next_sample()? else {
         let reason = format!("it was read as {}, and has no sample", kind.about);
         return Err(ImportError::Empty { reason });
     };
     let row = source.sheet.row.clone();
     source.sheet.row.iter_mut().for_each(|value| *value = None);
-    source.at = source.reader.next_sample(&mut source.sheet)?;
+    source.at = source.next_sample()?;
     source.first = Some((first, row));
     Ok(source)
+}
+
+/// The same error, or that another kind of input begins where it is.
+fn two_kinds(error: ImportError, before: &'static str, lately: Option<&Lately>) -> ImportError {
+    let ImportError::Malformed { line: Some(line), reason } = error else { return error };
+    let Some(kind) = lately.and_then(|lately| lately.begins(line, before)) else {
+        return ImportError::Malformed { line: Some(line), reason };
+    };
+    let begins = match kind.name == before {
+        true => format!("another table of {before}"),
+        false => kind.name.to_owned(),
+    };
+    ImportError::TwoKinds { line, begins, before: before.to_owned(), reason: Some(reason) }
 }
 
 /// Snapshots without times, a file each: in the order in which they are given, as far apart as
@@ -312,13 +341,46 @@ impl OpenInput {
         loop {
             if !std::mem::take(&mut is_there) {
                 self.sheet.row.iter_mut().for_each(|value| *value = None);
-                self.at = self.reader.next_sample(&mut self.sheet)?;
+                self.at = self.next_sample()?;
             }
             match self.moment(start.undated) {
                 Some(at) if at <= now => self.late += 1,
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// Reads as far as the next sample.
+    fn next_sample(&mut self) -> Result<Option<At>, ImportError> {
+        let read = self.reader.next_sample(&mut self.sheet);
+        let at = read.map_err(|error| two_kinds(error, self.kind, self.lately.as_ref()))?;
+        // What was skipped is known as a whole once something else was read.
+        if at.is_none() || self.sheet.skipped.len() > 1 || self.samples == 0 {
+            self.check_skipped()?;
+        }
+        Ok(at)
+    }
+
+    /// Refuses what would lose one of two kinds of input. Who says of which kind it is wants no
+    /// other.
+    fn check_skipped(&mut self) -> Result<(), ImportError> {
+        for run in std::mem::take(&mut self.sheet.skipped) {
+            // A head without a row has nothing to lose.
+            if self.is_said || run.text.lines().count() < 2 {
+                continue;
+            }
+            let Ok(kind) = Kind::of(run.text.as_bytes()) else { continue };
+            if kind.name == self.kind {
+                continue;
+            }
+            let (own, other) = (self.kind.to_owned(), kind.name.to_owned());
+            let (line, begins, before) = match run.is_before {
+                true => (run.last + 1, own, other),
+                false => (run.first, other, own),
+            };
+            return Err(ImportError::TwoKinds { line, begins, before, reason: None });
+        }
+        Ok(())
     }
 
     /// What is to be said of it at the end.

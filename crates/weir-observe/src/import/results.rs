@@ -225,6 +225,13 @@ impl ResultSets {
         self.ahead.front()
     }
 
+    /// The line of a set's head, and that and its first row as they may stand in a file.
+    pub(crate) fn glance(&self, set: &ResultSet) -> (u64, String) {
+        let row = self.ahead.front().map(|row| row.fields.iter().collect::<Vec<_>>().join(","));
+        let line = set.table.as_ref().map_or(0, |table| table.line);
+        (line, format!("{}\n{}", set.columns.join(","), row.unwrap_or_default()))
+    }
+
     /// Whether the last row was cut at the end of the input.
     pub(crate) fn is_cut(&self) -> bool {
         matches!(&self.source, Source::Text(tables) if tables.cut().is_some())

@@ -353,7 +353,10 @@ impl RowReader {
                     self.rows.begin(times);
                     self.set = Some((set, reader));
                 }
-                None => self.rows.sheet.unused(&called(&set)),
+                None => {
+                    let (line, text) = self.sets.glance(&set);
+                    self.rows.sheet.skipped(&called(&set), line, &text);
+                }
             },
         }
         Ok(())

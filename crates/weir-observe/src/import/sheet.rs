@@ -39,10 +39,25 @@ pub struct Sheet {
     pub(crate) notes: Vec<String>,
     /// What was not used, and how often it was there.
     pub(super) unused: BTreeMap<String, u64>,
+    /// Lines that were skipped.
+    pub(super) skipped: Vec<Skipped>,
     /// What the input says of itself.
     pub(crate) about: BTreeMap<String, String>,
     /// For how many nanoseconds the rates of the first sample held, if the input says it.
     pub(super) held: Option<i64>,
+}
+
+/// Lines that follow each other and are not used.
+#[derive(Debug, Default)]
+pub(super) struct Skipped {
+    /// Whether nothing was read before them.
+    pub(super) is_before: bool,
+    /// The number of the first.
+    pub(super) first: u64,
+    /// That of the last.
+    pub(super) last: u64,
+    /// The first of them.
+    pub(super) text: String,
 }
 
 impl Sheet {
@@ -137,6 +152,31 @@ impl Sheet {
         *self.unused.entry(what.to_owned()).or_default() += 1;
     }
 
+    /// A line that is not used here, and may be one of another kind of input.
+    pub(crate) fn skipped(&mut self, what: &str, number: u64, line: &str) {
+        self.unused(what);
+        // Lines without anything in them do not end a run.
+        let goes_on = self.skipped.last().is_some_and(|run| number <= run.last + MOST_BLANK);
+        if !goes_on && self.skipped.len() < MOST_SKIPPED {
+            let is_before = self.contents.series.is_empty();
+            self.skipped.push(Skipped {
+                is_before,
+                first: number,
+                last: number,
+                ..Skipped::default()
+            });
+        }
+        let Some(run) = self.skipped.last_mut().filter(|run| number <= run.last + MOST_BLANK)
+        else {
+            return;
+        };
+        run.last = number;
+        if run.text.len() + line.len() < MOST_TEXT {
+            run.text.push_str(line);
+            run.text.push('\n');
+        }
+    }
+
     /// All that was not used, in a sentence.
     pub(crate) fn told_unused(&self) -> Option<String> {
         let all = self.unused.iter().map(|(what, count)| match count {
@@ -162,6 +202,12 @@ impl Sheet {
 const fn after(place: usize, count: usize) -> usize {
     if place + 1 < count { place + 1 } else { 0 }
 }
+
+/// So many runs of skipped lines are looked at, and so many bytes of each.
+const MOST_SKIPPED: usize = 16;
+const MOST_TEXT: usize = 1 << 16;
+/// Lines without anything in them that a run goes on over.
+const MOST_BLANK: u64 = 4;
 
 /// So many different unused things are kept by name.
 const MOST_UNUSED: usize = 200;

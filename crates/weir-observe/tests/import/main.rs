@@ -18,5 +18,6 @@ mod sar;
 mod script;
 mod sql;
 mod trace;
+mod two_kinds;
 mod vmstat;
 mod windows;

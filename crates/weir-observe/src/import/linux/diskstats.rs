@@ -195,7 +195,7 @@ impl ReadSamples for Diskstats {
                         self.mark = Some(mark);
                     }
                 } else if !line.trim().is_empty() {
-                    sheet.unused("lines that are no device");
+                    sheet.skipped("lines that are no device", self.lines.number(), &line);
                 }
                 continue;
             };

@@ -265,7 +265,7 @@ impl Iostat {
             } else if !self.columns.is_empty() {
                 self.device(sheet, &words, &mut report)?;
             } else {
-                sheet.unused("lines before the first report");
+                sheet.skipped("lines before the first report", self.lines.number(), &line);
             }
         }
     }

@@ -146,14 +146,14 @@ impl Vmstat {
             }
             let Some(head) = &self.head else {
                 if !words.is_empty() && !is_title(&line) {
-                    sheet.unused("lines before the first head");
+                    sheet.skipped("lines before the first head", self.lines.number(), &line);
                 }
                 continue;
             };
             let first = words.get(head.before);
             if !first.is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
                 if !words.is_empty() && !is_title(&line) {
-                    sheet.unused("lines that are no row");
+                    sheet.skipped("lines that are no row", self.lines.number(), &line);
                 }
                 continue;
             }

@@ -123,7 +123,7 @@ impl ReadSamples for Vmstat {
                 self.head.as_ref().and_then(|head| Some((head, *words.get(head.before)?)))
             else {
                 if !words.is_empty() {
-                    sheet.unused("lines that are no device");
+                    sheet.skipped("lines that are no device", self.lines.number(), &line);
                 }
                 continue;
             };

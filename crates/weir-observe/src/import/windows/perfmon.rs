@@ -87,7 +87,7 @@ impl ReadSamples for PerfMon {
                      \"(PDH-CSV 4.0)\",\"\\\\HOST\\PhysicalDisk(0 C:)\\Disk Reads/sec\"",
                 ));
             } else if !begins && Fields::of(&line, self.delimiter).count() == 1 {
-                sheet.unused("lines of text");
+                sheet.skipped("lines of text", self.lines.number(), &line);
             } else if let Some(at) = self.row(sheet, &line)? {
                 return Ok(Some(at));
             }

@@ -1,0 +1,132 @@
+//! An input that can be looked at again from a line on: where a reader has found what it did
+//! not expect, another kind of input may begin.
+
+use super::kind::{Bytes, Kind};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io::{self, BufRead, Read};
+use std::rc::Rc;
+
+/// Bytes that are kept, and the block at hand on top.
+const KEPT: usize = 1 << 19;
+/// Lines that a kind is found by.
+const GLANCE: usize = 40;
+/// Kinds that are known by the heads of their tables.
+const HEADED: [&str; 4] = ["sqlserver", "postgres", "perfmon", "get-counter"];
+/// What is looked at has no more bytes.
+const MOST: usize = 1 << 16;
+
+/// What a reader reads.
+pub(super) struct Watched {
+    shared: Rc<RefCell<Shared>>,
+    block: Rc<Vec<u8>>,
+    at: usize,
+}
+
+/// What has been read of an input lately.
+pub(super) struct Lately(Rc<RefCell<Shared>>);
+
+struct Shared {
+    input: Bytes,
+    blocks: VecDeque<Rc<Vec<u8>>>,
+    kept: usize,
+    /// Lines that are not kept any more.
+    lines_before: u64,
+}
+
+/// An input for a reader, and for who looks at it again.
+pub(super) fn watched(input: Bytes) -> (Bytes, Lately) {
+    let shared = Shared { input, blocks: VecDeque::new(), kept: 0, lines_before: 0 };
+    let shared = Rc::new(RefCell::new(shared));
+    let block = Rc::default();
+    (Box::new(Watched { shared: Rc::clone(&shared), block, at: 0 }), Lately(shared))
+}
+
+impl BufRead for Watched {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.at >= self.block.len() {
+            (self.block, self.at) = (self.shared.borrow_mut().next()?, 0);
+        }
+        Ok(&self.block[self.at..])
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.at += count;
+    }
+}
+
+impl Read for Watched {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(into)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl Shared {
+    fn next(&mut self) -> io::Result<Rc<Vec<u8>>> {
+        let block = Rc::new(self.input.fill_buf()?.to_vec());
+        self.input.consume(block.len());
+        self.kept += block.len();
+        self.blocks.push_back(Rc::clone(&block));
+        while let Some(first) = self.blocks.front().filter(|own| self.kept - own.len() > KEPT) {
+            self.kept -= first.len();
+            self.lines_before += lines(first);
+            self.blocks.pop_front();
+        }
+        Ok(block)
+    }
+}
+
+fn lines(bytes: &[u8]) -> u64 {
+    bytes.iter().map(|byte| u64::from(*byte == b'\n')).sum()
+}
+
+impl Lately {
+    /// The kind of input that begins in a line, where `before` is what comes before it: another
+    /// one, or the same if it is by this line that it is known, which is a head of its own.
+    pub(super) fn begins(&self, line: u64, before: &str) -> Option<Kind> {
+        // What is wrong with the first line is wrong with the only kind.
+        let text = self.text_at(line).filter(|_| line > 1)?;
+        let kind = Kind::of(first_lines(&text)).ok()?;
+        if kind.name != before {
+            return Some(kind);
+        }
+        if !HEADED.contains(&before) {
+            return None;
+        }
+        let next = text.iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| at + 1);
+        let is_head = Kind::of(first_lines(&text[next..])).ok() != Some(kind);
+        is_head.then_some(kind)
+    }
+
+    /// What is kept of the text from a line on, and more of it, if little is there.
+    fn text_at(&self, line: u64) -> Option<Vec<u8>> {
+        let mut shared = self.0.borrow_mut();
+        let skipped = line.checked_sub(shared.lines_before + 1)?;
+        // The line at which the kept part begins may have begun before.
+        if skipped == 0 && shared.lines_before > 0 {
+            return None;
+        }
+        let mut text: Vec<u8> = shared.blocks.iter().flat_map(|own| own.iter().copied()).collect();
+        let ends = || (0..).zip(&text).filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+        let start = match usize::try_from(skipped).ok()?.checked_sub(1) {
+            Some(nth) => ends().nth(nth)?,
+            None => 0,
+        };
+        text.drain(..start);
+        while text.len() < MOST {
+            match shared.next() {
+                Ok(block) if !block.is_empty() => text.extend_from_slice(&block),
+                _ => break,
+            }
+        }
+        text.truncate(MOST);
+        Some(text)
+    }
+}
+
+fn first_lines(text: &[u8]) -> &[u8] {
+    let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    ends.map(|(at, _)| at + 1).nth(GLANCE - 1).map_or(text, |end| &text[..end])
+}
