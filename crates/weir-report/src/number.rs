@@ -62,7 +62,10 @@ pub fn time(nanos: f64) -> Cell {
 /// A share of one, in percent.
 #[must_use]
 pub fn percent(share: f64) -> Cell {
-    Cell::number(format!("{:.1} %", share * 100.0), share)
+    // A sum of nothing is -0, and a little less than nothing rounds to it.
+    let percent = format!("{:.1}", share * 100.0);
+    let shown = if percent == "-0.0" { "0.0" } else { &percent };
+    Cell::number(format!("{shown} %"), share)
 }
 
 /// The nearest whole number; what is too large saturates.
@@ -100,5 +103,8 @@ mod tests {
         check(&time(110_000.0), "110 us");
         check(&time(2.5e9), "2.50 s");
         check(&percent(0.123), "12.3 %");
+        check(&percent(-0.0), "0.0 %");
+        check(&percent(-0.000_4), "0.0 %");
+        check(&percent(-0.012), "-1.2 %");
     }
 }

@@ -122,6 +122,9 @@ pub struct VolumeStatus {
     pub burst_transactions: u64,
     /// Time that the medium took.
     pub medium_ns: u64,
+    /// Time that at least one request was under way.
+    #[serde(default)]
+    pub busy_ns: u64,
     /// Time waited, by cap.
     pub waits_ns: BTreeMap<String, u64>,
     /// Write-backs of the host cache that have reached the disk.

@@ -52,7 +52,8 @@ impl Cell {
     /// A number that reads as `shown`.
     #[must_use]
     pub fn number(shown: String, raw: f64) -> Self {
-        Self { shown, raw: Some(raw) }
+        // Zero has no sign, for machines either.
+        Self { shown, raw: Some(raw + 0.0) }
     }
 
     /// Nothing: `-` for people, empty for machines.

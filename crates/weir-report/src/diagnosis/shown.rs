@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 impl Report for DiagnosisReport {
     fn tables(&self) -> Vec<Table> {
-        vec![self.findings_table()]
+        vec![self.caps_table(), self.subjects_table()]
     }
 
     fn render(&self, format: Format) -> String {
@@ -77,18 +77,6 @@ impl EffectReport {
 }
 
 impl DiagnosisReport {
-    fn findings_table(&self) -> Table {
-        let heads = [">id", ">priority", "group", "finding", "confidence"];
-        let mut table = Table::new("", &heads);
-        for own in &self.findings {
-            let (id, priority) =
-                (grouped(u64::from(own.check_id)), grouped(u64::from(own.priority)));
-            let (group, sure) = (own.group.words(), own.confidence.words());
-            table.row(cells![id, priority, group, own.finding.as_str(), sure]);
-        }
-        table
-    }
-
     fn observed_words(&self) -> String {
         let span = short(self.span_s.1 - self.span_s.0);
         format!(
@@ -103,8 +91,15 @@ impl DiagnosisReport {
     fn caps_table(&self) -> Table {
         let heads =
             ["cap", "of", ">limit", ">mean", ">p99", ">max", ">at 90 %", ">of samples", ">waited"];
-        let mut table = Table::new("Limits", &heads);
-        for cap in &self.caps {
+        // Of those that JSON has, those of which there is something to see.
+        let is_used = |cap: &&CapReport| cap.max > 0.0 || cap.waited_ns > 0.0;
+        let left_out = self.caps.len() - self.caps.iter().filter(is_used).count();
+        let title = match left_out {
+            0 => "Limits".to_owned(),
+            count => format!("Limits (not shown: {count} of which nothing was used)"),
+        };
+        let mut table = Table::new(&title, &heads);
+        for cap in self.caps.iter().filter(is_used) {
             let of = |value: f64| amount(cap, value);
             let bound = if cap.is_upper_bound { " (at most)" } else { "" };
             table.row(cells![
@@ -172,7 +167,7 @@ impl DiagnosisReport {
             own.effect.iter().for_each(|effect| line("expected", &effect.words()));
             line("source", own.source.title);
         }
-        for table in [self.caps_table(), self.subjects_table()] {
+        for table in self.tables() {
             if !table.rows.is_empty() {
                 let _ =
                     write!(out, "\n{}", crate::table::Listing(vec![table]).render(Format::Text));
@@ -208,7 +203,7 @@ impl DiagnosisReport {
                 let _ = writeln!(out, "- {detail}");
             }
         }
-        for table in [self.caps_table(), self.subjects_table()] {
+        for table in self.tables() {
             if !table.rows.is_empty() {
                 let _ = write!(
                     out,
@@ -266,7 +261,7 @@ impl DiagnosisReport {
             own.effect.iter().for_each(|effect| item("expected", &effect.words()));
             body.push_str("</dl></section>\n");
         }
-        for table in [self.caps_table(), self.subjects_table()] {
+        for table in self.tables() {
             body.push_str(&html_table(&table));
         }
         let rows: Vec<Vec<Chart>> = self.plots.iter().map(charts).collect();
@@ -398,6 +393,38 @@ mod tests {
         let page = report().html().unwrap();
         assert!(page.contains("data &lt;1&gt; is held, &quot;really&quot;"));
         assert!(!page.contains("<1>") && page.contains("<svg"));
+    }
+
+    #[test]
+    fn limits_of_which_nothing_is_used_are_counted_and_not_shown() {
+        let cap = |owner: &str, max: f64, waited_ns: f64| CapReport {
+            cap: "disk_iops".to_owned(),
+            owner: owner.to_owned(),
+            limit: 500.0,
+            is_bytes: false,
+            mean: max,
+            p99: max,
+            max,
+            near_limit_count: 0,
+            samples: 60,
+            near_limit_share: 0.0,
+            waited_ns,
+            is_upper_bound: false,
+        };
+        let caps = vec![
+            cap("used", 5.0, 0.0),
+            cap("waited", 0.0, 1e9),
+            cap("idle", 0.0, 0.0),
+            cap("still", 0.0, 0.0),
+        ];
+        let report = DiagnosisReport { caps, ..report() };
+        let shown = [report.render(Format::Text), report.render(Format::Markdown)];
+        for text in shown.into_iter().chain([report.html().unwrap()]) {
+            assert!(text.contains("Limits (not shown: 2 of which nothing was used)"), "{text}");
+            assert!(text.contains("waited") && !text.contains("idle"), "{text}");
+        }
+        let json = report.render(Format::Json);
+        assert!(json.contains("\"idle\"") && json.contains("\"still\""), "{json}");
     }
 
     #[test]
