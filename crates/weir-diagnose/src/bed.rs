@@ -27,6 +27,7 @@ pub(crate) struct Does {
     read_ms: f64,
     write_ms: f64,
     queued: Option<f64>,
+    busy: Option<f64>,
     is_untimed: bool,
 }
 
@@ -70,6 +71,12 @@ impl Does {
         self.queued = Some(ms);
         self
     }
+
+    /// Something is under way for so many milliseconds of each second.
+    pub(crate) fn busy_ms(mut self, ms: f64) -> Self {
+        self.busy = Some(ms);
+        self
+    }
 }
 
 type Over = Box<dyn Fn(u64) -> Does>;
@@ -85,6 +92,8 @@ pub(crate) struct Bed {
     gauges: Vec<(EntityId, Measure, Gauge)>,
     counters: Vec<(EntityId, Measure, f64)>,
     attributes: Vec<(EntityId, &'static str, Attribute)>,
+    /// Metrics that nobody counts.
+    without: Vec<&'static str>,
     seconds: u64,
     every: u64,
 }
@@ -113,6 +122,7 @@ impl Bed {
             gauges: Vec::new(),
             counters: Vec::new(),
             attributes: Vec::new(),
+            without: Vec::new(),
             seconds: 60,
             every: 1,
         }
@@ -121,6 +131,12 @@ impl Bed {
     /// It is observed for so long.
     pub(crate) fn seconds(mut self, seconds: u64) -> Self {
         self.seconds = seconds;
+        self
+    }
+
+    /// Nobody counts this.
+    pub(crate) fn without(mut self, metric: &'static str) -> Self {
+        self.without.push(metric);
         self
     }
 
@@ -230,6 +246,7 @@ impl Bed {
             for (entity, measure, value) in &self.gauges {
                 row.push((*measure, *entity, value(second)));
             }
+            row.retain(|(measure, ..)| !self.without.contains(&measure.metric));
             for (measure, entity, value) in row {
                 let series = self.sheet.series(entity, &measure);
                 columns.entry(series.0).or_default().push(measure.stored(value));
@@ -281,7 +298,7 @@ fn counters(
     does: &Over,
 ) -> Vec<(Measure, EntityId, f64)> {
     let (mut reads, mut writes, mut read, mut written) = (0.0, 0.0, 0.0, 0.0);
-    let (mut read_ms, mut write_ms, mut queued) = (0.0, 0.0, None);
+    let (mut read_ms, mut write_ms, mut queued, mut busy) = (0.0, 0.0, None, None);
     for earlier in 0..second {
         let does = does(earlier);
         reads += does.reads;
@@ -290,6 +307,7 @@ fn counters(
         written += does.writes * does.bytes;
         read_ms += does.reads * does.read_ms;
         write_ms += does.writes * does.write_ms;
+        busy = does.busy.map(|ms| ms + busy.unwrap_or(0.0));
         if let Some(ms) = does.queued {
             let (of_reads, of_writes) = queued.unwrap_or((0.0, 0.0));
             queued = Some((of_reads + ms * does.reads, of_writes + ms * does.writes));
@@ -306,6 +324,9 @@ fn counters(
     if !does(0).is_untimed {
         row.push((m::IO_STALL_READ_MS, entity, read_ms));
         row.push((m::IO_STALL_WRITE_MS, entity, write_ms));
+    }
+    if let Some(busy) = busy.or(does(0).busy.and(Some(0.0))) {
+        row.push((m::BUSY_MS, entity, busy));
     }
     let says_queued = does(0).queued.is_some();
     if let Some((of_reads, of_writes)) = queued.or(says_queued.then_some((0.0, 0.0))) {

@@ -7,7 +7,7 @@ use weir_catalog::{Catalog, Edition, Tier};
 use weir_core::Cap as Kind;
 use weir_layout::{Layout, Role};
 use weir_observe::Contents;
-use weir_report::diagnosis::{Confidence, MomentReport};
+use weir_report::diagnosis::MomentReport;
 use weir_report::number::{float, percent, rate, time};
 use weir_units::{Bytes, Instant};
 
@@ -66,7 +66,7 @@ impl<'a> Case<'a> {
         self.all().find(|seen| seen.subject.what == what)
     }
 
-    /// What was seen of a file: of itself, else of the disk or stripe that it alone is on.
+    /// What was seen of a file itself.
     #[must_use]
     pub fn of_file(&self, file: usize) -> Option<Seen<'a>> {
         self.seen(What::File(file))
@@ -211,25 +211,29 @@ pub fn cap_words(kind: Kind) -> &'static str {
     }
 }
 
+/// What a request takes that does not wait, in words, if that is known.
+#[must_use]
+pub fn usual_words(waited: &Waited) -> Option<String> {
+    let own = format!("a request that does not wait takes {} here", time(waited.usual_ns?));
+    let times = waited.beside_edition;
+    Some(match (times - 1.0).abs() < TELLING {
+        true => own,
+        false => format!("{own}: {times:.1} times what the edition says of the medium"),
+    })
+}
+
+/// A medium that is further than this from what its edition says of it is worth telling.
+const TELLING: f64 = 0.1;
+
 /// How what was waited is known, in words.
 #[must_use]
 pub const fn basis_words(basis: Basis) -> &'static str {
     match basis {
         Basis::Counted => "Weir counted what was waited at each cap",
         Basis::Queued => "the queues of the governor are counted",
-        Basis::Medium => "latency beyond what the edition says of the medium",
+        Basis::Medium => "latency beyond what the medium takes",
         Basis::Quiet => "latency beyond that of quiet times",
         Basis::Use => "how much of the limit was used",
-    }
-}
-
-/// The confidence of a verdict, as reports have it.
-#[must_use]
-pub const fn confidence(of: crate::verdict::Confidence) -> Confidence {
-    match of {
-        crate::verdict::Confidence::Low => Confidence::Low,
-        crate::verdict::Confidence::Medium => Confidence::Medium,
-        crate::verdict::Confidence::High => Confidence::High,
     }
 }
 

@@ -19,25 +19,62 @@ const SECONDS: u64 = 10;
 /// More findings than these are not simulated: who has hundreds acts on the first.
 const MOST: usize = 12;
 
+/// A simulation that is further than this from what was observed is one of something else.
+const ALIKE: f64 = 0.25;
+
 /// More requests under way than this are not simulated.
 const DEEPEST: f64 = 1024.0;
 
-/// Simulates the changes that findings propose, and says what they bring. `text` is the layout.
-pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) {
-    let Some(jobs) = Jobs::of(case) else { return };
-    let mut before: Option<RunReport> = None;
-    for found in found.iter_mut().filter(|found| found.change.is_some()).take(MOST) {
+/// Simulates the changes that findings propose, and says in them what they bring. `text` is the
+/// layout. Returns what could not be told, and why.
+#[must_use]
+pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) -> Vec<String> {
+    let mut changes: Vec<&mut Found> =
+        found.iter_mut().filter(|found| found.change.is_some()).collect();
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let Some(jobs) = Jobs::of(case) else {
+        let why = "what a change would bring is not simulated: who is observed is not all in the \
+                   layout, or does nothing";
+        return vec![why.to_owned()];
+    };
+    let Some(before) = jobs.run(case, text, None) else {
+        let why = "what a change would bring is not simulated: the load that was observed does not \
+                   fit the layout";
+        return vec![why.to_owned()];
+    };
+    let mut notes = Vec::new();
+    if changes.len() > MOST {
+        let all = changes.len();
+        notes.push(format!(
+            "of {all} changes that findings propose, the first {MOST} are simulated"
+        ));
+    }
+    for found in changes.iter_mut().take(MOST) {
         let Some(change) = &found.change else { continue };
-        if before.is_none() {
-            before = jobs.run(case, text, None);
-        }
-        let (Some(before), Some(after)) = (&before, jobs.run(case, text, Some(change))) else {
+        let Some(after) = jobs.run(case, text, Some(change)) else {
+            notes.push(format!(
+                "that {} is not simulated: the layout does not take it as it is written",
+                change.words()
+            ));
             continue;
         };
         // Of whom the finding is, if that is one of those who do something; else of all.
         let own = jobs.of_whom(case, &found.finding.subject);
-        let (before, after) = (outcome(before, own), outcome(&after, own));
+        let (before, after) = (outcome(&before, own), outcome(&after, own));
         let observed = own.map_or(jobs.observed_iops, |job| jobs.each[job].1);
+        if (before.iops / observed.max(1e-9) - 1.0).abs() > ALIKE {
+            notes.push(format!(
+                "what it brings to {} of {} is not told: as it is, the simulation does {} IOPS, and \
+                 {} were observed",
+                change.words(),
+                found.finding.subject,
+                rate(before.iops),
+                rate(observed)
+            ));
+            continue;
+        }
         found.finding.effect = Some(EffectReport {
             change: change.words(),
             iops_before: before.iops,
@@ -53,6 +90,7 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) {
             ),
         });
     }
+    notes
 }
 
 /// Rates and latencies of jobs, together.

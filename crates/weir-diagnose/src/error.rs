@@ -27,6 +27,17 @@ pub enum DiagnoseError {
         /// The nearest that there is.
         near: Option<String>,
     },
+    /// A mapping of a name that several have.
+    #[error(
+        "--map: several are called {name:?} in the observation: {}; say which with its host or database, as here",
+        .candidates.join(", ")
+    )]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// Those that have it, with whom they are in.
+        candidates: Vec<String>,
+    },
     /// Nobody's I/O is in it.
     #[error(
         "nobody's reads and writes are in the observation, so there is nothing to diagnose: it has {has}; observe files or volumes (operations and bytes, and latency if it can be had)"

@@ -1,10 +1,12 @@
 //! One pass over the samples: how much of each cap was used, and what requests took meanwhile.
 //!
-//! Memory does not grow with the number of samples: what a subject did is summed up by the cap
-//! that was used most and by how much it was used ([`Bin`]), so that what it waited can be told
-//! at the end, when it is known what its requests take where nothing waits.
+//! Memory does not grow with the number of samples: what a subject did is summed up by the caps
+//! that held it (`holding`), each with its part, and by how much of a cap was used ([`Bin`]), so
+//! that what it waited can be told at the end, when it is known what its requests take where
+//! nothing waits.
 
 mod cap;
+mod component;
 mod holding;
 mod moments;
 mod others;
@@ -13,15 +15,18 @@ pub use cap::{CapFacts, Credits};
 pub use moments::Moment;
 pub use others::{FULL, Gauged, HostFacts, OUT, Others, WaitFacts};
 
-use crate::system::{Subject, System, What};
+use crate::system::{Counts, Medium, System, What};
 use cap::CapTrack;
+use component::Component;
 use hdrhistogram::Histogram;
 use holding::Holding;
 use moments::Moments;
+use std::num::NonZeroUsize;
+use std::thread;
 use weir_observe::load::{Load, Loads, mean};
 use weir_observe::metric;
 use weir_observe::rates::{Points, Reading, Spread, Track, Tracker};
-use weir_observe::{Contents, EntityId, SeriesId};
+use weir_observe::{Block, Contents, EntityId, SeriesId};
 use weir_units::{Instant, Span};
 
 /// As the script of Microsoft's engineers has it: from here on a sample is near its limit.
@@ -33,7 +38,16 @@ const BINS: usize = 21;
 /// Of use below this, nothing waits for long: what requests take then is the medium.
 const IDLE: f64 = 0.3;
 
-/// What a subject did while one of its caps was used most, and so much.
+/// Requests that waited for others for less than this part of their latency came alone.
+const ALONE: f64 = 0.25;
+
+/// A sample in which this many times as much is taken as where nothing waits is slow.
+const SLOW: f64 = 1.5;
+
+/// After so many samples it is looked again what requests take where nothing waits.
+const AGAIN: u64 = 64;
+
+/// The part of what a subject did that falls to one of its caps, while so much was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Bin {
     /// For how long, in seconds.
@@ -56,13 +70,16 @@ pub struct Bin {
     pub bytes: (f64, f64),
     /// What was waited in queues of a governor, where that is said.
     pub queued_ns: f64,
-    /// The most that the cap can have made them wait, all together, if all came at once.
+    /// What the cap can have made them wait, all together, as far as how long something was under
+    /// way shows.
     pub possible_ns: f64,
+    /// The same if all came at once.
+    pub most_ns: f64,
 }
 
 impl Bin {
     /// Adds a part of what a load was.
-    fn add(&mut self, load: &Load, part: f64, possible_ns: f64) {
+    fn add(&mut self, load: &Load, part: f64, (possible_ns, most_ns): (f64, f64)) {
         self.seconds += part * load.seconds();
         self.operations += part * load.operations.filter(|_| load.ns.is_some()).unwrap_or(0.0);
         self.ns += part * load.ns.unwrap_or(0.0);
@@ -82,6 +99,7 @@ impl Bin {
         self.bytes.1 += part * load.write_bytes.or(load.bytes).unwrap_or(0.0);
         self.queued_ns += part * queued(load).unwrap_or(0.0);
         self.possible_ns += part * possible_ns;
+        self.most_ns += part * most_ns;
     }
 
     /// Adds another.
@@ -99,6 +117,7 @@ impl Bin {
         self.bytes.1 += other.bytes.1;
         self.queued_ns += other.queued_ns;
         self.possible_ns += other.possible_ns;
+        self.most_ns += other.most_ns;
     }
 }
 
@@ -110,17 +129,51 @@ fn queued(load: &Load) -> Option<f64> {
     }
 }
 
+/// What a subject did in some of the samples.
+#[derive(Debug)]
+pub struct Stretch {
+    /// Its bins, for each cap of its path in order, and last without any.
+    pub bins: Vec<[Bin; BINS]>,
+    /// How long that was, in seconds.
+    pub seconds: f64,
+    /// How many samples.
+    pub samples: u64,
+    /// For how long it is known how many requests came at once, in seconds.
+    pub bounded_s: f64,
+}
+
+impl Stretch {
+    fn new(caps: usize) -> Self {
+        let bins = vec![[Bin::default(); BINS]; caps + 1];
+        Self { bins, seconds: 0.0, samples: 0, bounded_s: 0.0 }
+    }
+
+    fn take(&mut self, load: &Load, is_bounded: bool) {
+        self.samples += 1;
+        self.seconds += load.seconds();
+        self.bounded_s += if is_bounded { load.seconds() } else { 0.0 };
+    }
+
+    /// All bins as one.
+    #[must_use]
+    pub fn all(&self) -> Bin {
+        let mut all = Bin::default();
+        self.bins.iter().flatten().for_each(|bin| all.join(bin));
+        all
+    }
+}
+
 /// What a subject did, and while what was used.
 #[derive(Debug)]
 pub struct SubjectFacts {
-    /// Its bins, for each cap of its path in order, and last without any.
-    pub bins: Vec<[Bin; BINS]>,
+    /// All of it.
+    pub whole: Stretch,
+    /// The samples in which requests took longer than they do where nothing waits.
+    pub slow: Stretch,
     /// Operations while the peak of a burst held at the cap, and those of all, for each cap.
     pub peaks: Vec<(f64, f64)>,
     /// All of it.
     pub total: Load,
-    /// For how long it is known, in seconds.
-    pub seconds: f64,
     /// Operations a second.
     pub iops: Spread,
     /// Bytes a second.
@@ -129,6 +182,10 @@ pub struct SubjectFacts {
     pub depth: Spread,
     /// Mean latencies of samples in which no cap was used much, in nanoseconds.
     pub idle_latency: Histogram<u64>,
+    /// Latencies of samples in which requests came alone, without what was queued, beside what the
+    /// edition says of the medium, in thousandths. Where nobody says for how long it was busy,
+    /// those of samples in which no cap was used much.
+    pub alone: Histogram<u64>,
     /// Mean latencies of all samples.
     pub latency: Histogram<u64>,
     /// When it waited most.
@@ -139,9 +196,6 @@ pub struct SubjectFacts {
     pub waited: Vec<(String, f64)>,
     /// Its rates over time, and its latency.
     pub over_time: OverTime,
-    /// The most operations in a sample, as a share of all of the busy samples near it: whether
-    /// there is a ceiling that nobody has named.
-    pub rates: Histogram<u64>,
 }
 
 /// Rates over time, for plots.
@@ -178,22 +232,20 @@ pub struct Facts {
 #[derive(Debug)]
 pub struct Follow<'a> {
     system: &'a System,
-    loads: Loads,
-    /// The subject of each entity.
-    subject_of: Vec<Option<usize>>,
-    /// The columns of a stripe belong together, everybody else is alone.
-    groups: Vec<usize>,
-    /// Of a column its stripe, where that is observed, too, and the number of columns.
-    stripes: Vec<Option<(usize, f64)>>,
-    now: Vec<Option<Load>>,
-    caps: Vec<CapTrack>,
-    subjects: Vec<Following>,
+    components: Vec<Component<'a>>,
+    /// Who is no subject may have counters that went back, too.
+    rest: Loads,
+    /// What was waited at caps, as Weir counts it, by subject.
+    waited: Vec<Vec<(String, f64)>>,
     waits: Tracker,
+    /// The subject, and the place there, of each wait.
     wait_of: Vec<(usize, usize)>,
     others: others::Following,
     samples: u64,
     span: Option<(Instant, Instant)>,
     intervals: Spread,
+    /// Caps that nobody passes.
+    unused: Vec<(usize, CapFacts)>,
 }
 
 #[derive(Debug)]
@@ -201,7 +253,14 @@ struct Following {
     facts: SubjectFacts,
     moments: Moments,
     parts: Vec<(usize, f64)>,
+    /// What requests take where nothing waits, as it was when so many samples were known: in
+    /// nanoseconds or, where there is a medium, in thousandths of that.
+    usual: Option<f64>,
+    looked: u64,
 }
+
+/// Fewer loads than this are not worth a thread.
+const FEW: usize = 4096;
 
 impl<'a> Follow<'a> {
     /// Follows the subjects of `system`, which is that of `contents`.
@@ -211,118 +270,96 @@ impl<'a> Follow<'a> {
         for (index, subject) in system.subjects.iter().enumerate() {
             subject_of[subject.entity.0 as usize] = Some(index);
         }
-        let caps = (0..system.caps.len()).map(|cap| CapTrack::new(system, contents, cap));
         let (tracks, wait_of, names) = waits_of(contents, &subject_of);
-        let mut subjects: Vec<Following> =
-            system.subjects.iter().map(|subject| Following::new(subject.path.len())).collect();
+        let mut waited = vec![Vec::new(); system.subjects.len()];
         for (subject, name) in names {
-            subjects[subject].facts.waited.push((name, 0.0));
+            waited[subject].push((name, 0.0));
         }
+        let (components, rest) = Component::all(system, contents);
+        let is_used = |cap: usize| system.subjects.iter().any(|own| own.passes(cap));
+        let unused = (0..system.caps.len()).filter(|cap| !is_used(*cap));
+        let unused = unused.map(|cap| (cap, CapTrack::new(system, contents, cap).finish()));
         Self {
             system,
-            loads: Loads::new(contents),
-            groups: system
-                .subjects
-                .iter()
-                .enumerate()
-                .map(|(at, own)| group(system, at, own))
-                .collect(),
-            stripes: system.subjects.iter().map(|own| stripe_of(system, own)).collect(),
-            now: vec![None; subjects.len()],
-            subject_of,
-            caps: caps.collect(),
-            subjects,
+            components,
+            rest,
+            waited,
             waits: Tracker::new(contents, &tracks),
             wait_of,
             others: others::Following::new(contents),
             samples: 0,
             span: None,
             intervals: Spread::default(),
+            unused: unused.collect(),
         }
     }
 
-    /// Takes a sample.
-    pub fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
-        if let Some((_, before)) = self.span {
-            let seconds = seconds(at - before);
-            let amount = seconds * seconds;
-            self.intervals.add(&Reading { from: before, to: at, amount });
+    /// Takes samples.
+    pub fn samples(&mut self, block: &Block) {
+        let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let loads = self.system.subjects.len() * block.len();
+        let threads = threads.min(self.components.len()).min(loads / FEW + 1);
+        if threads < 2 {
+            self.components.iter_mut().for_each(|component| component.samples(block));
+            self.rest_of_samples(block);
+            return;
         }
-        self.span = Some((self.span.map_or(at, |span| span.0), at));
-        self.samples += 1;
-        self.now.fill(None);
-        let (now, subject_of) = (&mut self.now, &self.subject_of);
-        self.loads.sample(at, row, |entity, load| {
-            if let Some(subject) = subject_of[entity.0 as usize] {
-                now[subject] = Some(load);
+        let mut components = std::mem::take(&mut self.components);
+        let share = components.len().div_ceil(threads);
+        thread::scope(|scope| {
+            for own in components.chunks_mut(share) {
+                scope.spawn(|| own.iter_mut().for_each(|component| component.samples(block)));
             }
+            self.rest_of_samples(block);
         });
-        for (index, load) in self.now.iter().enumerate() {
-            let subject = &self.system.subjects[index];
-            let Some(load) = load.as_ref().filter(|_| subject.is_meter) else { continue };
-            for counts in &subject.path {
-                let cap = &self.system.caps[counts.cap];
-                self.caps[counts.cap].take(cap, counts, (index, self.groups[index]), load);
+        self.components = components;
+    }
+
+    /// What does not belong to a subject.
+    fn rest_of_samples(&mut self, block: &Block) {
+        for (at, row) in block.iter() {
+            if let Some((_, before)) = self.span {
+                let seconds = seconds(at - before);
+                let amount = seconds * seconds;
+                self.intervals.add(&Reading { from: before, to: at, amount });
             }
+            self.span = Some((self.span.map_or(at, |span| span.0), at));
+            self.samples += 1;
+            self.rest.sample(at, row, |_, _| {});
+            let (waited, wait_of) = (&mut self.waited, &self.wait_of);
+            self.waits.sample(at, row, |index, reading| {
+                let (subject, place) = wait_of[index];
+                waited[subject][place].1 += reading.amount;
+            });
+            self.others.sample(at, row);
         }
-        for (cap, track) in self.system.caps.iter().zip(&mut self.caps) {
-            track.settle(cap, at, row);
-        }
-        for (index, load) in self.now.iter().enumerate() {
-            if let Some(load) = load {
-                let medium = self.system.subjects[index].medium;
-                let path = &self.system.subjects[index].path;
-                let whole = self.stripes[index].and_then(|(stripe, columns)| {
-                    let whole = self.now[stripe].as_ref()?;
-                    let size = mean(whole.bytes, whole.operations)?;
-                    Some((size / mean(load.bytes, load.operations)?, columns))
-                });
-                let caps = &self.caps;
-                let holding = Holding { subject: index, load, path, medium, whole, caps };
-                self.subjects[index].take(&holding);
-            }
-        }
-        let (subjects, wait_of) = (&mut self.subjects, &self.wait_of);
-        self.waits.sample(at, row, |index, reading| {
-            let (subject, place) = wait_of[index];
-            subjects[subject].facts.waited[place].1 += reading.amount;
-        });
-        self.others.sample(at, row);
     }
 
     /// What was seen.
     #[must_use]
     pub fn finish(self) -> Facts {
-        let subjects = self.subjects.into_iter().map(Following::finish).collect();
+        let restarts = self.components.iter().map(Component::restarts).sum::<u64>();
+        let (mut subjects, mut caps) = (Vec::new(), self.unused);
+        for component in self.components {
+            let (own_subjects, own_caps) = component.finish();
+            subjects.extend(own_subjects);
+            caps.extend(own_caps);
+        }
+        subjects.sort_unstable_by_key(|(index, _)| *index);
+        caps.sort_unstable_by_key(|(index, _)| *index);
+        let subjects = subjects.into_iter().zip(self.waited);
         Facts {
-            caps: self.caps.into_iter().map(CapTrack::finish).collect(),
-            subjects,
+            caps: caps.into_iter().map(|(_, facts)| facts).collect(),
+            subjects: subjects
+                .map(|((_, facts), waited)| SubjectFacts { waited, ..facts })
+                .collect(),
             others: self.others.finish(),
             samples: self.samples,
             span: self.span,
-            restarts: self.loads.restarts(),
+            restarts: restarts + self.rest.restarts(),
             interval_s: self.intervals.quantile(0.5),
         }
     }
-}
-
-/// The group of a subject: stripes come behind all subjects.
-fn group(system: &System, index: usize, subject: &Subject) -> usize {
-    let stripe = match subject.what {
-        What::Disk(disk) => system.disks[disk].stripe,
-        What::Stripe(_) | What::File(_) => None,
-    };
-    stripe.map_or(index, |stripe| system.subjects.len() + stripe)
-}
-
-/// The stripe of a column, if that is a subject, and the number of columns.
-fn stripe_of(system: &System, subject: &Subject) -> Option<(usize, f64)> {
-    let What::Disk(disk) = subject.what else { return None };
-    let stripe = system.disks[disk].stripe?;
-    let own = system.subjects.iter().position(|own| own.what == What::Stripe(stripe))?;
-    #[expect(clippy::cast_precision_loss, reason = "a number of disks")]
-    let columns = system.stripes[stripe].columns.len() as f64;
-    Some((own, columns))
 }
 
 type WaitTracks = (Vec<Track>, Vec<(usize, usize)>, Vec<(usize, String)>);
@@ -350,14 +387,15 @@ impl Following {
         let histogram = || Histogram::new(2).unwrap_or_else(|_| unreachable!("2 digits"));
         let second = Span::from_secs(1);
         let facts = SubjectFacts {
-            bins: vec![[Bin::default(); BINS]; caps + 1],
+            whole: Stretch::new(caps),
+            slow: Stretch::new(caps),
             peaks: vec![(0.0, 0.0); caps],
             total: Load { operations: Some(0.0), bytes: Some(0.0), ..Load::default() },
-            seconds: 0.0,
             iops: Spread::default(),
             bytes: Spread::default(),
             depth: Spread::default(),
             idle_latency: histogram(),
+            alone: histogram(),
             latency: histogram(),
             moments: Vec::new(),
             says_queued: false,
@@ -367,30 +405,42 @@ impl Following {
                 bytes: Points::new(second),
                 latency_ms: Points::new(second),
             },
-            rates: histogram(),
         };
-        Self { facts, moments: Moments::default(), parts: Vec::new() }
+        Self { facts, moments: Moments::default(), parts: Vec::new(), usual: None, looked: 0 }
     }
 
-    fn take(&mut self, holding: &Holding<'_>) {
+    /// Takes a sample; `caps_of` is the path by the caps of the system.
+    fn take(&mut self, holding: &Holding<'_>, caps_of: &[Counts]) {
         let Holding { load, path, medium, caps, .. } = *holding;
-        let facts = &mut self.facts;
         let used = holding.parts(&mut self.parts);
+        let is_slow = self.is_slow(load, medium, used);
+        let facts = &mut self.facts;
         let operations = load.operations.unwrap_or(0.0);
-        for (place, part) in &self.parts {
-            let track = &caps[path[*place].cap];
-            let at_peak = if track.is_at_peak() { operations * part } else { 0.0 };
-            facts.peaks[*place].0 += at_peak;
-            facts.peaks[*place].1 += operations * part;
-            let own = &mut facts.bins[*place][bin(used)];
-            own.add(load, *part, track.longest_ns() * operations);
+        let (mut is_bounded, mut likely_ns) = (true, 0.0);
+        for counts in path {
+            let likely = caps[counts.cap].longest().likely_ns;
+            is_bounded &= likely.is_some();
+            likely_ns += likely.unwrap_or(0.0);
         }
-        if self.parts.is_empty() {
-            facts.bins[path.len()][bin(used)].add(load, 1.0, 0.0);
+        for (place, part) in &self.parts {
+            let at_peak = caps[path[*place].cap].is_at_peak();
+            facts.peaks[*place].0 += if at_peak { operations * part } else { 0.0 };
+            facts.peaks[*place].1 += operations * part;
+        }
+        for stretch in [Some(&mut facts.whole), is_slow.then_some(&mut facts.slow)] {
+            let Some(stretch) = stretch else { continue };
+            for (place, part) in &self.parts {
+                let longest = caps[path[*place].cap].longest();
+                let possible = (longest.ns * operations, longest.most_ns * operations);
+                stretch.bins[*place][bin(used)].add(load, *part, possible);
+            }
+            if self.parts.is_empty() {
+                stretch.bins[path.len()][bin(used)].add(load, 1.0, (0.0, 0.0));
+            }
+            stretch.take(load, is_bounded);
         }
         facts.says_queued |= queued(load).is_some();
         add(&mut facts.total, load);
-        facts.seconds += load.seconds();
         let reading = |amount: f64| Reading { from: load.from, to: load.to, amount };
         if let Some(operations) = load.operations {
             facts.iops.add(&reading(operations));
@@ -407,14 +457,37 @@ impl Following {
             record(&mut facts.latency, latency, 1);
             let milliseconds = latency / 1e6;
             facts.over_time.latency_ms.add(&reading(milliseconds * load.seconds()));
+            let alone = load.ns.unwrap_or(0.0) - queued(load).unwrap_or(0.0);
+            let is_alone = used < IDLE && likely_ns < ALONE * latency;
             if used < IDLE {
-                record(&mut facts.idle_latency, latency, 1);
+                record(&mut facts.idle_latency, alone / operations, 1);
+            }
+            if let Some(medium) = medium.filter(|_| is_alone).map(|medium| medium.of_load(load)) {
+                let likely_ns = if is_bounded { likely_ns * operations } else { 0.0 };
+                record(&mut facts.alone, 1000.0 * (alone - likely_ns) / medium, 1);
             }
         }
         let most = self.parts.iter().max_by(|one, other| one.1.total_cmp(&other.1));
-        let cap = most.map(|(place, _)| path[*place].cap);
-        let kind = cap.map(|cap| caps[cap].kind_now());
-        self.moments.take(load, medium, queued(load), used, cap.zip(kind));
+        let cap = most.map(|(place, _)| (caps_of[*place].cap, caps[path[*place].cap].kind_now()));
+        self.moments.take(load, medium, queued(load), used, cap);
+    }
+
+    /// Whether requests took longer than they do where nothing waits, as far as is known by now.
+    fn is_slow(&mut self, load: &Load, medium: Option<Medium>, used: f64) -> bool {
+        let ns = load.ns.unwrap_or(0.0);
+        if let Some(queued) = queued(load) {
+            return queued > ns * (1.0 - 1.0 / SLOW);
+        }
+        let own = if medium.is_some() { &self.facts.alone } else { &self.facts.idle_latency };
+        if own.len() >= self.looked + AGAIN {
+            self.looked = own.len();
+            self.usual = Some(weir_report::number::float(own.value_at_quantile(0.1)));
+        }
+        let usual = match medium {
+            Some(medium) => Some(medium.of_load(load) * self.usual.map_or(1.0, |own| own / 1000.0)),
+            None => self.usual.map(|own| own * load.operations.unwrap_or(0.0)),
+        };
+        usual.map_or(used >= NEAR, |usual| ns > SLOW * usual)
     }
 
     fn finish(mut self) -> SubjectFacts {
@@ -475,6 +548,12 @@ fn seconds(span: Span) -> f64 {
 }
 
 impl SubjectFacts {
+    /// For how long it is known what it did, in seconds.
+    #[must_use]
+    pub const fn seconds(&self) -> f64 {
+        self.whole.seconds
+    }
+
     /// Bytes of an operation on average.
     #[must_use]
     pub fn request_bytes(&self) -> Option<f64> {
@@ -484,12 +563,8 @@ impl SubjectFacts {
     /// The mean latency in nanoseconds.
     #[must_use]
     pub fn latency_ns(&self) -> Option<f64> {
-        let (mut ns, mut operations) = (0.0, 0.0);
-        for bin in self.bins.iter().flatten() {
-            ns += bin.ns;
-            operations += bin.operations;
-        }
-        mean(Some(ns), Some(operations))
+        let all = self.whole.all();
+        mean(Some(all.ns), Some(all.operations))
     }
 
     /// The part of operations that read.

@@ -9,7 +9,7 @@ use crate::verdict;
 use std::collections::BTreeMap;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
-use weir_observe::{Attribute, Contents, EntityKind, metric};
+use weir_observe::{Attribute, Block, Contents, EntityKind, metric};
 
 /// What limits the system that was observed.
 #[derive(Debug, Clone, Copy)]
@@ -126,11 +126,14 @@ fn what_there_is(contents: &Contents) -> String {
 #[must_use]
 pub fn follow(system: &System, observation: &weir_observe::Observation) -> Facts {
     let mut pass = Follow::new(system, observation.contents());
-    let mut row = Vec::new();
+    let mut block = Block::new(observation.columns.len());
     for (sample, at) in observation.times.iter().enumerate() {
-        row.clear();
-        row.extend(observation.columns.iter().map(|column| column.get(sample)));
-        pass.sample(*at, &row);
+        block.push(*at, observation.columns.iter().map(|column| column.get(sample)));
+        if block.len() == Block::MOST {
+            pass.samples(&block);
+            block.clear();
+        }
     }
+    pass.samples(&block);
     pass.finish()
 }

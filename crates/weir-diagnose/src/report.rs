@@ -16,7 +16,7 @@ const PLOTS: usize = 24;
 #[must_use]
 pub fn report(case: &Case<'_>, found: Vec<Found>) -> DiagnosisReport {
     let findings: Vec<Finding> = found.into_iter().map(|found| found.finding).collect();
-    let verdict = verdict(&findings);
+    let verdict = verdict(case, &findings);
     let span = case.facts.span.unwrap_or_default();
     DiagnosisReport {
         verdict,
@@ -34,16 +34,25 @@ pub fn report(case: &Case<'_>, found: Vec<Found>) -> DiagnosisReport {
     }
 }
 
-fn verdict(findings: &[Finding]) -> VerdictName {
+fn verdict(case: &Case<'_>, findings: &[Finding]) -> VerdictName {
+    // Neither what requests take nor what they may.
+    let is_dark = !case.system.has_limits()
+        && case.named().all(|seen| seen.facts.latency_ns().is_none_or(|ns| ns <= 0.0));
     let any = |group: Group| findings.iter().any(|finding| finding.group == group);
     let is_blind = findings.iter().any(|f| f.group == Group::Evidence && f.priority <= BLIND);
     match () {
         () if any(Group::Throttling) => VerdictName::Throttled,
         () if any(Group::NotTheStorage) => VerdictName::NotTheStorage,
-        () if is_blind => VerdictName::NotEnoughEvidence,
+        () if is_blind || is_dark => VerdictName::NotEnoughEvidence,
         () => VerdictName::Healthy,
     }
 }
+
+/// A medium that takes so many times what the edition says is worth telling.
+const SLOWER: f64 = 1.5;
+
+/// A part of the latency that nothing explains and that is worth telling.
+const STRANGE: f64 = 0.2;
 
 /// Findings of missing evidence that are so urgent leave the question open.
 pub(crate) const BLIND: u8 = 50;
@@ -54,21 +63,8 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
         own.map(|finding| finding.finding.clone()).unwrap_or_default()
     };
     match verdict {
-        VerdictName::Throttled => {
-            // Of those held back, where most was waited.
-            let worst = findings.iter().filter(|finding| finding.group == Group::Throttling);
-            let waited = |finding: &&Finding| {
-                let caps = caps(case).into_iter();
-                let own = caps.filter(|cap| {
-                    Some(cap.cap.as_str()) == finding.cap.as_deref()
-                        && (finding.subject.contains(&cap.owner)
-                            || cap.owner.contains(&finding.subject))
-                });
-                own.map(|cap| cap.waited_ns).sum::<f64>()
-            };
-            let worst = worst.max_by(|one, other| waited(one).total_cmp(&waited(other)));
-            worst.map(|finding| finding.finding.clone()).unwrap_or_default()
-        }
+        // The first of them is where most was waited.
+        VerdictName::Throttled => first(Group::Throttling),
         VerdictName::NotTheStorage => first(Group::NotTheStorage),
         VerdictName::NotEnoughEvidence => first(Group::Evidence),
         VerdictName::Healthy if !case.system.has_limits() => {
@@ -82,12 +78,29 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
         }
         VerdictName::Healthy => {
             let most = case.facts.caps.iter().map(|cap| cap.used.max().min(1.0));
-            let most = most.fold(0.0, f64::max);
-            format!(
-                "nothing holds requests back: of no limit more than {} is used, and requests take \
-                 what they take where nothing waits",
-                percent(most)
-            )
+            let most = percent(most.fold(0.0, f64::max));
+            let strange =
+                case.named().map(|seen| (seen.waited.unexplained_share(), seen.name(case)));
+            let slower = case.named().map(|seen| (seen.waited.beside_edition, seen.name(case)));
+            let slower = slower.max_by(|one, other| one.0.total_cmp(&other.0));
+            if let Some((times, name)) = slower.filter(|(times, _)| *times >= SLOWER) {
+                return format!(
+                    "no limit holds requests back: of none more than {most} is used; the medium of \
+                     {name} takes {times:.1} times what the edition says of it, to requests that \
+                     come alone, too"
+                );
+            }
+            match strange.max_by(|one, other| one.0.total_cmp(&other.0)) {
+                Some((share, name)) if share >= STRANGE => format!(
+                    "no limit holds requests back: of none more than {most} is used; why requests of \
+                     {name} take longer than its medium does, {} of their latency, no limit explains",
+                    percent(share)
+                ),
+                _ => format!(
+                    "nothing holds requests back: of no limit more than {most} is used, and requests \
+                     take what they take where nothing waits"
+                ),
+            }
         }
     }
 }
@@ -125,7 +138,7 @@ fn subjects(case: &Case<'_>) -> Vec<SubjectReport> {
     let mut all: Vec<(f64, SubjectReport)> = case
         .named()
         .map(|seen| {
-            let seconds = seen.facts.seconds.max(1e-9);
+            let seconds = seen.facts.seconds().max(1e-9);
             let disk = case.system.disks_of(seen.subject.what).first().copied();
             let report = SubjectReport {
                 name: seen.name(case),
@@ -170,7 +183,7 @@ fn plots(case: &Case<'_>) -> Vec<PlotReport> {
     named.sort_by(|one, other| {
         waited(other)
             .total_cmp(&waited(one))
-            .then(other.facts.seconds.total_cmp(&one.facts.seconds))
+            .then(other.facts.seconds().total_cmp(&one.facts.seconds()))
     });
     let plot = |seen: crate::case::Seen<'_>| {
         let limit = |is_bytes: bool| {

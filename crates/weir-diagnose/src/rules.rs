@@ -15,6 +15,7 @@ mod backup_cached;
 mod backup_local_ssd;
 mod backup_stripes;
 mod backup_targets;
+mod bursts_or_slow;
 mod cache_pressure;
 mod ceiling;
 mod client;
@@ -40,6 +41,7 @@ mod memory_grants;
 mod near_limit;
 mod no_latency;
 mod no_limits;
+mod no_operations;
 mod not_storage;
 mod one_sample;
 mod page_latch;
@@ -87,6 +89,8 @@ pub struct Rule {
 pub struct Found {
     /// The finding.
     pub finding: Finding,
+    /// What was waited there, in nanoseconds, if it is a cap.
+    pub waited_ns: f64,
     /// A change of the layout that the action is.
     pub change: Option<Change>,
 }
@@ -140,6 +144,8 @@ pub const RULES: &[Rule] = &[
     too_short::RULE,
     hits_unknown::RULE,
     one_sample::RULE,
+    bursts_or_slow::RULE,
+    no_operations::RULE,
 ];
 
 impl Rule {
@@ -165,9 +171,17 @@ impl Rule {
     }
 }
 
+impl Found {
+    /// A finding, and what its action would change.
+    #[must_use]
+    pub const fn new(finding: Finding, change: Option<Change>) -> Self {
+        Self { finding, waited_ns: 0.0, change }
+    }
+}
+
 impl From<Finding> for Found {
     fn from(finding: Finding) -> Self {
-        Self { finding, change: None }
+        Self::new(finding, None)
     }
 }
 
@@ -203,6 +217,7 @@ const URLS: &[(&str, &str)] = urls![
     "cpu" "locks" "client" "memory-grants" "tempdb-contention" "page-latch" "parallelism"
     "slow-medium" "cache-pressure"
     "no-limits" "no-latency" "coarse-samples" "too-short" "hits-unknown" "one-sample"
+    "bursts-or-slow" "no-operations"
 ];
 
 /// The articles that rules come from.
@@ -226,15 +241,16 @@ pub mod source {
     pub const WAITS: &str = "sys.dm_os_wait_stats, documentation of SQL Server";
 }
 
-/// Runs all rules; the most urgent finding is first.
+/// Runs all rules; the most urgent finding is first, of equals that where most was waited.
 #[must_use]
 pub fn run(case: &Case<'_>) -> Vec<Found> {
     let mut found: Vec<Found> = RULES.iter().flat_map(|rule| (rule.find)(case, rule)).collect();
     found.sort_by(|one, other| {
-        let key = |found: &Found| {
-            (found.finding.priority, found.finding.check_id, found.finding.subject.clone())
-        };
-        key(one).cmp(&key(other))
+        let (one_is, other_is) = (&one.finding, &other.finding);
+        let priority = one_is.priority.cmp(&other_is.priority);
+        let waited = other.waited_ns.total_cmp(&one.waited_ns);
+        let name = (one_is.check_id, &one_is.subject).cmp(&(other_is.check_id, &other_is.subject));
+        priority.then(waited).then(name)
     });
     found
 }

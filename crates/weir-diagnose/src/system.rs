@@ -11,9 +11,11 @@ mod paths;
 
 pub use from_layout::{Mapping, Unmatched};
 
+use std::ops::Mul;
 use weir_core::Cap as Kind;
 use weir_layout::Role;
 use weir_observe::EntityId;
+use weir_observe::load::Load;
 
 /// A limit, in operations or bytes a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -159,6 +161,17 @@ impl Medium {
         self.reads(reads, read) + self.writes(writes, written)
     }
 
+    /// What the operations of a load take.
+    #[must_use]
+    pub fn of_load(&self, load: &Load) -> f64 {
+        let (read, written) = (load.read_bytes, load.write_bytes.or(load.bytes));
+        let bytes = (read.unwrap_or(0.0), written.unwrap_or(0.0));
+        match load.reads.zip(load.writes) {
+            Some(both) => self.of(both, bytes),
+            None => self.most(load.operations.unwrap_or(0.0), bytes.1),
+        }
+    }
+
     /// What reads take.
     #[must_use]
     pub fn reads(&self, reads: f64, bytes: f64) -> f64 {
@@ -175,6 +188,19 @@ impl Medium {
     #[must_use]
     pub fn most(&self, operations: f64, bytes: f64) -> f64 {
         self.reads(operations, bytes).max(self.writes(operations, bytes))
+    }
+}
+
+impl Mul<f64> for Medium {
+    type Output = Self;
+
+    fn mul(self, times: f64) -> Self {
+        Self {
+            read_ns: times * self.read_ns,
+            write_ns: times * self.write_ns,
+            read_byte_ns: times * self.read_byte_ns,
+            write_byte_ns: times * self.write_byte_ns,
+        }
     }
 }
 
@@ -319,6 +345,14 @@ pub struct Subject {
     pub is_named: bool,
     /// What requests take where nothing waits.
     pub medium: Option<Medium>,
+}
+
+impl Subject {
+    /// Whether what it does counts at a cap.
+    #[must_use]
+    pub fn passes(&self, cap: usize) -> bool {
+        self.path.iter().any(|counts| counts.cap == cap)
+    }
 }
 
 /// Who there is.

@@ -81,6 +81,10 @@ pub(super) struct CapTrack {
     backlog: f64,
     /// The largest part that a member uses.
     largest: f64,
+    /// What is waited in bursts, in seconds, if all say how long something was under way.
+    bursts_s: Option<f64>,
+    /// What is waited for others that come by chance, in seconds.
+    chance_s: f64,
     /// The part that each group uses, and that times how long its operations last.
     groups: BTreeMap<usize, (f64, f64)>,
     longest_services: f64,
@@ -97,6 +101,41 @@ pub(super) struct Shares {
     pub(super) others_wait_s: f64,
 }
 
+/// What is not known of bursts may make a wait so many times as long as the estimate.
+const UNEVEN: f64 = 3.0;
+
+/// And what others do by chance so many times.
+const BY_CHANCE: f64 = 2.0;
+
+/// What requests can have waited at a cap, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Longest {
+    /// At most, each on average.
+    pub(super) ns: f64,
+    /// If all came at once.
+    pub(super) most_ns: f64,
+    /// As it is estimated, if it is known how many came at once.
+    pub(super) likely_ns: Option<f64>,
+}
+
+/// How many others of its burst a request meets, from how long something was under way: those
+/// that come at once are under way for as long as one of them and the waits of the others. Bursts
+/// come by chance, so that some of them overlap. Each request takes `service_s` of the cap that
+/// it holds longest. Nothing if nobody says how long anything was under way.
+pub(super) fn others_of_burst(load: &Load, service_s: f64) -> Option<f64> {
+    let operations = load.operations?;
+    if operations <= 0.0 {
+        return Some(0.0);
+    }
+    let latency_s = load.latency_ns()? / 1e9;
+    let idle = (1.0 - load.busy()?).max(1e-3);
+    let started_s = -idle.ln() * load.seconds() / operations;
+    // n requests: n * started = (n - 1) * service + medium, latency = medium + (n - 1) * service / 2.
+    let apart = started_s - service_s / 2.0;
+    let others = (latency_s - started_s) / apart;
+    Some(if apart > 0.0 { others.max(0.0) } else { f64::INFINITY })
+}
+
 /// Who uses less than this part of what another does is not held where that one is.
 const FAIR: f64 = 0.8;
 
@@ -109,6 +148,8 @@ struct Member {
     /// What counted of it since the last settling, and its operations.
     cost: f64,
     operations: f64,
+    /// How long an operation holds the cap, in seconds.
+    service_s: f64,
     /// Which part of the cap it used before that.
     share: f64,
     /// The columns of a stripe do what they do together.
@@ -161,6 +202,8 @@ impl CapTrack {
             longest_ns: 0.0,
             backlog: 0.0,
             largest: 0.0,
+            bursts_s: None,
+            chance_s: 0.0,
             groups: BTreeMap::new(),
             longest_services: 0.0,
         }
@@ -192,6 +235,7 @@ impl CapTrack {
             has_said: true,
             cost: 0.0,
             operations: 0.0,
+            service_s: 0.0,
             share: 0.0,
             group,
         };
@@ -215,14 +259,12 @@ impl CapTrack {
 
     /// Works out how much of it was used, once that is known.
     pub(super) fn settle(&mut self, cap: &Cap, at: Instant, row: &[Option<i64>]) {
-        if let Some(limit) = self.limits.and_then(|id| row.get(id.0 as usize).copied().flatten())
-            && let Ok(limit) = u64::try_from(limit)
-            && limit > 0
-        {
-            // Of a stretch in which it changed, the larger counts.
-            let limit = float(limit);
-            self.limit.rate = if self.from.is_some() { limit.max(self.limit.rate) } else { limit };
+        let said = self.limits.and_then(|id| row.get(id.0 as usize).copied().flatten());
+        let said = said.and_then(|limit| u64::try_from(limit).ok()).filter(|limit| *limit > 0);
+        if let Some(limit) = said.map(float) {
             self.facts.limit = limit;
+            // Of a stretch in which it changed, the larger counts.
+            self.limit.rate = limit.max(self.limit.rate);
         }
         let Some(from) = self.from.filter(|_| self.is_whole(at)) else { return };
         let seconds = super::seconds(self.to - from);
@@ -249,14 +291,15 @@ impl CapTrack {
             self.facts.near_samples += 1;
         }
         (self.most, self.least, self.from) = (0.0, 0.0, None);
-        if let Some(limits) = self.limits.and_then(|id| row.get(id.0 as usize).copied().flatten())
-            && let Ok(limit) = u64::try_from(limits)
-        {
-            self.limit.rate = float(limit.max(1));
-        }
+        self.limit.rate = self.facts.limit;
         self.largest = 0.0;
         self.groups.clear();
         self.longest_services = 0.0;
+        let operations: f64 = self.members.iter().map(|member| member.operations).sum();
+        let cost: f64 = self.members.iter().map(|member| member.cost).sum();
+        let service_s = cost / operations.max(1.0) / limit;
+        self.chance_s = share.min(NEAR) * service_s / 2.0 / (1.0 - share.min(NEAR));
+        self.bursts_s = Some(0.0);
         for member in &mut self.members {
             member.share = member.cost / seconds / limit;
             self.largest = self.largest.max(member.share);
@@ -264,9 +307,9 @@ impl CapTrack {
             *share += member.share;
             if member.operations > 0.0 {
                 // By chance one comes into an operation in proportion to how long that is.
-                let service_s = member.cost / member.operations / limit;
-                *services += member.share * service_s;
-                self.longest_services += member.share * service_s;
+                member.service_s = member.cost / member.operations / limit;
+                *services += member.share * member.service_s;
+                self.longest_services += member.share * member.service_s;
             }
             (member.cost, member.operations, member.has_said) = (0.0, 0.0, false);
         }
@@ -346,9 +389,32 @@ impl CapTrack {
         self.kind.name().contains("burst")
     }
 
-    /// The longest that requests can have waited at it on average.
-    pub(super) const fn longest_ns(&self) -> f64 {
-        self.longest_ns
+    /// How long an operation of a subject holds it, in seconds.
+    pub(super) fn service_s(&self, subject: usize) -> f64 {
+        self.member(subject).map_or(0.0, |member| member.service_s)
+    }
+
+    /// Takes how many `others` the requests of a subject met of their burst.
+    pub(super) fn meet(&mut self, subject: usize, others: Option<f64>) {
+        let service_s = self.service_s(subject);
+        let met = self.bursts_s.zip(others);
+        // Of a burst the first waits for nobody, the last for all others.
+        self.bursts_s = met.map(|(all, others)| all + others * service_s / 2.0);
+    }
+
+    /// What requests can have waited at it on average: as if all had come at once or, where it is
+    /// known how long something was under way, as many as that shows.
+    pub(super) fn longest(&self) -> Longest {
+        let is_near = self.used.is_some_and(|used| used.share >= NEAR);
+        match self.bursts_s.filter(|_| !is_near) {
+            Some(bursts_s) => {
+                let most_s = UNEVEN * bursts_s + BY_CHANCE * self.chance_s;
+                let likely_ns = Some((bursts_s + self.chance_s) * 1e9);
+                let most_ns = self.longest_ns;
+                Longest { ns: most_ns.min(most_s * 1e9), most_ns, likely_ns }
+            }
+            None => Longest { ns: self.longest_ns, most_ns: self.longest_ns, likely_ns: None },
+        }
     }
 
     pub(super) fn finish(self) -> CapFacts {

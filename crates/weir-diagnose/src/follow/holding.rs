@@ -17,6 +17,9 @@ const USED_UP: f64 = 0.95;
 /// So many requests under way while a cap is used are a line, not a coincidence.
 const DEEP: f64 = 30.0;
 
+/// So many pieces of a request on average are those of one that is cut.
+const CUT: f64 = 1.01;
+
 /// A line of so large a part of all requests came at once, and not one after the other.
 const AT_ONCE: f64 = 0.2;
 
@@ -92,9 +95,7 @@ impl Holding<'_> {
     /// What requests take beyond the medium, each, in seconds, if that is known.
     fn beyond_s(&self) -> Option<f64> {
         let medium = self.medium?;
-        let both = self.load.reads.zip(self.load.writes).unwrap_or((self.operations(), 0.0));
-        let bytes = (self.load.read_bytes.unwrap_or(0.0), self.load.write_bytes.unwrap_or(0.0));
-        let beyond = self.load.ns.unwrap_or(0.0) - medium.of(both, bytes);
+        let beyond = self.load.ns.unwrap_or(0.0) - medium.of_load(self.load);
         Some(beyond.max(0.0) / self.operations() / 1e9)
     }
 
@@ -112,12 +113,19 @@ impl Holding<'_> {
         left_s
     }
 
-    /// The pieces of a request to a stripe come at once. Of those that come to one cap, the first
-    /// does not wait for the others.
+    /// The pieces of a request to a stripe come at once, and where requests do, those of more. Of
+    /// those that come to one cap, the first does not wait for the others.
     fn behind_the_first(&self, counts: &Counts) -> f64 {
         let Some((pieces, columns)) = self.whole else { return 1.0 };
-        let is_own = self.caps[counts.cap].is_of_disk();
-        let at_once = if is_own { pieces / columns } else { pieces };
+        // A cap of the host has what all columns have under way.
+        let caps = if self.caps[counts.cap].is_of_disk() { columns } else { 1.0 };
+        let of_one = pieces / caps;
+        let at_once = match self.load.at_once() {
+            Some(of_column) => of_one.max(of_column * columns / caps),
+            // A burst of requests that are not cut is as one of requests to a disk.
+            None if pieces < CUT => return 1.0,
+            None => of_one,
+        };
         1.0 - 1.0 / at_once.max(1.0)
     }
 

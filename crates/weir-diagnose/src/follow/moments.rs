@@ -57,13 +57,7 @@ impl Moments {
     ) {
         let operations = load.operations.unwrap_or(0.0);
         let ns = load.ns.unwrap_or(0.0);
-        let read = load.read_bytes.unwrap_or(0.0);
-        let written = load.write_bytes.or(load.bytes).unwrap_or(0.0);
-        let usual = match (medium, load.reads.zip(load.writes)) {
-            (Some(medium), Some(both)) => medium.of(both, (read, written)),
-            (Some(medium), None) => medium.most(operations, written),
-            (None, _) => 0.0,
-        };
+        let usual = medium.map_or(0.0, |medium| medium.of_load(load));
         let waited = queued.unwrap_or_else(|| (ns - usual).max(0.0));
         let is_raised = match queued {
             Some(queued) => queued > 0.5 * ns,

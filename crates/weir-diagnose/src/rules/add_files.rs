@@ -4,7 +4,7 @@ use super::files::{
     Database, Room, counts_bytes, database_name, databases, file_held, limit, name, own_disk, tiers,
 };
 use super::{Found, Rule, source};
-use crate::case::{Case, Seen, amount, confidence, size};
+use crate::case::{Case, Seen, amount, size};
 use crate::system::What;
 use crate::verdict::Held;
 use weir_report::diagnosis::Group;
@@ -77,7 +77,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
     );
     let mut finding = rule.finding(database.name.clone(), text);
     finding.cap = Some(most.kind.name().to_owned());
-    finding.confidence = confidence(seen.waited.confidence);
+    finding.confidence = seen.waited.confidence;
     finding.evidence.push(format!(
         "{} of the latency of {subject} is waiting at its limit",
         percent(most.share)

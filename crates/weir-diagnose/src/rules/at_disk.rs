@@ -45,7 +45,7 @@ fn find(case: &Case<'_>, rule: &Rule, lasting: Kind, peak: Kind) -> Vec<Found> {
             let (seen, _) = who;
             let mut finding = finding(case, rule, seen.name(case), &[who])?;
             finding.evidence.extend(files_on(case, seen.subject.what));
-            with(Some(finding), next_tier(case, seen.subject.what, needs_bytes))
+            Some(with(finding, &[who], next_tier(case, seen.subject.what, needs_bytes)))
         })
         .collect()
 }
@@ -98,6 +98,26 @@ mod tests {
         // Slow, and far from any limit: no cap can have made them wait that long.
         let slow = Bed::layout(P10).disk("data", Does::reads(5.0).ms(80.0));
         assert!(!slow.finds("disk-operations"));
+    }
+
+    #[test]
+    fn a_medium_slower_than_the_editions_is_no_cap() {
+        // 3.3 ms where the edition says 2.07, one by one at a quarter of the limit.
+        let one_by_one = |does: Does| Bed::layout(P10).disk("data", does);
+        let slower = Does::reads(125.0).ms(3.3);
+        assert!(!one_by_one(slower).finds("disk-operations"));
+        assert!(!one_by_one(slower.busy_ms(410.0)).finds("disk-operations"));
+        // The same mean of requests that come five at a time: most of it is waiting for the others.
+        let fives = Does::reads(125.0).ms(6.1).busy_ms(250.0);
+        let found = one_by_one(fives).found("disk-operations");
+        assert_eq!(found.len(), 1);
+        // Reads that take 1 ms alone and 2.8 at the limit wait, though the edition has 2.07.
+        let faster = |second| match second % 4 {
+            0 => Does::reads(50.0).ms(1.0).busy_ms(50.0),
+            _ => Does::reads(499.0).ms(2.8).busy_ms(1_000.0),
+        };
+        let found = Bed::layout(P10).disk_over("data", faster).found("disk-operations");
+        assert!(found[0].evidence.iter().any(|line| line.contains("0.4 times what the edition")));
     }
 
     #[test]

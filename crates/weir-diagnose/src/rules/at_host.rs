@@ -89,7 +89,7 @@ fn of_host(case: &Case<'_>, rule: &Rule, cap: usize, who: &[Who<'_>]) -> Option<
         action += "; reads of data files that the host cache serves do not count against this \
                    limit";
     }
-    with(Some(finding), (action, change))
+    Some(with(finding, who, (action, change)))
 }
 
 fn is_read_uncached(case: &Case<'_>, seen: &crate::case::Seen<'_>) -> bool {

@@ -38,11 +38,14 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     let who = by(case, |_, held: &Held| held.kind == Kind::LogRate);
     if let Some((_, held)) = who.first() {
         let host = host_of(case, held.cap).map(|host| case.system.hosts[host].name.clone());
-        let mut finding = finding(case, rule, host.unwrap_or_default(), &who);
-        if let (Some(finding), Some(evidence)) = (&mut finding, waits(case)) {
-            finding.evidence.push(evidence);
-        }
-        return with(finding, (ACTION.to_owned(), None)).into_iter().collect();
+        let finding = finding(case, rule, host.unwrap_or_default(), &who);
+        return finding
+            .into_iter()
+            .map(|mut finding| {
+                finding.evidence.extend(waits(case));
+                with(finding, &who, (ACTION.to_owned(), None))
+            })
+            .collect();
     }
     said_by_waits(case, rule).map(Found::from).into_iter().collect()
 }

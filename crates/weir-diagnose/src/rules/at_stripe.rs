@@ -49,6 +49,11 @@ fn of_stripe(case: &Case<'_>, rule: &Rule, stripe: usize, who: &[Who<'_>]) -> Op
         finding.evidence.push(format!(
             "{held} of its {columns} columns are: what is done is not spread over all of them"
         ));
+    } else if held == 0 {
+        finding.evidence.push(format!(
+            "its {columns} columns are not observed one by one: whether one of them does more than \
+             the others does not show"
+        ));
     } else {
         let used: Vec<String> = own
             .columns
@@ -69,5 +74,5 @@ fn of_stripe(case: &Case<'_>, rule: &Rule, stripe: usize, who: &[Who<'_>]) -> Op
         case.layout?;
         Some(Change::Columns { name: own.name.clone(), columns: more })
     });
-    with(Some(finding), (action, change))
+    Some(with(finding, who, (action, change)))
 }

@@ -69,7 +69,7 @@ impl Target {
         let per_s = |seen: &Seen<'_>| {
             let total = &seen.facts.total;
             let written = total.write_bytes.or(total.bytes)?;
-            (seen.facts.seconds > 0.0).then(|| written / seen.facts.seconds)
+            (seen.facts.seconds() > 0.0).then(|| written / seen.facts.seconds())
         };
         let written: f64 = all.iter().filter_map(per_s).sum();
         (written >= WRITES).then_some(written)

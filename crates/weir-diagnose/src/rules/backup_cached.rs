@@ -53,7 +53,7 @@ fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
     );
     let change = case.layout.map(|_| Change::Cache { name, mode: "none" });
     let is_there = matches!(target.on, On::Disk(_) | On::Stripe(_));
-    Some(Found { finding, change: change.filter(|_| is_there) })
+    Some(Found::new(finding, change.filter(|_| is_there)))
 }
 
 #[cfg(test)]

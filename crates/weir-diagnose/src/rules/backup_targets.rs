@@ -75,7 +75,7 @@ fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
         (On::Stripe(_), Some(_), Ok(columns)) => Some(Change::Columns { name, columns }),
         _ => None,
     };
-    Some(Found { finding, change })
+    Some(Found::new(finding, change))
 }
 
 /// The least number of disks that come to a rate together.

@@ -49,7 +49,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     for seen in case.named() {
         let total = &seen.facts.total;
         if let Some(reads) = total.reads.filter(|reads| *reads > 0.0) {
-            let per_s = rate(reads / seen.facts.seconds.max(1e-9));
+            let per_s = rate(reads / seen.facts.seconds().max(1e-9));
             finding.evidence.push(format!("{} reads {per_s} times a second", seen.name(case)));
         }
     }

@@ -1,10 +1,9 @@
 //! Clients that do not take what they asked for.
 
-use super::not_storage::{Cause, finding, longest, of_class, storage_words};
+use super::not_storage::{Cause, Dominant};
 use super::waits::Class;
-use super::{Found, Rule, source};
-use crate::case::Case;
-use weir_report::diagnosis::{Confidence, Group};
+use super::{Rule, source};
+use weir_report::diagnosis::Group;
 
 pub(super) const RULE: Rule = Rule {
     id: 303,
@@ -13,24 +12,17 @@ pub(super) const RULE: Rule = Rule {
     priority: 20,
     source: source::WAITS,
     finds: "most of the waiting is for clients or the network to them",
-    find,
+    find: |case, rule| DOMINANT.find(case, rule),
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    let Some(waited) = of_class(case, Class::Client) else { return Vec::new() };
-    let text = format!("the server waits for its clients to take or send: {}", waited.words());
-    let Some(mut finding) = finding(case, rule, Cause::Client, "clients", &text) else {
-        return Vec::new();
-    };
-    finding.confidence = Confidence::High;
-    let is = |wait: &crate::follow::WaitFacts| Class::of(&wait.name) == Class::Client;
-    finding.evidence.push(longest(case, is));
-    finding.evidence.extend(storage_words(case));
-    "look at the client: let it fetch all rows before it works on them, ask for fewer, keep \
-     transactions from waiting for it, and measure the network between; storage does not help"
-        .clone_into(&mut finding.action);
-    vec![finding.into()]
-}
+const DOMINANT: Dominant = Dominant {
+    cause: Cause::Client,
+    subject: "clients",
+    text: "the server waits for its clients to take or send",
+    action: "look at the client: let it fetch all rows before it works on them, ask for fewer, keep \
+     transactions from waiting for it, and measure the network between; storage does not help",
+    is: |wait| Class::of(&wait.name) == Class::Client,
+};
 
 #[cfg(test)]
 mod tests {

@@ -53,7 +53,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     }
     finding.evidence.push(format!("{} samples", float(case.facts.samples)));
     "observe some minutes of the worst time each second: iostat -x -t 1, typeperf -si 1, or \
-     weir observe script sqlserver; latency and queues show bursts even in averages"
+     weir observe script --sqlserver; latency and queues show bursts even in averages"
         .clone_into(&mut finding.action);
     vec![finding.into()]
 }

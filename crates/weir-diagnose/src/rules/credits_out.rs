@@ -102,7 +102,7 @@ fn of(case: &Case<'_>, rule: &Rule, balance: &Balance) -> Found {
          that credits come back between bursts; --layout says which"
             .clone_into(&mut finding.action);
     }
-    Found { finding, change }
+    Found::new(finding, change)
 }
 
 fn action(case: &Case<'_>, cap: &Cap) -> (String, Option<Change>) {

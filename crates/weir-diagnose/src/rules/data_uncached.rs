@@ -3,7 +3,7 @@
 use super::files::REACH;
 use super::stores::{Store, file_of, is_cached, is_uncached, read_latency, stores};
 use super::{Found, Rule, source};
-use crate::case::{Case, amount, confidence, size};
+use crate::case::{Case, amount, size};
 use crate::change::Change;
 use crate::system::{Cache, Owner, What};
 use crate::verdict::Held;
@@ -128,7 +128,7 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
     match held {
         Some((seen, held)) => {
             finding.cap = Some(held.kind.name().to_owned());
-            finding.confidence = confidence(seen.waited.confidence);
+            finding.confidence = seen.waited.confidence;
         }
         None => finding.priority = 150,
     }
@@ -140,7 +140,7 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
         store.name
     );
     let change = Change::Cache { name: store.name.clone(), mode: Cache::ReadOnly.name() };
-    Some(Found { finding, change: case.layout.map(|_| change) })
+    Some(Found::new(finding, case.layout.map(|_| change)))
 }
 
 fn evidence(case: &Case<'_>, store: &Store, depth: f64) -> Vec<String> {

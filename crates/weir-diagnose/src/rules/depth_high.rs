@@ -3,7 +3,7 @@
 use super::depth_low::per_disk;
 use super::files::held_at_own;
 use super::{Found, Rule, source};
-use crate::case::{Case, Seen, amount, confidence};
+use crate::case::{Case, Seen, amount};
 use weir_layout::Role;
 use weir_report::diagnosis::Group;
 use weir_report::number::{float, rate, time, whole};
@@ -50,7 +50,7 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     let fills = iops * usual / 1e9;
     let disks = float(case.system.disks_of(seen.subject.what).len() as u64);
     let most = per_disk(case, "outstanding-max").map_or(0.0, |most| most * disks);
-    let is_long = held.near_s >= MOSTLY * seen.facts.seconds;
+    let is_long = held.near_s >= MOSTLY * seen.facts.seconds();
     if !is_steady || !is_long || depth < FAR_MORE * fills || depth <= most {
         return None;
     }
@@ -74,7 +74,7 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     );
     let mut finding = rule.finding(subject, text);
     finding.cap = Some(held.kind.name().to_owned());
-    finding.confidence = confidence(seen.waited.confidence);
+    finding.confidence = seen.waited.confidence;
     finding.evidence.push(format!(
         "depth = operations a second x latency: {} x {} = {}",
         rate(iops),

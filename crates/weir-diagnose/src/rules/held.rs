@@ -1,7 +1,7 @@
 //! What the rules of the caps have in common: who is held there, and how it is said.
 
 use super::{Found, Rule};
-use crate::case::{Case, Seen, amount, basis_words, cap_words, confidence, moments, size};
+use crate::case::{Case, Seen, amount, basis_words, cap_words, moments, size, usual_words};
 use crate::change::Change;
 use crate::follow::NEAR;
 use crate::system::{Owner, What};
@@ -46,12 +46,13 @@ pub(super) fn finding(
     let mut finding = rule.finding(
         subject.clone(),
         format!(
-            "{subject} is held at its {words}, {}: {share} of the latency is waiting there",
-            amount(is_bytes, limit)
+            "{subject} is held at its {words}, {}{}: {share} of the latency is waiting there",
+            amount(is_bytes, limit),
+            during(seen)
         ),
     );
     finding.cap = Some(held.kind.name().to_owned());
-    finding.confidence = confidence(seen.waited.confidence);
+    finding.confidence = seen.waited.confidence;
     let per_operation = time(waited / operations.max(1.0));
     let all = time(latency / operations.max(1.0));
     finding.evidence.push(format!(
@@ -59,16 +60,14 @@ pub(super) fn finding(
         basis_words(seen.waited.basis)
     ));
     finding.evidence.push(used(held.kind, is_bytes, limit, facts));
-    if let Some(usual) = seen.waited.usual_ns {
-        finding.evidence.push(format!("a request that does not wait takes {} here", time(usual)));
-    }
+    finding.evidence.extend(usual_words(seen.waited));
     if who.len() > 1 {
         let names = who.iter().map(|(seen, held)| {
             format!("{} ({} of its latency)", seen.name(case), percent(held.share))
         });
         finding.evidence.push(format!("held are {}", names.collect::<Vec<_>>().join(", ")));
     }
-    if held.near_s < 0.05 * seen.facts.seconds {
+    if held.near_s < 0.05 * seen.waited.seconds {
         finding.evidence.push(
             "it is reached in bursts shorter than a sample: the averages look harmless".to_owned(),
         );
@@ -76,6 +75,18 @@ pub(super) fn finding(
     finding.moments = moments(case, seen, 3);
     finding.ruled_out = ruled_out(case, seen, held);
     Some(finding)
+}
+
+/// For how long, if that is not all the time.
+fn during(seen: &Seen<'_>) -> String {
+    match seen.waited.is_whole {
+        true => String::new(),
+        false => format!(
+            ", for {} of {}",
+            time(seen.waited.seconds * 1e9),
+            time(seen.facts.seconds() * 1e9)
+        ),
+    }
 }
 
 fn limit_now(kind: Kind, peak: f64, limit: f64) -> f64 {
@@ -195,12 +206,13 @@ pub(super) fn host_of(case: &Case<'_>, cap: usize) -> Option<usize> {
     }
 }
 
-/// Findings with what would change them.
+/// A finding with what was waited by whom it names, and with what would change that.
 pub(super) fn with(
-    finding: Option<Finding>,
+    mut finding: Finding,
+    who: &[Who<'_>],
     (action, change): (String, Option<Change>),
-) -> Option<Found> {
-    let mut finding = finding?;
+) -> Found {
     finding.action = action;
-    Some(Found { finding, change })
+    let waited_ns = who.iter().map(|(_, held)| held.waited_ns).sum();
+    Found { waited_ns, ..Found::new(finding, change) }
 }

@@ -4,7 +4,7 @@ use super::files::{
     GIB, Room, counts_bytes, held_on, name, needed, own_disk, resize, sized, tiers, words,
 };
 use super::{Found, Rule, source};
-use crate::case::{Case, confidence, size};
+use crate::case::{Case, size};
 use crate::change::Change;
 use weir_catalog::RuleValue;
 use weir_layout::instance::Measure;
@@ -92,7 +92,7 @@ fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     };
     let mut finding = rule.finding(case.system.hosts[host].name.clone(), text);
     finding.cap = Some(most.kind.name().to_owned());
-    finding.confidence = confidence(seen.waited.confidence);
+    finding.confidence = seen.waited.confidence;
     for one in fit.iter().chain(&not) {
         finding.evidence.push(format!(
             "{} has {}; at {} it is {}",
@@ -122,7 +122,7 @@ fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     finding.action = actions.join(", then ");
     let changes: Option<Vec<Change>> =
         fit.iter().map(|one| sized(case, one.file, one.to)).collect();
-    Some(Found { finding, change: changes.filter(|all| !all.is_empty()).map(Change::All) })
+    Some(Found::new(finding, changes.filter(|all| !all.is_empty()).map(Change::All)))
 }
 
 /// What the blobs of an instance may have still.

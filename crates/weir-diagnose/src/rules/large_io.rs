@@ -1,8 +1,8 @@
 //! Large requests that the disk counts several times and the database server once.
 
-use super::held::{by, next_tier, with};
+use super::held::{by, next_tier};
 use super::{Found, Rule, source};
-use crate::case::{Case, Seen, amount, confidence, size};
+use crate::case::{Case, Seen, amount, size};
 use crate::system::Owner;
 use crate::verdict::Held;
 use weir_core::Cap as Kind;
@@ -64,7 +64,7 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, held: &Held) -> Opt
     );
     let mut finding = rule.finding(subject, text);
     finding.cap = Some(held.kind.name().to_owned());
-    finding.confidence = confidence(seen.waited.confidence);
+    finding.confidence = seen.waited.confidence;
     for (what, mean) in large(seen, unit) {
         finding.evidence.push(format!(
             "{what} have {} on average, each counted {} times; SQL Server counts one",
@@ -80,7 +80,8 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, held: &Held) -> Opt
         rate(per_s * counted),
         rate(per_s)
     );
-    with(Some(finding), (action, change))
+    finding.action = action;
+    Some(Found::new(finding, change))
 }
 
 #[cfg(test)]

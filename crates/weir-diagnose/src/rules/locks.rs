@@ -1,10 +1,9 @@
 //! Sessions that wait for each other's locks.
 
-use super::not_storage::{Cause, finding, longest, of_class, storage_words};
+use super::not_storage::{Cause, Dominant};
 use super::waits::Class;
-use super::{Found, Rule, source};
-use crate::case::Case;
-use weir_report::diagnosis::{Confidence, Group};
+use super::{Rule, source};
+use weir_report::diagnosis::Group;
 
 pub(super) const RULE: Rule = Rule {
     id: 302,
@@ -13,25 +12,18 @@ pub(super) const RULE: Rule = Rule {
     priority: 20,
     source: source::WAITS,
     finds: "most of the waiting is for locks",
-    find,
+    find: |case, rule| DOMINANT.find(case, rule),
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    let Some(waited) = of_class(case, Class::Lock) else { return Vec::new() };
-    let text = format!("sessions wait for locks of others: {}", waited.words());
-    let Some(mut finding) = finding(case, rule, Cause::Locks, "locks", &text) else {
-        return Vec::new();
-    };
-    finding.confidence = Confidence::High;
-    let is = |wait: &crate::follow::WaitFacts| Class::of(&wait.name) == Class::Lock;
-    finding.evidence.push(longest(case, is));
-    finding.evidence.extend(storage_words(case));
-    "find who holds them (sys.dm_exec_requests by blocking_session_id; pg_blocking_pids) and make \
+const DOMINANT: Dominant = Dominant {
+    cause: Cause::Locks,
+    subject: "locks",
+    text: "sessions wait for locks of others",
+    action: "find who holds them (sys.dm_exec_requests by blocking_session_id; pg_blocking_pids) and make \
      those transactions shorter, or let readers see row versions (ALTER DATABASE .. SET \
-     READ_COMMITTED_SNAPSHOT ON); storage helps only if those who hold them wait for it"
-        .clone_into(&mut finding.action);
-    vec![finding.into()]
-}
+     READ_COMMITTED_SNAPSHOT ON); storage helps only if those who hold them wait for it",
+    is: |wait| Class::of(&wait.name) == Class::Lock,
+};
 
 #[cfg(test)]
 mod tests {

@@ -71,7 +71,7 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
         store.name
     );
     let change = Change::Cache { name: store.name.clone(), mode: Cache::None.name() };
-    Some(Found { finding, change: case.layout.map(|_| change) })
+    Some(Found::new(finding, case.layout.map(|_| change)))
 }
 
 #[cfg(test)]

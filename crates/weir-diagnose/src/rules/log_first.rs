@@ -6,7 +6,7 @@ use super::files::{
 use super::held::next_tier;
 use super::waits::{Class, share};
 use super::{Found, Rule, source};
-use crate::case::{Case, Seen, amount, confidence, size};
+use crate::case::{Case, Seen, amount, size};
 use crate::follow::NEAR;
 use crate::system::What;
 use weir_layout::Role;
@@ -97,7 +97,7 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Found> {
         ),
     };
     let mut finding = rule.finding(subject.clone(), text);
-    finding.confidence = confidence(own.waited.confidence);
+    finding.confidence = own.waited.confidence;
     match held {
         Some(held) => finding.cap = Some(held.kind.name().to_owned()),
         None => finding.priority = 150,
@@ -125,7 +125,7 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Found> {
         }
     };
     finding.action = action;
-    Some(Found { finding, change })
+    Some(Found::new(finding, change))
 }
 
 /// What of a data file is used, and what it would cost to grow it instead.

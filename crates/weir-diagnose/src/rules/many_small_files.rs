@@ -2,7 +2,7 @@
 
 use super::files::{Database, counts_bytes, databases, file_held, of, steps, tiers, words};
 use super::{Found, Rule, source};
-use crate::case::{Case, amount, confidence, size};
+use crate::case::{Case, amount, size};
 use crate::follow::NEAR;
 use crate::system::What;
 use weir_catalog::Tier;
@@ -80,7 +80,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
     );
     let mut finding = rule.finding(database.name.clone(), text);
     finding.cap = Some(most.kind.name().to_owned());
-    finding.confidence = confidence(seen.waited.confidence);
+    finding.confidence = seen.waited.confidence;
     finding.evidence.push(format!(
         "a file of {} gets {} ({}), one of {} gets {} ({})",
         size(sizes.iter().copied().max().unwrap_or(0)),

@@ -1,9 +1,8 @@
 //! Queries that wait for memory to run in.
 
-use super::not_storage::{Cause, finding, is_memory_grant, longest, of_waits, storage_words};
-use super::{Found, Rule, source};
-use crate::case::Case;
-use weir_report::diagnosis::{Confidence, Group};
+use super::not_storage::{Cause, Dominant, is_memory_grant};
+use super::{Rule, source};
+use weir_report::diagnosis::Group;
 
 pub(super) const RULE: Rule = Rule {
     id: 304,
@@ -12,24 +11,18 @@ pub(super) const RULE: Rule = Rule {
     priority: 20,
     source: source::WAITS,
     finds: "most of the waiting is for memory to run queries in",
-    find,
+    find: |case, rule| DOMINANT.find(case, rule),
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    let Some(waited) = of_waits(case, is_memory_grant) else { return Vec::new() };
-    let text = format!("queries wait for memory before they begin: {}", waited.words());
-    let Some(mut finding) = finding(case, rule, Cause::MemoryGrants, "memory", &text) else {
-        return Vec::new();
-    };
-    finding.confidence = Confidence::High;
-    finding.evidence.push(longest(case, is_memory_grant));
-    finding.evidence.extend(storage_words(case));
-    "find the queries that ask for much (sys.dm_exec_query_memory_grants by requested_memory_kb): \
+const DOMINANT: Dominant = Dominant {
+    cause: Cause::MemoryGrants,
+    subject: "memory",
+    text: "queries wait for memory before they begin",
+    action: "find the queries that ask for much (sys.dm_exec_query_memory_grants by requested_memory_kb): \
      update statistics and add indexes that spare their sorts and hashes, limit them with \
-     MAX_GRANT_PERCENT, or take more memory; storage does not help"
-        .clone_into(&mut finding.action);
-    vec![finding.into()]
-}
+     MAX_GRANT_PERCENT, or take more memory; storage does not help",
+    is: is_memory_grant,
+};
 
 #[cfg(test)]
 mod tests {

@@ -52,7 +52,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     }
     finding.evidence.push("disk-operations, disk-bytes, stripe-column, host-uncached, host-cached and log-rate need it; near-limit does not".to_owned());
     "observe latency, too: iostat -x 1 (r_await, w_await), Avg. Disk sec/Read and sec/Write of \
-     PhysicalDisk, sys.dm_io_virtual_file_stats (weir observe script sqlserver), track_io_timing \
+     PhysicalDisk, sys.dm_io_virtual_file_stats (weir observe script --sqlserver), track_io_timing \
      = on of PostgreSQL"
         .clone_into(&mut finding.action);
     vec![finding.into()]

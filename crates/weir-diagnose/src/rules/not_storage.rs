@@ -5,12 +5,12 @@
 
 use super::signs::{THROTTLING, is_near, throttling};
 use super::waits::{Class, resource_waits, share};
-use super::{Rule, signs};
+use super::{Found, Rule, signs};
 use crate::case::{Case, Seen};
 use crate::follow::{HostFacts, WaitFacts};
 use crate::verdict::{Basis, THROTTLED};
 use weir_observe::import::measure as m;
-use weir_report::diagnosis::Finding;
+use weir_report::diagnosis::{Confidence, Finding};
 use weir_report::number::{percent, rate, time};
 
 /// A cause that is no cap.
@@ -117,6 +117,33 @@ pub(super) fn finding(
         None => finding.ruled_out.extend(no_cap(case)),
     }
     Some(finding)
+}
+
+/// A kind of waits that dominates, and what to say of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dominant {
+    pub(super) cause: Cause,
+    pub(super) subject: &'static str,
+    /// What is so; how much of all waiting it is follows.
+    pub(super) text: &'static str,
+    pub(super) action: &'static str,
+    pub(super) is: fn(&WaitFacts) -> bool,
+}
+
+impl Dominant {
+    /// The finding, if it dominates.
+    pub(super) fn find(&self, case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+        let Some(waited) = of_waits(case, self.is) else { return Vec::new() };
+        let text = format!("{}: {}", self.text, waited.words());
+        let found = finding(case, rule, self.cause, self.subject, &text).map(|mut finding| {
+            finding.confidence = Confidence::High;
+            finding.evidence.push(longest(case, self.is));
+            finding.evidence.extend(storage_words(case));
+            self.action.clone_into(&mut finding.action);
+            finding.into()
+        });
+        found.into_iter().collect()
+    }
 }
 
 /// Where a cap throttles at the same time.
@@ -229,6 +256,9 @@ pub(super) fn busy<'a>(case: &Case<'a>) -> Option<&'a HostFacts> {
     busy.max_by(|one, other| one.mean().total_cmp(&other.mean()))
 }
 
+/// A medium that takes so many times what its edition says of it is slow.
+const SLOWER: f64 = 2.0;
+
 /// Those whose requests take longer than they should, and no cap explains it, with the part of
 /// the latency that nothing explains.
 pub(super) fn slow<'a>(case: &Case<'a>) -> Vec<(Seen<'a>, f64)> {
@@ -248,7 +278,8 @@ pub(super) fn slow<'a>(case: &Case<'a>) -> Vec<(Seen<'a>, f64)> {
             _ => {}
         }
         // Quiet samples that take long show the medium itself, as nothing else was there.
-        let quiet = waited.usual_ns.filter(|_| waited.basis == Basis::Quiet);
+        let is_seen = waited.basis == Basis::Quiet || waited.beside_edition >= SLOWER;
+        let quiet = waited.usual_ns.filter(|_| is_seen);
         let is_quiet_slow = quiet.is_some_and(|ns| ns > SLOW_NS);
         let share = waited.unexplained_share();
         match is_quiet_slow {

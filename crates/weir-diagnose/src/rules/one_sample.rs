@@ -1,8 +1,11 @@
 //! A single sample, of which no rate can be made.
 
+use super::no_operations::missing_operations;
 use super::{Found, Rule, source};
 use crate::case::Case;
+use crate::follow::SubjectFacts;
 use crate::report::BLIND;
+use crate::system::Subject;
 use weir_observe::{Counting, EntityKind};
 use weir_report::diagnosis::{Confidence, Group};
 
@@ -17,10 +20,14 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    // Who was seen in no stretch of time did nothing that is known.
-    let is_blind = case.facts.samples <= 1
-        || (!case.facts.subjects.is_empty()
-            && case.facts.subjects.iter().all(|own| own.seconds <= 0.0));
+    // Who was seen in no stretch of time did nothing that is known. Of whom operations are not
+    // counted at all, another rule says it: no second sample helps there.
+    let is_unseen = |(own, facts): (&Subject, &SubjectFacts)| {
+        facts.seconds() <= 0.0 && missing_operations(case.contents, own.entity).is_empty()
+    };
+    let subjects = || case.system.subjects.iter().zip(&case.facts.subjects);
+    let is_blind =
+        case.facts.samples <= 1 || (subjects().next().is_some() && subjects().all(is_unseen));
     let counters =
         || case.contents.series.iter().any(|series| series.counting == Counting::Cumulative);
     if !is_blind || !counters() {
@@ -39,7 +46,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     );
     finding.action = if files {
         "take the same again some minutes later, while it is slow, and import both: weir observe \
-         script sqlserver has a query that samples by itself (qpi: snapshot_file_stats, then \
+         script --sqlserver has a query that samples by itself (qpi: snapshot_file_stats, then \
          file_stats)"
     } else {
         "take the same again some seconds later and import both, or observe with iostat -x 1"

@@ -106,7 +106,7 @@ fn of(case: &Case<'_>, rule: &Rule, database: &str, group: &[Queued<'_>]) -> Opt
     let reads = each("reads", total.read_ns, total.queued_read_ns, total.reads);
     let writes = each("writes", total.write_ns, total.queued_write_ns, total.writes);
     finding.evidence.extend(reads.into_iter().chain(writes));
-    let seconds = first.seen.facts.seconds.max(1e-9);
+    let seconds = first.seen.facts.seconds().max(1e-9);
     finding.evidence.push(format!(
         "it does {} IOPS and {} MiB/s on average: bursts shorter than a sample reach a limit that \
          the averages do not",

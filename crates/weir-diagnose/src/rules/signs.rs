@@ -33,7 +33,8 @@ pub(super) fn is_raised(seen: &Seen<'_>) -> bool {
         return false;
     }
     let mean = waited.latency_ns / waited.operations;
-    let medium = waited.usual_ns.filter(|_| waited.basis == Basis::Medium).unwrap_or(0.0);
+    let usual = waited.usual_ns.filter(|_| waited.basis == Basis::Medium).unwrap_or(0.0);
+    let medium = usual / waited.beside_edition;
     mean > RAISED_NS.max(TIMES_MEDIUM * medium)
 }
 

@@ -2,7 +2,7 @@
 
 use super::not_storage::{Cause, finding, slow};
 use super::{Found, Rule, source};
-use crate::case::{Case, amount, basis_words, moments};
+use crate::case::{Case, amount, moments, usual_words};
 use weir_observe::import::measure as m;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, rate, time};
@@ -32,13 +32,8 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
         );
         let mut finding = finding(case, rule, Cause::SlowMedium, &name, &text)?;
         finding.confidence = Confidence::Medium;
-        if let Some(usual) = waited.usual_ns {
-            let basis = basis_words(waited.basis);
-            finding
-                .evidence
-                .push(format!("a request that does not wait takes {} ({basis})", time(usual)));
-        }
-        let seconds = seen.facts.seconds.max(1e-9);
+        finding.evidence.extend(usual_words(waited));
+        let seconds = seen.facts.seconds().max(1e-9);
         let operations = seen.facts.total.operations.unwrap_or(0.0);
         finding.evidence.push(format!("it does {} IOPS on average", rate(operations / seconds)));
         for steal in case.facts.others.gauged.iter().filter(|own| own.metric == m::CPU_STEAL.metric)

@@ -4,7 +4,7 @@ use super::files::{
     Database, Room, counts_bytes, databases, file_held, limit, name, resize, sized, tiers, used,
 };
 use super::{Found, Rule, source};
-use crate::case::{Case, Seen, amount, confidence, size};
+use crate::case::{Case, Seen, amount, size};
 use crate::change::Change;
 use crate::follow::NEAR;
 use crate::system::What;
@@ -86,7 +86,7 @@ fn of_file(case: &Case<'_>, rule: &Rule, database: &Database, small: &Small<'_>)
     );
     let mut finding = rule.finding(subject.clone(), text);
     finding.cap = Some(small.held.kind.name().to_owned());
-    finding.confidence = confidence(small.seen.waited.confidence);
+    finding.confidence = small.seen.waited.confidence;
     finding.evidence.push(format!(
         "{} of the latency of {subject} is waiting at its limit; whoever needs a page of it waits, \
          whatever the others could do",
@@ -100,7 +100,7 @@ fn of_file(case: &Case<'_>, rule: &Rule, database: &Database, small: &Small<'_>)
     }
     let (action, change) = action(case, small.file, largest, target);
     finding.action = action;
-    Some(Found { finding, change })
+    Some(Found::new(finding, change))
 }
 
 fn action(case: &Case<'_>, file: usize, like: usize, target: u64) -> (String, Option<Change>) {

@@ -74,7 +74,7 @@ fn store(case: &Case<'_>, what: What) -> Option<Store> {
             Some(load) => load.add(&seen.facts.total),
             None => load = Some(seen.facts.total),
         }
-        seconds = seconds.max(seen.facts.seconds);
+        seconds = seconds.max(seen.facts.seconds());
     }
     let same = disks.iter().all(|disk| case.system.disks[*disk].cache == first.cache);
     let (host, cache) = (first.host?, first.cache);

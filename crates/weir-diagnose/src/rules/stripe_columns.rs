@@ -2,7 +2,7 @@
 
 use super::files::held_at_own;
 use super::{Found, Rule, source};
-use crate::case::{Case, Seen, confidence};
+use crate::case::{Case, Seen};
 use crate::change::Change;
 use crate::system::{On, What};
 use crate::verdict::Held;
@@ -105,7 +105,7 @@ fn unused(
     );
     let mut finding = rule.finding(own.name.clone(), text);
     finding.cap = Some(held.kind.name().to_owned());
-    finding.confidence = confidence(seen.waited.confidence);
+    finding.confidence = seen.waited.confidence;
     finding.evidence.push(format!("{} of the latency is waiting there", percent(held.share)));
     if let Some(most) = most_columns(case, stripe) {
         finding.evidence.push(format!("a stripe of this machine can have {most} columns"));
@@ -116,7 +116,7 @@ fn unused(
     );
     let change =
         u32::try_from(then).ok().map(|columns| Change::Columns { name: own.name.clone(), columns });
-    Found { finding, change: change.filter(|_| case.layout.is_some()) }
+    Found::new(finding, change.filter(|_| case.layout.is_some()))
 }
 
 /// The most columns that the edition says a stripe of the host's series can have.
@@ -159,7 +159,7 @@ fn uneven(
     );
     let mut finding = rule.finding(own.name.clone(), text);
     finding.cap = Some(held.kind.name().to_owned());
-    finding.confidence = confidence(seen.waited.confidence);
+    finding.confidence = seen.waited.confidence;
     for (disk, used) in &uses {
         let name = &case.system.disks[*disk].name;
         finding.evidence.push(format!("{name} uses {} on average", percent(*used)));

@@ -2,7 +2,7 @@
 
 use super::files::{REACH, held_at_own};
 use super::{Found, Rule, source};
-use crate::case::{Case, Seen, confidence, size};
+use crate::case::{Case, Seen, size};
 use crate::system::{On, System, What};
 use weir_report::diagnosis::Group;
 use weir_report::number::{float, percent, rate, whole};
@@ -85,7 +85,7 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     match held {
         Some(held) => {
             finding.cap = Some(held.kind.name().to_owned());
-            finding.confidence = confidence(seen.waited.confidence);
+            finding.confidence = seen.waited.confidence;
             finding.evidence.push(format!(
                 "{} of the latency is waiting at limits in operations",
                 percent(held.share)

@@ -6,7 +6,7 @@ use super::files::{
     steps, tiers, used, words,
 };
 use super::{Found, Rule, source};
-use crate::case::{Case, confidence, size};
+use crate::case::{Case, size};
 use crate::change::Change;
 use crate::system::What;
 use weir_report::diagnosis::Group;
@@ -58,7 +58,7 @@ fn below(case: &Case<'_>, rule: &Rule, file: usize) -> Option<Found> {
     );
     let mut finding = rule.finding(subject.clone(), text);
     finding.cap = Some(held.kind.name().to_owned());
-    finding.confidence = confidence(seen.waited.confidence);
+    finding.confidence = seen.waited.confidence;
     finding.evidence.push(format!(
         "{} of the latency of {subject} is waiting at its limit",
         percent(held.share)
@@ -70,7 +70,7 @@ fn below(case: &Case<'_>, rule: &Rule, file: usize) -> Option<Found> {
     if lacks {
         finding.action += "; the instance has no room left for it: raise its storage before";
     }
-    Some(Found { finding, change: sized(case, file, to).filter(|_| !lacks) })
+    Some(Found::new(finding, sized(case, file, to).filter(|_| !lacks)))
 }
 
 /// Space of a file above an edge.
@@ -155,7 +155,7 @@ fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     let mut finding = rule.finding(case.system.hosts[host].name.clone(), text);
     if let Some((_, seen, held)) = held.iter().find(|(own, ..)| *own == file) {
         finding.cap = Some(held.kind.name().to_owned());
-        finding.confidence = confidence(seen.waited.confidence);
+        finding.confidence = seen.waited.confidence;
     }
     for spare in &taken {
         let what = if spare.is_lower {
@@ -174,7 +174,7 @@ fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     );
     let shrunk = taken.iter().map(|spare| sized(case, spare.file, spare.to));
     let changes: Option<Vec<Change>> = shrunk.chain([sized(case, file, to)]).collect();
-    Some(Found { finding, change: changes.map(Change::All) })
+    Some(Found::new(finding, changes.map(Change::All)))
 }
 
 #[cfg(test)]

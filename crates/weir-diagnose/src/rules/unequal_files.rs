@@ -4,7 +4,7 @@ use super::files::{
     Database, REACH, counts_bytes, databases, file_held, limit, name, resize, used,
 };
 use super::{Found, Rule, source};
-use crate::case::{Case, amount, confidence, size};
+use crate::case::{Case, amount, size};
 use crate::change::Change;
 use crate::follow::NEAR;
 use crate::system::What;
@@ -89,7 +89,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
     let mut finding = rule.finding(database.name.clone(), text);
     if let Some((_, (seen, held))) = most {
         finding.cap = Some(held.kind.name().to_owned());
-        finding.confidence = confidence(seen.waited.confidence);
+        finding.confidence = seen.waited.confidence;
     } else {
         finding.priority = 200;
     }
@@ -110,7 +110,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
     );
     let (action, change) = action(case, files);
     finding.action = action;
-    Some(Found { finding, change })
+    Some(Found::new(finding, change))
 }
 
 fn action(case: &Case<'_>, files: &[usize]) -> (String, Option<Change>) {

@@ -3,7 +3,7 @@
 use super::files::REACH;
 use super::stores::{held_at_host, host_use, is_uncached};
 use super::{Found, Rule, source};
-use crate::case::{Case, amount, confidence};
+use crate::case::{Case, amount};
 use crate::change::Change;
 use weir_catalog::HostSize;
 use weir_core::Cap as Kind;
@@ -67,7 +67,7 @@ fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     match who.first() {
         Some((seen, held)) => {
             finding.cap = Some(held.kind.name().to_owned());
-            finding.confidence = confidence(seen.waited.confidence);
+            finding.confidence = seen.waited.confidence;
             finding.evidence.push(format!(
                 "{} of the latency of {} is waiting there",
                 percent(held.share),
@@ -82,7 +82,7 @@ fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     let (action, change) = action(case, host);
     finding.action = action;
     let change = change.filter(|_| !who.is_empty());
-    Some(Found { finding, change })
+    Some(Found::new(finding, change))
 }
 
 /// The smallest machine of the series that lets through what the disks could.

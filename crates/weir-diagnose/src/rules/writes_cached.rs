@@ -66,7 +66,7 @@ fn written(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
          update --set storageProfile.dataDisks[N].caching=None",
         store.name
     );
-    Some(Found { finding, change: set(case, store, Cache::None) })
+    Some(Found::new(finding, set(case, store, Cache::None)))
 }
 
 fn at_risk(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
@@ -92,7 +92,7 @@ fn at_risk(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
         store.name,
         mode.name()
     );
-    Some(Found { finding, change: set(case, store, mode) })
+    Some(Found::new(finding, set(case, store, mode)))
 }
 
 #[cfg(test)]

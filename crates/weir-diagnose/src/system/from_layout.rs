@@ -1,6 +1,6 @@
 //! A layout's hosts, disks, stripes and files, found again in an observation by their names.
 
-use super::paths::{Names, join};
+use super::paths::{Names, join, path};
 use super::{
     Burst, Cache, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System,
 };
@@ -122,15 +122,9 @@ impl Matcher {
                     hosts.add(&entity.name, id);
                     host_ids.push(id);
                 }
-                EntityKind::Volume => volumes.add(&entity.name, id),
-                EntityKind::Stripe => stripes.add(&entity.name, id),
-                EntityKind::File => {
-                    let parent = entity.parent.and_then(|parent| contents.entity(parent));
-                    if let Some(parent) = parent {
-                        files.add(&format!("{}.{}", parent.name, entity.name), id);
-                    }
-                    files.add(&entity.name, id);
-                }
+                EntityKind::Volume => volumes.add_with_owners(contents, id),
+                EntityKind::Stripe => stripes.add_with_owners(contents, id),
+                EntityKind::File => files.add_with_owners(contents, id),
                 _ => {}
             }
         }
@@ -140,12 +134,23 @@ impl Matcher {
             Self { hosts, volumes, stripes, files, only_host, said: BTreeMap::new(), known };
         for (observed, name) in mapping {
             let entities = [&matcher.volumes, &matcher.files, &matcher.stripes, &matcher.hosts];
-            let id = entities.into_iter().find_map(|names| names.get(observed));
-            let id = id.ok_or_else(|| DiagnoseError::Mapping {
-                what: "observation",
-                name: observed.clone(),
-                near: nearest(observed, contents.entities.iter().map(|e| e.name.as_str())),
-            })?;
+            let all = entities.into_iter().map(|names| names.all(observed));
+            let id = match all.into_iter().find(|all| !all.is_empty()) {
+                Some([id]) => *id,
+                Some(several) => {
+                    return Err(DiagnoseError::Ambiguous {
+                        name: observed.clone(),
+                        candidates: several.iter().map(|id| path(contents, *id)).collect(),
+                    });
+                }
+                None => {
+                    return Err(DiagnoseError::Mapping {
+                        what: "observation",
+                        name: observed.clone(),
+                        near: nearest(observed, contents.entities.iter().map(|e| e.name.as_str())),
+                    });
+                }
+            };
             if !matcher.known.contains(name) {
                 return Err(DiagnoseError::Mapping {
                     what: "layout",
@@ -206,7 +211,9 @@ impl Matcher {
             let parent = entity.parent.and_then(|parent| contents.entity(parent));
             files.push(File {
                 name: entity.name.clone(),
-                database: parent.map(|parent| parent.name.clone()),
+                database: parent
+                    .filter(|parent| parent.kind == EntityKind::Database)
+                    .map(|parent| parent.name.clone()),
                 entity: Some(id),
                 role: super::from_observation::role_of(entity, parent),
                 size: entity.number(metric::SIZE_BYTES),

@@ -26,6 +26,7 @@ impl System {
         for (entity, id) in contents.entities.iter().zip(0..) {
             own.take(entity, EntityId(id));
         }
+        own.tell_apart();
         let Entities { hosts, disks, stripes, files, .. } = own;
         join(hosts, disks, stripes, files, loads)
     }
@@ -104,6 +105,22 @@ impl<'a> Entities<'a> {
             size,
             on,
         });
+    }
+
+    /// Disks that are files are called as these are; where several databases have files of that
+    /// name, with the database in front.
+    fn tell_apart(&mut self) {
+        let mut count: BTreeMap<String, usize> = BTreeMap::new();
+        for disk in &self.disks {
+            *count.entry(disk.name.clone()).or_default() += 1;
+        }
+        for file in &self.files {
+            let Some(On::Disk(disk)) = file.on else { continue };
+            let own = &mut self.disks[disk];
+            if own.entity.is_none() && count.get(&own.name).is_some_and(|count| *count > 1) {
+                own.name = file.qualified();
+            }
+        }
     }
 
     fn place(&self, name: &str) -> Option<On> {

@@ -7,7 +7,7 @@ use super::{
 use std::collections::{BTreeMap, BTreeSet};
 use weir_core::Cap as Kind;
 use weir_layout::Role;
-use weir_observe::EntityId;
+use weir_observe::{Contents, EntityId};
 
 /// Puts a system together from who there is; `loads` are the entities whose I/O is observed.
 pub(super) fn join(
@@ -159,7 +159,13 @@ impl Caps {
 fn is_meter(system: &System, whats: &[What], what: What) -> bool {
     let disk_is_there = |disk: &usize| whats.contains(&What::Disk(*disk));
     match what {
-        What::Disk(_) => true,
+        // Where some columns were observed and others not, the stripe says more.
+        What::Disk(disk) => match system.disks[disk].stripe {
+            Some(stripe) if whats.contains(&What::Stripe(stripe)) => {
+                system.stripes[stripe].columns.iter().all(disk_is_there)
+            }
+            _ => true,
+        },
         What::Stripe(stripe) => !system.stripes[stripe].columns.iter().all(disk_is_there),
         What::File(file) => match system.files[file].on {
             Some(On::Disk(disk)) => !disk_is_there(&disk),
@@ -227,16 +233,46 @@ pub(super) fn role_by_name(name: &str) -> Option<Role> {
     }
 }
 
+/// An entity's name behind those of whom it is in: `db1.tpcc.data`.
+pub(super) fn path(contents: &Contents, id: EntityId) -> String {
+    let Some(own) = contents.entity(id) else { return String::new() };
+    match own.parent {
+        Some(parent) => format!("{}.{}", path(contents, parent), own.name),
+        None => own.name.clone(),
+    }
+}
+
 /// Entities by what they are called, in lower case.
 #[derive(Debug, Default)]
-pub(super) struct Names(BTreeMap<String, EntityId>);
+pub(super) struct Names(BTreeMap<String, Vec<EntityId>>);
 
 impl Names {
     pub(super) fn add(&mut self, name: &str, id: EntityId) {
-        self.0.entry(name.to_lowercase()).or_insert(id);
+        let known = self.0.entry(name.to_lowercase()).or_default();
+        if !known.contains(&id) {
+            known.push(id);
+        }
+    }
+
+    /// Adds it by its name, and by its name behind those of whom it is in.
+    pub(super) fn add_with_owners(&mut self, contents: &Contents, id: EntityId) {
+        let own = contents.entity(id).map_or("", |own| own.name.as_str());
+        let mut owner = contents.entity(id).and_then(|own| own.parent);
+        let mut name = own.to_owned();
+        self.add(own, id);
+        while let Some(above) = owner.and_then(|owner| contents.entity(owner)) {
+            name = format!("{}.{name}", above.name);
+            self.add(&name, id);
+            owner = above.parent;
+        }
     }
 
     pub(super) fn get(&self, name: &str) -> Option<EntityId> {
-        self.0.get(&name.to_lowercase()).copied()
+        self.all(name).first().copied()
+    }
+
+    /// All of that name.
+    pub(super) fn all(&self, name: &str) -> &[EntityId] {
+        self.0.get(&name.to_lowercase()).map_or(&[], Vec::as_slice)
     }
 }

@@ -3,6 +3,7 @@
 use crate::world::{Culprit, Run, Said};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use weir_observe::run::VolumeCounters;
 
 /// Of waits above this part of the latency somebody is held back.
 const HELD: f64 = 1.0 / 3.0;
@@ -12,6 +13,53 @@ const HEALTHY: f64 = 0.1;
 
 /// Mean waits in nanoseconds, for both.
 const LEAST_NS: f64 = 1_000_000.0;
+
+/// Who is held in so many seconds is.
+const HELD_S: usize = 30;
+
+/// What a volume waited from one moment to another.
+#[derive(Debug, Default)]
+struct Waits {
+    at: BTreeMap<&'static str, f64>,
+    medium_ns: f64,
+    operations: f64,
+}
+
+impl Waits {
+    fn between(before: &VolumeCounters, after: &VolumeCounters) -> Self {
+        let was = |cap: &str| before.waits.iter().find(|(own, _)| *own == cap).map_or(0, |w| w.1);
+        let at = after.waits.iter().map(|(cap, ns)| (*cap, (ns - was(cap)) as f64)).collect();
+        let operations = after.reads + after.writes - before.reads - before.writes;
+        let medium_ns = (after.medium_ns - before.medium_ns) as f64;
+        Self { at, medium_ns, operations: operations as f64 }
+    }
+
+    fn and(mut self, other: Self) -> Self {
+        for (cap, ns) in other.at {
+            *self.at.entry(cap).or_default() += ns;
+        }
+        self.medium_ns += other.medium_ns;
+        self.operations += other.operations;
+        self
+    }
+
+    fn share(&self) -> f64 {
+        let all: f64 = self.at.values().sum();
+        all / (all + self.medium_ns).max(1.0)
+    }
+
+    fn mean_ns(&self) -> f64 {
+        self.at.values().sum::<f64>() / self.operations.max(1.0)
+    }
+
+    fn is_held(&self) -> bool {
+        self.share() >= HELD && self.mean_ns() >= LEAST_NS
+    }
+
+    fn is_some(&self) -> bool {
+        self.share() >= HEALTHY && self.mean_ns() >= LEAST_NS / 2.0
+    }
+}
 
 /// What was so.
 #[derive(Debug)]
@@ -26,23 +74,26 @@ pub(crate) enum Truth {
 
 impl Truth {
     pub(crate) fn of(run: &Run) -> Self {
-        let last = run.volumes.last().expect("samples");
         let mut waited: BTreeMap<Culprit, f64> = BTreeMap::new();
         let (mut is_held, mut is_healthy) = (false, true);
-        for (volume, owner) in last.iter().zip(&run.owners) {
-            let all: f64 = volume.waits.iter().map(|(_, ns)| *ns as f64).sum();
-            let operations = (volume.reads + volume.writes).max(1) as f64;
-            let share = all / (all + volume.medium_ns as f64).max(1.0);
-            let own = share >= HELD && all / operations >= LEAST_NS;
-            is_held |= own;
-            is_healthy &= share < HEALTHY || all / operations < LEAST_NS / 2.0;
-            if !own {
-                continue;
+        for (index, owner) in run.owners.iter().enumerate() {
+            let all = |second: usize| &run.volumes[second][index];
+            let whole = Waits::between(all(0), all(run.volumes.len() - 1));
+            is_healthy &= !whole.is_some();
+            let mut own = Some(whole).filter(Waits::is_held);
+            // Nor is it healthy to be held for a part of the time.
+            if own.is_none() {
+                let seconds = (1..run.volumes.len()).map(|s| Waits::between(all(s - 1), all(s)));
+                let held: Vec<Waits> = seconds.filter(Waits::is_held).collect();
+                is_healthy &= held.len() < HELD_S / 3;
+                own = (held.len() >= HELD_S)
+                    .then(|| held.into_iter().fold(Waits::default(), Waits::and));
             }
-            for (cap, ns) in &volume.waits {
+            for (cap, ns) in own.iter().flat_map(|own| &own.at) {
                 let whose = if cap.starts_with("disk_") { owner } else { &run.hosts[0] };
-                *waited.entry(((*cap).to_owned(), whose.clone())).or_default() += *ns as f64;
+                *waited.entry(((*cap).to_owned(), whose.clone())).or_default() += ns;
             }
+            is_held |= own.is_some();
         }
         match (is_held, is_healthy) {
             (true, _) => {
@@ -57,7 +108,7 @@ impl Truth {
 
     pub(crate) fn agrees(&self, said: &Said) -> bool {
         match self {
-            Self::Healthy => said.culprit.is_none(),
+            Self::Healthy => !said.is_certain,
             Self::Between => true,
             Self::Held(all) => said.culprit.as_ref() == all.first().map(|(culprit, _)| culprit),
         }
@@ -72,10 +123,26 @@ const NOTHING: &str = "nothing";
 pub(crate) struct Matrix {
     cells: BTreeMap<(String, String), u64>,
     held: u64,
-    named: u64,
-    healthy: u64,
-    alarms: u64,
-    between: (u64, u64),
+    /// Named, and those of them that were called held back.
+    named: (u64, u64),
+    healthy: Called,
+    between: Called,
+}
+
+/// Systems, and what they were called.
+#[derive(Debug, Default)]
+struct Called {
+    all: u64,
+    held: u64,
+    suspected: u64,
+}
+
+impl Called {
+    fn count(&mut self, said: &Said) {
+        self.all += 1;
+        self.held += u64::from(said.is_certain);
+        self.suspected += u64::from(!said.is_certain && said.culprit.is_some());
+    }
 }
 
 impl Matrix {
@@ -83,18 +150,17 @@ impl Matrix {
         let word = said.culprit.as_ref().map_or(NOTHING, |(cap, _)| cap);
         let row = match truth {
             Truth::Healthy => {
-                self.healthy += 1;
-                self.alarms += u64::from(said.culprit.is_some());
+                self.healthy.count(said);
                 NOTHING
             }
             Truth::Between => {
-                self.between.0 += 1;
-                self.between.1 += u64::from(said.culprit.is_some());
+                self.between.count(said);
                 return;
             }
             Truth::Held(all) => {
                 self.held += 1;
-                self.named += u64::from(truth.agrees(said));
+                self.named.0 += u64::from(truth.agrees(said));
+                self.named.1 += u64::from(truth.agrees(said) && said.is_certain);
                 all.first().map_or(NOTHING, |((cap, _), _)| cap)
             }
         };
@@ -102,11 +168,11 @@ impl Matrix {
     }
 
     pub(crate) fn named_share(&self) -> f64 {
-        self.named as f64 / self.held.max(1) as f64
+        self.named.0 as f64 / self.held.max(1) as f64
     }
 
     pub(crate) fn false_alarms(&self) -> f64 {
-        self.alarms as f64 / self.healthy.max(1) as f64
+        self.healthy.held as f64 / self.healthy.all.max(1) as f64
     }
 
     pub(crate) fn throttled(&self) -> u64 {
@@ -114,7 +180,7 @@ impl Matrix {
     }
 
     pub(crate) fn healthy(&self) -> u64 {
-        self.healthy
+        self.healthy.all
     }
 }
 
@@ -137,18 +203,23 @@ impl fmt::Display for Matrix {
             }
             writeln!(f)?;
         }
+        let Self { held, named, healthy, between, .. } = self;
         writeln!(
             f,
-            "\nNamed: {} of {} ({:.1} %). False alarms: {} of {} healthy runs ({:.1} %). Between \
-             the two: {}, of which {} were called held back.",
-            self.named,
-            self.held,
+            "\nNamed: {} of {held} ({:.1} %), {} of them as holding and {} as suspected. False alarms: \
+             {} of {} healthy systems ({:.1} %), and {} suspicions. Between the two: {}, of which {} \
+             were called held back, and {} suspected.",
+            named.0,
             100.0 * self.named_share(),
-            self.alarms,
-            self.healthy,
+            named.1,
+            named.0 - named.1,
+            healthy.held,
+            healthy.all,
             100.0 * self.false_alarms(),
-            self.between.0,
-            self.between.1
+            healthy.suspected,
+            between.all,
+            between.held,
+            between.suspected,
         )
     }
 }

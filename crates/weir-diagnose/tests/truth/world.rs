@@ -4,7 +4,7 @@ use crate::rng::Rng;
 use std::collections::BTreeMap;
 use std::fmt;
 use weir_catalog::Catalog;
-use weir_core::CacheMode;
+use weir_core::{CacheMode, Latency};
 use weir_diagnose::follow;
 use weir_diagnose::system::{Mapping, Owner, System, What};
 use weir_diagnose::verdict::{self, Held};
@@ -12,7 +12,8 @@ use weir_diagnose::{Facts, Follow};
 use weir_layout::Layout;
 use weir_observe::import::{Sheet, measure as m};
 use weir_observe::run::VolumeCounters;
-use weir_observe::{Counting, EntityKind, Series, SeriesId, Unit};
+use weir_observe::{Block, Counting, EntityKind, Series, SeriesId, Unit};
+use weir_report::number::whole;
 use weir_sim::{Options, Simulation, devices};
 use weir_units::{Instant, Span};
 use weir_workload::{Isolated, fio, place};
@@ -50,6 +51,8 @@ pub(crate) struct Run {
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub(crate) culprit: Option<Culprit>,
+    /// Whether somebody is called held back, and not only suspected to be.
+    pub(crate) is_certain: bool,
 }
 
 const BLOCKS: [(&str, u64); 8] = [
@@ -84,12 +87,17 @@ impl World {
         Self { layout_text, jobs_text, layout }
     }
 
-    pub(crate) fn run(&self, seed: u64) -> Run {
+    /// The run of it with media that take `media` times what the edition says.
+    pub(crate) fn run(&self, seed: u64, media: f64) -> Run {
+        let mut layout = self.layout.clone();
+        if media != 1.0 {
+            with_media(&mut layout, media);
+        }
         let file = fio::parse("jobs.fio", &self.jobs_text, &Isolated);
         let file = file.unwrap_or_else(|error| panic!("{error}\n{}", self.jobs_text));
-        let placed = place(&file, &devices(&self.layout), &[]).expect("jobs are placed");
+        let placed = place(&file, &devices(&layout), &[]).expect("jobs are placed");
         let options = Options { seed, ..Options::default() };
-        let mut simulation = Simulation::new(&self.layout, placed, &options).expect("a run");
+        let mut simulation = Simulation::new(&layout, placed, &options).expect("a run");
         let mut volumes = vec![simulation.sample().volumes];
         for second in 1..=RUN {
             let until = Instant::ZERO + Span::from_secs(second);
@@ -125,18 +133,22 @@ impl World {
             .collect()
     }
 
-    /// What iostat would have seen: counts, bytes and time, and nothing of caps.
-    pub(crate) fn diagnose(&self, run: &Run, every: Span) -> Said {
+    /// What iostat would have seen: counts, bytes and time, for how long disks were busy if it is
+    /// one that says so, and nothing of caps.
+    pub(crate) fn diagnose(&self, run: &Run, every: Span, says_busy: bool) -> Said {
         let step = usize::try_from(every.nanos() / 1_000_000_000).expect("seconds");
         let mut sheet = Sheet::default();
         let host = sheet.entity(EntityKind::Host, "host", None);
         let names = self.layout.hosts.iter().flat_map(|host| &host.volumes);
-        let measures = [m::READS, m::WRITES, m::READ_BYTES, m::WRITE_BYTES, m::IO_STALL_MS];
-        let mut series: Vec<[SeriesId; 5]> = Vec::new();
+        let measures =
+            [m::READS, m::WRITES, m::READ_BYTES, m::WRITE_BYTES, m::IO_STALL_MS, m::BUSY_MS];
+        let measures = if says_busy { &measures[..] } else { &measures[..5] };
+        let mut series: Vec<Vec<SeriesId>> = Vec::new();
         let mut cached = Vec::new();
         for volume in names {
             let entity = sheet.entity(EntityKind::Volume, &volume.name, Some(host));
-            series.push(measures.map(|measure| sheet.series(entity, &measure)));
+            let own = measures.iter().map(|measure| sheet.series(entity, measure));
+            series.push(own.collect());
             cached.push((volume.spec.cache != CacheMode::None).then_some(entity));
         }
         // A stripe is a device above its columns, which counts whole requests.
@@ -167,6 +179,7 @@ impl World {
                 .expect("names are the layout's");
         assert_eq!(unmatched, []);
         let mut pass = Follow::new(&system, &contents);
+        let mut block = Block::new(contents.series.len());
         for (second, volumes) in run.volumes.iter().enumerate().step_by(step) {
             let mut row = vec![None; contents.series.len()];
             for (counters, series) in volumes.iter().zip(&series) {
@@ -177,8 +190,9 @@ impl World {
                     counters.read_bytes,
                     counters.write_bytes,
                     (ns + counters.medium_ns) / 1_000_000,
+                    counters.busy_ns / 1_000_000,
                 ];
-                for ((id, measure), value) in series.iter().zip(&measures).zip(values) {
+                for ((id, measure), value) in series.iter().zip(measures).zip(values) {
                     row[id.0 as usize] = measure.stored(value as f64);
                 }
             }
@@ -197,20 +211,52 @@ impl World {
                     row[id.0 as usize] = i64::try_from(counters.cache_hits).ok();
                 }
             }
-            pass.sample(Instant::ZERO + Span::from_secs(second as u64), &row);
+            block.push(Instant::ZERO + Span::from_secs(second as u64), row);
         }
+        pass.samples(&block);
         said(&system, &pass.finish())
     }
 }
 
-/// The cap at which those who are held back waited most.
-fn said(system: &System, facts: &Facts) -> Said {
-    let mut waited: BTreeMap<Culprit, f64> = BTreeMap::new();
-    for (subject, own) in system.subjects.iter().zip(verdict::judge(system, facts)) {
-        if own.throttled().is_none() || !subject.is_named {
-            continue;
+/// Gives all volumes media that take `times` what theirs do, with another distribution.
+fn with_media(layout: &mut Layout, times: f64) {
+    // Shares in millionths, and times beside a mean of 1.
+    const SHAPE: [(u32, f64); 5] =
+        [(0, 0.47), (500_000, 0.85), (900_000, 1.32), (990_000, 2.8), (1_000_000, 7.5)];
+    let scaled = |of: &Latency| {
+        let mean = times * of.mean().nanos() as f64;
+        let quantiles = SHAPE.map(|(share, part)| (share, Span::from_nanos(whole(part * mean))));
+        let latency = Latency::from_quantiles(&quantiles).expect("they ascend");
+        match of.transfer() {
+            Some(rate) => latency.with_transfer(rate),
+            None => latency,
         }
-        for Held { cap, kind, waited_ns, .. } in &own.held {
+    };
+    for host in &mut layout.hosts {
+        for volume in &mut host.spec.volumes {
+            volume.medium.read = scaled(&volume.medium.read);
+            volume.medium.write = scaled(&volume.medium.write);
+        }
+    }
+}
+
+/// The cap at which those who are held back waited most; else the one that is suspected.
+fn said(system: &System, facts: &Facts) -> Said {
+    let judged = verdict::judge(system, facts);
+    let named = || system.subjects.iter().zip(&judged).filter(|(subject, _)| subject.is_named);
+    assert!(
+        named().all(|(subject, _)| matches!(subject.what, What::Disk(_))),
+        "disks are observed"
+    );
+    let is_certain = named().any(|(_, own)| own.throttled().is_some());
+    let mut waited: BTreeMap<Culprit, f64> = BTreeMap::new();
+    for (_, own) in named() {
+        let held: Vec<&Held> = match is_certain {
+            true if own.throttled().is_some() => own.held.iter().collect(),
+            true => Vec::new(),
+            false => own.suspected.iter().collect(),
+        };
+        for Held { cap, kind, waited_ns, .. } in held {
             let owner = match system.caps[*cap].owner {
                 Owner::Host(host) => system.hosts[host].name.clone(),
                 Owner::Disk(disk) => match system.disks[disk].stripe {
@@ -220,10 +266,9 @@ fn said(system: &System, facts: &Facts) -> Said {
             };
             *waited.entry((kind.name().to_owned(), owner)).or_default() += waited_ns;
         }
-        assert!(matches!(subject.what, What::Disk(_)), "volumes are observed");
     }
     let most = waited.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
-    Said { culprit: most.map(|(culprit, _)| culprit) }
+    Said { culprit: most.map(|(culprit, _)| culprit), is_certain }
 }
 
 const TIERS: [&str; 4] = ["P10", "P10", "P20", "P30"];
@@ -290,11 +335,19 @@ fn jobs(rng: &mut Rng, layout: &Layout) -> String {
         }
         // What fits the bytes, too.
         let fitting = limits.min(100 * 1024 / kib).max(1);
+        // Some do not go on all the time.
+        if rng.chance(20) {
+            let (from, to) = (rng.within(0, 60), rng.within(20, 120));
+            text += &format!("startdelay={from}s\nruntime={to}s\n");
+        }
         match if is_calm { 5 } else { rng.within(1, 10) } {
             1..=3 => text += &format!("iodepth={}\n", rng.one(&[1, 2, 8, 32, 64])),
             4..=8 => {
                 let rate = (fitting * rng.within(5, most) / 100).max(1);
                 text += &format!("iodepth=64\nrate_iops={rate}\n");
+                if rng.chance(50) {
+                    text += "io_submit_mode=offload\nrate_process=poisson\n";
+                }
             }
             _ => {
                 let blocks = rng.one(&[20, 100, 400]);

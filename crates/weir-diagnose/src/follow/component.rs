@@ -1,0 +1,211 @@
+//! Subjects that share caps, followed together.
+//!
+//! Who shares no cap with anybody does not change what anybody waits. So what is joined by caps is
+//! followed for many samples at a time, as what is known of it stays close to the processor then,
+//! and by as many threads as there are.
+
+use super::cap::{CapTrack, others_of_burst};
+use super::holding::Holding;
+use super::{CapFacts, Following, SubjectFacts};
+use crate::system::{Counts, Subject, System, What};
+use std::collections::BTreeMap;
+use weir_observe::load::{Load, Loads, mean};
+use weir_observe::{Block, Contents, EntityId};
+use weir_units::Instant;
+
+/// Subjects that share caps, and these.
+#[derive(Debug)]
+pub(super) struct Component<'a> {
+    system: &'a System,
+    loads: Loads,
+    /// The place of each entity's subject.
+    place_of: BTreeMap<EntityId, usize>,
+    members: Vec<Member<'a>>,
+    now: Vec<Option<Load>>,
+    /// Its caps by their indices in the system, which paths have as places here.
+    caps: Vec<usize>,
+    tracks: Vec<CapTrack>,
+}
+
+/// Facts with their indices in the system.
+type Indexed<T> = Vec<(usize, T)>;
+
+#[derive(Debug)]
+struct Member<'a> {
+    index: usize,
+    subject: &'a Subject,
+    path: Vec<Counts>,
+    /// The columns of a stripe belong together, everybody else is alone.
+    group: usize,
+    /// Of a column the place of its stripe, where that is observed, too, and the number of columns.
+    stripe: Option<(usize, f64)>,
+    following: Following,
+}
+
+impl<'a> Component<'a> {
+    /// All components of a system, and what is left of `loads`: who is no subject.
+    pub(super) fn all(system: &'a System, contents: &Contents) -> (Vec<Self>, Loads) {
+        let groups = joined(system);
+        let mut of_entity: BTreeMap<EntityId, usize> = BTreeMap::new();
+        for (component, indices) in groups.iter().enumerate() {
+            of_entity.extend(indices.iter().map(|i| (system.subjects[*i].entity, component)));
+        }
+        let of = |entity: EntityId| of_entity.get(&entity).copied().unwrap_or(groups.len());
+        let mut loads = Loads::new(contents).split(groups.len() + 1, of).into_iter();
+        let all = groups.iter().zip(&mut loads);
+        let all = all.map(|(indices, loads)| Self::new(system, contents, indices, loads)).collect();
+        (all, loads.next().unwrap_or_default())
+    }
+
+    fn new(system: &'a System, contents: &Contents, indices: &[usize], loads: Loads) -> Self {
+        let paths = indices.iter().flat_map(|index| &system.subjects[*index].path);
+        let mut caps: Vec<usize> = paths.map(|counts| counts.cap).collect();
+        caps.sort_unstable();
+        caps.dedup();
+        let local = |counts: &Counts| {
+            let cap = caps.binary_search(&counts.cap).unwrap_or_else(|_| unreachable!("its own"));
+            Counts { cap, ..*counts }
+        };
+        let members: Vec<Member<'_>> = indices
+            .iter()
+            .map(|index| {
+                let subject = &system.subjects[*index];
+                let stripe = stripe_of(system, subject).and_then(|(stripe, columns)| {
+                    let place = indices.iter().position(|index| *index == stripe)?;
+                    Some((place, columns))
+                });
+                Member {
+                    index: *index,
+                    subject,
+                    path: subject.path.iter().map(local).collect(),
+                    group: group(system, *index, subject),
+                    stripe,
+                    following: Following::new(subject.path.len()),
+                }
+            })
+            .collect();
+        let places = members.iter().enumerate();
+        Self {
+            system,
+            loads,
+            place_of: places.map(|(place, member)| (member.subject.entity, place)).collect(),
+            now: vec![None; members.len()],
+            members,
+            tracks: caps.iter().map(|cap| CapTrack::new(system, contents, *cap)).collect(),
+            caps,
+        }
+    }
+
+    /// Takes samples.
+    pub(super) fn samples(&mut self, block: &Block) {
+        block.iter().for_each(|(at, row)| self.sample(at, row));
+    }
+
+    fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
+        self.now.fill(None);
+        let (now, place_of) = (&mut self.now, &self.place_of);
+        self.loads.sample(at, row, |entity, load| {
+            if let Some(place) = place_of.get(&entity) {
+                now[*place] = Some(load);
+            }
+        });
+        for (member, load) in self.members.iter().zip(&self.now) {
+            let Some(load) = load.as_ref().filter(|_| member.subject.is_meter) else { continue };
+            for counts in &member.path {
+                let cap = &self.system.caps[self.caps[counts.cap]];
+                self.tracks[counts.cap].take(cap, counts, (member.index, member.group), load);
+            }
+        }
+        for (cap, track) in self.caps.iter().zip(&mut self.tracks) {
+            track.settle(&self.system.caps[*cap], at, row);
+        }
+        for (member, load) in self.members.iter().zip(&self.now) {
+            let Some(load) = load.as_ref().filter(|_| member.subject.is_meter) else { continue };
+            let own = |counts: &Counts| self.tracks[counts.cap].service_s(member.index);
+            let service_s = member.path.iter().map(own).fold(0.0, f64::max);
+            let others = others_of_burst(load, service_s);
+            for counts in &member.path {
+                self.tracks[counts.cap].meet(member.index, others);
+            }
+        }
+        for (member, load) in self.members.iter_mut().zip(&self.now) {
+            let Some(load) = load else { continue };
+            let whole = member.stripe.and_then(|(stripe, columns)| {
+                let whole = self.now[stripe].as_ref()?;
+                let size = mean(whole.bytes, whole.operations)?;
+                Some((size / mean(load.bytes, load.operations)?, columns))
+            });
+            member.following.take(
+                &Holding {
+                    subject: member.index,
+                    load,
+                    path: &member.path,
+                    medium: member.subject.medium,
+                    whole,
+                    caps: &self.tracks,
+                },
+                &member.subject.path,
+            );
+        }
+    }
+
+    /// How often somebody's counters went back.
+    pub(super) fn restarts(&self) -> u64 {
+        self.loads.restarts()
+    }
+
+    /// What was seen of its subjects and its caps, with their indices in the system.
+    pub(super) fn finish(self) -> (Indexed<SubjectFacts>, Indexed<CapFacts>) {
+        let members = self.members.into_iter();
+        let subjects = members.map(|member| (member.index, member.following.finish()));
+        let caps = self.caps.into_iter().zip(self.tracks.into_iter().map(CapTrack::finish));
+        (subjects.collect(), caps.collect())
+    }
+}
+
+/// The subjects of each component, in order.
+fn joined(system: &System) -> Vec<Vec<usize>> {
+    let count = system.subjects.len();
+    let mut first_of_cap: Vec<Option<usize>> = vec![None; system.caps.len()];
+    // Each leads to an earlier one of its component, the first to itself.
+    let mut earlier: Vec<usize> = (0..count).collect();
+    let first = |earlier: &[usize], mut index: usize| {
+        while earlier[index] != index {
+            index = earlier[index];
+        }
+        index
+    };
+    for (index, subject) in system.subjects.iter().enumerate() {
+        let stripe = stripe_of(system, subject).map(|(stripe, _)| stripe);
+        let mut with: Vec<usize> = stripe.into_iter().collect();
+        with.extend(subject.path.iter().map(|own| *first_of_cap[own.cap].get_or_insert(index)));
+        for other in with {
+            let (one, other) = (first(&earlier, index), first(&earlier, other));
+            earlier[one.max(other)] = one.min(other);
+        }
+    }
+    let mut components: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for index in 0..count {
+        components.entry(first(&earlier, index)).or_default().push(index);
+    }
+    components.into_values().collect()
+}
+
+/// The group of a subject: stripes come behind all subjects.
+fn group(system: &System, index: usize, subject: &Subject) -> usize {
+    let stripe = match subject.what {
+        What::Disk(disk) => system.disks[disk].stripe,
+        What::Stripe(_) | What::File(_) => None,
+    };
+    stripe.map_or(index, |stripe| system.subjects.len() + stripe)
+}
+
+/// The stripe of a column, if that is a subject, and the number of columns.
+fn stripe_of(system: &System, subject: &Subject) -> Option<(usize, f64)> {
+    let What::Disk(disk) = subject.what else { return None };
+    let stripe = system.disks[disk].stripe?;
+    let own = system.subjects.iter().position(|own| own.what == What::Stripe(stripe))?;
+    #[expect(clippy::cast_precision_loss, reason = "a number of disks")]
+    let columns = system.stripes[stripe].columns.len() as f64;
+    Some((own, columns))
+}

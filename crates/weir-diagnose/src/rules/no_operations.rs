@@ -1,0 +1,107 @@
+//! Files and disks of which nobody counts the operations.
+
+use super::signs::names;
+use super::{Found, Rule, source};
+use crate::case::Case;
+use crate::report::BLIND;
+use std::collections::BTreeSet;
+use weir_observe::import::measure as m;
+use weir_observe::{Contents, EntityId, EntityKind};
+use weir_report::diagnosis::{Confidence, Group};
+
+pub(super) const RULE: Rule = Rule {
+    id: 408,
+    name: "no-operations",
+    group: Group::Evidence,
+    priority: BLIND,
+    source: source::MODEL,
+    finds: "columns that count operations are missing, without which no limit and no latency is told",
+    find,
+};
+
+/// What nobody has to act on.
+const NOTE: u8 = 200;
+
+/// What counts operations, whether they read or write, in the words of somebody's.
+const BOTH: [&str; 2] = [m::OPERATIONS.metric, m::OPERATIONS_PER_S.metric];
+const READS: [&str; 3] = [m::NUM_OF_READS.metric, m::READS.metric, m::READS_PER_S.metric];
+const WRITES: [&str; 3] = [m::NUM_OF_WRITES.metric, m::WRITES.metric, m::WRITES_PER_S.metric];
+
+/// The columns that are missing to know how many operations somebody did.
+pub(super) fn missing_operations(contents: &Contents, entity: EntityId) -> Vec<&'static str> {
+    let own = contents.series.iter().filter(|series| series.entity == entity);
+    let known: BTreeSet<&str> = own.map(|series| series.metric.as_str()).collect();
+    let has = |any: &[&str]| any.iter().any(|metric| known.contains(metric));
+    if has(&BOTH) {
+        return Vec::new();
+    }
+    let is_file = contents.entity(entity).is_some_and(|own| own.kind == EntityKind::File);
+    let named = |names: [&'static str; 3]| if is_file { names[0] } else { names[2] };
+    let needed = [READS, WRITES].into_iter().filter(|names| !has(names));
+    needed.map(named).collect()
+}
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let (mut who, mut missing) = (Vec::new(), BTreeSet::new());
+    for subject in &case.system.subjects {
+        let own = missing_operations(case.contents, subject.entity);
+        if !own.is_empty() {
+            who.push(case.system.name(subject.what));
+            missing.extend(own);
+        }
+    }
+    if who.is_empty() {
+        return Vec::new();
+    }
+    let missing: Vec<String> = missing.into_iter().map(str::to_owned).collect();
+    let is_all = who.len() == case.system.subjects.len();
+    let text = format!(
+        "{} {} missing for {}: how many operations there were cannot be told, and so neither their \
+         latency nor whether any limit is reached",
+        names(&missing),
+        if missing.len() == 1 { "is" } else { "are" },
+        names(&who)
+    );
+    let mut finding = rule.finding("operations", text);
+    finding.priority = if is_all { rule.priority } else { NOTE };
+    finding.confidence = Confidence::High;
+    finding.evidence.push(
+        "disk-operations, disk-bytes, stripe-column, host-uncached, host-cached, log-rate and \
+         near-limit need operations"
+            .to_owned(),
+    );
+    finding.action = format!(
+        "import it with {}: sys.dm_io_virtual_file_stats has num_of_reads and num_of_writes (weir \
+         observe script --sqlserver asks for them), iostat -x has r/s and w/s",
+        names(&missing)
+    );
+    vec![finding.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does};
+
+    fn bed() -> Bed {
+        Bed::bare().file("db", "data", Does::reads(50.0))
+    }
+
+    #[test]
+    fn columns_that_are_missing_are_named() {
+        let found = bed().without("num_of_reads").without("num_of_writes").found("no-operations");
+        assert_eq!(found[0].priority, 50);
+        let text = &found[0].finding;
+        assert!(
+            text.starts_with("num_of_reads, num_of_writes are missing for db.data: "),
+            "{text}"
+        );
+        let found = bed().without("num_of_writes").found("no-operations");
+        assert!(found[0].finding.starts_with("num_of_writes is missing for db.data: "));
+        assert!(!bed().finds("no-operations"));
+    }
+
+    #[test]
+    fn no_second_sample_is_asked_for() {
+        assert!(!bed().without("num_of_reads").without("num_of_writes").finds("one-sample"));
+    }
+}
