@@ -12,7 +12,7 @@ use weir_diagnose::system::{Mapping, Unmatched};
 use weir_diagnose::{DiagnoseError, Facts, Follow, Question, question};
 use weir_layout::Layout;
 use weir_observe::joined::{Joined, ahead};
-use weir_observe::{Ending, Header, ReadError, Reader};
+use weir_observe::{Block, Ending, Header, ReadError, Reader};
 use weir_report::diagnosis::DiagnosisReport;
 
 pub(crate) fn run(args: &DiagnoseArgs, catalog: &Catalog) -> Result<u8, CliError> {
@@ -51,7 +51,8 @@ impl Input {
     fn open(path: &Path, args: &DiagnoseArgs) -> Result<Self, CliError> {
         let failed = |source| CliError::Read { path: path.to_owned(), source };
         let name = path.display().to_string();
-        let (mut file, mut notes) = match observe::is_observation(path)? {
+        let is_observation = observe::is_observation(path)?;
+        let (mut file, mut notes) = match is_observation {
             true => (File::open(path).map_err(failed)?, Vec::new()),
             false => observe::imported(path, &args.import)?,
         };
@@ -62,7 +63,9 @@ impl Input {
         if ending != Ending::Complete {
             notes.push(format!("{name}: {ending}"));
         }
-        notes.extend(said.into_iter().map(|note| format!("{name}: {}", note.text)));
+        // What an import has said is in its observation, too.
+        let said = said.into_iter().filter(|_| is_observation);
+        notes.extend(said.map(|note| format!("{name}: {}", note.text)));
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
         Ok(Self { name, file, header, notes })
     }
@@ -150,35 +153,35 @@ fn diagnose(
     }
     let mut joined = Joined::new(parts);
     // What gauges say of sizes and limits is known from the first samples on.
-    let mut first: Vec<(weir_units::Instant, Vec<Option<i64>>)> = Vec::new();
+    let (mut first, mut block) = (Block::new(joined.contents().series.len()), Block::default());
+    let next = |joined: &mut Joined, most, block: &mut Block| {
+        joined.next_block(most, block).map_err(|(index, source)| failed(index, source))
+    };
     while first.len() < FIRST {
-        let mut row = Vec::new();
-        match joined.next_sample(&mut row).map_err(|(index, source)| failed(index, source))? {
-            Some(at) => first.push((at, row)),
-            None => break,
+        next(&mut joined, FIRST - first.len(), &mut block)?;
+        if block.is_empty() {
+            break;
         }
+        block.iter().for_each(|(at, row)| first.push(at, row.iter().copied()));
     }
-    let rows = first.iter().map(|(_, row)| &row[..]);
+    let rows = first.iter().map(|(_, row)| row);
     let contents = question::with_gauges(joined.contents(), rows);
     let (system, unmatched) = question.system(&contents)?;
     let mut pass = Follow::new(&system, &contents);
-    first.iter().for_each(|(at, row)| pass.sample(*at, row));
-    drop(first);
-    let mut row = Vec::new();
-    while let Some(at) =
-        joined.next_sample(&mut row).map_err(|(index, source)| failed(index, source))?
-    {
-        pass.sample(at, &row);
+    pass.samples(&first);
+    while !block.is_empty() {
+        next(&mut joined, Block::MOST, &mut block)?;
+        pass.samples(&block);
     }
     let facts: Facts = pass.finish();
     let text = limits.text.as_deref();
     let mut report = question.answer(&contents, &system, &facts, |case, mut found| {
-        if let Some(text) = text {
-            weir_diagnose::effect::estimate(case, text, &mut found);
-        }
-        weir_diagnose::report::report(case, found)
+        let notes = text.map(|text| weir_diagnose::effect::estimate(case, text, &mut found));
+        let mut report = weir_diagnose::report::report(case, found);
+        report.notes.extend(notes.into_iter().flatten());
+        report
     });
-    report.notes.extend(joined.notes().iter().cloned());
+    report.notes.extend(joined.notes());
     Ok((report, unmatched))
 }
 

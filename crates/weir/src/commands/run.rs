@@ -326,6 +326,7 @@ fn volume_counters(volume: &VolumeStatus) -> VolumeCounters {
         cache_hits: volume.hits,
         waits: named(&volume.waits_ns),
         medium_ns: volume.medium_ns,
+        busy_ns: volume.busy_ns,
         writebacks: volume.writebacks,
         written_back_bytes: volume.written_back_bytes,
         writeback_waits: named(&volume.writeback_waits_ns),

@@ -1,6 +1,6 @@
 //! `weir observe snapshot`, `snapshots`, `between` and `percentiles`.
 
-use crate::common::{Place, run};
+use crate::common::{IOSTAT, Place, run};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -315,22 +315,6 @@ fn snapshots_are_listed_and_names_stay_in_the_folder() {
     assert_eq!((stdout.lines().count(), code), (3, Some(0)));
     assert!(stderr.starts_with("weir: snapshots/bad.weirobs: this is no observation"), "{stderr}");
 }
-
-const IOSTAT: &str = "\
-Linux 5.15.0 (db1)\t03/14/19\t_x86_64_\t(4 CPU)
-
-03/14/19 00:42:19
-Device            r/s     w/s     rkB/s     wkB/s   r_await w_await aqu-sz  %util
-sda              0.13    3.27      1.01      2.02      0.51    1.11   0.01   0.50
-
-03/14/19 00:42:24
-Device            r/s     w/s     rkB/s     wkB/s   r_await w_await aqu-sz  %util
-sda            400.00  100.00   3200.00    800.00      2.00    7.00   1.50  80.00
-
-03/14/19 00:42:29
-Device            r/s     w/s     rkB/s     wkB/s   r_await w_await aqu-sz  %util
-sda            200.00    0.00   1600.00      0.00      4.00    0.00   0.80  40.00
-";
 
 #[test]
 fn rates_are_of_a_stretch_and_make_no_snapshot() {

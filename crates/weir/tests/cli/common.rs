@@ -124,3 +124,20 @@ pub(crate) fn run(mut command: Command) -> (String, String, Option<i32>) {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     (text(output.stdout), text(output.stderr), output.status.code())
 }
+
+/// Three reports of iostat on one disk: since the start, and two of five seconds.
+pub(crate) const IOSTAT: &str = "\
+Linux 5.15.0 (db1)\t03/14/19\t_x86_64_\t(4 CPU)
+
+03/14/19 00:42:19
+Device            r/s     w/s     rkB/s     wkB/s   r_await w_await aqu-sz  %util
+sda              0.13    3.27      1.01      2.02      0.51    1.11   0.01   0.50
+
+03/14/19 00:42:24
+Device            r/s     w/s     rkB/s     wkB/s   r_await w_await aqu-sz  %util
+sda            400.00  100.00   3200.00    800.00      2.00    7.00   1.50  80.00
+
+03/14/19 00:42:29
+Device            r/s     w/s     rkB/s     wkB/s   r_await w_await aqu-sz  %util
+sda            200.00    0.00   1600.00      0.00      4.00    0.00   0.80  40.00
+";

@@ -134,3 +134,157 @@ fn what_is_wrong_is_said_in_one_line() {
     refused(&place, &map("sdb=data"), &["sdb", "sdc"]);
     refused(&place, &map("sdc=dat"), &["\"dat\"", "\"data\""]);
 }
+
+/// Snapshots of /proc/diskstats of a minute, a second apart, from a second of the clock on.
+fn diskstats(device: &str, begin: u64, reads: u64, await_ms: u64) -> String {
+    let mut text = String::new();
+    for second in 0..60 {
+        let (count, busy) = (second * reads, second * reads * await_ms);
+        let _ = write!(
+            text,
+            "{}\n   8      32 {device} {count} 0 {} {busy} 0 0 0 0 0 {} {busy} 0 0 0 0 0 0\n",
+            begin + second,
+            count * 16,
+            second * 1000
+        );
+    }
+    text
+}
+
+/// 22 November 2026, 10:00, when [`iostat`] begins.
+const TEN: u64 = 1_795_341_600;
+
+#[test]
+fn who_names_no_host_is_on_the_only_one_whatever_the_order() {
+    let place = place();
+    place.file("iostat.txt", &iostat("sdc", 100, 9.0));
+    place.file("diskstats.txt", &diskstats("sdc", TEN - 86_400, 498, 63));
+    let verdict = |files: [&str; 2]| {
+        let rest = ["--layout", "layout.toml", "--map", "sdc=data"];
+        let (stdout, stderr, _) = run(place.weir(&[&["diagnose"], &files[..], &rest].concat()));
+        assert!(!stdout.contains("left out: sdc"), "{stdout}{stderr}");
+        let note = "iostat.txt begins 86341 s after diskstats.txt has ended";
+        assert!(stdout.contains(note), "{stdout}");
+        stdout.lines().next().map(str::to_owned)
+    };
+    let one = verdict(["iostat.txt", "diskstats.txt"]);
+    assert_eq!(one, verdict(["diskstats.txt", "iostat.txt"]));
+    assert!(one.is_some_and(|verdict| verdict.starts_with("throttled: ")));
+}
+
+#[test]
+fn a_name_that_several_have_is_refused_with_all_of_them() {
+    let place = place();
+    place.file("one.txt", &iostat("sdc", 498, 63.0));
+    place.file("other.txt", &iostat("sdc", 60, 2.0).replace("(db1)", "(db2)"));
+    let with = |map: &'static str| {
+        ["diagnose", "one.txt", "other.txt", "--layout", "layout.toml", "--map", map]
+    };
+    refused(&place, &with("sdc=data"), &["\"sdc\"", "db1.sdc, db2.sdc"]);
+    let (stdout, _, code) = run(place.weir(&with("db1.sdc=data")));
+    assert_eq!(code, Some(1), "{stdout}");
+    let (stdout, _, code) = run(place.weir(&with("db2.sdc=data")));
+    assert_eq!(code, Some(0), "{stdout}");
+}
+
+#[test]
+fn a_gap_is_a_note_and_no_note_comes_twice() {
+    let place = place();
+    let late = |text: &str| text.replace("10:00:5", "11:00:5");
+    place.file("iostat.txt", &late(&iostat("sdc", 60, 2.0)));
+    let (stdout, _, code) = run(place.weir(&["diagnose", "iostat.txt"]));
+    assert_eq!(code, Some(0), "{stdout}");
+    let gap = "iostat.txt: samples are usually 1 s apart; gaps of more than ten times that: 1, the \
+        longest of 3601 s, of which nothing is known";
+    for note in [gap, "iostat.txt: not used: "] {
+        assert_eq!(stdout.matches(note).count(), 1, "{stdout}");
+    }
+    assert!(!stdout.contains("-0.0"), "{stdout}");
+}
+
+const FILES: &str = "sample_time,database_name,file_name,type_desc,size_on_disk_bytes";
+
+#[test]
+fn columns_that_are_missing_are_named_with_what_needs_them() {
+    let place = place();
+    place.file(
+        "noops.csv",
+        "sample_time,database_name,file_name,io_stall_read_ms,io_stall_write_ms\n\
+         2026-11-22T14:00:00,db1,d,100,100\n2026-11-22T14:00:01,db1,d,200,200\n",
+    );
+    let (stdout, _, _) = run(place.weir(&["diagnose", "noops.csv", "--edition", "azure-mi-2018"]));
+    let says = "not enough evidence: num_of_reads, num_of_writes are missing for db1.d: ";
+    assert!(stdout.starts_with(says), "{stdout}");
+    assert!(stdout.contains("disk-operations") && !stdout.contains("one sample"), "{stdout}");
+}
+
+#[test]
+fn limits_are_named_with_the_database_where_names_are_not_unique() {
+    let place = place();
+    let mut text = format!(
+        "{FILES},num_of_reads,num_of_bytes_read,io_stall_read_ms,num_of_writes,\
+         num_of_bytes_written,io_stall_write_ms\n"
+    );
+    for second in 0..60 {
+        for (database, reads) in [("a", 0), ("b", 100), ("c", 200)] {
+            let reads = reads * second;
+            let _ = writeln!(
+                text,
+                "2026-11-22T14:00:{second:02},{database},data_0,ROWS,107374182400,{reads},{},{},0,0,0",
+                reads * 8192,
+                reads * 5
+            );
+        }
+    }
+    place.file("files.csv", &text);
+    let args = ["diagnose", "files.csv", "--edition", "azure-mi-2018"];
+    let (stdout, _, _) = run(place.weir(&args));
+    let limits = stdout.split("\nLimits").nth(1).and_then(|rest| rest.split("\n\n").next());
+    let limits = limits.unwrap_or_else(|| panic!("{stdout}"));
+    assert!(limits.contains(" b.data_0 ") && limits.contains(" c.data_0 "), "{limits}");
+    assert!(!limits.contains(" data_0 "), "{limits}");
+    // Nobody used those of the first.
+    assert!(
+        limits.starts_with(" (not shown: 2 of which") && !limits.contains("a.data_0"),
+        "{limits}"
+    );
+    let json = run(place.weir(&[&args[..], &["-o", "json"]].concat())).0;
+    assert!(json.contains("\"owner\": \"a.data_0\""), "{json}");
+}
+
+/// Commands of Weir that findings name.
+const NAMED: &[&[&str]] = &[&["observe", "script", "--sqlserver"]];
+
+#[test]
+fn commands_that_findings_name_are_there() {
+    let place = place();
+    for command in NAMED {
+        let (_, stderr, code) = run(place.weir(&[command, &["--help"][..]].concat()));
+        assert_eq!((stderr.as_str(), code), ("", Some(0)), "weir {command:?}");
+    }
+    let verbs = run(place.weir(&["--help"])).0;
+    let verbs: Vec<&str> = verbs.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    let verbs = verbs.iter().filter_map(|line| line.split_whitespace().next());
+    let verbs: Vec<&str> = verbs.filter(|verb| !verb.starts_with('-')).collect();
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/../weir-diagnose/src/rules");
+    let mut found = 0;
+    for file in std::fs::read_dir(rules).expect("the rules") {
+        let path = file.expect("a rule").path();
+        let text = std::fs::read_to_string(&path).expect("its text");
+        let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "\\").collect();
+        for (at, _) in words.iter().enumerate().filter(|(_, word)| word.ends_with("weir")) {
+            let rest = &words[at + 1..];
+            if !rest.first().is_some_and(|verb| verbs.contains(verb)) {
+                continue;
+            }
+            let is_it = |command: &&&[&str]| {
+                let own = rest.iter().map(|word| word.trim_end_matches([')', ';', ',', '.', '"']));
+                own.take(command.len()).eq(command.iter().copied())
+            };
+            let named = rest.iter().take(4).copied().collect::<Vec<_>>().join(" ");
+            assert!(NAMED.iter().any(|command| is_it(&command)), "{}: {named}", path.display());
+            found += 1;
+        }
+    }
+    assert!(found >= 3, "{found}");
+}

@@ -1,6 +1,6 @@
 //! `weir observe`, and what `weir sim` leaves for it.
 
-use crate::common::{Place, run};
+use crate::common::{IOSTAT, Place, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
@@ -239,22 +239,6 @@ fn a_file_that_grew_is_shown_with_the_limits_that_it_has() {
     let note = "data grew from 128 GiB to 129 GiB; its limits are those of the end";
     assert_eq!(json["notes"], serde_json::json!([note]));
 }
-
-const IOSTAT: &str = "\
-Linux 5.15.0 (db1)\t03/14/19\t_x86_64_\t(4 CPU)
-
-03/14/19 00:42:19
-Device            r/s     w/s     rkB/s     wkB/s   r_await w_await aqu-sz  %util
-sda              0.13    3.27      1.01      2.02      0.51    1.11   0.01   0.50
-
-03/14/19 00:42:24
-Device            r/s     w/s     rkB/s     wkB/s   r_await w_await aqu-sz  %util
-sda            400.00  100.00   3200.00    800.00      2.00    7.00   1.50  80.00
-
-03/14/19 00:42:29
-Device            r/s     w/s     rkB/s     wkB/s   r_await w_await aqu-sz  %util
-sda            200.00    0.00   1600.00      0.00      4.00    0.00   0.80  40.00
-";
 
 #[test]
 fn what_another_system_says_is_imported_and_shown() {
