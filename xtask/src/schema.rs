@@ -48,6 +48,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_schema_in_docs_is_up_to_date() {
+        check(&crate::root()).unwrap();
+    }
+
+    #[test]
     fn what_was_written_is_up_to_date_until_it_is_changed() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("docs")).unwrap();
