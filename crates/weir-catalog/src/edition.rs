@@ -5,6 +5,7 @@ use crate::error::{self, CatalogError, Kind};
 use crate::host::{HostSize, Series};
 use crate::latency::Latency;
 use crate::nearest::{nearest, plain};
+use crate::price::PriceList;
 use crate::provenance::Provenance;
 use crate::provisioned::Provisioned;
 use crate::read;
@@ -40,6 +41,7 @@ pub struct Edition {
     pub(crate) bursting: Vec<BurstRule>,
     pub(crate) striping: Option<Striping>,
     pub(crate) rules: Vec<Rule>,
+    pub(crate) prices: Vec<PriceList>,
 }
 
 impl Edition {
@@ -284,6 +286,12 @@ impl Edition {
     #[must_use]
     pub fn local_latency(&self) -> Option<&Latency> {
         self.latency(LOCAL_SSD)
+    }
+
+    /// The price lists, in the file's order.
+    #[must_use]
+    pub fn prices(&self) -> &[PriceList] {
+        &self.prices
     }
 
     /// How bursting works.

@@ -63,6 +63,20 @@ pub enum CatalogError {
         /// What is wrong with it, and what to do.
         reason: String,
     },
+    /// Prices of a region, a currency or an operating system that there are none of.
+    #[error(
+        "there are no prices of {asked}; {}{}; --prices FILE takes others",
+        if .known.is_empty() { "the edition has none".to_owned() } else { format!("there are: {known}") },
+        .near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
+    )]
+    NoPrices {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        known: String,
+        /// The closest region that there is.
+        near: Option<String>,
+    },
     /// A size that no tier of the set holds.
     #[error(
         "{size} is more than the largest tier of {set} holds ({largest}: {holds}); use several: disks in a stripe, files of one database"

@@ -3,9 +3,10 @@
 
 use crate::cache::{CacheMode, CacheOp, Recommended};
 use crate::latency::{Basis, Quantiles};
+use crate::price::Per;
 use crate::rules::{MaxColumns, StripeUnit};
 use serde::Deserialize;
-use weir_units::{Bytes, BytesPerSec, Iops, Span};
+use weir_units::{Bytes, BytesPerSec, Iops, Money, Span};
 
 /// The keys that say where a table or a row comes from.
 #[derive(Debug, Default)]
@@ -96,6 +97,15 @@ pub(crate) struct File {
     pub(crate) striping: Option<Striping>,
     #[serde(default)]
     pub(crate) rule: Vec<Rule>,
+    #[serde(default)]
+    pub(crate) price: Vec<PriceList>,
+}
+
+/// Prices alone.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Prices {
+    pub(crate) price: Vec<PriceList>,
 }
 
 cited! {
@@ -200,6 +210,22 @@ cited! {
         units: Vec<StripeUnit>,
         #[serde(default)]
         max_columns: Vec<MaxColumns>,
+    }
+
+    struct PriceList {
+        region: String,
+        currency: String,
+        os: Option<String>,
+        rows: Vec<Price>,
+    }
+
+    struct Price {
+        tier: Option<String>,
+        host: Option<String>,
+        of: Option<String>,
+        per: Option<Per>,
+        free: Option<u64>,
+        month: Money,
     }
 
     struct Rule {

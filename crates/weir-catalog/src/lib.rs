@@ -29,6 +29,7 @@
 //! | [`host`] | [`HostSize`]: machines and their caps |
 //! | [`cache`] | [`HostCache`]: which limits an I/O counts against |
 //! | [`latency`] | [`Latency`]: how long a medium takes; models, not facts |
+//! | [`price`] | [`PriceList`], [`PriceBook`]: what it costs, where and in which currency |
 //! | [`rules`] | bursting, striping and everything else that a document states |
 //! | [`provenance`] | sources, dates and conflicts; [`figures`] lists them figure by figure |
 //!
@@ -53,6 +54,7 @@
 //! | `[[series]]` | `rows` of machines: `uncached`, `cached` and `v2` limits, `cache` size, local disks `temp` and `nvme`, `storage` of a managed instance; for the whole series `takes` (families, if limited) and `premium_caching` |
 //! | `[host_cache]` | defaults, `max_disk_exclusive`, `uncacheable` families, `recommended`, and `rows`: for each mode and operation whether it counts at the disk, the uncached and the cached limit |
 //! | `[[latency]]` | quantiles of `read` and `write`, `transfer`, and on which `basis` (`calibrated`, `assumed`) with the `reason`. Each family needs one; `host-cache` is what the cache serves, `local-ssd` the machine's own disks |
+//! | `[[price]]` | `region`, `currency`, `os` if it has machines, and `rows`: a `tier`, a `host`, or `of` a family or series `per` `GiB`, `IOPS`, `MB/s`, `vCore` or `vCore licence`, the first `free`; and what it costs a `month` |
 //! | `[[bursting]]`, `[striping]`, `[[rule]]` | rules in words, with a value where there is one |
 //!
 //! A small edition that is complete:
@@ -70,9 +72,11 @@ pub mod host;
 pub mod latency;
 pub mod limits;
 mod nearest;
+pub mod price;
 pub mod provenance;
 pub mod provisioned;
 mod read;
+mod retail;
 pub mod rules;
 pub mod tier;
 
@@ -87,6 +91,7 @@ pub use figures::{Figure, Value};
 pub use host::{HostLimits, HostSize, LocalDisk, Series};
 pub use latency::{Basis, Latency, Quantiles};
 pub use limits::{Burst, BurstKind, Limits};
+pub use price::{Per, Price, PriceBook, PriceList};
 pub use provenance::{Citation, Provenance};
 pub use provisioned::Provisioned;
 pub use rules::{BurstRule, Rule, RuleValue, Striping};

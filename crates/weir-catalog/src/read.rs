@@ -11,6 +11,7 @@ use crate::host::{HostLimits, HostSize, LocalDisk, Series};
 use crate::latency::{Latency, Quantiles};
 use crate::limits::{Burst, BurstKind, Limits};
 use crate::nearest::{nearest, plain};
+use crate::price::{Item, Price, PriceList};
 use crate::provenance::{Citation, Provenance};
 use crate::provisioned::Provisioned;
 use crate::rules::{BurstRule, Rule, RuleValue, Striping};
@@ -25,6 +26,17 @@ pub(crate) fn edition(origin: &str, text: &str) -> Result<Edition, CatalogError>
         message: error.message().to_owned(),
     })?;
     Reader { origin }.edition(file)
+}
+
+/// Reads price lists alone; `origin` names the text in messages.
+pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, CatalogError> {
+    let file: file::Prices = toml::from_str(text).map_err(|error| CatalogError::Syntax {
+        origin: origin.to_owned(),
+        at: error.span().map(|span| place(&text[..span.start])),
+        message: error.message().to_owned(),
+    })?;
+    let reader = Reader { origin };
+    all(file.price, |list| reader.price_list(list))
 }
 
 /// Line and column of what comes after `before`.
@@ -59,9 +71,11 @@ impl Reader<'_> {
             bursting: all(file.bursting, |rule| self.bursting(rule))?,
             striping: file.striping.map(|striping| self.striping(striping)).transpose()?,
             rules: all(file.rule, |rule| self.rule(rule))?,
+            prices: all(file.price, |list| self.price_list(list))?,
         };
         self.check_names(&edition)?;
         self.check_latencies(&edition)?;
+        self.check_prices(&edition)?;
         Ok(edition)
     }
 
@@ -420,6 +434,63 @@ impl Reader<'_> {
             provenance.history.extend_from_slice(&parent.history);
         }
         Ok(provenance)
+    }
+
+    fn price_list(&self, mut list: file::PriceList) -> Result<PriceList, CatalogError> {
+        let place = format!("prices of {:?}", list.region);
+        let provenance = self.provenance(&place, list.cited(), None)?;
+        if list.region.trim().is_empty() || list.currency.trim().is_empty() {
+            return Err(self.invalid(&place, "`region` and `currency` must not be empty"));
+        }
+        let rows = all(std::mem::take(&mut list.rows), |row| self.price(row, &place, &provenance))?;
+        let file::PriceList { region, currency, os, .. } = list;
+        Ok(PriceList { region, currency, os, rows, provenance })
+    }
+
+    fn price(
+        &self,
+        mut row: file::Price,
+        place: &str,
+        parent: &Provenance,
+    ) -> Result<Price, CatalogError> {
+        let provenance = self.provenance(place, row.cited(), Some(parent))?;
+        let item = match (row.tier, row.host, row.of, row.per) {
+            (Some(tier), None, None, None) => Item::Tier(tier),
+            (None, Some(host), None, None) => Item::Host(host),
+            (None, None, Some(of), Some(per)) => Item::Unit { of, per },
+            _ => {
+                let reason = "a row has either `tier`, or `host`, or `of` and `per`";
+                return Err(self.invalid(place, reason));
+            }
+        };
+        Ok(Price { item, free: row.free.unwrap_or(0), month: row.month, provenance })
+    }
+
+    /// What has a price is in the edition: a name with a slip of the hand would never be found.
+    fn check_prices(&self, edition: &Edition) -> Result<(), CatalogError> {
+        for list in &edition.prices {
+            let place = format!("prices of {:?}", list.region);
+            for Price { item, .. } in &list.rows {
+                let is_known = match item {
+                    Item::Tier(name) => {
+                        edition.tiers().any(|tier| plain(&tier.name) == plain(name))
+                    }
+                    Item::Host(name) => {
+                        edition.hosts().any(|host| plain(&host.name) == plain(name))
+                    }
+                    Item::Unit { of, .. } => {
+                        let families = edition.provisioned.iter().map(|family| &family.family);
+                        let series = edition.series.iter().map(|series| &series.name);
+                        families.chain(series).any(|name| plain(name) == plain(of))
+                    }
+                };
+                if !is_known {
+                    let reason = format!("{item} is not in the edition");
+                    return Err(self.invalid(&place, reason));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn check_names(&self, edition: &Edition) -> Result<(), CatalogError> {

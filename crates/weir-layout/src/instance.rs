@@ -200,7 +200,7 @@ fn unlimited() -> VolumeKeys {
 }
 
 /// The key that is wrong, and why.
-type Wrong = (&'static str, String);
+pub type Wrong = (&'static str, String);
 
 /// A key of a managed instance in a host that is none.
 pub(crate) fn stray_key(keys: &HostKeys) -> Option<&'static str> {
@@ -214,7 +214,7 @@ pub(crate) fn stray_key(keys: &HostKeys) -> Option<&'static str> {
 }
 
 /// What an instance's keys come to, with the name of its size and the host that it is.
-pub(crate) fn resolve<'a>(
+pub fn resolve<'a>(
     kind: ManagedInstance,
     keys: &HostKeys,
     edition: &'a Edition,

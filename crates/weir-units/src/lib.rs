@@ -1,13 +1,14 @@
 //! Quantities with their units.
 //!
-//! Everything Weir measures is one of five integers: [`Bytes`], [`Iops`],
-//! [`BytesPerSec`], [`Instant`], [`Span`]. They are newtypes so that a size
+//! Everything Weir measures is one of six integers: [`Bytes`], [`Iops`],
+//! [`BytesPerSec`], [`Instant`], [`Span`], [`Money`]. They are newtypes so that a size
 //! cannot be passed where a rate is meant, and integers so that a limit is held
 //! exactly. Text carries its unit: `64 KiB` is 65,536 bytes and `64 KB` is
 //! 64,000; a bare number is refused ([`ParseError::NoUnit`]).
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`money`] | [`Money`] |
 //! | [`size`] | [`Bytes`] |
 //! | [`rate`] | [`Iops`], [`BytesPerSec`] |
 //! | [`time`] | [`Instant`], [`Span`] |
@@ -17,6 +18,7 @@
 
 extern crate alloc;
 
+pub mod money;
 mod parse;
 pub mod rate;
 #[cfg(feature = "serde")]
@@ -24,6 +26,7 @@ mod serde_impl;
 pub mod size;
 pub mod time;
 
+pub use money::Money;
 pub use parse::ParseError;
 pub use rate::{BytesPerSec, Iops};
 pub use size::{Bytes, Exact};

@@ -79,7 +79,7 @@ impl core::error::Error for ParseError {}
 
 impl ParseError {
     /// What does not start with a digit.
-    fn not_a_number(text: &str) -> Self {
+    pub(crate) fn not_a_number(text: &str) -> Self {
         let behind_the_sign = text.trim().strip_prefix('-').and_then(|rest| rest.chars().next());
         let text = text.to_string();
         match behind_the_sign {

@@ -1,0 +1,249 @@
+//! Prices: what a disk, a machine or a unit of something costs a month, in a region.
+//!
+//! A price list is of one region and one currency. An edition may have several; a [`PriceBook`]
+//! is those of one region and currency put together, with lists from elsewhere before its own.
+
+use crate::error::CatalogError;
+use crate::nearest::{nearest, plain};
+use crate::provenance::Provenance;
+use crate::{read, retail};
+use serde::Deserialize;
+use std::fmt;
+use weir_units::Money;
+
+/// Prices of one region and currency, as one source gives them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PriceList {
+    /// The region, as its source writes it.
+    pub region: String,
+    /// The currency, like `USD`.
+    pub currency: String,
+    /// The operating system whose licence is in prices of machines, if the list has machines.
+    pub os: Option<String>,
+    /// The prices.
+    pub rows: Vec<Price>,
+    /// Source, date, conflicts.
+    pub provenance: Provenance,
+}
+
+impl PriceList {
+    /// Reads price lists: `[[price]]` tables in the format of an edition, or the vendor's retail
+    /// price list in JSON as it is downloaded. `origin` names the text in messages.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::Syntax`] with the line for what is in neither format,
+    /// [`CatalogError::Invalid`] for what contradicts itself or has no price that is of use.
+    pub fn read(origin: &str, text: &str) -> Result<Vec<Self>, CatalogError> {
+        let text = text.trim_start_matches('\u{feff}');
+        match text.trim_start().starts_with(['{', '[']) && !text.trim_start().starts_with("[[") {
+            true => retail::prices(origin, text),
+            false => read::prices(origin, text),
+        }
+    }
+}
+
+/// What something costs a month.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Price {
+    /// What is paid for.
+    pub item: Item,
+    /// So many units cost nothing.
+    pub free: u64,
+    /// The price of each, a month.
+    pub month: Money,
+    /// Source, date, conflicts.
+    pub provenance: Provenance,
+}
+
+impl Price {
+    /// What `units` cost a month.
+    #[must_use]
+    pub fn of(&self, units: u64) -> Money {
+        self.month.times(units.saturating_sub(self.free))
+    }
+}
+
+/// What is paid for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// A disk of a tier.
+    Tier(String),
+    /// A machine.
+    Host(String),
+    /// A unit of a family of disks whose limits are bought, or of a series of instances.
+    Unit {
+        /// The family or series.
+        of: String,
+        /// The unit.
+        per: Per,
+    },
+}
+
+/// The unit of a price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum Per {
+    /// 2^30 bytes of size.
+    #[serde(rename = "GiB")]
+    Gib,
+    /// An operation per second.
+    #[serde(rename = "IOPS")]
+    Iops,
+    /// 10^6 bytes per second.
+    #[serde(rename = "MB/s")]
+    Mbps,
+    /// A virtual processor.
+    #[serde(rename = "vCore")]
+    Vcore,
+    /// The licence of the database for a virtual processor.
+    #[serde(rename = "vCore licence")]
+    Licence,
+}
+
+impl Per {
+    /// As it is written.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gib => "GiB",
+            Self::Iops => "IOPS",
+            Self::Mbps => "MB/s",
+            Self::Vcore => "vCore",
+            Self::Licence => "vCore licence",
+        }
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tier(name) | Self::Host(name) => f.write_str(name),
+            Self::Unit { of, per } => write!(f, "{of}, {}", per.name()),
+        }
+    }
+}
+
+/// Prices of one region and currency; the first list that has a price counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PriceBook<'a> {
+    region: String,
+    currency: String,
+    lists: Vec<&'a PriceList>,
+}
+
+impl<'a> PriceBook<'a> {
+    /// Those of `lists` that are of `region` and `currency`; of the first list's where none is
+    /// named. `None` where there are no lists at all.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::NoPrices`] if none is of that region and currency, with those that there
+    /// are.
+    pub fn of(
+        lists: impl IntoIterator<Item = &'a PriceList>,
+        region: Option<&str>,
+        currency: Option<&str>,
+        os: Option<&str>,
+    ) -> Result<Option<Self>, CatalogError> {
+        let all: Vec<&PriceList> = lists.into_iter().collect();
+        let wants = |list: &&&PriceList| {
+            region.is_none_or(|region| is_place(&list.region, region))
+                && currency.is_none_or(|currency| plain(&list.currency) == plain(currency))
+                && os.is_none_or(|os| list.os.as_ref().is_none_or(|own| plain(own) == plain(os)))
+        };
+        let Some(first) = all.iter().find(wants) else {
+            if all.is_empty() && region.is_none() && currency.is_none() && os.is_none() {
+                return Ok(None);
+            }
+            return Err(no_prices(&all, region, currency, os));
+        };
+        // The first of a kind that is named nowhere decides for all.
+        let own_os = os.or_else(|| all.iter().filter(wants).find_map(|list| list.os.as_deref()));
+        let lists = all.iter().filter(|list| {
+            is_place(&list.region, &first.region)
+                && list.currency == first.currency
+                && list
+                    .os
+                    .as_deref()
+                    .is_none_or(|os| own_os.is_none_or(|own| plain(os) == plain(own)))
+        });
+        Ok(Some(Self {
+            region: first.region.clone(),
+            currency: first.currency.clone(),
+            lists: lists.copied().collect(),
+        }))
+    }
+
+    /// The region.
+    #[must_use]
+    pub fn region(&self) -> &str {
+        &self.region
+    }
+
+    /// The currency.
+    #[must_use]
+    pub fn currency(&self) -> &str {
+        &self.currency
+    }
+
+    /// The lists, the one that counts first.
+    #[must_use]
+    pub fn lists(&self) -> &[&'a PriceList] {
+        &self.lists
+    }
+
+    /// The price of a disk of a tier.
+    #[must_use]
+    pub fn tier(&self, name: &str) -> Option<&'a Price> {
+        self.find(|item| matches!(item, Item::Tier(tier) if plain(tier) == plain(name)))
+    }
+
+    /// The price of a machine.
+    #[must_use]
+    pub fn host(&self, name: &str) -> Option<&'a Price> {
+        self.find(|item| matches!(item, Item::Host(host) if plain(host) == plain(name)))
+    }
+
+    /// The price of a unit of a family or a series.
+    #[must_use]
+    pub fn unit(&self, of: &str, per: Per) -> Option<&'a Price> {
+        self.find(|item| {
+            matches!(item, Item::Unit { of: own, per: unit } if *unit == per && plain(own) == plain(of))
+        })
+    }
+
+    fn find(&self, is: impl Fn(&Item) -> bool) -> Option<&'a Price> {
+        self.lists.iter().flat_map(|list| &list.rows).find(|price| is(&price.item))
+    }
+}
+
+/// `eastus` and `East US` are one place.
+fn is_place(one: &str, other: &str) -> bool {
+    let letters = |name: &str| -> String {
+        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    letters(one) == letters(other)
+}
+
+fn no_prices(
+    all: &[&PriceList],
+    region: Option<&str>,
+    currency: Option<&str>,
+    os: Option<&str>,
+) -> CatalogError {
+    let asked = [region, currency, os];
+    let asked: Vec<&str> = asked.into_iter().flatten().collect();
+    let mut known: Vec<String> = Vec::new();
+    for list in all {
+        let os = list.os.as_ref().map(|os| format!(" ({os})")).unwrap_or_default();
+        let name = format!("{} in {}{os}", list.region, list.currency);
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    let regions = all.iter().map(|list| list.region.as_str());
+    let near = region.and_then(|region| nearest(region, regions)).map(str::to_owned);
+    CatalogError::NoPrices { asked: asked.join(", "), known: known.join(", "), near }
+}

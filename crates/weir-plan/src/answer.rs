@@ -1,0 +1,171 @@
+//! What is found.
+
+use crate::cost::Cost;
+use crate::demand::{Flow, Limits};
+use crate::need::WHOLE;
+use weir_units::{Bytes, Money};
+
+/// A layout that meets a need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The family: `vm`, `gp`, `next-gen-gp` or `bc`.
+    pub family: String,
+    /// One line that says what it is.
+    pub title: String,
+    /// The layout file.
+    pub layout: String,
+    /// What it costs, by line.
+    pub lines: Vec<Line>,
+    /// The sum of what is known, and what is not.
+    pub cost: Cost,
+    /// How much of every cap is used.
+    pub caps: Vec<CapUse>,
+    /// Why it is this one, and what is not known of it.
+    pub reasons: Vec<String>,
+}
+
+impl Plan {
+    /// The cap of which most is used: the one that binds.
+    #[must_use]
+    pub fn binding(&self) -> Option<&CapUse> {
+        let rates = self.caps.iter().filter(|cap| cap.used > 0 && cap.is_rate);
+        rates.max_by(|one, other| one.share().cmp(&other.share()))
+    }
+
+    /// The part of the need that it carries, in millionths: the whole or more.
+    #[must_use]
+    pub fn carries(&self) -> Option<u64> {
+        let binding = self.binding()?;
+        let parts = u128::from(binding.most) * u128::from(WHOLE);
+        u64::try_from(parts / u128::from(binding.used)).ok()
+    }
+}
+
+/// A line of the bill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// What is paid for.
+    pub what: String,
+    /// How many units.
+    pub units: u64,
+    /// Of which so many cost nothing.
+    pub free: u64,
+    /// What each costs a month, if it is known.
+    pub each: Option<Money>,
+    /// Where the price comes from, and of when it is.
+    pub source: Option<(String, String)>,
+}
+
+impl Line {
+    /// What it costs a month, if it is known.
+    #[must_use]
+    pub fn month(&self) -> Option<Money> {
+        Some(self.each?.times(self.units.saturating_sub(self.free)))
+    }
+}
+
+/// How much of a cap is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapUse {
+    /// Whose cap: a stripe, a file, the machine.
+    pub of: String,
+    /// What is capped.
+    pub cap: &'static str,
+    /// Its unit: `IOPS`, `B/s`, `B`, `of its time` (in millionths), or nothing for a number.
+    pub unit: &'static str,
+    /// Whether it is one of rates, and not of sizes.
+    pub is_rate: bool,
+    /// What is asked of it.
+    pub used: u64,
+    /// What it lets through.
+    pub most: u64,
+}
+
+impl CapUse {
+    /// The caps of rates of `count` alike, at the peak that takes most of each; and both rates
+    /// together, where mixed requests take more than of either.
+    pub(crate) fn rates(
+        of: &str,
+        peaks: &[&Flow],
+        each: Limits,
+        count: u64,
+        caps: [&'static str; 3],
+    ) -> Vec<Self> {
+        let own = |cap, unit, used: u64, most: u64| Self {
+            of: of.to_owned(),
+            cap,
+            unit,
+            is_rate: true,
+            used,
+            most: most.saturating_mul(count),
+        };
+        let most = |of: fn(&Flow) -> u64| peaks.iter().map(|flow| of(flow)).max().unwrap_or(0);
+        let taken = peaks.iter().map(|flow| flow.taken(each)).max().unwrap_or(0);
+        let mut all = vec![
+            own(caps[0], "IOPS", most(Flow::operations), each.operations),
+            own(caps[1], "B/s", most(Flow::bytes), each.bytes),
+        ];
+        all.retain(|cap| cap.most < u64::MAX);
+        let mixed = own(caps[2], "of its time", taken, WHOLE);
+        if peaks.iter().any(|flow| !flow.is_alike())
+            && all.iter().all(|cap| cap.share() + 1 < mixed.share())
+        {
+            all.push(mixed);
+        }
+        all
+    }
+
+    /// A cap of a size.
+    pub(crate) fn size(of: &str, cap: &'static str, used: Bytes, most: Bytes) -> Self {
+        let (used, most) = (used.get(), most.get());
+        Self { of: of.to_owned(), cap, unit: "B", is_rate: false, used, most }
+    }
+
+    /// The part that is used, in millionths.
+    #[must_use]
+    pub fn share(&self) -> u64 {
+        let parts = u128::from(self.used) * u128::from(WHOLE);
+        u64::try_from(parts.div_ceil(u128::from(self.most.max(1)))).unwrap_or(u64::MAX)
+    }
+}
+
+/// A layout that costs less, and why it is not the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cheaper {
+    /// What it is, beside the plan.
+    pub what: String,
+    /// What it costs, if all of it is known.
+    pub cost: Cost,
+    /// What it lacks.
+    pub fails: Vec<CapUse>,
+    /// The layout file, where it is one that can be made.
+    pub layout: Option<String>,
+}
+
+/// Something that would have to give.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relaxation {
+    /// What gives, and how far.
+    pub what: String,
+    /// What the cheapest would cost then.
+    pub cost: Cost,
+    /// What it would be.
+    pub title: String,
+}
+
+/// The answer to a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The cheapest layout that meets the need.
+    pub plan: Plan,
+    /// The cheapest of the other families, each the best of its own.
+    pub others: Vec<Plan>,
+    /// The next cheaper, and why it fails.
+    pub cheaper: Option<Cheaper>,
+    /// The cheapest that carries more than this one.
+    pub better: Option<Plan>,
+    /// What can be said of the search: how much was compared.
+    pub compared: u64,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,571 @@
+//! Managed instances: how many vCores, how much storage, how many files of which size.
+//!
+//! A file of General Purpose has the limits of the tier that its size snaps to, so the smallest
+//! size of a tier (one GiB past the tier below) buys as much as the largest. Of each tier every
+//! number of equal data files is tried; the log is one file. The next generation has one quota for
+//! all files, by the storage that is reserved or bought beyond it; Business Critical has what its
+//! vCores bring.
+
+use crate::answer::{CapUse, Cheaper, Line, Plan};
+use crate::cost::{Cost, Prices, gib};
+use crate::demand::{self, Flow, Limits, Peak};
+use crate::disks::typical;
+use crate::error::PlanError;
+use crate::machine::Searched;
+use crate::need::{Need, RoleNeed, Wishes};
+use std::fmt::Write as _;
+use weir_catalog::{Catalog, Edition, HostSize, Per, RuleValue, Tier, TierSet};
+use weir_core::Limit;
+use weir_layout::file::HostKeys;
+use weir_layout::instance::{Bound, Measure};
+use weir_layout::{ManagedInstance, Role};
+use weir_units::{Bytes, Iops};
+
+/// What to plan instances of one kind with.
+#[derive(Debug)]
+pub struct Instances<'a> {
+    /// The kind.
+    pub kind: ManagedInstance,
+    /// All editions, in which the layout is looked up.
+    pub catalog: &'a Catalog,
+    /// What there is.
+    pub edition: &'a Edition,
+    /// What it costs.
+    pub prices: Prices<'a>,
+    /// What else may be used.
+    pub wishes: &'a Wishes,
+}
+
+/// Files alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Files<'a> {
+    role: Role,
+    count: u64,
+    /// Each, in GiB.
+    gib: u64,
+    tier: Option<&'a Tier>,
+}
+
+/// An instance with its files.
+#[derive(Debug, Clone)]
+struct Found<'a> {
+    host: &'a HostSize,
+    files: Vec<Files<'a>>,
+    /// Reserved, in GiB.
+    storage: u64,
+    /// Bought in all, where operations can be.
+    iops: Option<u64>,
+    cost: Cost,
+}
+
+/// What an instance lets through, and what its files may come to.
+#[derive(Debug, Clone)]
+struct Offer {
+    all: Limits,
+    log_bytes: u64,
+    bounds: Vec<Bound>,
+}
+
+impl<'a> Instances<'a> {
+    /// Looks for the cheapest layout; for the next cheaper one, too, if `explains`.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Need`] for roles that an instance does not have.
+    pub fn search(&self, need: &Need, explains: bool) -> Result<Searched, PlanError> {
+        if need.role(Role::Backup).is_some() {
+            let reason = "a managed instance backs itself up to storage of its own; leave it out";
+            return Err(PlanError::need("backup", reason));
+        }
+        let mut searched = Searched::default();
+        let mut best: Option<Found<'a>> = None;
+        for host in self.hosts(need) {
+            for found in self.founds(need, host) {
+                searched.compared += 1;
+                let is_less = best.as_ref().is_none_or(|best| found.cost < best.cost);
+                if is_less && self.fails(need, &found).is_empty() {
+                    best = Some(found);
+                }
+            }
+        }
+        searched.plan = best.as_ref().map(|best| self.plan(need, best));
+        let best = best.filter(|_| explains);
+        searched.cheaper = best.and_then(|best| self.cheaper(need, &best));
+        Ok(searched)
+    }
+
+    fn series(&self) -> impl Iterator<Item = &'a HostSize> {
+        let name = self.kind.name();
+        let series = self.edition.series().iter().filter(move |series| series.name == name);
+        series.flat_map(|series| &series.hosts)
+    }
+
+    fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
+        let is_named = |host: &&HostSize| match &self.wishes.host {
+            Some(name) => self.edition.host(name).is_ok_and(|own| own == *host),
+            None => true,
+        };
+        let is_large = |host: &&HostSize| host.vcpus.is_some_and(|own| own >= need.vcpus);
+        self.series().filter(is_named).filter(is_large).collect()
+    }
+
+    fn set(&self) -> Option<&'a TierSet> {
+        self.edition.default_set().filter(|_| self.kind == ManagedInstance::Gp)
+    }
+
+    /// Every way to have the files of a need on an instance of so many vCores.
+    fn founds(&self, need: &Need, host: &'a HostSize) -> Vec<Found<'a>> {
+        let of = |role: Role| match need.role(role) {
+            Some(own) => self.files(own),
+            None => vec![None],
+        };
+        let mut all = Vec::new();
+        for data in of(Role::Data) {
+            for log in of(Role::Log) {
+                let tempdb = need.role(Role::Tempdb);
+                let tempdb = tempdb.map(|own| Files {
+                    role: Role::Tempdb,
+                    count: 1,
+                    gib: gib(own.size),
+                    tier: None,
+                });
+                let files: Vec<Files<'_>> = [data, log, tempdb].into_iter().flatten().collect();
+                let least: u64 = files.iter().map(|files| files.count * files.gib).sum();
+                all.extend(
+                    self.storages(least, host)
+                        .into_iter()
+                        .map(|storage| self.found(need, host, files.clone(), storage)),
+                );
+            }
+        }
+        all
+    }
+
+    /// The sizes of storage that may be reserved for so much: one, but where more of it brings more.
+    fn storages(&self, least: u64, host: &HostSize) -> Vec<u64> {
+        let step = self.step();
+        let first = least.max(1).next_multiple_of(step);
+        let most = host.storage.map_or(first, |most| most.get() >> 30);
+        match self.kind {
+            ManagedInstance::NextGenGp if first < most => {
+                (first..=most).step_by(usize::try_from(step).unwrap_or(usize::MAX)).collect()
+            }
+            _ => vec![first],
+        }
+    }
+
+    fn step(&self) -> u64 {
+        match self.edition.rule("storage-step").and_then(|rule| rule.value) {
+            Some(RuleValue::Size(step)) => gib(step).max(1),
+            _ => 1,
+        }
+    }
+
+    /// The ways in which the files of a role can be had.
+    fn files(&self, need: &RoleNeed) -> Vec<Option<Files<'a>>> {
+        let role = need.role;
+        let Some(set) = self.set() else {
+            return vec![Some(Files { role, count: 1, gib: gib(need.size), tier: None })];
+        };
+        let peaks = self.peaks_of(need);
+        let most = if role == Role::Data { self.most_files() } else { 1 };
+        let mut all = Vec::new();
+        let mut below = 0;
+        for tier in &set.tiers {
+            let limits = Limits { operations: tier.iops.get(), bytes: tier.throughput.get() };
+            let least = peaks.iter().map(|flow| flow.fewest(limits)).max().unwrap_or(0).max(1);
+            for count in least..=most {
+                let size = gib(need.size).div_ceil(count).max(below + 1);
+                if size <= tier.holds.get() >> 30 {
+                    all.push(Some(Files { role, count, gib: size, tier: Some(tier) }));
+                }
+                // More files would each be as large as the tier wants them and no smaller.
+                if size == below + 1 && count > least {
+                    break;
+                }
+            }
+            below = tier.holds.get() >> 30;
+        }
+        all
+    }
+
+    fn most_files(&self) -> u64 {
+        match self.edition.rule("max-files").and_then(|rule| rule.value) {
+            Some(RuleValue::Count(most)) => most,
+            _ => 1024,
+        }
+    }
+
+    fn found(
+        &self,
+        need: &Need,
+        host: &'a HostSize,
+        files: Vec<Files<'a>>,
+        storage: u64,
+    ) -> Found<'a> {
+        let iops = (self.kind == ManagedInstance::NextGenGp).then(|| {
+            // The storage of a large instance may bring more than its vCores let through.
+            let most = host.uncached.map_or(u64::MAX, |most| most.iops.get());
+            let included = self.included(storage).min(most);
+            let peaks = self.peaks(need);
+            let fits = |iops: u64| peaks.iter().all(|flow| flow.fits(self.quota(host, iops), 1));
+            if fits(included) || !fits(most) {
+                // What nothing carries is told by its caps.
+                return if fits(included) { included } else { most };
+            }
+            let (mut low, mut high) = (included, most);
+            while high - low > 1 {
+                let middle = low + (high - low) / 2;
+                if fits(middle) { high = middle } else { low = middle }
+            }
+            high
+        });
+        let mut found = Found { host, files, storage, iops, cost: Cost::default() };
+        found.cost = self.cost(&found);
+        found
+    }
+
+    /// The quota that so many operations bring.
+    fn quota(&self, host: &HostSize, iops: u64) -> Limits {
+        let per_mb = self.number("quota-iops-per-throughput").unwrap_or(1).max(1);
+        let bytes = u64::try_from(u128::from(iops) * 1_000_000 / u128::from(per_mb));
+        let bytes = bytes.unwrap_or(u64::MAX).max(self.number("quota-throughput-min").unwrap_or(0));
+        let most = host.uncached.map_or(u64::MAX, |most| most.throughput.get());
+        Limits { operations: iops, bytes: bytes.min(most) }
+    }
+
+    fn number(&self, rule: &str) -> Option<u64> {
+        Some(self.edition.rule(rule)?.value?.number())
+    }
+
+    /// What a role asks of its files, at each of its peaks.
+    fn peaks_of(&self, need: &RoleNeed) -> Vec<Flow> {
+        let of = |peak| Flow::of(demand::pieces(need, peak, self.edition.io_unit(), None));
+        match demand::has_more_throughput(need) {
+            true => vec![of(Peak::Operations), of(Peak::Throughput)],
+            false => vec![of(Peak::Operations)],
+        }
+    }
+
+    /// What all files ask of the instance, at each peak of the need.
+    fn peaks(&self, need: &Need) -> Vec<Flow> {
+        // tempdb is on local SSD, and so is everything else of Business Critical.
+        let is_counted = |role| role != Role::Tempdb || self.kind == ManagedInstance::Bc;
+        let of = |peak: &Peak| {
+            let mut all = Flow::default();
+            for own in need.roles.iter().filter(|own| is_counted(own.role)) {
+                all += &Flow::of(demand::pieces(own, *peak, self.edition.io_unit(), None));
+            }
+            all
+        };
+        Peak::of(need).iter().map(of).collect()
+    }
+
+    fn cost(&self, found: &Found<'_>) -> Cost {
+        let lines = self.lines(found);
+        // Whether any are bought or not: who buys none would come first, whatever the storage.
+        let unpriced = lines.iter().filter(|line| line.each.is_none()).count();
+        let files: u64 = found.files.iter().map(|files| files.count).sum();
+        let vcores = found.host.vcpus.map_or(0, u64::from);
+        Cost {
+            unpriced: u32::try_from(unpriced).unwrap_or(u32::MAX),
+            month: lines.iter().filter_map(Line::month).sum(),
+            size: vcores << 48
+                | found.storage << 24
+                | found.iops.unwrap_or(0).min(0xFFFF) << 8
+                | files.min(0xFF),
+        }
+    }
+
+    fn lines(&self, found: &Found<'_>) -> Vec<Line> {
+        let series = self.kind.name();
+        let vcores = found.host.vcpus.map_or(0, u64::from);
+        let line = |what: &str, units: u64, per: Per| {
+            let price = self.prices.unit(series, per);
+            let source = price.map(|price| {
+                (price.provenance.source().to_owned(), price.provenance.as_of().to_owned())
+            });
+            Line {
+                what: what.to_owned(),
+                units,
+                free: price.map_or(0, |price| price.free),
+                each: price.map(|price| price.month),
+                source,
+            }
+        };
+        let mut lines = vec![line("vCores", vcores, Per::Vcore)];
+        if !self.wishes.has_licence {
+            lines.push(line("vCores, licence of SQL Server", vcores, Per::Licence));
+        }
+        lines.push(line("GiB of storage", found.storage, Per::Gib));
+        if let Some(iops) = found.iops {
+            let included = self.included(found.storage);
+            lines.push(line("IOPS bought", iops.saturating_sub(included), Per::Iops));
+        }
+        lines
+    }
+
+    fn included(&self, storage: u64) -> u64 {
+        let by_storage = storage * self.number("quota-iops-per-gb").unwrap_or(0);
+        by_storage.max(self.number("quota-iops-min").unwrap_or(0))
+    }
+
+    /// What the instance lets through; `None` if there is none such.
+    fn offer(&self, found: &Found<'_>) -> Option<Offer> {
+        let keys = HostKeys {
+            vcores: found.host.vcpus,
+            storage: Some(Bytes::gib(found.storage)),
+            iops: found.iops.and_then(Iops::new),
+            ..HostKeys::default()
+        };
+        let (instance, _, spec) =
+            weir_layout::instance::resolve(self.kind, &keys, self.edition, self.catalog).ok()?;
+        let rate = |limit: Option<Limit>| limit.map_or(u64::MAX, |limit| limit.rate.get());
+        let gate = match self.kind {
+            ManagedInstance::Bc => spec.cached,
+            ManagedInstance::Gp | ManagedInstance::NextGenGp => spec.uncached,
+        };
+        let all = Limits { operations: rate(gate.iops), bytes: rate(gate.bytes) };
+        Some(Offer { all, log_bytes: rate(spec.log_rate), bounds: instance.bounds })
+    }
+
+    fn caps(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
+        let of = &found.host.name;
+        let mut caps = Vec::new();
+        let most = found.host.storage.unwrap_or(Bytes::ZERO);
+        let most = self.wishes.storage.map_or(most, |own| own.min(most));
+        caps.push(CapUse::size(of, "storage", Bytes::gib(found.storage), most));
+        for files in &found.files {
+            let Some(own) = need.role(files.role) else { continue };
+            let name = files.role.name();
+            let room = Bytes::gib(files.count * files.gib);
+            caps.push(CapUse::size(name, "size", own.size, room));
+            if let Some(tier) = files.tier {
+                let peaks = self.peaks_of(own);
+                let peaks: Vec<&Flow> = peaks.iter().collect();
+                let each = Limits { operations: tier.iops.get(), bytes: tier.throughput.get() };
+                let names = ["file operations", "file bytes", "file, mixed requests"];
+                caps.extend(CapUse::rates(name, &peaks, each, files.count, names));
+            }
+        }
+        let Some(offer) = self.offer(found) else { return caps };
+        if offer.all.operations < u64::MAX {
+            let peaks = self.peaks(need);
+            let peaks: Vec<&Flow> = peaks.iter().collect();
+            let names = ["instance operations", "instance bytes", "instance, mixed requests"];
+            caps.extend(CapUse::rates(of, &peaks, offer.all, 1, names));
+        }
+        if let Some(log) = need.role(Role::Log).filter(|_| offer.log_bytes < u64::MAX) {
+            let (used, most) = (log.throughput, offer.log_bytes);
+            caps.push(CapUse {
+                of: of.clone(),
+                cap: "log rate",
+                unit: "B/s",
+                is_rate: true,
+                used,
+                most,
+            });
+        }
+        for Bound { measure, most } in offer.bounds {
+            let used = measured(measure, &found.files);
+            let unit = if measure.is_bytes() { "B" } else { "" };
+            if used > 0 && measure != Measure::Files {
+                caps.push(CapUse {
+                    of: of.clone(),
+                    cap: measure.name(),
+                    unit,
+                    is_rate: false,
+                    used,
+                    most,
+                });
+            }
+        }
+        caps
+    }
+
+    /// What does not carry the need.
+    fn fails(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
+        let mut fails = self.caps(need, found);
+        fails.retain(|cap| cap.used > cap.most);
+        let is_slow = need.roles.iter().filter(|own| own.role != Role::Tempdb).any(|own| {
+            let family = format!("mi-{}", self.kind.name());
+            let family = self.set().map_or(family.as_str(), |set| set.family.as_str()).to_owned();
+            let typical = typical(self.edition, &family, own.request);
+            own.latency.is_some_and(|most| typical.is_none_or(|typical| typical > most))
+        });
+        let small = |cap, own: Option<u64>, asked: u64, unit| {
+            let is_less = asked > 0 && own.is_none_or(|own| own < asked);
+            let of = found.host.name.clone();
+            is_less.then(|| CapUse {
+                of,
+                cap,
+                unit,
+                is_rate: false,
+                used: asked,
+                most: own.unwrap_or(0),
+            })
+        };
+        fails.extend(small("vCores", found.host.vcpus.map(u64::from), u64::from(need.vcpus), ""));
+        if is_slow || self.offer(found).is_none() {
+            let (of, used, most) = (found.host.name.clone(), 1, 0);
+            let cap = if is_slow { "latency" } else { "offer" };
+            fails.push(CapUse { of, cap, unit: "", is_rate: false, used, most });
+        }
+        fails
+    }
+
+    fn plan(&self, need: &Need, found: &Found<'_>) -> Plan {
+        Plan {
+            family: self.kind.name().to_owned(),
+            title: self.title(found),
+            layout: self.layout(found),
+            lines: self.lines(found),
+            cost: found.cost,
+            caps: self.caps(need, found),
+            reasons: self.reasons(need, found),
+        }
+    }
+
+    fn title(&self, found: &Found<'_>) -> String {
+        let files = found.files.iter().map(|files| {
+            let tier = files.tier.map(|tier| format!(" ({})", tier.name)).unwrap_or_default();
+            let size = Bytes::gib(files.gib);
+            format!("{} {} x {size}{tier}", files.role.name(), files.count)
+        });
+        let files = files.collect::<Vec<_>>().join(", ");
+        let iops = found.iops.map(|iops| format!(", {iops} IOPS")).unwrap_or_default();
+        let storage = Bytes::gib(found.storage);
+        let (kind, vcores) = (self.kind.name(), found.host.vcpus.unwrap_or_default());
+        format!("{kind} with {vcores} vCores, {storage}{iops}: {files}")
+    }
+
+    fn layout(&self, found: &Found<'_>) -> String {
+        let mut text = format!(
+            "edition = {:?}\n\n[host]\nmanaged_instance = {:?}\nvcores = {}\nstorage = \"{}\"\n",
+            self.edition.name(),
+            self.kind.name(),
+            found.host.vcpus.unwrap_or_default(),
+            Bytes::gib(found.storage).exact(),
+        );
+        let included = self.included(found.storage);
+        if let Some(iops) = found.iops.filter(|iops| *iops > included) {
+            text += &format!("iops = {iops}\n");
+        }
+        for files in &found.files {
+            let role = files.role.name();
+            for n in 1..=files.count {
+                let name = if files.count == 1 { role.to_owned() } else { format!("{role}{n}") };
+                let size = Bytes::gib(files.gib).exact();
+                let written = write!(
+                    text,
+                    "\n[[file]]\nname = {name:?}\nrole = {role:?}\nsize = \"{size}\"\n"
+                );
+                // Writing to a string does not fail.
+                debug_assert!(written.is_ok());
+            }
+        }
+        text
+    }
+
+    fn reasons(&self, need: &Need, found: &Found<'_>) -> Vec<String> {
+        let mut all = Vec::new();
+        for files in &found.files {
+            let (Some(tier), Some(own)) = (files.tier, need.role(files.role)) else { continue };
+            let peaks = self.peaks_of(own);
+            let most = |of: fn(&Flow) -> u64| peaks.iter().map(of).max().unwrap_or(0);
+            let (name, size) = (files.role.name(), Bytes::gib(files.gib));
+            all.push(format!(
+                "{name}: {} operations and {} a second; {} of {size} snap to {} with {} and {} each",
+                most(Flow::operations),
+                crate::need::rate_words(most(Flow::bytes)),
+                files.count,
+                tier.name,
+                tier.iops,
+                tier.throughput,
+            ));
+            if Bytes::gib(files.gib * files.count) > own.size {
+                let room = Bytes::gib(files.gib * files.count);
+                all.push(format!(
+                    "{name}: {} are stored in {room}: the size buys the limits",
+                    own.size
+                ));
+            }
+        }
+        if found.files.iter().any(|files| files.role == Role::Data && files.count > 1) {
+            all.push("data files are equal: what is written goes to each by its free space, and the smallest would throttle all".to_owned());
+        }
+        if let (Some(_), Some(files)) =
+            (need.role(Role::Log), found.files.iter().find(|files| files.role == Role::Log))
+        {
+            if files.tier.is_some() {
+                all.push("the log is one file however many there are: grow it first".to_owned());
+            }
+        }
+        all
+    }
+
+    /// The dearest instance that costs less than the best, one step away from it.
+    fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
+        let mut all: Vec<Found<'a>> = Vec::new();
+        for (at, files) in best.files.iter().enumerate() {
+            let mut with = |own: Files<'a>| {
+                let mut files = best.files.clone();
+                files[at] = own;
+                let least = files.iter().map(|files| files.count * files.gib).sum::<u64>();
+                let storage = least.max(1).next_multiple_of(self.step());
+                let mut found = Found { files, storage, ..best.clone() };
+                found.cost = self.cost(&found);
+                all.push(found);
+            };
+            if files.count > 1 {
+                with(Files { count: files.count - 1, ..*files });
+            }
+            let below = self.set().and_then(|set| {
+                let tier = files.tier?;
+                set.tiers.iter().rev().find(|own| own.holds < tier.holds)
+            });
+            if let Some(tier) = below {
+                with(Files { gib: tier.holds.get() >> 30, tier: Some(tier), ..*files });
+            }
+        }
+        for host in self.series().filter(|host| host.vcpus < best.host.vcpus) {
+            let mut found = Found { host, ..best.clone() };
+            found.cost = self.cost(&found);
+            all.push(found);
+        }
+        let is_less =
+            |found: &Found<'_>| found.cost.unpriced == best.cost.unpriced && found.cost < best.cost;
+        let all =
+            all.into_iter().filter(|found| is_less(found) && !self.fails(need, found).is_empty());
+        let next = all.max_by_key(|found| found.cost)?;
+        Some(Cheaper {
+            what: self.title(&next),
+            cost: next.cost,
+            fails: self.fails(need, &next),
+            layout: Some(self.layout(&next)),
+        })
+    }
+}
+
+/// What files come to in a measure of bounds.
+fn measured(measure: Measure, files: &[Files<'_>]) -> u64 {
+    let of = |role: Role| files.iter().filter(move |files| files.role == role);
+    let largest = |role: Role| of(role).map(|files| files.gib << 30).max().unwrap_or(0);
+    let count = |all: u64| all;
+    match measure {
+        Measure::Files => files.iter().map(|files| files.count * files.gib << 30).sum(),
+        Measure::Blobs => {
+            files.iter().filter_map(|files| Some(files.count * files.tier?.size.get())).sum()
+        }
+        Measure::Tempdb => of(Role::Tempdb).map(|files| files.count * files.gib << 30).sum(),
+        Measure::DataFile => largest(Role::Data),
+        Measure::LogFile => largest(Role::Log),
+        Measure::FileCount => count(files.iter().map(|files| files.count).sum()),
+        Measure::FilesOfDatabase => {
+            let own = files.iter().filter(|files| files.role != Role::Tempdb);
+            count(own.map(|files| files.count).sum())
+        }
+        // One database is planned.
+        _ => 1,
+    }
+}

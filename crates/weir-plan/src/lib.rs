@@ -1,0 +1,41 @@
+//! From a need to the cheapest layout that meets it.
+//!
+//! A [`Need`] says what each role (data, log, tempdb, backup) asks for; [`Wishes`] say what may be
+//! used for it. [`plan`] tries everything that an edition offers and returns the cheapest layout
+//! that lets the need through, with its price, the use of every cap, what is cheaper and why that
+//! fails, and what more would cost; or says what cannot be met and what would have to give.
+//!
+//! The search leaves nothing out that could be cheaper: of each kind of disk the fewest that carry
+//! a load, of each machine every way to share or not to share disks, of each instance every size
+//! of its files. A load is compared with a limit as an engine counts it, in whole operations and
+//! bytes, so a plan holds when it is simulated.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`need`] | [`Need`], [`Wishes`], and the file that they are written in |
+//! | [`demand`] | what a load asks of a cap, by cache mode and stripe |
+//! | [`cost`] | prices of what a layout is made of, and their order |
+//! | [`disks`] | the kinds of disks, and how many of each carry a load |
+//! | [`machine`] | machines with disks |
+//! | [`instance`] | managed instances |
+//! | [`answer`] | [`Answer`], [`Plan`]: what is found |
+//! | [`verify`] | [`verify()`](verify::verify): a need simulated on a layout |
+//! | [`planner`] | [`plan`] and [`within`]: the families beside each other; what is next, what gives |
+
+#![forbid(unsafe_code)]
+
+pub mod answer;
+pub mod cost;
+pub mod demand;
+pub mod disks;
+mod error;
+pub mod instance;
+pub mod machine;
+pub mod need;
+pub mod planner;
+pub mod verify;
+
+pub use answer::{Answer, CapUse, Cheaper, Line, Plan, Relaxation};
+pub use error::PlanError;
+pub use need::{Need, RoleNeed, Wishes};
+pub use planner::{Outcome, Question, plan, within};

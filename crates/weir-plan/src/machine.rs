@@ -1,0 +1,781 @@
+//! Machines with disks: which machine, which disks, how many, who shares them, what is cached.
+//!
+//! ```text
+//! arrangement   which roles share disks, which disks are cached, which are striped
+//! demand        by arrangement and by what the machine's cache holds: what its caps must carry
+//! frontier      by arrangement and what the cache holds: disks that carry it, more that cost less
+//! machine       caps carry the demand -> the cheapest of the frontier that it has room for
+//! ```
+//!
+//! Frontiers do not depend on the machine but for its cache and the families it takes, so they are
+//! worked out once.
+
+use crate::answer::{CapUse, Cheaper, Line, Plan};
+use crate::cost::{Cost, Prices, gib};
+use crate::demand::{self, Demand, Flow, Limits, Peak};
+use crate::disks::{Asked, Disk, Disks, Market};
+use crate::need::{Need, RoleNeed, WHOLE, Wishes, in_percent, rate_words};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use weir_catalog::{CacheMode, Edition, HostLimits, HostSize, Per};
+use weir_layout::Role;
+use weir_units::{Bytes, Span};
+
+/// The names of caps: of operations, of bytes, and of both where requests are mixed.
+const OF_DISKS: [&str; 3] = ["disk operations", "disk bytes", "disk, mixed requests"];
+const UNCACHED: [&str; 3] = ["uncached operations", "uncached bytes", "uncached, mixed requests"];
+const CACHED: [&str; 3] = ["cached operations", "cached bytes", "cached, mixed requests"];
+
+/// The most disks that are tried where a machine's number is not published.
+const MOST_DISKS: u64 = 1024;
+
+/// What to plan machines with.
+#[derive(Debug)]
+pub struct Machines<'a> {
+    /// What there is.
+    pub edition: &'a Edition,
+    /// What it costs.
+    pub prices: Prices<'a>,
+    /// The units that stripes may have.
+    pub units: Vec<Bytes>,
+    /// The families of disks that may be used.
+    pub families: Vec<&'a str>,
+    /// What else may be used.
+    pub wishes: &'a Wishes,
+}
+
+/// Where the files of some roles are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Pool {
+    /// The roles, by place in the need.
+    roles: Vec<usize>,
+    mode: CacheMode,
+    place: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    /// One disk.
+    Single,
+    /// Several, with stripes of this unit.
+    Striped(Bytes),
+    /// The machine's own.
+    Local,
+}
+
+type Arrangement = Vec<Pool>;
+
+/// Disks for every pool of an arrangement.
+#[derive(Debug, Clone)]
+struct Choice<'a> {
+    disks: Vec<Option<Disks<'a>>>,
+    count: u64,
+    cost: Cost,
+    is_bought: bool,
+}
+
+/// The cheapest machine with disks, as it was found.
+#[derive(Debug, Clone)]
+struct Found<'a> {
+    host: &'a HostSize,
+    arrangement: Arrangement,
+    choice: Choice<'a>,
+    demands: Vec<Demand>,
+    hits: u64,
+    cost: Cost,
+}
+
+/// What a search came to.
+#[derive(Debug, Default)]
+pub struct Searched {
+    /// The cheapest layout, if there is one.
+    pub plan: Option<Plan>,
+    /// The next cheaper one, and why it fails.
+    pub cheaper: Option<Cheaper>,
+    /// How many arrangements of machines were compared.
+    pub compared: u64,
+}
+
+impl<'a> Machines<'a> {
+    /// Looks for the cheapest layout; for the next cheaper one, too, if `explains`.
+    #[must_use]
+    pub fn search(&self, need: &Need, explains: bool) -> Searched {
+        let mut search = Search {
+            of: self,
+            need,
+            arrangements: self.arrangements(need),
+            frontiers: HashMap::new(),
+            compared: 0,
+        };
+        let mut best: Option<Found<'a>> = None;
+        for host in self.hosts(need) {
+            search.host(host, &mut best);
+        }
+        let compared = search.compared;
+        let plan = best.as_ref().map(|best| self.plan(need, best));
+        let cheaper = best.as_ref().filter(|_| explains);
+        let cheaper = cheaper.and_then(|best| self.cheaper(need, best));
+        Searched { plan, cheaper, compared }
+    }
+
+    /// The machines that may be used, those that cost least first.
+    fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
+        let mut hosts: Vec<&HostSize> =
+            self.edition.hosts().filter(|host| self.is_fit(need, host)).collect();
+        hosts.sort_by_key(|host| self.host_cost(host));
+        hosts
+    }
+
+    fn is_fit(&self, need: &Need, host: &HostSize) -> bool {
+        let is_named = match &self.wishes.host {
+            Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
+            // Whose disks cannot be counted cannot be filled.
+            None => {
+                let series = self.edition.series_of(host);
+                host.max_data_disks.is_some() && series.is_none_or(|series| !series.preview)
+            }
+        };
+        let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);
+        let memory =
+            need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory);
+        is_named && vcpus && memory
+    }
+
+    fn host_cost(&self, host: &HostSize) -> Cost {
+        let size = host.vcpus.map_or(0, u64::from) << 32 | host.memory.map_or(0, gib);
+        Cost::of(self.prices.host(&host.name), 1, size << 8)
+    }
+
+    /// Every way to share disks, to cache and to stripe them.
+    fn arrangements(&self, need: &Need) -> Vec<Arrangement> {
+        let mut all = Vec::new();
+        for partition in partitions(need.roles.len()) {
+            if self.wishes.is_apart && partition.iter().any(|roles| roles.len() > 1) {
+                continue;
+            }
+            let ways = partition.iter().map(|roles| self.ways(need, roles));
+            let mut made: Vec<Arrangement> = vec![Vec::new()];
+            for ways in ways {
+                let with = |pools: &Arrangement| {
+                    let pools = pools.clone();
+                    ways.iter()
+                        .map(move |way| {
+                            let mut pools = pools.clone();
+                            pools.push(way.clone());
+                            pools
+                        })
+                        .collect::<Vec<_>>()
+                };
+                made = made.iter().flat_map(with).collect();
+            }
+            all.extend(made);
+        }
+        all
+    }
+
+    /// The ways in which disks of some roles can be had.
+    fn ways(&self, need: &Need, roles: &[usize]) -> Vec<Pool> {
+        let of = |mode, place| Pool { roles: roles.to_vec(), mode, place };
+        let own = || roles.iter().map(|role| &need.roles[*role]);
+        let is_kept = |role: Role| matches!(role, Role::Data | Role::Tempdb);
+        let is_cacheable =
+            own().all(|own| is_kept(own.role)) && own().any(|own| own.working_set.is_some());
+        let unit = self.unit(own());
+        let mut ways =
+            vec![of(CacheMode::None, Place::Single), of(CacheMode::None, Place::Striped(unit))];
+        if is_cacheable && self.edition.host_cache().is_some() {
+            ways.push(of(CacheMode::ReadOnly, Place::Single));
+            ways.push(of(CacheMode::ReadOnly, Place::Striped(unit)));
+        }
+        if own().all(|own| own.role == Role::Tempdb) {
+            ways.push(of(CacheMode::None, Place::Local));
+        }
+        ways
+    }
+
+    /// The unit in which the requests of some roles are fewest; the smaller of two that are equal.
+    fn unit<'n>(&self, roles: impl Iterator<Item = &'n RoleNeed> + Clone) -> Bytes {
+        let io_unit = self.edition.io_unit();
+        let counted = |unit: &Bytes| -> u64 {
+            let peak = Peak::Operations;
+            let of = |need| Flow::of(demand::pieces(need, peak, io_unit, Some(*unit))).operations();
+            roles.clone().map(of).sum()
+        };
+        let units = self.units.iter().copied();
+        units.min_by_key(|unit| (counted(unit), *unit)).unwrap_or(Bytes::kib(64))
+    }
+
+    /// The part of reads that the cache of a machine serves, in millionths, if all of it is warm.
+    fn hits(&self, need: &Need, arrangement: &Arrangement, host: &HostSize) -> Option<u64> {
+        let cached = arrangement.iter().filter(|pool| pool.mode != CacheMode::None);
+        let roles: Vec<usize> = cached.flat_map(|pool| pool.roles.iter().copied()).collect();
+        if roles.is_empty() {
+            return Some(0);
+        }
+        // What is not published cannot be counted on.
+        if host.premium_caching != Some(true) || host.cached.is_none() {
+            return None;
+        }
+        let cache = host.cache?;
+        let set = |role: &usize| need.roles[*role].working_set.unwrap_or(need.roles[*role].size);
+        let sets: u128 = roles.iter().map(|role| u128::from(set(role).get())).sum();
+        let part = u128::from(cache.get()) * u128::from(WHOLE) / sets.max(1);
+        u64::try_from(part.min(u128::from(WHOLE))).ok()
+    }
+
+    /// What a pool asks of disks and machine, at each peak of the need.
+    fn demands(&self, need: &Need, pool: &Pool, hits: u64) -> Vec<Demand> {
+        let stripe = match pool.place {
+            Place::Striped(unit) => Some(unit),
+            Place::Single | Place::Local => None,
+        };
+        let cache = self.edition.host_cache();
+        let of = |peak: &Peak| {
+            let mut all = Demand::default();
+            for role in &pool.roles {
+                let own = &need.roles[*role];
+                let pieces = demand::pieces(own, *peak, self.edition.io_unit(), stripe);
+                all += &match pool.place {
+                    Place::Local => Demand { cached: Flow::of(pieces), ..Demand::default() },
+                    _ => demand::by_cap(pieces, own.reads.min(WHOLE), pool.mode, hits, cache),
+                };
+            }
+            all
+        };
+        Peak::of(need).iter().map(of).collect()
+    }
+
+    fn asked<'l>(
+        &self,
+        need: &Need,
+        pool: &Pool,
+        peaks: &'l [&'l Flow],
+        latencies: &'l mut Vec<(Span, u64)>,
+    ) -> Asked<'l> {
+        let own = || pool.roles.iter().map(|role| &need.roles[*role]);
+        latencies.extend(own().filter_map(|own| Some((own.latency?, own.request))));
+        let size: u64 = own().map(|own| own.size.get()).fold(0, u64::saturating_add);
+        Asked {
+            peaks,
+            size: Bytes::new(size),
+            mode: pool.mode,
+            is_striped: pool.place != Place::Single,
+            latencies,
+            most: self.wishes.max_disks.unwrap_or(MOST_DISKS).min(MOST_DISKS),
+        }
+    }
+
+    /// The families that a machine takes, of those that may be used.
+    fn taken(&self, host: &HostSize) -> Vec<&'a str> {
+        let takes = self.edition.series_of(host).map_or(&[][..], |series| &series.takes);
+        let is_taken = |family: &&&str| takes.is_empty() || takes.iter().any(|own| own == *family);
+        self.families.iter().filter(is_taken).copied().collect()
+    }
+}
+
+/// What was worked out of an arrangement, for all machines whose cache holds as much.
+#[derive(Debug)]
+struct Frontier<'a> {
+    demands: Vec<Demand>,
+    /// More disks that cost less: those with tiers among them, and those without.
+    choices: Vec<Choice<'a>>,
+}
+
+struct Search<'a, 'm> {
+    of: &'m Machines<'a>,
+    need: &'m Need,
+    arrangements: Vec<Arrangement>,
+    frontiers: HashMap<(usize, u64, Vec<&'a str>), Frontier<'a>>,
+    compared: u64,
+}
+
+impl<'a> Search<'a, '_> {
+    /// Compares all arrangements on a machine with the best so far.
+    fn host(&mut self, host: &'a HostSize, best: &mut Option<Found<'a>>) {
+        let host_cost = self.of.host_cost(host);
+        // Disks cost something: who costs as much without them is not cheaper with them.
+        if best.as_ref().is_some_and(|best| best.cost < host_cost) {
+            return;
+        }
+        let most = host.max_data_disks.map_or(MOST_DISKS, u64::from);
+        let most = most.min(self.of.wishes.max_disks.unwrap_or(MOST_DISKS));
+        let taken = self.of.taken(host);
+        for index in 0..self.arrangements.len() {
+            let Some(hits) = self.of.hits(self.need, &self.arrangements[index], host) else {
+                continue;
+            };
+            let io_unit = self.of.edition.io_unit();
+            if !has_room(self.need, &self.arrangements[index], host, io_unit) {
+                continue;
+            }
+            let key = (index, hits, taken.clone());
+            if !self.frontiers.contains_key(&key) {
+                let frontier = self.frontier(&self.arrangements[index], hits, &taken);
+                self.frontiers.insert(key.clone(), frontier);
+            }
+            let Some(frontier) = self.frontiers.get(&key) else { continue };
+            self.compared += 1;
+            for choice in &frontier.choices {
+                let cost = host_cost + choice.cost;
+                let is_less = best.as_ref().is_none_or(|best| cost < best.cost);
+                let carries = || caps(host, choice).carry(&frontier.demands);
+                if is_less && choice.count <= most && carries() {
+                    *best = Some(Found {
+                        host,
+                        arrangement: self.arrangements[index].clone(),
+                        choice: choice.clone(),
+                        demands: frontier.demands.clone(),
+                        hits,
+                        cost,
+                    });
+                }
+            }
+        }
+    }
+
+    fn frontier(&self, arrangement: &Arrangement, hits: u64, taken: &[&'a str]) -> Frontier<'a> {
+        let market = Market { edition: self.of.edition, prices: self.of.prices, families: taken };
+        let mut all = vec![Demand::default(); Peak::of(self.need).len()];
+        let none = Choice { disks: Vec::new(), count: 0, cost: Cost::default(), is_bought: true };
+        let mut choices = vec![none];
+        for pool in arrangement {
+            let own = self.of.demands(self.need, pool, hits);
+            all.iter_mut().zip(&own).for_each(|(all, own)| *all += own);
+            if pool.place == Place::Local {
+                choices.iter_mut().for_each(|choice| choice.disks.push(None));
+                continue;
+            }
+            let mut latencies = Vec::new();
+            let peaks: Vec<&Flow> = own.iter().map(|own| &own.disk).collect();
+            let asked = self.of.asked(self.need, pool, &peaks, &mut latencies);
+            let options = market.options(&asked);
+            let with = |choice: &Choice<'a>| {
+                let choice = choice.clone();
+                options
+                    .iter()
+                    .map(move |disks| {
+                        let mut more = choice.clone();
+                        more.disks.push(Some(*disks));
+                        more.count += disks.count;
+                        more.cost = more.cost + disks.cost;
+                        more.is_bought &= matches!(disks.disk, Disk::Bought { .. });
+                        more
+                    })
+                    .collect::<Vec<_>>()
+            };
+            choices = choices.iter().flat_map(with).collect();
+            only_useful(&mut choices);
+        }
+        Frontier { demands: all, choices }
+    }
+}
+
+/// Leaves the choices of which no other has as few disks and costs as little, in each of the two
+/// kinds that machines tell apart.
+fn only_useful(choices: &mut Vec<Choice<'_>>) {
+    choices.sort_by(|one, other| (one.count, one.cost).cmp(&(other.count, other.cost)));
+    let mut least: [Option<Cost>; 2] = [None; 2];
+    choices.retain(|choice| {
+        let own = &mut least[usize::from(choice.is_bought)];
+        let is_less = own.is_none_or(|least| choice.cost < least);
+        if is_less {
+            *own = Some(choice.cost);
+        }
+        is_less
+    });
+}
+
+/// Whether what is to be on the machine's own disk has room there, in size and in rates.
+fn has_room(need: &Need, arrangement: &Arrangement, host: &HostSize, io_unit: Bytes) -> bool {
+    let local = || {
+        let own = arrangement.iter().filter(|pool| pool.place == Place::Local);
+        own.flat_map(|pool| &pool.roles).map(|role| &need.roles[*role])
+    };
+    if local().next().is_none() {
+        return true;
+    }
+    let size: u64 = local().map(|own| own.size.get()).sum();
+    let mut flow = Flow::default();
+    for own in local() {
+        flow += &Flow::of(demand::pieces(own, Peak::Operations, io_unit, None));
+    }
+    // What is not published cannot be counted on.
+    let (Some(disk), Some(_)) = (host.temp, host.cached) else { return false };
+    // Reads and writes share the disk's limits; where they have their own, the lower holds here.
+    let bytes = [disk.read, disk.write].into_iter().flatten().map(|own| own.get()).min();
+    let limits = Limits {
+        operations: disk.iops.map_or(u64::MAX, |own| own.get()),
+        bytes: bytes.unwrap_or(u64::MAX),
+    };
+    let peak = |own: &RoleNeed| demand::pieces(own, Peak::Throughput, io_unit, None);
+    let rates = flow.fits(limits, 1) && local().all(|own| Flow::of(peak(own)).fits(limits, 1));
+    rates && disk.size.is_some_and(|own| own.get() >= size)
+}
+
+/// What a machine lets through; what is not published is not limited.
+#[derive(Debug, Clone, Copy)]
+struct Caps {
+    uncached: Option<Limits>,
+    cached: Option<Limits>,
+}
+
+impl Caps {
+    fn carry(&self, demands: &[Demand]) -> bool {
+        let carries =
+            |most: Option<Limits>, asked: &Flow| most.is_none_or(|most| asked.fits(most, 1));
+        demands
+            .iter()
+            .all(|own| carries(self.uncached, &own.uncached) && carries(self.cached, &own.cached))
+    }
+}
+
+fn caps(host: &HostSize, choice: &Choice<'_>) -> Caps {
+    let load = |limits: &HostLimits| Limits {
+        operations: limits.iops.get(),
+        bytes: limits.throughput.get(),
+    };
+    let uncached = match choice.is_bought && choice.count > 0 {
+        true => host.v2_or_uncached(),
+        false => host.uncached.as_ref(),
+    };
+    Caps { uncached: uncached.map(load), cached: host.cached.as_ref().map(load) }
+}
+
+/// Every way to put `n` things into groups.
+fn partitions(n: usize) -> Vec<Vec<Vec<usize>>> {
+    let mut all: Vec<Vec<Vec<usize>>> = vec![Vec::new()];
+    for thing in 0..n {
+        let with = |groups: &Vec<Vec<usize>>| {
+            let mut made = Vec::new();
+            for at in 0..=groups.len() {
+                let mut groups = groups.clone();
+                match groups.get_mut(at) {
+                    Some(group) => group.push(thing),
+                    None => groups.push(vec![thing]),
+                }
+                made.push(groups);
+            }
+            made
+        };
+        all = all.iter().flat_map(with).collect();
+    }
+    all
+}
+
+// What was found, as others see it.
+impl<'a> Machines<'a> {
+    fn plan(&self, need: &Need, found: &Found<'a>) -> Plan {
+        let mut reasons = self.reasons(need, found);
+        if found.host.uncached.is_none() {
+            reasons.push(format!(
+                "no limit of {} itself is published; its disks alone are counted",
+                found.host.name
+            ));
+        }
+        Plan {
+            family: "vm".to_owned(),
+            title: self.title(need, found),
+            layout: self.layout(need, found),
+            lines: self.lines(need, found),
+            cost: found.cost,
+            caps: self.caps(need, found),
+            reasons,
+        }
+    }
+
+    fn title(&self, need: &Need, found: &Found<'_>) -> String {
+        let pools = found.arrangement.iter().zip(&found.choice.disks);
+        let words = pools.map(|(pool, disks)| {
+            format!("{} on {}", names(need, pool, " and "), on(pool, disks.as_ref()))
+        });
+        format!("{}: {}", found.host.name, words.collect::<Vec<_>>().join(", "))
+    }
+
+    fn lines(&self, need: &Need, found: &Found<'a>) -> Vec<Line> {
+        let host = self.prices.host(&found.host.name);
+        let mut lines = vec![line(format!("machine {}", found.host.name), 1, host)];
+        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
+            let Some(Disks { disk, count, .. }) = disks else { continue };
+            let name = names(need, pool, "-");
+            match disk {
+                Disk::Tier(tier) => {
+                    lines.push(line(
+                        format!("{name}: disk {}", tier.name),
+                        *count,
+                        self.prices.tier(&tier.name),
+                    ));
+                }
+                Disk::Bought { family, size, iops, throughput } => {
+                    let price = |per| self.prices.unit(&family.family, per);
+                    let of = |what: &str| format!("{name}: {} of {count} {}", what, family.family);
+                    for (what, per, each) in [
+                        ("GiB", Per::Gib, gib(*size)),
+                        ("IOPS", Per::Iops, iops.get()),
+                        ("MB/s", Per::Mbps, throughput.get().div_ceil(1_000_000)),
+                    ] {
+                        let mut own = line(of(what), each * count, price(per));
+                        own.free *= count;
+                        lines.push(own);
+                    }
+                }
+            }
+        }
+        lines
+    }
+
+    fn caps(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
+        let mut all = Vec::new();
+        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
+            let own = self.demands(need, pool, found.hits);
+            let own: Vec<&Flow> = own.iter().map(|own| &own.disk).collect();
+            let name = names(need, pool, "-");
+            let size: u64 = pool.roles.iter().map(|role| need.roles[*role].size.get()).sum();
+            let size = Bytes::new(size);
+            match disks {
+                Some(Disks { disk, count, .. }) => {
+                    all.extend(CapUse::rates(&name, &own, disk.limits(), *count, OF_DISKS));
+                    let room = Bytes::new(disk.size().get().saturating_mul(*count));
+                    all.push(CapUse::size(&name, "size", size, room));
+                }
+                None => {
+                    let disk = found.host.temp.and_then(|temp| temp.size).unwrap_or(size);
+                    all.push(CapUse::size(&name, "local disk", size, disk));
+                }
+            }
+        }
+        let own = caps(found.host, &found.choice);
+        let of = &found.host.name;
+        let uncached: Vec<&Flow> = found.demands.iter().map(|own| &own.uncached).collect();
+        let cached: Vec<&Flow> = found.demands.iter().map(|own| &own.cached).collect();
+        for (most, peaks, names) in
+            [(own.uncached, uncached, UNCACHED), (own.cached, cached, CACHED)]
+        {
+            if let Some(most) = most.filter(|_| peaks.iter().any(|flow| !flow.is_empty())) {
+                all.extend(CapUse::rates(of, &peaks, most, 1, names));
+            }
+        }
+        if let Some(most) = found.host.max_data_disks {
+            all.push(CapUse {
+                of: of.clone(),
+                cap: "data disks",
+                unit: "",
+                is_rate: false,
+                used: found.choice.count,
+                most: u64::from(most),
+            });
+        }
+        all
+    }
+
+    fn reasons(&self, need: &Need, found: &Found<'_>) -> Vec<String> {
+        let mut all = Vec::new();
+        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
+            let own = self.demands(need, pool, found.hits);
+            let name = names(need, pool, " and ");
+            let Some(Disks { disk, count, .. }) = disks else {
+                all.push(format!(
+                    "{name}: on the machine's own disk, which is in its price and is empty after a \
+                     move; it counts at the cached limit"
+                ));
+                continue;
+            };
+            let each = disk.limits();
+            let most =
+                |of: fn(&Flow) -> u64| own.iter().map(|own| of(&own.disk)).max().unwrap_or(0);
+            all.push(format!(
+                "{name}: {} operations and {} a second at the disks; {count} with {} and {} each carry \
+                 {} and {}",
+                most(Flow::operations),
+                rate_words(most(Flow::bytes)),
+                each.operations,
+                rate_words(each.bytes),
+                each.operations * count,
+                rate_words(each.bytes * count),
+            ));
+            if let (Place::Striped(unit), true) = (pool.place, *count > 1) {
+                all.push(format!("{name}: {count} columns, one for each disk, in units of {unit}"));
+            }
+            if pool.mode == CacheMode::ReadOnly {
+                all.push(format!(
+                    "{name}: read-only cache, which serves {} % of the reads once it is warm; the other \
+                     reads and all writes count twice, at the uncached limit and at the cached one",
+                    in_percent(found.hits)
+                ));
+            }
+        }
+        all
+    }
+
+    fn layout(&self, need: &Need, found: &Found<'_>) -> String {
+        let is_single = self.edition.host(&found.host.name).is_ok();
+        let size = if is_single { found.host.name.clone() } else { found.host.qualified() };
+        let mut text = format!("edition = {:?}\n\n[host]\nsize = {size:?}\n", self.edition.name());
+        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
+            write_pool(&mut text, need, pool, disks.as_ref());
+        }
+        text
+    }
+
+    /// The dearest layout that costs less than the best, one step away from it: fewer or smaller
+    /// disks, or a smaller machine.
+    fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
+        let with_disks =
+            (0..best.arrangement.len()).flat_map(|at| self.smaller_disks(need, best, at));
+        let hosts = self.edition.hosts().filter(|host| self.is_named(host));
+        let with_hosts = hosts.filter_map(|host| {
+            let cost = self.host_cost(host) + best.choice.cost;
+            let is_priced = cost.unpriced == best.cost.unpriced && cost.month < best.cost.month;
+            is_priced.then(|| Found { host, cost, ..best.clone() })
+        });
+        // What cannot be told to fail by a figure says nothing.
+        let all = with_disks.chain(with_hosts).filter(|other| !self.fails(need, other).is_empty());
+        let next =
+            all.max_by_key(|other| (other.cost.month, std::cmp::Reverse(other.choice.count)))?;
+        let fails = self.fails(need, &next);
+        let layout = Some(self.layout(need, &next));
+        Some(Cheaper { what: self.title(need, &next), cost: next.cost, fails, layout })
+    }
+
+    fn is_named(&self, host: &HostSize) -> bool {
+        match &self.wishes.host {
+            Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
+            None => host.max_data_disks.is_some(),
+        }
+    }
+
+    fn smaller_disks(&self, need: &Need, best: &Found<'a>, at: usize) -> Vec<Found<'a>> {
+        let Some(own) = best.choice.disks.get(at).copied().flatten() else { return Vec::new() };
+        let Disk::Tier(tier) = own.disk else { return Vec::new() };
+        let pool = &best.arrangement[at];
+        let families = [tier.family.as_str()];
+        let market = Market { edition: self.edition, prices: self.prices, families: &families };
+        let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from);
+        let mut found = Vec::new();
+        for tier in market.tiers() {
+            let disk = Disk::Tier(tier);
+            for count in 1..=most {
+                let cost = disk.cost(count, self.prices);
+                if cost.unpriced != own.cost.unpriced || cost.month >= own.cost.month {
+                    break;
+                }
+                let mut other = best.clone();
+                // One disk has no stripe.
+                other.arrangement[at].place = match (pool.place, count) {
+                    (Place::Striped(_), 1) => Place::Single,
+                    (Place::Single, 2..) => {
+                        Place::Striped(self.unit(pool.roles.iter().map(|role| &need.roles[*role])))
+                    }
+                    (place, _) => place,
+                };
+                other.choice.disks[at] = Some(Disks { disk, count, cost });
+                other.choice.count = other.choice.count - own.count + count;
+                let rest = best.cost.month.beyond(own.cost.month);
+                other.cost = Cost { month: rest + cost.month, ..best.cost };
+                other.demands = vec![Demand::default(); Peak::of(need).len()];
+                for pool in &other.arrangement {
+                    let own = self.demands(need, pool, other.hits);
+                    other.demands.iter_mut().zip(&own).for_each(|(all, own)| *all += own);
+                }
+                found.push(other);
+            }
+        }
+        found
+    }
+
+    /// The caps that do not carry the need.
+    fn fails(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
+        let mut all = self.caps(need, found);
+        let of = &found.host.name;
+        let least = |cap, unit, own: Option<u64>, asked: u64| {
+            let is_less = asked > 0 && own.is_none_or(|own| own < asked);
+            is_less.then(|| CapUse {
+                of: of.clone(),
+                cap,
+                unit,
+                is_rate: false,
+                used: asked,
+                most: own.unwrap_or(0),
+            })
+        };
+        all.retain(|cap| cap.used > cap.most);
+        all.extend(least("vCPUs", "", found.host.vcpus.map(u64::from), u64::from(need.vcpus)));
+        all.extend(least("memory", "B", found.host.memory.map(Bytes::get), need.memory.get()));
+        all
+    }
+}
+
+fn line(what: String, units: u64, price: Option<&weir_catalog::Price>) -> Line {
+    let source = price
+        .map(|price| (price.provenance.source().to_owned(), price.provenance.as_of().to_owned()));
+    Line {
+        what,
+        units,
+        free: price.map_or(0, |price| price.free),
+        each: price.map(|price| price.month),
+        source,
+    }
+}
+
+fn names(need: &Need, pool: &Pool, between: &str) -> String {
+    let names: Vec<&str> = pool.roles.iter().map(|role| need.roles[*role].role.name()).collect();
+    names.join(between)
+}
+
+fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
+    let cached = if pool.mode == CacheMode::None { "" } else { ", cached" };
+    match disks {
+        None => "the local disk".to_owned(),
+        Some(Disks { disk: Disk::Tier(tier), count, .. }) => {
+            format!("{count} x {}{cached}", tier.name)
+        }
+        Some(Disks { disk: Disk::Bought { family, size, iops, throughput }, count, .. }) => {
+            format!("{count} x {} of {size}, {iops} and {throughput}", family.family)
+        }
+    }
+}
+
+/// Writes the disks of a pool and the files on them.
+fn write_pool(text: &mut String, need: &Need, pool: &Pool, disks: Option<&Disks<'_>>) {
+    let name = names(need, pool, "-");
+    let each = disks.map_or_else(
+        || "place = \"local\"".to_owned(),
+        |disks| match disks.disk {
+            Disk::Tier(tier) => format!("tier = {:?}", tier.name),
+            Disk::Bought { family, size, iops, throughput } => format!(
+                "family = {:?}, size = \"{}\", iops = {}, throughput = \"{throughput}\"",
+                family.family,
+                size.exact(),
+                iops.get()
+            ),
+        },
+    );
+    let cache = match pool.mode {
+        CacheMode::None => "",
+        CacheMode::ReadOnly => ", cache = \"read-only\"",
+        CacheMode::ReadWrite => ", cache = \"read-write\"",
+    };
+    let count = disks.map_or(1, |disks| disks.count);
+    let written = match pool.place {
+        Place::Striped(unit) => write!(
+            text,
+            "\n[[stripe]]\nname = {name:?}\nunit = \"{}\"\nvolumes = {{ count = {count}, {each}{cache} }}\n",
+            unit.exact()
+        ),
+        Place::Single | Place::Local => {
+            let keys = format!("{each}{cache}").replace(", ", "\n");
+            write!(text, "\n[[volume]]\nname = {name:?}\n{keys}\n")
+        }
+    };
+    // Writing to a string does not fail.
+    debug_assert!(written.is_ok());
+    for role in &pool.roles {
+        let RoleNeed { role, size, .. } = &need.roles[*role];
+        let role = role.name();
+        let size = size.exact();
+        let file = write!(
+            text,
+            "\n[[file]]\nname = \"{role}-file\"\nrole = {role:?}\nsize = \"{size}\"\non = {name:?}\n"
+        );
+        debug_assert!(file.is_ok());
+    }
+}

@@ -1,0 +1,328 @@
+//! What is needed, and what may be used for it.
+//!
+//! Of rate, size of a request and throughput, two give the third. Where all three are said, the
+//! throughput is a need of its own beside the operations (the peak of another hour). Numbers are
+//! whole: shares are millionths, everything else operations and bytes.
+
+use crate::error::PlanError;
+use serde::Deserialize;
+use weir_layout::Role;
+use weir_units::{Bytes, BytesPerSec, Iops, Span};
+
+/// The whole of a share.
+pub const WHOLE: u64 = 1_000_000;
+
+/// What a request has where neither a throughput nor its size is said, by role: pages of a
+/// database, the blocks of its log, and what backups are written in.
+#[must_use]
+pub fn usual_request(role: Role) -> Bytes {
+    match role {
+        Role::Data => Bytes::kib(8),
+        Role::Log | Role::Tempdb => Bytes::kib(64),
+        Role::Backup => Bytes::mib(1),
+    }
+}
+
+/// What is needed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Need {
+    /// The roles, one of each at most.
+    pub roles: Vec<RoleNeed>,
+    /// The fewest virtual processors.
+    pub vcpus: u32,
+    /// The least memory.
+    pub memory: Bytes,
+}
+
+/// What a role needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleNeed {
+    /// What is stored.
+    pub role: Role,
+    /// How much of it.
+    pub size: Bytes,
+    /// Operations per second.
+    pub iops: u64,
+    /// Bytes of an operation.
+    pub request: u64,
+    /// Bytes per second, those of the operations or more.
+    pub throughput: u64,
+    /// Reads among the operations, in millionths.
+    pub reads: u64,
+    /// What a request may take where nothing waits, half of them at most.
+    pub latency: Option<Span>,
+    /// What is read again and again, if a cache is to be counted on.
+    pub working_set: Option<Bytes>,
+}
+
+impl RoleNeed {
+    /// The operations of `part` of the whole load, in millionths, rounded up.
+    #[must_use]
+    pub fn scaled(&self, part: u64) -> Self {
+        let of = |n: u64| {
+            let scaled = u128::from(n) * u128::from(part);
+            u64::try_from(scaled.div_ceil(u128::from(WHOLE))).unwrap_or(u64::MAX)
+        };
+        Self { iops: of(self.iops), throughput: of(self.throughput), ..self.clone() }
+    }
+}
+
+impl Need {
+    /// The same with `part` of all rates, in millionths.
+    #[must_use]
+    pub fn scaled(&self, part: u64) -> Self {
+        Self { roles: self.roles.iter().map(|role| role.scaled(part)).collect(), ..self.clone() }
+    }
+
+    /// What a role needs, if it is there.
+    #[must_use]
+    pub fn role(&self, role: Role) -> Option<&RoleNeed> {
+        self.roles.iter().find(|need| need.role == role)
+    }
+}
+
+/// What may be used.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Wishes {
+    /// Families: `vm`, `gp`, `next-gen-gp`, `bc`; all that the edition has if empty.
+    pub families: Vec<String>,
+    /// Families of disks; if empty those that are no slower than what the edition gives who says
+    /// nothing.
+    pub disks: Vec<String>,
+    /// A machine that is there already.
+    pub host: Option<String>,
+    /// The most disks.
+    pub max_disks: Option<u64>,
+    /// Each role has disks of its own.
+    pub is_apart: bool,
+    /// What the instance has to offer in storage, and no more.
+    pub storage: Option<Bytes>,
+    /// Licences of the database are there already.
+    pub has_licence: bool,
+}
+
+/// A need as it is written in a file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NeedFile {
+    /// The edition to plan with.
+    pub edition: Option<String>,
+    /// The region of prices.
+    pub region: Option<String>,
+    /// The currency of prices.
+    pub currency: Option<String>,
+    /// The operating system of machines.
+    pub os: Option<String>,
+    /// How much more than is said is to be carried, like `"20 %"`.
+    pub headroom: Option<String>,
+    /// The fewest virtual processors.
+    pub vcpus: Option<u32>,
+    /// The least memory.
+    pub memory: Option<Bytes>,
+    /// As [`Wishes::families`].
+    #[serde(default)]
+    pub families: Vec<String>,
+    /// As [`Wishes::disks`].
+    #[serde(default)]
+    pub disks: Vec<String>,
+    /// As [`Wishes::host`].
+    pub host: Option<String>,
+    /// As [`Wishes::max_disks`].
+    pub max_disks: Option<u64>,
+    /// As [`Wishes::is_apart`].
+    #[serde(default)]
+    pub apart: bool,
+    /// As [`Wishes::storage`].
+    pub storage: Option<Bytes>,
+    /// As [`Wishes::has_licence`].
+    #[serde(default)]
+    pub licence_owned: bool,
+    /// Pages of tables and indexes.
+    pub data: Option<RoleKeys>,
+    /// The transaction log.
+    pub log: Option<RoleKeys>,
+    /// Temporary objects.
+    pub tempdb: Option<RoleKeys>,
+    /// Backups on disks of the machine.
+    pub backup: Option<RoleKeys>,
+}
+
+/// What a role needs, as it is written.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoleKeys {
+    /// How much is stored.
+    pub size: Option<Bytes>,
+    /// Operations per second.
+    pub iops: Option<Iops>,
+    /// Bytes per second.
+    pub throughput: Option<BytesPerSec>,
+    /// Bytes of an operation.
+    pub request: Option<Bytes>,
+    /// The share of reads, like `"70 %"`.
+    pub reads: Option<String>,
+    /// What a request may take where nothing waits.
+    pub latency: Option<Span>,
+    /// What is read again and again.
+    pub working_set: Option<Bytes>,
+}
+
+impl NeedFile {
+    /// Reads a need file; `file` names it in messages.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Syntax`] with the line.
+    pub fn read(file: &str, text: &str) -> Result<Self, PlanError> {
+        toml::from_str(text).map_err(|error| PlanError::Syntax {
+            file: file.to_owned(),
+            at: error.span().map(|span| place(&text[..span.start])),
+            message: error.message().to_owned(),
+        })
+    }
+
+    /// What is needed, with the headroom, and notes of what was assumed.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Need`] for what contradicts itself or says too little.
+    pub fn need(&self) -> Result<(Need, Vec<String>), PlanError> {
+        let headroom = self.headroom.as_deref().map(|text| share("headroom", text)).transpose()?;
+        let all = [
+            (Role::Data, &self.data),
+            (Role::Log, &self.log),
+            (Role::Tempdb, &self.tempdb),
+            (Role::Backup, &self.backup),
+        ];
+        let mut notes = Vec::new();
+        let mut roles = Vec::new();
+        for (role, keys) in all {
+            if let Some(keys) = keys {
+                roles.push(keys.need(role, &mut notes)?.scaled(WHOLE + headroom.unwrap_or(0)));
+            }
+        }
+        if roles.is_empty() {
+            let reason = "say what is needed: [data], [log], [tempdb] or [backup] with size, iops \
+                          or throughput";
+            return Err(PlanError::need("the need", reason));
+        }
+        if let Some(headroom) = headroom {
+            notes.push(format!("rates are {} % above what is said", in_percent(headroom)));
+        }
+        let memory = self.memory.unwrap_or(Bytes::ZERO);
+        Ok((Need { roles, vcpus: self.vcpus.unwrap_or(0), memory }, notes))
+    }
+
+    /// What may be used.
+    #[must_use]
+    pub fn wishes(&self) -> Wishes {
+        Wishes {
+            families: self.families.clone(),
+            disks: self.disks.clone(),
+            host: self.host.clone(),
+            max_disks: self.max_disks,
+            is_apart: self.apart,
+            storage: self.storage,
+            has_licence: self.licence_owned,
+        }
+    }
+}
+
+/// A share of millionths in per cent.
+pub(crate) fn in_percent(share: u64) -> String {
+    let (whole, tenths) = (share / 10_000, share % 10_000 / 1_000);
+    if tenths == 0 { whole.to_string() } else { format!("{whole}.{tenths}") }
+}
+
+/// Line and column of what comes after `before`.
+fn place(before: &str) -> (usize, usize) {
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+    (before.matches('\n').count() + 1, column + 1)
+}
+
+/// A share in per cent, in millionths.
+fn share(what: &str, text: &str) -> Result<u64, PlanError> {
+    let number = text.trim().strip_suffix('%').map(str::trim);
+    let parsed = number.and_then(|number| {
+        let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+        let is_number = !whole.is_empty()
+            && whole.len() <= 6
+            && decimals.len() <= 4
+            && whole.bytes().chain(decimals.bytes()).all(|b| b.is_ascii_digit());
+        let digits = format!("{whole}{decimals:0<4}");
+        if is_number { digits.parse::<u64>().ok() } else { None }
+    });
+    parsed.ok_or_else(|| PlanError::need(what, format!("{text:?} is no share, like \"70 %\"")))
+}
+
+impl RoleKeys {
+    fn need(&self, role: Role, notes: &mut Vec<String>) -> Result<RoleNeed, PlanError> {
+        let name = role.name();
+        let wrong = |reason: String| PlanError::need(name, reason);
+        let size = self.size.unwrap_or(Bytes::ZERO);
+        let (iops, rate) = (self.iops.map(Iops::get), self.throughput.map(BytesPerSec::get));
+        if size == Bytes::ZERO {
+            return Err(wrong("size is missing; say how much is stored, like \"900 GiB\"".into()));
+        }
+        if self.request == Some(Bytes::ZERO) {
+            return Err(wrong(
+                "request is 0; say the bytes of an operation, like \"8 KiB\"".into(),
+            ));
+        }
+        let request = match (self.request.map(Bytes::get), iops, rate) {
+            (Some(request), ..) => request,
+            (None, Some(iops), Some(rate)) => rate.div_ceil(iops).next_multiple_of(512),
+            (None, ..) => {
+                let usual = usual_request(role);
+                if iops.or(rate).is_some() {
+                    notes.push(format!("{name}: requests are taken to have {usual}"));
+                }
+                usual.get()
+            }
+        };
+        let of_operations = iops.unwrap_or(0).saturating_mul(request);
+        if self.request.is_some() && rate.is_some_and(|rate| rate < of_operations) {
+            let (said, own) = (rate.unwrap_or(0), rate_words(of_operations));
+            return Err(wrong(format!(
+                "{} operations of {} are {own}, which is more than the throughput of {}; leave one \
+                 of the three out",
+                iops.unwrap_or(0),
+                Bytes::new(request),
+                rate_words(said)
+            )));
+        }
+        let throughput = rate.unwrap_or(0).max(of_operations);
+        let iops = iops.unwrap_or_else(|| throughput.div_ceil(request));
+        let default_reads = match role {
+            Role::Data | Role::Tempdb => WHOLE / 2,
+            Role::Log | Role::Backup => 0,
+        };
+        let reads = match &self.reads {
+            Some(text) => share(&format!("{name}: reads"), text)?,
+            None => {
+                if default_reads > 0 && iops > 0 && self.working_set.is_some() {
+                    notes.push(format!("{name}: half of the operations are taken to be reads"));
+                }
+                default_reads
+            }
+        };
+        if reads > WHOLE {
+            return Err(wrong(format!(
+                "reads are {} %, which is more than all",
+                in_percent(reads)
+            )));
+        }
+        if let Some(set) = self.working_set.filter(|set| *set > size) {
+            return Err(wrong(format!(
+                "working_set is {set}, which is more than the size, {size}"
+            )));
+        }
+        let (latency, working_set) = (self.latency, self.working_set);
+        Ok(RoleNeed { role, size, iops, request, throughput, reads, latency, working_set })
+    }
+}
+
+/// A rate that may be nothing.
+pub(crate) fn rate_words(rate: u64) -> String {
+    BytesPerSec::new(rate).map_or_else(|| "0 B/s".to_owned(), |rate| rate.to_string())
+}

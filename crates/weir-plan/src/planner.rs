@@ -1,0 +1,417 @@
+//! The families beside each other, what comes next, and what would have to give.
+
+use crate::answer::{Answer, Plan, Relaxation};
+use crate::cost::Prices;
+use crate::disks::typical;
+use crate::error::PlanError;
+use crate::instance::Instances;
+use crate::machine::{Machines, Searched};
+use crate::need::{Need, WHOLE, Wishes, in_percent};
+use weir_catalog::{Catalog, Edition, PriceBook};
+use weir_layout::{ManagedInstance, Role};
+use weir_units::{Bytes, Money};
+
+/// The request that families are compared with.
+const PAGE: u64 = 8 << 10;
+
+/// So many times the need is looked at for the fastest layout, and no more.
+const MOST_TIMES: u64 = 1_000;
+
+/// A question to plan for.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// All editions.
+    pub catalog: &'a Catalog,
+    /// The one to plan with.
+    pub edition: &'a Edition,
+    /// What it costs, if that is known.
+    pub prices: Option<&'a PriceBook<'a>>,
+    /// What is needed.
+    pub need: &'a Need,
+    /// What may be used.
+    pub wishes: &'a Wishes,
+}
+
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It can be met.
+    Met(Box<Answer>),
+    /// It cannot; each of these alone would do.
+    NotMet(Vec<Relaxation>),
+}
+
+/// A family of offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Machine,
+    Instance(ManagedInstance),
+}
+
+impl Family {
+    const ALL: [Self; 4] = [
+        Self::Machine,
+        Self::Instance(ManagedInstance::Gp),
+        Self::Instance(ManagedInstance::NextGenGp),
+        Self::Instance(ManagedInstance::Bc),
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Machine => "vm",
+            Self::Instance(kind) => kind.name(),
+        }
+    }
+
+    fn is_in(self, edition: &Edition) -> bool {
+        let instances = Self::ALL.into_iter().filter(|family| *family != Self::Machine);
+        let is_instance = |name: &str| instances.clone().any(|family| family.name() == name);
+        let mut series = edition.series().iter();
+        match self {
+            Self::Machine => series.any(|series| !is_instance(&series.name)),
+            Self::Instance(kind) => series.any(|series| series.name == kind.name()),
+        }
+    }
+}
+
+/// The cheapest layout that meets the need.
+///
+/// # Errors
+///
+/// [`PlanError`] for names that are not known, and for roles that a family does not have.
+pub fn plan(question: &Question<'_>) -> Result<Outcome, PlanError> {
+    let families = families(question)?;
+    let searched = search(question, &families, true)?;
+    match answer(question, &families, searched)? {
+        Some(answer) => Ok(Outcome::Met(Box::new(answer))),
+        None => Ok(Outcome::NotMet(relaxations(question, &families)?)),
+    }
+}
+
+/// The fastest layout, of the shape of the need, that costs no more than `budget` a month and has
+/// no more storage than the wishes allow.
+///
+/// # Errors
+///
+/// As [`plan`]; and if there is a budget and prices are missing.
+pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome, PlanError> {
+    let families = families(question)?;
+    let best_of = |part: u64| -> Result<Option<Vec<Searched>>, PlanError> {
+        let need = question.need.scaled(part);
+        let searched = search(&Question { need: &need, ..*question }, &families, false)?;
+        let is_fine = cheapest(&searched).is_some_and(|plan| match budget {
+            Some(budget) => plan.cost.unpriced == 0 && plan.cost.month <= budget,
+            None => true,
+        });
+        Ok(is_fine.then_some(searched))
+    };
+    // The largest part that does, to a ten-thousandth of itself.
+    let (mut low, mut high) = (0, WHOLE);
+    while high <= WHOLE * MOST_TIMES && best_of(high)?.is_some() {
+        low = high;
+        high *= 2;
+    }
+    if low == 0 && best_of(1)?.is_none() {
+        let Some(budget) = budget else {
+            return Ok(Outcome::NotMet(relaxations(question, &families)?));
+        };
+        return too_little(question, &families, budget);
+    }
+    while high - low > (low / 10_000).max(1) {
+        let middle = low + (high - low) / 2;
+        match best_of(middle)? {
+            Some(_) => low = middle,
+            None => high = middle,
+        }
+    }
+    let need = question.need.scaled(low.max(1));
+    let scaled = Question { need: &need, ..*question };
+    let searched = search(&scaled, &families, true)?;
+    Ok(match answer(&scaled, &families, searched)? {
+        Some(mut answer) => {
+            let carried = answer.plan.carries().unwrap_or(WHOLE);
+            let times = u128::from(low) * u128::from(carried) / u128::from(WHOLE);
+            let times = u64::try_from(times).unwrap_or(u64::MAX);
+            let words = format!("it carries {} % of the need", in_percent(times));
+            answer.plan.reasons.insert(0, words);
+            Outcome::Met(Box::new(answer))
+        }
+        None => Outcome::NotMet(Vec::new()),
+    })
+}
+
+/// What the least would cost that a budget does not pay for.
+fn too_little(
+    question: &Question<'_>,
+    families: &[Family],
+    budget: Money,
+) -> Result<Outcome, PlanError> {
+    let need = question.need.scaled(1);
+    let searched = search(&Question { need: &need, ..*question }, families, false)?;
+    let Some(plan) = cheapest(&searched) else {
+        return Ok(Outcome::NotMet(relaxations(question, families)?));
+    };
+    if plan.cost.unpriced > 0 {
+        let reason = "prices are missing, so that a budget decides nothing; give --prices FILE";
+        return Err(PlanError::need(format!("{} with a budget of {budget}", plan.title), reason));
+    }
+    let what =
+        format!("a budget of {}, which stores it and carries next to nothing", plan.cost.month);
+    Ok(Outcome::NotMet(vec![Relaxation { what, cost: plan.cost, title: plan.title.clone() }]))
+}
+
+/// The families that may be used and that the edition has.
+fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
+    let has = |family: &Family| family.is_in(question.edition);
+    let own: Vec<Family> = Family::ALL.into_iter().filter(has).collect();
+    let known = || own.iter().map(|family| family.name()).collect::<Vec<_>>().join(", ");
+    let edition = question.edition.name();
+    if own.is_empty() {
+        let what = "neither machines nor instances; plan with another edition".to_owned();
+        return Err(PlanError::Nothing { edition: edition.to_owned(), what });
+    }
+    let mut wanted = Vec::new();
+    for name in &question.wishes.families {
+        match own.iter().find(|family| family.name() == name) {
+            Some(family) => wanted.push(*family),
+            None => {
+                let what = format!("no family {name:?}; it has {}", known());
+                return Err(PlanError::Nothing { edition: edition.to_owned(), what });
+            }
+        }
+    }
+    // A machine that is named is of one family.
+    if let Some(host) = &question.wishes.host {
+        let size = question.edition.host(host)?;
+        let is_own = |family: &Family| match family {
+            Family::Machine => own.iter().all(|own| own.name() != size.series),
+            Family::Instance(kind) => kind.name() == size.series,
+        };
+        let named: Vec<Family> = own.iter().copied().filter(is_own).collect();
+        if !wanted.is_empty() && !named.iter().any(|family| wanted.contains(family)) {
+            let reason = format!("is not of the families {}", question.wishes.families.join(", "));
+            return Err(PlanError::need(format!("host {host}"), reason));
+        }
+        return Ok(named);
+    }
+    Ok(if wanted.is_empty() { own } else { wanted })
+}
+
+/// The families of disks that may be used.
+fn disk_families<'a>(question: &Question<'a>) -> Result<Vec<&'a str>, PlanError> {
+    let edition = question.edition;
+    let mut all: Vec<&str> = Vec::new();
+    let sets = edition.tier_sets().iter().map(|set| set.family.as_str());
+    let provisioned = edition.provisioned_families().iter().map(|own| own.family.as_str());
+    for family in sets.chain(provisioned) {
+        if !all.contains(&family) {
+            all.push(family);
+        }
+    }
+    if question.wishes.disks.is_empty() {
+        // What is slower than the edition's own choice is for who asks for it.
+        let usual = edition.default_set().and_then(|set| typical(edition, &set.family, PAGE));
+        all.retain(|family| {
+            usual.is_none_or(|usual| typical(edition, family, PAGE).is_some_and(|own| own <= usual))
+        });
+        return Ok(all);
+    }
+    let of = |name: &String| match all.iter().find(|family| family.eq_ignore_ascii_case(name)) {
+        Some(family) => Ok(*family),
+        None => Err(PlanError::Nothing {
+            edition: edition.name().to_owned(),
+            what: format!("no disks {name:?}; it has {}", all.join(", ")),
+        }),
+    };
+    question.wishes.disks.iter().map(of).collect()
+}
+
+fn search(
+    question: &Question<'_>,
+    families: &[Family],
+    explains: bool,
+) -> Result<Vec<Searched>, PlanError> {
+    let prices = Prices(question.prices);
+    let of = |family: &Family| match *family {
+        Family::Machine => {
+            let editions = std::iter::once(question.edition).chain(question.catalog.editions());
+            let mut striping = editions.filter_map(Edition::striping);
+            let units = striping.next().map(|striping| striping.units.iter().map(|own| own.unit));
+            let machines = Machines {
+                edition: question.edition,
+                prices,
+                units: units.map(Iterator::collect).unwrap_or_default(),
+                families: disk_families(question)?,
+                wishes: question.wishes,
+            };
+            Ok(machines.search(question.need, explains))
+        }
+        Family::Instance(kind) => {
+            let (catalog, edition) = (question.catalog, question.edition);
+            let instances = Instances { kind, catalog, edition, prices, wishes: question.wishes };
+            instances.search(question.need, explains)
+        }
+    };
+    families.iter().map(of).collect()
+}
+
+fn cheapest(searched: &[Searched]) -> Option<&Plan> {
+    searched.iter().filter_map(|own| own.plan.as_ref()).min_by_key(|plan| rank(plan))
+}
+
+/// Across families a size says nothing: those without prices stay in their order.
+fn rank(plan: &Plan) -> (u32, Money) {
+    (plan.cost.unpriced, plan.cost.month)
+}
+
+fn answer(
+    question: &Question<'_>,
+    families: &[Family],
+    mut searched: Vec<Searched>,
+) -> Result<Option<Answer>, PlanError> {
+    let compared = searched.iter().map(|own| own.compared).sum();
+    searched.retain(|own| own.plan.is_some());
+    searched.sort_by_key(|own| own.plan.as_ref().map(rank));
+    let mut searched = searched.into_iter();
+    let Some(Searched { plan: Some(plan), cheaper, .. }) = searched.next() else { return Ok(None) };
+    let others = searched.filter_map(|own| own.plan).collect();
+    let better = better(question, families, &plan)?;
+    let mut notes = Vec::new();
+    match question.prices {
+        None => notes.push(format!(
+            "{} has no prices; what is smaller ranks first (--prices FILE takes prices)",
+            question.edition.name()
+        )),
+        Some(_) if plan.cost.unpriced > 0 => notes.push(
+            "nothing that meets the need has all its prices; what is known ranks it, and what is \
+             smaller comes first (--prices FILE takes prices)"
+                .to_owned(),
+        ),
+        Some(book) => {
+            let hosts = question.edition.hosts();
+            let unknown = hosts.filter(|host| book.host(&host.name).is_none()).count();
+            if plan.family == "vm" && unknown > 0 && question.wishes.host.is_none() {
+                let all = question.edition.hosts().count();
+                notes.push(format!(
+                    "of {all} machines {unknown} have no price (region: {}) and are not ranked (--prices \
+                     FILE takes prices)",
+                    book.region()
+                ));
+            }
+        }
+    }
+    Ok(Some(Answer { plan, others, cheaper, better, compared, notes }))
+}
+
+/// The cheapest that carries more than the plan does.
+fn better(
+    question: &Question<'_>,
+    families: &[Family],
+    plan: &Plan,
+) -> Result<Option<Plan>, PlanError> {
+    let Some(carries) = plan.carries() else { return Ok(None) };
+    // Rounding may hide the first step.
+    for more in [1, 100, 10_000] {
+        let need = question.need.scaled(carries.saturating_add(more));
+        let searched = search(&Question { need: &need, ..*question }, families, false)?;
+        match cheapest(&searched) {
+            Some(better) if better.layout != plan.layout => return Ok(Some(better.clone())),
+            Some(_) => {}
+            None => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+/// What would have to give, each alone, so that the need is met.
+fn relaxations(question: &Question<'_>, families: &[Family]) -> Result<Vec<Relaxation>, PlanError> {
+    let (need, wishes) = (question.need, question.wishes);
+    let mut found = Vec::new();
+    let mut attempt = |what: String, need: &Need, wishes: &Wishes, families: &[Family]| {
+        let question = Question { need, wishes, ..*question };
+        let searched = search(&question, families, false)?;
+        if let Some(plan) = cheapest(&searched) {
+            found.push(Relaxation { what, cost: plan.cost, title: plan.title.clone() });
+        }
+        Ok::<bool, PlanError>(true)
+    };
+    if let Some(part) = largest_part(question, families)? {
+        let of = |role: &crate::need::RoleNeed| {
+            let own = role.scaled(part);
+            let rate = crate::need::rate_words(own.throughput);
+            format!("{} at {} IOPS and {rate}", role.role.name(), own.iops)
+        };
+        let roles: Vec<String> = need.roles.iter().map(of).collect();
+        let what = format!("{} % of the rates: {}", in_percent(part), roles.join(", "));
+        attempt(what, &need.scaled(part), wishes, families)?;
+    }
+    if wishes.host.is_some() {
+        let wishes = Wishes { host: None, ..wishes.clone() };
+        attempt("another machine".to_owned(), need, &wishes, families)?;
+    }
+    if let Some(most) = wishes.max_disks {
+        // The fewest that would do.
+        for disks in most + 1..=1_024 {
+            let wishes = Wishes { max_disks: Some(disks), ..wishes.clone() };
+            let searched = search(&Question { wishes: &wishes, ..*question }, families, false)?;
+            if cheapest(&searched).is_some() {
+                attempt(format!("{disks} disks instead of {most}"), need, &wishes, families)?;
+                break;
+            }
+            if disks > most + 64 {
+                break;
+            }
+        }
+    }
+    if !wishes.disks.is_empty() {
+        let wishes = Wishes { disks: Vec::new(), ..wishes.clone() };
+        attempt("other disks".to_owned(), need, &wishes, families)?;
+    }
+    if wishes.is_apart {
+        let wishes = Wishes { is_apart: false, ..wishes.clone() };
+        attempt("roles that share disks".to_owned(), need, &wishes, families)?;
+    }
+    if wishes.storage.is_some() {
+        let wishes = Wishes { storage: None, ..wishes.clone() };
+        attempt("more storage".to_owned(), need, &wishes, families)?;
+    }
+    if !wishes.families.is_empty() {
+        let all: Vec<Family> =
+            Family::ALL.into_iter().filter(|family| family.is_in(question.edition)).collect();
+        let has_backup = need.role(Role::Backup).is_some();
+        let is_fine = |family: &Family| !has_backup || *family == Family::Machine;
+        let all: Vec<Family> = all.into_iter().filter(is_fine).collect();
+        attempt("another family".to_owned(), need, wishes, &all)?;
+    }
+    for (at, role) in need.roles.iter().enumerate() {
+        if let Some(latency) = role.latency {
+            let mut without = need.clone();
+            without.roles[at].latency = None;
+            let what = format!("a latency of {} above {latency}", role.role.name());
+            attempt(what, &without, wishes, families)?;
+        }
+    }
+    if need.vcpus > 0 || need.memory > Bytes::ZERO {
+        let without = Need { vcpus: 0, memory: Bytes::ZERO, ..need.clone() };
+        attempt("a smaller machine".to_owned(), &without, wishes, families)?;
+    }
+    Ok(found)
+}
+
+/// The largest part of the rates that can be met, in millionths.
+fn largest_part(question: &Question<'_>, families: &[Family]) -> Result<Option<u64>, PlanError> {
+    let is_met = |part: u64| -> Result<bool, PlanError> {
+        let need = question.need.scaled(part);
+        let searched = search(&Question { need: &need, ..*question }, families, false)?;
+        Ok(cheapest(&searched).is_some())
+    };
+    if !is_met(1)? {
+        return Ok(None);
+    }
+    let (mut low, mut high) = (1, WHOLE);
+    while high - low > 100 {
+        let middle = low + (high - low) / 2;
+        if is_met(middle)? { low = middle } else { high = middle }
+    }
+    Ok(Some(low))
+}

@@ -1,0 +1,155 @@
+//! Money. Whole millionths of the unit of a currency, so that unit prices and their sums are
+//! exact; which currency it is stands beside it.
+
+use crate::parse::{self, ParseError};
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign};
+use core::str::FromStr;
+
+const MICROS: u64 = 1_000_000;
+const MICROS_OF_A_CENT: u64 = 10_000;
+
+/// An amount of money, not below zero. Read from `135.17` or `0.00511`; shown to the cent, halves
+/// rounded up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Money(u64);
+
+impl Money {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// `n` millionths.
+    #[must_use]
+    pub const fn from_micros(n: u64) -> Self {
+        Self(n)
+    }
+
+    /// In millionths.
+    #[must_use]
+    pub const fn micros(self) -> u64 {
+        self.0
+    }
+
+    /// `n` times as much; the most that there is if that is more.
+    #[must_use]
+    pub const fn times(self, n: u64) -> Self {
+        Self(self.0.saturating_mul(n))
+    }
+
+    /// What is more than `other`; nothing if it is less.
+    #[must_use]
+    pub const fn beyond(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// To be shown with all its decimals, two at least.
+    #[must_use]
+    pub const fn exact(self) -> ExactMoney {
+        ExactMoney(self)
+    }
+}
+
+/// Saturates: no price comes near.
+impl Add for Money {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Money {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Money {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl FromStr for Money {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let number = text.trim();
+        if number.starts_with(|c: char| c.is_ascii_digit()) {
+            return parse::scaled(number, MICROS, text).map(Self);
+        }
+        Err(ParseError::not_a_number(text))
+    }
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cents = self.0.saturating_add(MICROS_OF_A_CENT / 2) / MICROS_OF_A_CENT;
+        let (whole, cents) = (cents / 100, cents % 100);
+        let digits = alloc::format!("{whole}");
+        for (at, digit) in digits.chars().enumerate() {
+            if at > 0 && (digits.len() - at).is_multiple_of(3) {
+                f.write_str(",")?;
+            }
+            write!(f, "{digit}")?;
+        }
+        write!(f, ".{cents:02}")
+    }
+}
+
+/// Money with all its decimals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExactMoney(Money);
+
+impl fmt::Display for ExactMoney {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = self.0.0;
+        let decimals = alloc::format!("{:06}", micros % MICROS);
+        let shown = decimals.trim_end_matches('0').len().max(2);
+        write!(f, "{}.{}", micros / MICROS, &decimals[..shown])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn is_read_exactly_and_shown_to_the_cent() {
+        let check = |text: &str, micros: u64, shown: &str, exact: &str| {
+            let money: Money = text.parse().unwrap();
+            assert_eq!(money.micros(), micros, "{text}");
+            assert_eq!(money.to_string(), shown, "{text}");
+            assert_eq!(money.exact().to_string(), exact, "{text}");
+        };
+        check("135.17", 135_170_000, "135.17", "135.17");
+        check("0.00511", 5_110, "0.01", "0.00511");
+        check("136.085", 136_085_000, "136.09", "136.085");
+        check("3,208.98", 3_208_980_000, "3,208.98", "3208.98");
+        check("1234567", 1_234_567_000_000, "1,234,567.00", "1234567.00");
+        check("0", 0, "0.00", "0.00");
+    }
+
+    #[test]
+    fn what_is_no_amount_is_refused() {
+        let refused = |text: &str| text.parse::<Money>().unwrap_err().to_string();
+        assert_eq!(refused("-3"), "\"-3\" is negative; write it without the minus sign");
+        assert_eq!(refused("USD 3"), "\"USD 3\" does not start with a number");
+        assert_eq!(refused("3 USD"), "\"3 USD\" does not start with a number");
+        assert_eq!(
+            refused("0.0000001"),
+            "\"0.0000001\" is not a whole number of the smallest unit"
+        );
+        assert_eq!(refused("99999999999999"), "\"99999999999999\" is too large");
+    }
+
+    #[test]
+    fn sums_are_exact() {
+        let one: Money = "0.1".parse().unwrap();
+        assert_eq!([one; 10].into_iter().sum::<Money>().to_string(), "1.00");
+        assert_eq!(one.times(3).beyond(one).micros(), 200_000);
+        assert_eq!(one.beyond(one.times(3)), Money::ZERO);
+    }
+}
