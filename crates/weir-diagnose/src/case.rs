@@ -1,13 +1,17 @@
 //! All that a rule may look at.
 
 use crate::follow::{CapFacts, Facts, SubjectFacts};
+use crate::rules::Cause;
 use crate::system::{Cap, Owner, Subject, System, What};
 use crate::verdict::{Basis, Held, Waited};
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use weir_catalog::{Catalog, Edition, Tier};
 use weir_core::Cap as Kind;
 use weir_layout::{Layout, Role};
 use weir_observe::Contents;
-use weir_report::diagnosis::MomentReport;
+use weir_report::diagnosis::{Finding, MomentReport};
 use weir_report::number::{float, percent, rate, time};
 use weir_units::{Bytes, Instant};
 
@@ -28,6 +32,17 @@ pub struct Case<'a> {
     pub layout: Option<&'a Layout>,
     /// All editions.
     pub catalog: &'a Catalog,
+    /// What several rules ask for, worked out once.
+    pub known: &'a Known,
+}
+
+/// What several rules ask for: with thousands of files none can work it out for each.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// What each rule of throttling found, by its number.
+    pub(crate) throttling: RefCell<BTreeMap<u16, Rc<Vec<Finding>>>>,
+    /// The causes that are no caps.
+    pub(crate) causes: OnceCell<Vec<(Cause, f64)>>,
 }
 
 /// A subject with what was seen of it and what it waited.
@@ -142,11 +157,24 @@ impl<'a> Case<'a> {
     /// that a file needs to get there.
     #[must_use]
     pub fn next_tier(&self, disk: usize) -> Option<(&'a Tier, u64)> {
+        self.tier_above(disk, |now, above| {
+            above.iops > now.iops || above.throughput > now.throughput
+        })
+    }
+
+    /// The next larger tier of the set of a disk that `is_more` than its own, and how large a file
+    /// must be for it.
+    #[must_use]
+    pub fn tier_above(
+        &self,
+        disk: usize,
+        is_more: impl Fn(&Tier, &Tier) -> bool,
+    ) -> Option<(&'a Tier, u64)> {
         let (edition, tier) = (self.edition?, self.tier(disk)?);
         let set = edition.tier_set(&tier.set).ok()?;
         let mut below = tier;
         for above in set.tiers.iter().filter(|above| above.holds > tier.holds) {
-            if above.iops > tier.iops || above.throughput > tier.throughput {
+            if is_more(tier, above) {
                 return Some((above, below.holds.get() + GIB));
             }
             below = above;

@@ -38,6 +38,16 @@ pub enum DiagnoseError {
         /// Those that have it, with whom they are in.
         candidates: Vec<String>,
     },
+    /// A mapping to a name that somebody else in the observation has.
+    #[error(
+        "--map {observed}={name}: the observation has a {name:?} of its own; leave the map out, or say with another --map who that is"
+    )]
+    Taken {
+        /// Who is said to be it.
+        observed: String,
+        /// The name.
+        name: String,
+    },
     /// Nobody's I/O is in it.
     #[error(
         "nobody's reads and writes are in the observation, so there is nothing to diagnose: it has {has}; observe files or volumes (operations and bytes, and latency if it can be had)"

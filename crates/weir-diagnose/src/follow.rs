@@ -209,6 +209,15 @@ pub struct OverTime {
     pub latency_ms: Points,
 }
 
+impl OverTime {
+    /// All have the same stretches, whether or not there is something in them.
+    fn reach(&mut self, to: Instant) {
+        self.iops.reach(to);
+        self.bytes.reach(to);
+        self.latency_ms.reach(to);
+    }
+}
+
 /// What was seen of a system.
 #[derive(Debug)]
 pub struct Facts {
@@ -442,6 +451,7 @@ impl Following {
         facts.says_queued |= queued(load).is_some();
         add(&mut facts.total, load);
         let reading = |amount: f64| Reading { from: load.from, to: load.to, amount };
+        facts.over_time.reach(load.to);
         if let Some(operations) = load.operations {
             facts.iops.add(&reading(operations));
             facts.over_time.iops.add(&reading(operations));

@@ -1,6 +1,6 @@
 //! From an observation to findings: what is asked, step by step.
 
-use crate::case::Case;
+use crate::case::{Case, Known};
 use crate::error::DiagnoseError;
 use crate::follow::{self, Facts, Follow};
 use crate::rules::{self, Found};
@@ -95,6 +95,7 @@ impl Question<'_> {
         then: impl FnOnce(&Case<'_>, Vec<Found>) -> T,
     ) -> T {
         let waited = verdict::judge(system, facts);
+        let known = Known::default();
         let case = Case {
             system,
             facts,
@@ -103,6 +104,7 @@ impl Question<'_> {
             edition: self.edition,
             layout: self.layout,
             catalog: self.catalog,
+            known: &known,
         };
         let found = rules::run(&case);
         then(&case, found)

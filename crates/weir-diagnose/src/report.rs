@@ -66,7 +66,14 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
         // The first of them is where most was waited.
         VerdictName::Throttled => first(Group::Throttling),
         VerdictName::NotTheStorage => first(Group::NotTheStorage),
-        VerdictName::NotEnoughEvidence => first(Group::Evidence),
+        VerdictName::NotEnoughEvidence => match first(Group::Evidence) {
+            said if said.is_empty() => {
+                "neither what requests take nor what limits them is observed: \
+                                        give latencies, or --layout or --edition for the limits"
+                    .to_owned()
+            }
+            said => said,
+        },
         VerdictName::Healthy if !case.system.has_limits() => {
             let slowest = case.named().filter_map(|seen| seen.facts.latency_ns());
             let slowest = slowest.fold(0.0, f64::max);
@@ -77,7 +84,9 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
             )
         }
         VerdictName::Healthy => {
-            let most = case.facts.caps.iter().map(|cap| cap.used.max().min(1.0));
+            // What may be served by a cache is at most so much, and no use.
+            let known = case.facts.caps.iter().filter(|cap| !cap.is_bound);
+            let most = known.map(|cap| cap.used.max().min(1.0));
             let most = percent(most.fold(0.0, f64::max));
             let strange =
                 case.named().map(|seen| (seen.waited.unexplained_share(), seen.name(case)));
@@ -152,7 +161,7 @@ fn subjects(case: &Case<'_>) -> Vec<SubjectReport> {
                 bytes_per_s: seen.facts.total.bytes.unwrap_or(0.0) / seconds,
                 latency_ns: seen.facts.latency_ns(),
                 medium_ns: seen.waited.usual_ns,
-                waited_share: seen.waited.all_share(),
+                waited_share: waited_share(&seen),
                 cap: seen.waited.throttled().map(|held| held.kind.name().to_owned()),
                 basis: basis_words(seen.waited.basis),
             };
@@ -161,6 +170,17 @@ fn subjects(case: &Case<'_>) -> Vec<SubjectReport> {
         .collect();
     all.sort_by(|one, other| other.0.total_cmp(&one.0));
     all.into_iter().map(|(_, report)| report).collect()
+}
+
+/// What of the latency was waited. A governor that counts its queue says it, whatever limits are
+/// known; who has no limits and does not say is not known to have waited for nothing.
+fn waited_share(seen: &crate::case::Seen<'_>) -> Option<f64> {
+    let total = &seen.facts.total;
+    let queued = total.queued_read_ns.unwrap_or(0.0) + total.queued_write_ns.unwrap_or(0.0);
+    match total.ns.filter(|ns| seen.facts.says_queued && *ns > 0.0) {
+        Some(ns) => Some((queued / ns).min(1.0)),
+        None => (!seen.subject.path.is_empty()).then(|| seen.waited.all_share()),
+    }
 }
 
 fn notes(case: &Case<'_>) -> Vec<String> {

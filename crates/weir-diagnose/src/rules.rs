@@ -43,6 +43,7 @@ mod no_latency;
 mod no_limits;
 mod no_operations;
 mod not_storage;
+pub(crate) use not_storage::Cause;
 mod one_sample;
 mod page_latch;
 mod parallelism;

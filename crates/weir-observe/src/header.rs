@@ -326,6 +326,24 @@ impl Contents {
         self.entities.get(id.0 as usize)
     }
 
+    /// Of each series whose it is, from the outermost owner in, and its metric: what makes it the
+    /// same series in another observation.
+    pub fn paths_of_series(
+        &self,
+    ) -> impl Iterator<Item = (Vec<(EntityKind, String)>, String)> + '_ {
+        self.series.iter().map(|series| {
+            let mut path = Vec::new();
+            let mut next = self.entity(series.entity);
+            // Owners are declared before what they own, but a file may say anything.
+            while let Some(entity) = next.filter(|_| path.len() < self.entities.len()) {
+                path.push((entity.kind.clone(), entity.name.clone()));
+                next = entity.parent.and_then(|parent| self.entity(parent));
+            }
+            path.reverse();
+            (path, series.metric.clone())
+        })
+    }
+
     /// The series of that metric of an entity.
     #[must_use]
     pub fn find(&self, entity: EntityId, metric: &str) -> Option<SeriesId> {

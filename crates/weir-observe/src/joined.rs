@@ -528,7 +528,7 @@ mod tests {
 
     #[test]
     fn gaps_are_told() {
-        let gap = "observation 1: samples are usually 1 s apart; gaps of more than ten times that: 1, \
+        let gap = "observation 1: samples are usually 1 s apart; gaps of more than 60 s: 1, \
             the longest of 97 s, of which nothing is known";
         check_notes(&[0], &[0, 1, 2, 3, 100, 101], &[gap]);
         check_notes(&[0], &[0, 1, 2, 3, 60, 61], &[]);

@@ -243,13 +243,8 @@ impl Points {
         if from >= to {
             return;
         }
-        while self.index(to - 1) >= MAX_POINTS {
-            self.join();
-        }
+        self.reach(reading.to);
         let last = self.index(to - 1);
-        if self.stretches.len() <= last {
-            self.stretches.resize(last + 1, (0.0, 0.0));
-        }
         for index in self.index(from)..=last {
             let start = self.width.saturating_mul(index as u64);
             let end = start.saturating_add(self.width);
@@ -257,6 +252,19 @@ impl Points {
             let (amount, sum) = &mut self.stretches[index];
             *amount += reading.rate() * covered;
             *sum += covered;
+        }
+    }
+
+    /// Has stretches up to `to`, with nothing in them that was not counted: two that are looked at
+    /// side by side have the same ones.
+    pub fn reach(&mut self, to: Instant) {
+        let Some(before) = to.nanos().checked_sub(1) else { return };
+        while self.index(before) >= MAX_POINTS {
+            self.join();
+        }
+        let last = self.index(before);
+        if self.stretches.len() <= last {
+            self.stretches.resize(last + 1, (0.0, 0.0));
         }
     }
 

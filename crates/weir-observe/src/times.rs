@@ -54,11 +54,12 @@ impl Times {
         let usual = self.usual()?;
         let least = Self::LONG.nanos().max(usual.saturating_mul(10));
         let count: u64 = self.apart.range(least.saturating_add(1)..).map(|(_, count)| count).sum();
+        let least = in_seconds(Span::from_nanos(least));
         let (usual, longest) = (Span::from_nanos(usual), in_seconds(self.longest));
         (count > 0).then(|| {
             format!(
-                "samples are usually {usual} apart; gaps of more than ten times that: {count}, the \
-                 longest of {longest}, of which nothing is known"
+                "samples are usually {usual} apart; gaps of more than {least}: {count}, the longest of \
+                 {longest}, of which nothing is known"
             )
         })
     }

@@ -6,7 +6,7 @@
 
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{Flow, Limits};
-use weir_catalog::{CacheMode, Edition, HostCache, Per, Provisioned, Tier};
+use weir_catalog::{CacheMode, Edition, HostCache, Per, Price, Provisioned, Tier};
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// The unit in which the throughput of a bought disk is sold.
@@ -64,18 +64,35 @@ impl<'a> Disk<'a> {
     pub fn cost(&self, count: u64, prices: Prices<'_>) -> Cost {
         match self {
             Self::Tier(tier) => Cost::of(prices.tier(&tier.name), count, count),
-            Self::Bought { family, size, iops, throughput } => {
-                let price = |per| prices.unit(&family.family, per);
-                let one = Cost::of(price(Per::Gib), gib(*size), 1)
-                    + Cost::of(price(Per::Iops), iops.get(), 0)
-                    + Cost::of(price(Per::Mbps), throughput.get().div_ceil(MB), 0);
-                let count32 = u32::try_from(count).unwrap_or(u32::MAX);
-                Cost {
-                    unpriced: one.unpriced.saturating_mul(count32),
-                    month: one.month.times(count),
-                    size: count,
-                }
-            }
+            Self::Bought { family, .. } => Rates::of(family, prices).cost(self, count),
+        }
+    }
+}
+
+/// What the limits of a family cost by the unit.
+#[derive(Debug, Clone, Copy)]
+struct Rates<'p> {
+    gib: Option<&'p Price>,
+    iops: Option<&'p Price>,
+    mbps: Option<&'p Price>,
+}
+
+impl<'p> Rates<'p> {
+    fn of(family: &Provisioned, prices: Prices<'p>) -> Self {
+        let price = |per| prices.unit(&family.family, per);
+        Self { gib: price(Per::Gib), iops: price(Per::Iops), mbps: price(Per::Mbps) }
+    }
+
+    fn cost(&self, disk: &Disk<'_>, count: u64) -> Cost {
+        let limits = disk.limits();
+        let one = Cost::of(self.gib, gib(disk.size()), 0)
+            + Cost::of(self.iops, limits.operations, 0)
+            + Cost::of(self.mbps, limits.bytes.div_ceil(MB), 0);
+        let disks = u32::try_from(count).unwrap_or(u32::MAX);
+        Cost {
+            unpriced: one.unpriced.saturating_mul(disks),
+            month: one.month.times(count),
+            size: count,
         }
     }
 }
@@ -135,11 +152,12 @@ impl<'a> Market<'a, '_> {
         }
         for family in self.edition.provisioned_families() {
             if self.families.contains(&family.family.as_str()) {
+                let rates = Rates::of(family, self.prices);
                 let counts = if asked.is_striped { 2..=asked.most } else { 1..=asked.most.min(1) };
                 found.extend(counts.filter_map(|count| {
-                    let disk = bought(family, asked, count, self.prices)?;
+                    let disk = bought(family, asked, count, &rates)?;
                     let is_fit = self.is_fit(&disk, asked);
-                    is_fit.then(|| Disks { disk, count, cost: disk.cost(count, self.prices) })
+                    is_fit.then(|| Disks { disk, count, cost: rates.cost(&disk, count) })
                 }));
             }
         }
@@ -203,12 +221,12 @@ fn bought<'a>(
     family: &'a Provisioned,
     asked: &Asked<'_>,
     count: u64,
-    prices: Prices<'_>,
+    rates: &Rates<'_>,
 ) -> Option<Disk<'a>> {
     let least = family.minimum.throughput.get().next_multiple_of(MB) / MB;
     let most = family.maximum.throughput.get() / MB;
     let of = |mbps: u64| with_throughput(family, asked, count, mbps);
-    let cost = |mbps: u64| of(mbps).map(|disk| disk.cost(count, prices));
+    let cost = |mbps: u64| of(mbps).map(|disk| rates.cost(&disk, count));
     // The throughput that the bytes alone ask for is the least there is a way with.
     let bytes = asked.peaks.iter().map(|flow| flow.bytes()).max().unwrap_or(0);
     let least = least.max(bytes.div_ceil(count).div_ceil(MB));
@@ -245,9 +263,14 @@ fn with_throughput<'a>(
         let limits = Limits { operations: iops, bytes: throughput.get() };
         asked.peaks.iter().all(|flow| flow.fits(limits, count))
     };
-    let (mut low, mut high) = (0, family.maximum.iops.get());
-    if !fits(high) {
+    // Fewer than come on average do not do.
+    let operations = asked.peaks.iter().map(|flow| flow.operations()).max().unwrap_or(0);
+    let (mut low, mut high) = (operations.div_ceil(count).max(1), family.maximum.iops.get());
+    if low > high || !fits(high) {
         return None;
+    }
+    if fits(low) {
+        high = low;
     }
     while high - low > 1 {
         let middle = low + (high - low) / 2;

@@ -17,6 +17,7 @@ use crate::disks::{Asked, Disk, Disks, Market};
 use crate::need::{Need, RoleNeed, WHOLE, Wishes, in_percent, rate_words};
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::rc::Rc;
 use weir_catalog::{CacheMode, Edition, HostLimits, HostSize, Per};
 use weir_layout::Role;
 use weir_units::{Bytes, Span};
@@ -104,6 +105,7 @@ impl<'a> Machines<'a> {
             of: self,
             need,
             arrangements: self.arrangements(need),
+            options: HashMap::new(),
             frontiers: HashMap::new(),
             compared: 0,
         };
@@ -281,10 +283,14 @@ struct Frontier<'a> {
     choices: Vec<Choice<'a>>,
 }
 
+/// What a pool asks, and the disks that carry it.
+type Options<'a> = Rc<(Vec<Demand>, Vec<Disks<'a>>)>;
+
 struct Search<'a, 'm> {
     of: &'m Machines<'a>,
     need: &'m Need,
     arrangements: Vec<Arrangement>,
+    options: HashMap<(Pool, u64, Vec<&'a str>), Options<'a>>,
     frontiers: HashMap<(usize, u64, Vec<&'a str>), Frontier<'a>>,
     compared: u64,
 }
@@ -310,7 +316,8 @@ impl<'a> Search<'a, '_> {
             }
             let key = (index, hits, taken.clone());
             if !self.frontiers.contains_key(&key) {
-                let frontier = self.frontier(&self.arrangements[index], hits, &taken);
+                let arrangement = self.arrangements[index].clone();
+                let frontier = self.frontier(&arrangement, hits, &taken);
                 self.frontiers.insert(key.clone(), frontier);
             }
             let Some(frontier) = self.frontiers.get(&key) else { continue };
@@ -333,22 +340,44 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    fn frontier(&self, arrangement: &Arrangement, hits: u64, taken: &[&'a str]) -> Frontier<'a> {
-        let market = Market { edition: self.of.edition, prices: self.of.prices, families: taken };
+    /// What a pool asks, and the disks that carry it; none where it needs none.
+    fn options(&mut self, pool: &Pool, hits: u64, taken: &[&'a str]) -> Options<'a> {
+        let hits = if pool.mode == CacheMode::None { 0 } else { hits };
+        let key = (pool.clone(), hits, taken.to_vec());
+        if let Some(options) = self.options.get(&key) {
+            return Rc::clone(options);
+        }
+        let demands = self.of.demands(self.need, pool, hits);
+        let mut options = Vec::new();
+        if pool.place != Place::Local {
+            let (edition, prices) = (self.of.edition, self.of.prices);
+            let market = Market { edition, prices, families: taken };
+            let peaks: Vec<&Flow> = demands.iter().map(|own| &own.disk).collect();
+            let mut latencies = Vec::new();
+            options = market.options(&self.of.asked(self.need, pool, &peaks, &mut latencies));
+        }
+        let options = Rc::new((demands, options));
+        self.options.insert(key, Rc::clone(&options));
+        options
+    }
+
+    fn frontier(
+        &mut self,
+        arrangement: &Arrangement,
+        hits: u64,
+        taken: &[&'a str],
+    ) -> Frontier<'a> {
         let mut all = vec![Demand::default(); Peak::of(self.need).len()];
         let none = Choice { disks: Vec::new(), count: 0, cost: Cost::default(), is_bought: true };
         let mut choices = vec![none];
         for pool in arrangement {
-            let own = self.of.demands(self.need, pool, hits);
-            all.iter_mut().zip(&own).for_each(|(all, own)| *all += own);
+            let options = self.options(pool, hits, taken);
+            let (own, options) = (&options.0, &options.1);
+            all.iter_mut().zip(own).for_each(|(all, own)| *all += own);
             if pool.place == Place::Local {
                 choices.iter_mut().for_each(|choice| choice.disks.push(None));
                 continue;
             }
-            let mut latencies = Vec::new();
-            let peaks: Vec<&Flow> = own.iter().map(|own| &own.disk).collect();
-            let asked = self.of.asked(self.need, pool, &peaks, &mut latencies);
-            let options = market.options(&asked);
             let with = |choice: &Choice<'a>| {
                 let choice = choice.clone();
                 options

@@ -202,8 +202,9 @@ pub struct SubjectReport {
     pub latency_ns: Option<f64>,
     /// What of it is the medium's.
     pub medium_ns: Option<f64>,
-    /// The part of the latency that was waited at caps.
-    pub waited_share: f64,
+    /// The part of the latency that was waited at caps, or in a governor's queue; nothing where no
+    /// limit is known that could tell.
+    pub waited_share: Option<f64>,
     /// The cap where most of it was.
     pub cap: Option<String>,
     /// How it is known.

@@ -103,6 +103,7 @@ const GAUGES: &[m::Measure] = &[
 enum Use {
     WaitTime(usize),
     WaitCount(usize),
+    Waiting(usize),
     Cpu(usize),
     Gauge(usize),
 }
@@ -138,6 +139,7 @@ impl Following {
                 match name {
                     metric::WAIT_TIME_MS => follow(id, Use::WaitTime(place), 1.0),
                     metric::WAITING_TASKS_COUNT => follow(id, Use::WaitCount(place), 1.0),
+                    name if name == m::WAITING.metric => follow(id, Use::Waiting(place), 1.0),
                     _ => {}
                 }
                 continue;
@@ -187,6 +189,8 @@ impl Following {
                     let count = &mut found.waits[wait].count;
                     *count = Some(count.unwrap_or(0.0) + reading.amount);
                 }
+                // So many sessions for so many seconds: PostgreSQL is asked who waits, and counts nothing.
+                Use::Waiting(wait) => found.waits[wait].time_ms += reading.amount * 1e3,
                 Use::Cpu(host) => {
                     let own = &mut found.processors[host];
                     // Spreads keep thousandths; shares need more.

@@ -1,6 +1,6 @@
 //! A file or disk at its own limit, in operations or in bytes.
 
-use super::held::{by, finding, next_tier, with};
+use super::held::{by, finding, is_peak, next_tier, with};
 use super::{Found, Rule, source};
 use crate::case::Case;
 use crate::system::{Owner, What};
@@ -42,10 +42,14 @@ fn find(case: &Case<'_>, rule: &Rule, lasting: Kind, peak: Kind) -> Vec<Found> {
     by(case, is)
         .into_iter()
         .filter_map(|who| {
-            let (seen, _) = who;
+            let (seen, held) = who;
             let mut finding = finding(case, rule, seen.name(case), &[who])?;
             finding.evidence.extend(files_on(case, seen.subject.what));
-            Some(with(finding, &[who], next_tier(case, seen.subject.what, needs_bytes)))
+            Some(with(
+                finding,
+                &[who],
+                next_tier(case, seen.subject.what, needs_bytes, is_peak(held.kind)),
+            ))
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! A machine at its limits to remote storage, or at those of its cache.
 
-use super::held::{Who, by, finding, host_of, with};
+use super::held::{Who, by, finding, host_of, is_peak, with};
 use super::{Found, Rule, source};
 use crate::case::{Case, amount};
 use crate::change::Change;
@@ -78,7 +78,8 @@ fn of_host(case: &Case<'_>, rule: &Rule, cap: usize, who: &[Who<'_>]) -> Option<
             (amount(own.counts_bytes(), sum), amount(own.counts_bytes(), own.limit.rate));
         finding.evidence.push(format!("its disks together could {disks}, the machine {host}"));
     }
-    let (mut action, change) = larger(case, host, own.kind, own.limit);
+    let is_peak = who.first().is_some_and(|(_, held)| is_peak(held.kind));
+    let (mut action, change) = larger(case, host, own.kind, own.limit, is_peak);
     if is_cached(own.kind) {
         let writes = who.iter().any(|(seen, _)| seen.facts.read_share().is_some_and(|r| r < 0.5));
         if writes {
@@ -104,6 +105,7 @@ pub(super) fn larger(
     host: &Host,
     kind: Kind,
     limit: Limit,
+    is_peak: bool,
 ) -> (String, Option<Change>) {
     let plain = || ("take a machine with a higher limit, or do less".to_owned(), None);
     let (Some(edition), Some(size)) = (case.edition, host.size.as_deref()) else {
@@ -112,25 +114,33 @@ pub(super) fn larger(
     let Ok(now) = edition.host(size) else { return plain() };
     let of = |size: &HostSize| {
         let limits = if is_cached(kind) { size.cached.as_ref() } else { size.uncached.as_ref() };
-        let limits = limits?.limits();
+        let limits = limits?;
+        let lasting = (limits.iops, limits.throughput);
+        let peak = limits.burst.filter(|_| is_peak).map(|burst| (burst.iops, burst.throughput));
+        let (iops, throughput) = peak.unwrap_or(lasting);
         Some(match kind {
-            Kind::HostCachedIops | Kind::HostUncachedIops => float(limits.iops.per_sec().get()),
-            _ => float(limits.throughput.per_sec().get()),
+            Kind::HostCachedIops | Kind::HostUncachedIops => float(iops.get()),
+            _ => float(throughput.get()),
         })
     };
+    let now_is = if is_peak { limit.peak() } else { limit.rate };
     let series = edition.series_of(now).map(|series| series.name.clone());
     let better: Vec<(&HostSize, f64)> = edition
         .hosts()
         .filter(|size| edition.series_of(size).map(|series| series.name.clone()) == series)
         .filter_map(|size| Some((size, of(size)?)))
-        .filter(|(_, own)| *own > limit.rate * 1.001)
+        .filter(|(_, own)| *own > now_is * 1.001)
         .collect();
     let least = better.into_iter().min_by(|one, other| one.1.total_cmp(&other.1));
     let Some((size, own)) = least else { return plain() };
     let is_bytes = !matches!(kind, Kind::HostCachedIops | Kind::HostUncachedIops);
+    let burst = if is_peak { " while it bursts" } else { "" };
     let name = size.name.clone();
     let change = case.layout.map(|_| Change::HostSize { host: host.name.clone(), size: name });
-    let action =
-        format!("take a {} ({} here), or spread over machines", size.name, amount(is_bytes, own));
+    let action = format!(
+        "take a {} ({} here{burst}), or spread over machines",
+        size.name,
+        amount(is_bytes, own)
+    );
     (action, change)
 }

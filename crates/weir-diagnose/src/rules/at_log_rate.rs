@@ -1,8 +1,10 @@
 //! An instance at its limit of log.
 
 use super::held::{by, finding, host_of, with};
+use super::not_storage::{WAITERS, of_waits};
 use super::{Found, Rule, source};
 use crate::case::Case;
+use crate::follow::WaitFacts;
 use crate::verdict::Held;
 use weir_core::Cap as Kind;
 use weir_report::diagnosis::{Confidence, Finding, Group};
@@ -68,6 +70,9 @@ fn waits(case: &Case<'_>) -> Option<String> {
 
 /// Without a limit of log in the layout the wait itself says it.
 fn said_by_waits(case: &Case<'_>, rule: &Rule) -> Option<Finding> {
+    // A tenth of hardly any waiting holds nobody.
+    let is_own = |wait: &WaitFacts| WAITS.contains(&wait.name.as_str());
+    of_waits(case, is_own).filter(|waited| waited.waiters >= WAITERS)?;
     let (share, ..) = share(case).filter(|(share, ..)| *share >= 0.1)?;
     let text = format!(
         "the log is held by the log rate governor: {} of all waiting is for it",

@@ -1,6 +1,6 @@
 //! The columns of a stripe at their limit.
 
-use super::held::{Who, by, finding, next_tier, with};
+use super::held::{Who, by, finding, is_peak, next_tier, with};
 use super::{Found, Rule, source};
 use crate::case::Case;
 use crate::change::Change;
@@ -68,7 +68,8 @@ fn of_stripe(case: &Case<'_>, rule: &Rule, stripe: usize, who: &[Who<'_>]) -> Op
     }
     let needs_bytes = matches!(who.first()?.1.kind, Kind::DiskBytes | Kind::DiskBurstBytes);
     let more = u32::try_from(columns * 2).ok()?;
-    let (mut action, change) = next_tier(case, What::Stripe(stripe), needs_bytes);
+    let (mut action, change) =
+        next_tier(case, What::Stripe(stripe), needs_bytes, is_peak(who.first()?.1.kind));
     action = format!("{action}; {more} columns would have twice its limits");
     let change = change.or_else(|| {
         case.layout?;

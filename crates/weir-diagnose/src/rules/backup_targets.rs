@@ -1,7 +1,7 @@
 //! A target of backups at its limit in bytes while the machine has room.
 
 use super::backup::{FILES, FILES_PER_DISK, Target, command, targets, waits};
-use super::signs::is_near;
+use super::signs::{holding, is_near};
 use super::{Found, Rule, source};
 use crate::case::{Case, amount};
 use crate::change::Change;
@@ -33,6 +33,9 @@ fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
     let is_full =
         |cap: &usize| case.system.caps[*cap].kind == Kind::DiskBytes && is_near(case, *cap);
     let full = target.caps(case).into_iter().find(is_full)?;
+    // Who is near a limit now and then writes as much as there is to write.
+    let holding = holding(case);
+    target.caps(case).iter().find(|cap| holding.contains(*cap))?;
     let each = case.system.caps[full].limit.rate;
     let first = &case.system.disks[*target.disks.first()?];
     let machine = first.host.filter(|_| !first.is_local).and_then(|host| {

@@ -3,7 +3,7 @@
 //! Whoever is not held does more when more is asked for. A limit shows by the opposite: what is
 //! done stays the same however many requests are under way, and all of the difference is latency.
 
-use super::signs::{FEW, RAISED_NS, holding, throttling};
+use super::signs::{self, FEW, RAISED_NS, holding};
 use super::{Found, Rule, source};
 use crate::case::{Case, Seen, amount, moments};
 use weir_core::Cap as Kind;
@@ -68,11 +68,11 @@ struct Ceiling {
 }
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    let said = throttling(case, RULE.id);
+    let said = signs::throttled(case, RULE.id);
     let holding = holding(case);
     let unsaid = case.named().filter(|seen| {
         let is_held = seen.subject.path.iter().any(|counts| holding.contains(&counts.cap));
-        !is_held && !said.iter().any(|finding| finding.subject == seen.name(case))
+        !is_held && !said.contains(&seen.name(case))
     });
     unsaid.filter_map(|seen| of(case, rule, &seen)).map(Found::from).collect()
 }

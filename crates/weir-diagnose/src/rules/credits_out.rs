@@ -107,8 +107,8 @@ fn of(case: &Case<'_>, rule: &Rule, balance: &Balance) -> Found {
 
 fn action(case: &Case<'_>, cap: &Cap) -> (String, Option<Change>) {
     let (mut action, change) = match cap.owner {
-        Owner::Disk(disk) => next_tier(case, What::Disk(disk), cap.counts_bytes()),
-        Owner::Host(host) => larger(case, &case.system.hosts[host], cap.kind, cap.limit),
+        Owner::Disk(disk) => next_tier(case, What::Disk(disk), cap.counts_bytes(), false),
+        Owner::Host(host) => larger(case, &case.system.hosts[host], cap.kind, cap.limit, false),
     };
     let knows = |name: &str| {
         case.edition.is_some_and(|edition| edition.bursting().iter().any(|rule| rule.name == name))

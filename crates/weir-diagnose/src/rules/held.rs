@@ -6,14 +6,17 @@ use crate::change::Change;
 use crate::follow::NEAR;
 use crate::system::{Owner, What};
 use crate::verdict::{Held, THROTTLED};
+use weir_catalog::{Burst, BurstKind, Tier};
 use weir_core::Cap as Kind;
 use weir_report::diagnosis::Finding;
 use weir_report::number::{percent, rate, time};
+use weir_units::{BytesPerSec, Iops};
 
 /// Who is held at a cap of a kind.
 pub(super) type Who<'a> = (Seen<'a>, &'a Held);
 
-/// Everybody of whose latency a tenth and more was waited at caps of a kind that `is`.
+/// Everybody who is held, and most at a cap of a kind that `is`, or there for a third and more of
+/// the latency.
 pub(super) fn by<'a>(case: &Case<'a>, is: impl Fn(&Case<'a>, &Held) -> bool) -> Vec<Who<'a>> {
     let all = case.named().filter(|seen| seen.waited.throttled().is_some());
     let held = |seen: Seen<'a>| {
@@ -90,7 +93,12 @@ fn during(seen: &Seen<'_>) -> String {
 }
 
 fn limit_now(kind: Kind, peak: f64, limit: f64) -> f64 {
-    if kind.name().contains("burst") { peak } else { limit }
+    if is_peak(kind) { peak } else { limit }
+}
+
+/// Whether it is the peak of a burst that holds.
+pub(super) fn is_peak(kind: Kind) -> bool {
+    kind.name().contains("burst")
 }
 
 /// How much of a cap was used, as the script of Microsoft's engineers counts it.
@@ -148,19 +156,18 @@ pub(super) fn next_tier(
     case: &Case<'_>,
     what: What,
     needs_bytes: bool,
+    is_peak: bool,
 ) -> (String, Option<Change>) {
     let disks = case.system.disks_of(what);
     let Some(disk) = disks.first().copied() else {
         return ("raise its limits, or spread what is on it".to_owned(), None);
     };
     let own = &case.system.disks[disk];
-    let enough = |tier: &weir_catalog::Tier| match (needs_bytes, case.tier(disk)) {
-        (true, Some(now)) => tier.throughput > now.throughput,
-        (false, Some(now)) => tier.iops > now.iops,
-        _ => true,
-    };
-    match case.next_tier(disk) {
-        Some((tier, needed)) if enough(tier) && case.is_instance(what) => {
+    let most = |tier: &Tier| tier_most(tier, needs_bytes, is_peak);
+    let above = case.tier_above(disk, |now, above| most(above) > most(now));
+    let burst = if is_peak { " while it bursts" } else { "" };
+    match above {
+        Some((tier, needed)) if case.is_instance(what) => {
             let name = case.name(what);
             let (iops, throughput) = (tier.iops, tier.throughput);
             let action = format!(
@@ -171,12 +178,13 @@ pub(super) fn next_tier(
             let layout = layout_name(case, what);
             (action, layout.map(|name| Change::Size { name, bytes: needed }))
         }
-        Some((tier, _)) if enough(tier) => {
-            let (iops, throughput) = (tier.iops, tier.throughput);
+        Some((tier, _)) => {
+            let limits = tier_peak(tier).filter(|_| is_peak);
+            let (iops, throughput) = limits.unwrap_or((tier.iops, tier.throughput));
             let stripe = own.stripe.map(|stripe| case.system.stripes[stripe].name.clone());
             let name = stripe.unwrap_or_else(|| own.name.clone());
             let action = format!(
-                "make {name} of {} ({iops} and {throughput} each), or stripe over more disks",
+                "make {name} of {} ({iops} and {throughput} each{burst}), or stripe over more disks",
                 tier.name
             );
             (action, Some(Change::Tier { name, tier: tier.name.clone() }))
@@ -186,6 +194,19 @@ pub(super) fn next_tier(
             None,
         ),
     }
+}
+
+/// What a tier lets through of operations or bytes, while a burst lasts if that is what holds.
+fn tier_most(tier: &Tier, of_bytes: bool, is_peak: bool) -> u64 {
+    let lasting = (tier.iops, tier.throughput);
+    let (iops, throughput) = tier_peak(tier).filter(|_| is_peak).unwrap_or(lasting);
+    if of_bytes { throughput.get() } else { iops.get() }
+}
+
+/// The peak of a tier that bursts by credits; bursting on demand is somebody's choice.
+fn tier_peak(tier: &Tier) -> Option<(Iops, BytesPerSec)> {
+    let is_credit = |burst: &Burst| matches!(burst.kind, BurstKind::Credit { .. });
+    tier.burst.filter(is_credit).map(|burst| (burst.iops, burst.throughput))
 }
 
 /// The name that a file, disk or stripe has in the layout.

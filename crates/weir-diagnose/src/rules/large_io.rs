@@ -1,6 +1,6 @@
 //! Large requests that the disk counts several times and the database server once.
 
-use super::held::{by, next_tier};
+use super::held::{by, is_peak, next_tier};
 use super::{Found, Rule, source};
 use crate::case::{Case, Seen, amount, size};
 use crate::system::Owner;
@@ -73,7 +73,8 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, held: &Held) -> Opt
         ));
     }
     finding.evidence.push(format!("{} of the latency is waiting there", percent(held.share)));
-    let (action, change) = next_tier(case, seen.subject.what, cap.counts_bytes());
+    let (action, change) =
+        next_tier(case, seen.subject.what, cap.counts_bytes(), is_peak(held.kind));
     let action = format!(
         "move what makes large requests (backups, scans, index builds) to another time or to other \
          disks, and count {} a second, not {}; else {action}",

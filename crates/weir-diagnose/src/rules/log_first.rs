@@ -120,7 +120,7 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Found> {
             grown(case, &[log], to),
         ),
         _ => {
-            let (action, change) = next_tier(case, What::File(log), is_bytes);
+            let (action, change) = next_tier(case, What::File(log), is_bytes, false);
             (format!("the log before the data files: {action}"), change)
         }
     };

@@ -1,6 +1,6 @@
 //! Nobody says any limit.
 
-use super::signs::{THROTTLING, is_raised, names, throttling};
+use super::signs::{THROTTLING, first_throttling, is_raised, names, throttled};
 use super::{Found, Rule, source};
 use crate::case::{Case, Seen};
 use crate::report::BLIND;
@@ -32,11 +32,8 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
         return Vec::new();
     }
     // What is throttled by other signs is known to be, if not by how much.
-    let said = throttling(case, THROTTLING);
-    let is_open = |seen: &Seen<'_>| {
-        let name = seen.name(case);
-        !said.iter().any(|finding| finding.subject == name)
-    };
+    let said = throttled(case, THROTTLING);
+    let is_open = |seen: &Seen<'_>| !said.contains(&seen.name(case));
     let raised: Vec<&Seen<'_>> = raised.into_iter().filter(|seen| is_open(seen)).collect();
     let who: Vec<String> = match raised.is_empty() {
         true => unlimited.iter().map(|seen| seen.name(case)).collect(),
@@ -59,8 +56,8 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
             finding.evidence.push(format!("{}: {} mean latency", seen.name(case), time(ns)));
         }
     }
-    if !said.is_empty() {
-        finding.evidence.push(format!("by other signs: {}", said[0].finding));
+    if let Some(said) = first_throttling(case) {
+        finding.evidence.push(format!("by other signs: {}", said.finding));
     }
     let files = unlimited.iter().any(|seen| {
         case.contents.entity(seen.subject.entity).is_some_and(|own| own.kind == EntityKind::File)

@@ -3,7 +3,7 @@
 //! The rules of these causes say them; here it is decided which there are, so that the largest
 //! comes first and none is called the cause where a cap throttles at the same time.
 
-use super::signs::{THROTTLING, is_near, throttling};
+use super::signs::{THROTTLING, is_near};
 use super::waits::{Class, resource_waits, share};
 use super::{Found, Rule, signs};
 use crate::case::{Case, Seen};
@@ -15,7 +15,7 @@ use weir_report::number::{percent, rate, time};
 
 /// A cause that is no cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(crate) enum Cause {
     /// Processors are busy.
     Cpu,
     /// Sessions wait for locks.
@@ -50,7 +50,7 @@ const SLOW_NS: f64 = 2.0 * signs::RAISED_NS;
 pub(super) const DOMINATES: f64 = 0.4;
 
 /// So many wait at a time on average: with fewer nobody notices, whatever their part is.
-const WAITERS: f64 = 0.5;
+pub(super) const WAITERS: f64 = 0.5;
 
 /// Parallel queries that wait for each other and leave processors idle wait for something else.
 const PARALLEL_CPU: f64 = 0.5;
@@ -63,7 +63,11 @@ pub(super) const SHORT_LIFE_S: f64 = 300.0;
 pub(super) const LOW_HITS: f64 = 0.9;
 
 /// All causes that there are with their weight from 0 to 1, the largest first.
-pub(super) fn causes(case: &Case<'_>) -> Vec<(Cause, f64)> {
+pub(super) fn causes<'a>(case: &Case<'a>) -> &'a [(Cause, f64)] {
+    case.known.causes.get_or_init(|| all_causes(case))
+}
+
+fn all_causes(case: &Case<'_>) -> Vec<(Cause, f64)> {
     let waits = [
         (Cause::Locks, of_class(case, Class::Lock), DOMINATES),
         (Cause::Client, of_class(case, Class::Client), DOMINATES),
@@ -97,8 +101,8 @@ pub(super) fn finding(
 ) -> Option<Finding> {
     let place = causes(case).iter().position(|(own, _)| *own == cause)?;
     let place = u8::try_from(place).unwrap_or(u8::MAX);
-    let throttled = throttling(case, THROTTLING);
-    let mut finding = match throttled.first() {
+    let throttled = signs::first_throttling(case);
+    let mut finding = match &throttled {
         Some(_) => {
             let mut also = rule.finding(subject, format!("also, {text}"));
             also.priority = ALSO + place;
@@ -110,7 +114,7 @@ pub(super) fn finding(
             alone
         }
     };
-    match throttled.first() {
+    match throttled {
         Some(first) => {
             finding.evidence.push(format!("a cap throttles at the same time: {}", first.finding));
         }
@@ -262,10 +266,10 @@ const SLOWER: f64 = 2.0;
 /// Those whose requests take longer than they should, and no cap explains it, with the part of
 /// the latency that nothing explains.
 pub(super) fn slow<'a>(case: &Case<'a>) -> Vec<(Seen<'a>, f64)> {
-    let said = throttling(case, THROTTLING);
+    let said = signs::throttled(case, THROTTLING);
     let slow = case.named().filter_map(|seen| {
         let waited = seen.waited;
-        let is_said = || said.iter().any(|finding| finding.subject == seen.name(case));
+        let is_said = || said.contains(&seen.name(case));
         if waited.throttled().is_some() || !signs::is_raised(&seen) || is_said() {
             return None;
         }

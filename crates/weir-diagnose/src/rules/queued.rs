@@ -6,7 +6,7 @@ use super::{Found, Rule, source};
 use crate::case::{Case, Seen, moments, size};
 use crate::system::What;
 use crate::verdict::THROTTLED;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_layout::Role;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, rate, time};
@@ -34,7 +34,8 @@ struct Queued<'a> {
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     let held = by(case, |_, _| true);
-    let is_held = |seen: &Seen<'_>| held.iter().any(|(other, _)| other.index == seen.index);
+    let held: BTreeSet<usize> = held.iter().map(|(other, _)| other.index).collect();
+    let is_held = |seen: &Seen<'_>| held.contains(&seen.index);
     let rest = case.named().filter(|seen| seen.facts.says_queued && !is_held(seen));
     // The files of a database that are alike, as those of tempdb are, are one finding.
     let mut groups: BTreeMap<(String, &str), Vec<Queued<'_>>> = BTreeMap::new();

@@ -1,10 +1,11 @@
 //! Signs that several rules look for: raised latency, caps that hold somebody, throttling.
 
-use super::RULES;
 use super::held::by;
+use super::{RULES, Rule};
 use crate::case::{Case, Seen};
 use crate::verdict::{Basis, THROTTLED};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use weir_observe::EntityId;
 use weir_report::diagnosis::{Finding, Group};
 
@@ -66,8 +67,29 @@ pub(super) fn is_near(case: &Case<'_>, cap: usize) -> bool {
 /// before their own alone, so that this ends.
 pub(super) fn throttling(case: &Case<'_>, before: u16) -> Vec<Finding> {
     let rules = RULES.iter().filter(|rule| rule.group == Group::Throttling && rule.id < before);
-    let found = rules.flat_map(|rule| (rule.find)(case, rule)).map(|found| found.finding);
-    found.filter(|finding| finding.group == Group::Throttling).collect()
+    rules.flat_map(|rule| of_rule(case, rule).iter().cloned().collect::<Vec<_>>()).collect()
+}
+
+fn of_rule(case: &Case<'_>, rule: &Rule) -> Rc<Vec<Finding>> {
+    let known = case.known.throttling.borrow().get(&rule.id).map(Rc::clone);
+    known.unwrap_or_else(|| {
+        let found = (rule.find)(case, rule).into_iter().map(|found| found.finding);
+        let found = found.filter(|finding| finding.group == Group::Throttling);
+        let found = Rc::new(found.collect::<Vec<_>>());
+        case.known.throttling.borrow_mut().insert(rule.id, Rc::clone(&found));
+        found
+    })
+}
+
+/// The first that any of them finds.
+pub(super) fn first_throttling(case: &Case<'_>) -> Option<Finding> {
+    let rules = RULES.iter().filter(|rule| rule.group == Group::Throttling && rule.id < THROTTLING);
+    rules.map(|rule| of_rule(case, rule)).find_map(|found| found.first().cloned())
+}
+
+/// Whom those rules name.
+pub(super) fn throttled(case: &Case<'_>, before: u16) -> BTreeSet<String> {
+    throttling(case, before).into_iter().map(|finding| finding.subject).collect()
 }
 
 /// Rules of Throttling have numbers below this.

@@ -1,6 +1,7 @@
 //! A machine that lets less through than its disks could.
 
 use super::files::REACH;
+use super::held::is_peak as is_burst;
 use super::stores::{held_at_host, host_use, is_uncached};
 use super::{Found, Rule, source};
 use crate::case::{Case, amount};
@@ -49,6 +50,10 @@ fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
         .max_by(|one, other| one.0.0.cmp(&other.0.0).then(one.0.1.total_cmp(&other.0.1)))
         .map(|(_, cap, facts)| (cap, facts))?;
     let sum = of_disks(case, host, cap.counts_bytes())?;
+    // While the machine bursts it lets more through than lasts, and another rule says that.
+    if who.first().is_some_and(|(_, held)| is_burst(held.kind)) {
+        return None;
+    }
     if sum <= cap.limit.rate || (who.is_empty() && !is_near) {
         return None;
     }

@@ -37,6 +37,28 @@ pub(super) enum Class {
 impl Class {
     /// The class of a wait by its name.
     pub(super) fn of(name: &str) -> Self {
+        match name.split_once(" / ").or_else(|| name.split_once(':')) {
+            Some((kind, event)) => Self::of_postgres(kind, event.trim()),
+            None => Self::of_plain(name),
+        }
+    }
+
+    /// The class of a wait of PostgreSQL, by its type and event.
+    fn of_postgres(kind: &str, event: &str) -> Self {
+        let by_event = Self::of_plain(event);
+        match kind.to_ascii_uppercase().as_str() {
+            "ACTIVITY" | "TIMEOUT" | "EXTENSION" => Self::Idle,
+            "IO" if by_event == Self::Log => Self::Log,
+            "IO" => Self::DataIo,
+            "LOCK" => Self::Lock,
+            "LWLOCK" if by_event == Self::Log => Self::Log,
+            "LWLOCK" | "BUFFERPIN" => Self::Latch,
+            "CLIENT" => Self::Client,
+            _ => by_event,
+        }
+    }
+
+    fn of_plain(name: &str) -> Self {
         let name = name.to_ascii_uppercase();
         let is = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
         if name.contains("LOG_RATE_GOVERNOR") || name.contains("THROTTLE_LOG_RATE") {
@@ -55,8 +77,6 @@ impl Class {
                     "DATAFILEREAD",
                     "DATAFILEWRITE",
                     "DATAFILEEXTEND",
-                    "IO:",
-                    "IO/",
                     "IO_QUEUE_LIMIT",
                     "DIRTY_PAGE_TABLE",
                     "SLEEP_BUFFERPOOL_HELPLW",
@@ -147,9 +167,6 @@ const IDLE: &[&str] = &[
     "AZURE_IMDS_VERSIONS",
     "POPULATE_LOCK_ORDINALS",
     "CXCONSUMER_IDLE",
-    "ACTIVITY:",
-    "TIMEOUT:",
-    "EXTENSION:",
 ];
 
 /// Waits of somebody who wants to go on.
@@ -172,4 +189,25 @@ pub(super) fn share(case: &Case<'_>, class: Class) -> Option<f64> {
     };
     let own: f64 = waits.iter().filter(is).map(|wait| wait.time_ms).sum();
     (all > 0.0).then(|| own / all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Class;
+
+    #[test]
+    fn waits_of_postgres_have_a_type_and_an_event() {
+        let check = |name: &str, class: Class| assert_eq!(Class::of(name), class, "{name}");
+        check("Lock / transactionid", Class::Lock);
+        check("Lock:transactionid", Class::Lock);
+        check("LWLock / WALWrite", Class::Log);
+        check("LWLock / LockManager", Class::Latch);
+        check("IO / DataFileRead", Class::DataIo);
+        check("IO / BufFileRead", Class::DataIo);
+        check("IO / WALSync", Class::Log);
+        check("Client / ClientRead", Class::Client);
+        check("IPC / SyncRep", Class::Replica);
+        check("Timeout / VacuumDelay", Class::Idle);
+        check("PAGEIOLATCH_SH", Class::DataIo);
+    }
 }

@@ -96,7 +96,9 @@ struct Matcher {
     files: Names,
     only_host: Option<EntityId>,
     /// The layout's name to the observation's entity, as somebody said it.
-    said: BTreeMap<String, EntityId>,
+    said: BTreeMap<String, (EntityId, EntityKind)>,
+    /// Names that a file has and what it is on, too: there the kind decides.
+    twice: BTreeSet<String>,
     /// The names of the layout.
     known: Vec<String>,
 }
@@ -104,10 +106,13 @@ struct Matcher {
 impl Matcher {
     fn new(contents: &Contents, layout: &Layout, mapping: &Mapping) -> Result<Self, DiagnoseError> {
         let mut known = Vec::new();
+        let mut twice = BTreeSet::new();
         for host in &layout.hosts {
             known.push(host.name.clone());
             known.extend(host.volumes.iter().map(|volume| volume.name.clone()));
             known.extend(host.exports.iter().map(|export| export.name.clone()));
+            let is_device = |name: &&String| known.contains(*name);
+            twice.extend(host.files.iter().map(|file| &file.name).filter(is_device).cloned());
             known.extend(host.files.iter().map(|file| file.name.clone()));
         }
         known.sort();
@@ -131,7 +136,7 @@ impl Matcher {
         let single = layout.hosts.len() == 1 && host_ids.len() == 1;
         let only_host = host_ids.first().copied().filter(|_| single);
         let mut matcher =
-            Self { hosts, volumes, stripes, files, only_host, said: BTreeMap::new(), known };
+            Self { hosts, volumes, stripes, files, only_host, said: BTreeMap::new(), twice, known };
         for (observed, name) in mapping {
             let entities = [&matcher.volumes, &matcher.files, &matcher.stripes, &matcher.hosts];
             let all = entities.into_iter().map(|names| names.all(observed));
@@ -158,32 +163,69 @@ impl Matcher {
                     near: nearest(name, matcher.known.iter().map(String::as_str)),
                 });
             }
-            matcher.said.insert(name.clone(), id);
+            if let Some(entity) = contents.entity(id) {
+                matcher.said.insert(name.clone(), (id, entity.kind.clone()));
+            }
         }
+        matcher.check_taken(contents)?;
         Ok(matcher)
     }
 
-    fn said(&self, name: &str) -> Option<EntityId> {
-        self.said.get(name).copied()
+    /// Whoever is said to be somebody else is not somebody of its own name any more, and nobody
+    /// has two.
+    fn check_taken(&self, contents: &Contents) -> Result<(), DiagnoseError> {
+        for (name, (id, kind)) in &self.said {
+            let own = match kind {
+                EntityKind::Host => &self.hosts,
+                EntityKind::Stripe => &self.stripes,
+                EntityKind::File => &self.files,
+                _ => &self.volumes,
+            };
+            let is_other = |other: &EntityId| *other != *id && !self.is_said(*other);
+            if own.get(name).is_some_and(|other| is_other(&other)) {
+                let observed = contents.entity(*id).map(|entity| entity.name.clone());
+                let observed = observed.unwrap_or_default();
+                return Err(DiagnoseError::Taken { observed, name: name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn is_said(&self, id: EntityId) -> bool {
+        self.said.values().any(|(said, _)| *said == id)
+    }
+
+    /// Whom somebody said to be it, if that is of one of these kinds or only one has the name.
+    fn said(&self, name: &str, kinds: &[EntityKind]) -> Option<EntityId> {
+        let (id, kind) = self.said.get(name)?;
+        (kinds.contains(kind) || !self.twice.contains(name)).then_some(*id)
+    }
+
+    /// Who has the name and is not said to be somebody else.
+    fn named(&self, names: &Names, name: &str) -> Option<EntityId> {
+        names.get(name).filter(|id| !self.is_said(*id))
     }
 
     fn host(&self, name: &str) -> Option<EntityId> {
-        self.said(name).or(self.hosts.get(name)).or(self.only_host)
+        self.said(name, &[EntityKind::Host]).or(self.named(&self.hosts, name)).or(self.only_host)
     }
 
     fn volume(&self, name: &str) -> Option<EntityId> {
-        self.said(name).or(self.volumes.get(name))
+        self.said(name, &[EntityKind::Volume, EntityKind::Stripe])
+            .or_else(|| self.named(&self.volumes, name))
     }
 
     /// A stripe is seen as one device by whoever is above it.
     fn stripe(&self, name: &str) -> Option<EntityId> {
-        self.said(name).or(self.stripes.get(name)).or(self.volumes.get(name))
+        self.said(name, &[EntityKind::Volume, EntityKind::Stripe])
+            .or_else(|| self.named(&self.stripes, name))
+            .or_else(|| self.named(&self.volumes, name))
     }
 
     fn file(&self, name: &str, database: Option<&str>) -> Option<EntityId> {
         let qualified = database.map(|database| format!("{database}.{name}"));
-        let by_both = qualified.and_then(|qualified| self.files.get(&qualified));
-        self.said(name).or(by_both).or(self.files.get(name))
+        let by_both = qualified.and_then(|qualified| self.named(&self.files, &qualified));
+        self.said(name, &[EntityKind::File]).or(by_both).or_else(|| self.named(&self.files, name))
     }
 
     /// The files of a run of Weir whose layout has none: they say what they lie on.
@@ -203,7 +245,7 @@ impl Matcher {
             let place = entity.text(metric::VOLUME).or(Some(entity.name.as_str()));
             let stripe = |name: &str| stripes.iter().position(|stripe| stripe.name == name);
             let disk = |name: &str| disks.iter().position(|disk| disk.name == name);
-            let said = self.said.iter().find(|(_, entity)| **entity == id);
+            let said = self.said.iter().find(|(_, (entity, _))| *entity == id);
             let place = said.map(|(name, _)| name.as_str()).or(place);
             let on =
                 place.and_then(|name| stripe(name).map(On::Stripe).or(disk(name).map(On::Disk)));

@@ -171,6 +171,11 @@ impl Matrix {
         self.named.0 as f64 / self.held.max(1) as f64
     }
 
+    /// Those that are named as what holds, and not as what may.
+    pub(crate) fn held_share(&self) -> f64 {
+        self.named.1 as f64 / self.held.max(1) as f64
+    }
+
     pub(crate) fn false_alarms(&self) -> f64 {
         self.healthy.held as f64 / self.healthy.all.max(1) as f64
     }

@@ -131,7 +131,7 @@ impl DiagnosisReport {
                 mib(own.bytes_per_s),
                 known(own.latency_ns),
                 known(own.medium_ns),
-                percent(own.waited_share),
+                own.waited_share.map_or_else(Cell::none, percent),
                 own.cap.as_deref().unwrap_or("-"),
             ]);
         }

@@ -4,9 +4,10 @@ use crate::cli::DiagnoseArgs;
 use crate::commands::{observe, read_layout_text};
 use crate::error::{CliError, NO};
 use crate::output;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufReader, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
 use weir_diagnose::system::{Mapping, Unmatched};
 use weir_diagnose::{DiagnoseError, Facts, Follow, Question, question};
@@ -18,6 +19,7 @@ use weir_report::diagnosis::DiagnosisReport;
 pub(crate) fn run(args: &DiagnoseArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let inputs = args.files.iter().map(|path| Input::open(path, args));
     let inputs = inputs.collect::<Result<Vec<_>, CliError>>()?;
+    let inputs = put_together(inputs, args)?;
     let limits = Limits::of(args, &inputs, catalog)?;
     let mapping = mapping(&args.map)?;
     let question = Question {
@@ -41,6 +43,8 @@ pub(crate) fn run(args: &DiagnoseArgs, catalog: &Catalog) -> Result<u8, CliError
 
 /// An observation, as it is or as it was imported.
 struct Input {
+    path: PathBuf,
+    is_observation: bool,
     name: String,
     file: File,
     header: Header,
@@ -49,13 +53,30 @@ struct Input {
 
 impl Input {
     fn open(path: &Path, args: &DiagnoseArgs) -> Result<Self, CliError> {
+        if !observe::is_observation(path)? {
+            return Self::import(&[path.to_owned()], args);
+        }
+        let file = File::open(path);
+        let file = file.map_err(|source| CliError::Read { path: path.to_owned(), source })?;
+        Self::read(path, path.display().to_string(), file, Vec::new(), true)
+    }
+
+    /// Files of other systems, as one observation.
+    fn import(paths: &[PathBuf], args: &DiagnoseArgs) -> Result<Self, CliError> {
+        let (file, notes) = observe::imported(paths, &args.import)?;
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let first = paths.first().cloned().unwrap_or_default();
+        Self::read(&first, names.join(", "), file, notes, false)
+    }
+
+    fn read(
+        path: &Path,
+        name: String,
+        mut file: File,
+        mut notes: Vec<String>,
+        is_observation: bool,
+    ) -> Result<Self, CliError> {
         let failed = |source| CliError::Read { path: path.to_owned(), source };
-        let name = path.display().to_string();
-        let is_observation = observe::is_observation(path)?;
-        let (mut file, mut notes) = match is_observation {
-            true => (File::open(path).map_err(failed)?, Vec::new()),
-            false => observe::imported(path, &args.import)?,
-        };
         let wrong = |source: ReadError| CliError::Observation { path: path.to_owned(), source };
         let mut reader = Reader::open(BufReader::new(&file)).map_err(wrong)?;
         reader.skip_to_end().map_err(wrong)?;
@@ -67,8 +88,31 @@ impl Input {
         let said = said.into_iter().filter(|_| is_observation);
         notes.extend(said.map(|note| format!("{name}: {}", note.text)));
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        Ok(Self { name, file, header, notes })
+        Ok(Self { path: path.to_owned(), is_observation, name, file, header, notes })
     }
+}
+
+/// Files that say the same of the same at other times, like two copies of counters, are one
+/// observation: read together, what lies between them is known.
+fn put_together(inputs: Vec<Input>, args: &DiagnoseArgs) -> Result<Vec<Input>, CliError> {
+    let (raw, mut rest): (Vec<Input>, Vec<Input>) =
+        inputs.into_iter().partition(|input| !input.is_observation);
+    let mut known = BTreeSet::new();
+    let is_twice = raw.iter().any(|input| {
+        let own: BTreeSet<_> = input.header.contents.paths_of_series().collect();
+        let is_twice = !known.is_disjoint(&own);
+        known.extend(own);
+        is_twice
+    });
+    if !is_twice {
+        // As they were given.
+        let mut all: Vec<Input> = raw.into_iter().chain(rest).collect();
+        all.sort_by_key(|input| args.files.iter().position(|path| *path == input.path));
+        return Ok(all);
+    }
+    let paths: Vec<PathBuf> = raw.iter().map(|input| input.path.clone()).collect();
+    rest.insert(0, Input::import(&paths, args)?);
+    Ok(rest)
 }
 
 /// Where limits come from.

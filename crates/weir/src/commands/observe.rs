@@ -19,11 +19,14 @@ use picture::Picture;
 use source::Source;
 pub(crate) use source::is_observation;
 use std::fs::File;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// An input of another system as an observation that nobody keeps, and what there is to say of it.
-pub(crate) fn imported(path: &Path, args: &ImportArgs) -> Result<(File, Vec<String>), CliError> {
-    let (file, summary) = import::imported(&[path.to_owned()], args)?;
+pub(crate) fn imported(
+    paths: &[PathBuf],
+    args: &ImportArgs,
+) -> Result<(File, Vec<String>), CliError> {
+    let (file, summary) = import::imported(paths, args)?;
     let read = summary.inputs.iter().map(|(name, kind, _)| format!("{name} is {kind}"));
     Ok((file, read.chain(summary.notes.iter().cloned()).collect()))
 }

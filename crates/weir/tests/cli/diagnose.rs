@@ -194,7 +194,7 @@ fn a_gap_is_a_note_and_no_note_comes_twice() {
     place.file("iostat.txt", &late(&iostat("sdc", 60, 2.0)));
     let (stdout, _, code) = run(place.weir(&["diagnose", "iostat.txt"]));
     assert_eq!(code, Some(0), "{stdout}");
-    let gap = "iostat.txt: samples are usually 1 s apart; gaps of more than ten times that: 1, the \
+    let gap = "iostat.txt: samples are usually 1 s apart; gaps of more than 60 s: 1, the \
         longest of 3601 s, of which nothing is known";
     for note in [gap, "iostat.txt: not used: "] {
         assert_eq!(stdout.matches(note).count(), 1, "{stdout}");
@@ -287,4 +287,76 @@ fn commands_that_findings_name_are_there() {
         }
     }
     assert!(found >= 3, "{found}");
+}
+
+#[test]
+fn two_copies_of_counters_are_one_observation() {
+    let place = place();
+    let head = "sample_time,database_name,file_name,type_desc,size_on_disk_bytes,num_of_reads,\
+        num_of_bytes_read,io_stall_read_ms,num_of_writes,num_of_bytes_written,io_stall_write_ms\n";
+    let row = |time: &str, n: u64, ms: u64| {
+        format!("{head}2026-11-22T{time},db1,d,ROWS,34359738368,{n},{},{ms},0,0,0\n", n * 8192)
+    };
+    // 500 operations a second of 2 s each between them.
+    place.file("before.csv", &row("14:00:00", 1_000, 1_000));
+    place.file("after.csv", &row("14:01:40", 51_000, 100_001_000));
+    let args = ["diagnose", "before.csv", "after.csv", "--edition", "azure-mi-2018"];
+    let (stdout, _, code) = run(place.weir(&args));
+    assert_eq!(code, Some(1), "{stdout}");
+    assert!(stdout.contains("before.csv, after.csv; 2 samples, 100 s apart"), "{stdout}");
+}
+
+#[test]
+fn waits_of_postgres_are_a_cause() {
+    let place = place();
+    let mut text = "sampled_at,state,wait_event_type,wait_event,count\n".to_owned();
+    for second in 0..60 {
+        let _ = write!(
+            text,
+            "2026-11-22 14:00:{second:02},active,Lock,transactionid,9\n\
+             2026-11-22 14:00:{second:02},active,IO,DataFileRead,1\n"
+        );
+    }
+    place.file("pg.csv", &text);
+    let (stdout, stderr, code) = run(place.weir(&["diagnose", "pg.csv"]));
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    assert!(stdout.starts_with("not the storage: sessions wait for locks"), "{stdout}");
+    assert!(stdout.contains("90.0 % of all waiting, 9.00 at a time"), "{stdout}");
+}
+
+#[test]
+fn a_disk_keeps_its_load_beside_a_file_of_its_name() {
+    let place = place();
+    let file = "[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"90 GiB\"\non = \"data\"\n";
+    place.file("same.toml", &format!("{LAYOUT}{file}"));
+    place.file("held.txt", &iostat("sdc", 499, 40.0));
+    let args = ["diagnose", "held.txt", "--layout", "same.toml", "--map", "sdc=data"];
+    let (stdout, _, code) = run(place.weir(&args));
+    assert_eq!(code, Some(1), "{stdout}");
+    assert!(stdout.starts_with("throttled: data is held at its limit in operations"), "{stdout}");
+}
+
+#[test]
+fn nobody_is_said_to_be_somebody_who_is_there() {
+    let place = place();
+    place.file("two.txt", &(iostat("data", 60, 2.0) + &iostat("log", 60, 2.0)));
+    let args = ["diagnose", "two.txt", "--layout", "layout.toml", "--map", "log=data"];
+    let (_, stderr, code) = run(place.weir(&args));
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(
+        stderr.contains("--map log=data: the observation has a \"data\" of its own"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn processors_of_which_nothing_is_known_are_not_busy() {
+    let place = place();
+    let zeros = "0.00    0.00    0.00    0.00    0.00    0.00";
+    let text =
+        iostat("sdc", 60, 2.0).replace("5.00    0.00    1.00    4.00    0.00   90.00", zeros);
+    place.file("iostat.txt", &text);
+    let (stdout, _, code) = run(place.weir(&["diagnose", "iostat.txt"]));
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(!stdout.contains("not the storage"), "{stdout}");
 }

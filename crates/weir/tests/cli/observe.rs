@@ -383,3 +383,24 @@ fn what_the_script_for_sql_server_asks_is_imported_and_shown() {
     let wait = waits.iter().find_map(|own| own["waits"].get(0)).expect("a wait");
     assert_eq!((&wait["wait"], &wait["time_ms"]), (&"PAGEIOLATCH_SH".into(), &3000.0.into()));
 }
+
+#[test]
+fn what_is_imported_replaces_no_input_no_link_and_no_device() {
+    let place = Place::new();
+    let csv = "sample_time,database_name,file_name,num_of_reads,num_of_bytes_read,io_stall_read_ms\n\
+        2026-11-22T14:00:00,db1,d,100,819200,100\n";
+    place.file("a.csv", csv);
+    std::os::unix::fs::symlink("a.csv", place.path("link")).expect("a link");
+    for (out, why) in [
+        ("a.csv", "it is one of the files to read"),
+        ("link", "it is a link"),
+        ("/dev/null", "it is there and is no file"),
+        ("-", "not written to the standard output"),
+    ] {
+        let (_, stderr, code) =
+            crate::common::run(place.weir(&["observe", "import", "a.csv", "--out", out]));
+        assert_eq!(code, Some(2), "{out}: {stderr}");
+        assert!(stderr.contains(why), "{stderr}");
+    }
+    assert_eq!(std::fs::read_to_string(place.path("a.csv")).expect("a file"), csv);
+}

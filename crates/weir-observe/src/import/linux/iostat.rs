@@ -4,6 +4,7 @@
 //! The text does not say so, but the numbers do: a count in an interval, divided by its
 //! seconds, is a multiple of one over these.
 
+use super::processors::Processors;
 use super::{banner, quantity, stamped};
 use crate::header::{EntityId, EntityKind, SeriesId};
 use crate::import::ImportError;
@@ -304,22 +305,13 @@ impl Iostat {
 
     fn processors(&mut self, names: &[String], words: &[&str]) -> Vec<(&'static Measure, f64)> {
         let style = self.style(words);
-        let value = |wanted: &str| {
-            let at = names.iter().position(|name| name == wanted)?;
-            Some(style.parse(words.get(at)?)? / 100.0)
-        };
-        let user = value("%user").map(|user| user + value("%nice").unwrap_or(0.0));
-        let (idle, wait) = (value("%idle"), value("%iowait"));
-        let busy = idle.map(|idle| (1.0 - idle - wait.unwrap_or(0.0)).max(0.0));
-        let all: [(&'static Measure, Option<f64>); 6] = [
-            (&m::CPU, busy),
-            (&m::CPU_USER, user),
-            (&m::CPU_SYSTEM, value("%system")),
-            (&m::CPU_IOWAIT, wait),
-            (&m::CPU_STEAL, value("%steal")),
-            (&m::CPU_IDLE, idle),
-        ];
-        all.into_iter().filter_map(|(measure, value)| Some((measure, value?))).collect()
+        let mut all = Processors::default();
+        for (name, word) in names.iter().zip(words) {
+            if let Some(percent) = style.parse(word) {
+                all.add(name, percent);
+            }
+        }
+        all.shares().collect()
     }
 
     fn device(

@@ -67,6 +67,14 @@ impl Processors {
 
     /// What is known, as shares of one.
     pub(super) fn shares(self) -> impl Iterator<Item = (&'static Measure, f64)> {
+        // Time goes somewhere: tools print nothing but zeros where they know nothing.
+        let parts = [self.user, self.system, self.wait, self.steal, self.idle];
+        let is_known = parts.iter().flatten().any(|percent| *percent > 0.0);
+        let all = if is_known { self } else { Self::default() };
+        all.known_shares()
+    }
+
+    fn known_shares(self) -> impl Iterator<Item = (&'static Measure, f64)> {
         let busy = self.idle.map(|idle| (100.0 - idle - self.wait.unwrap_or(0.0)).max(0.0));
         let all: [(&'static Measure, Option<f64>); 6] = [
             (&m::CPU, busy),
@@ -83,6 +91,15 @@ impl Processors {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zeros_alone_say_nothing() {
+        let mut all = Processors::default();
+        for name in ["%user", "%system", "%iowait", "%idle"] {
+            all.add(name, 0.0);
+        }
+        assert_eq!(all.shares().count(), 0);
+    }
 
     #[test]
     fn parts_are_put_together_again() {

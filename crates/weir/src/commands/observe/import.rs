@@ -14,6 +14,7 @@ use weir_report::table::{Listing, Table};
 
 pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
     let options = options_of(&args.import)?;
+    check_out(&args.out, &args.files)?;
     let inputs = inputs_of(&args.files, &args.import)?;
     // Beside the place where it is to be, so that what is there stays until all is read.
     let mut part = args.out.clone().into_os_string();
@@ -41,6 +42,27 @@ pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
         summary.series
     ))?;
     Ok(0)
+}
+
+/// Whether an observation may be written there: what is replaced is a file that may be, and none
+/// of those that are read.
+fn check_out(out: &Path, files: &[PathBuf]) -> Result<(), CliError> {
+    let refused = |why: &str| {
+        let words = format!("--out {}: {why}; give the name of a file", out.display());
+        Err(CliError::Refused(words))
+    };
+    if out.as_os_str() == "-" {
+        return refused("an observation is not written to the standard output");
+    }
+    let Ok(there) = fs::symlink_metadata(out) else { return Ok(()) };
+    let is_one = |file: &PathBuf| fs::canonicalize(file).ok() == fs::canonicalize(out).ok();
+    match () {
+        () if there.is_symlink() => refused("it is a link, which would be replaced"),
+        () if !there.is_file() => refused("it is there and is no file"),
+        () if files.iter().any(is_one) => refused("it is one of the files to read"),
+        () if there.permissions().readonly() => refused("it is there and may only be read"),
+        () => Ok(()),
+    }
 }
 
 /// Says what was read, and what there is to know of it.
