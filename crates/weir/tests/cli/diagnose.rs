@@ -339,8 +339,9 @@ fn a_disk_keeps_its_load_beside_a_file_of_its_name() {
 #[test]
 fn nobody_is_said_to_be_somebody_who_is_there() {
     let place = place();
-    place.file("two.txt", &(iostat("data", 60, 2.0) + &iostat("log", 60, 2.0)));
-    let args = ["diagnose", "two.txt", "--layout", "layout.toml", "--map", "log=data"];
+    place.file("one.txt", &iostat("data", 60, 2.0));
+    place.file("two.txt", &iostat("log", 60, 2.0));
+    let args = ["diagnose", "one.txt", "two.txt", "--layout", "layout.toml", "--map", "log=data"];
     let (_, stderr, code) = run(place.weir(&args));
     assert_eq!(code, Some(2), "{stderr}");
     assert!(
