@@ -223,7 +223,7 @@ fn bought<'a>(
     count: u64,
     rates: &Rates<'_>,
 ) -> Option<Disk<'a>> {
-    let least = family.minimum.throughput.get().next_multiple_of(MB) / MB;
+    let least = family.minimum.throughput.get().div_ceil(MB);
     let most = family.maximum.throughput.get() / MB;
     let of = |mbps: u64| with_throughput(family, asked, count, mbps);
     let cost = |mbps: u64| of(mbps).map(|disk| rates.cost(&disk, count));

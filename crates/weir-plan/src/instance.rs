@@ -12,7 +12,7 @@ use crate::demand::{self, Flow, Limits, Peak};
 use crate::disks::typical;
 use crate::error::PlanError;
 use crate::machine::Searched;
-use crate::need::{Need, RoleNeed, Wishes};
+use crate::need::{MOST_FILES, Need, RoleNeed, Wishes};
 use std::fmt::Write as _;
 use weir_catalog::{Catalog, Edition, HostSize, Per, RuleValue, Tier, TierSet};
 use weir_core::Limit;
@@ -168,7 +168,8 @@ impl<'a> Instances<'a> {
             return vec![Some(Files { role, count: 1, gib: gib(need.size), tier: None })];
         };
         let peaks = self.peaks_of(need);
-        let most = if role == Role::Data { self.most_files() } else { 1 };
+        let wished = self.wishes.max_files.unwrap_or(MOST_FILES);
+        let most = if role == Role::Data { self.most_files().min(wished) } else { 1 };
         let mut all = Vec::new();
         let mut below = 0;
         for tier in &set.tiers {
@@ -494,12 +495,9 @@ impl<'a> Instances<'a> {
         if found.files.iter().any(|files| files.role == Role::Data && files.count > 1) {
             all.push("data files are equal: what is written goes to each by its free space, and the smallest would throttle all".to_owned());
         }
-        if let (Some(_), Some(files)) =
-            (need.role(Role::Log), found.files.iter().find(|files| files.role == Role::Log))
-        {
-            if files.tier.is_some() {
-                all.push("the log is one file however many there are: grow it first".to_owned());
-            }
+        let log = found.files.iter().find(|files| files.role == Role::Log);
+        if log.is_some_and(|files| files.tier.is_some()) {
+            all.push("the log is one file however many there are: grow it first".to_owned());
         }
         all
     }
@@ -553,11 +551,11 @@ fn measured(measure: Measure, files: &[Files<'_>]) -> u64 {
     let largest = |role: Role| of(role).map(|files| files.gib << 30).max().unwrap_or(0);
     let count = |all: u64| all;
     match measure {
-        Measure::Files => files.iter().map(|files| files.count * files.gib << 30).sum(),
+        Measure::Files => files.iter().map(|files| (files.count * files.gib) << 30).sum(),
         Measure::Blobs => {
             files.iter().filter_map(|files| Some(files.count * files.tier?.size.get())).sum()
         }
-        Measure::Tempdb => of(Role::Tempdb).map(|files| files.count * files.gib << 30).sum(),
+        Measure::Tempdb => of(Role::Tempdb).map(|files| (files.count * files.gib) << 30).sum(),
         Measure::DataFile => largest(Role::Data),
         Measure::LogFile => largest(Role::Log),
         Measure::FileCount => count(files.iter().map(|files| files.count).sum()),

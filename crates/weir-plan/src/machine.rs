@@ -402,7 +402,7 @@ impl<'a> Search<'a, '_> {
 /// Leaves the choices of which no other has as few disks and costs as little, in each of the two
 /// kinds that machines tell apart.
 fn only_useful(choices: &mut Vec<Choice<'_>>) {
-    choices.sort_by(|one, other| (one.count, one.cost).cmp(&(other.count, other.cost)));
+    choices.sort_by_key(|choice| (choice.count, choice.cost));
     let mut least: [Option<Cost>; 2] = [None; 2];
     choices.retain(|choice| {
         let own = &mut least[usize::from(choice.is_bought)];

@@ -277,6 +277,15 @@ fn answer(
     let others = searched.filter_map(|own| own.plan).collect();
     let better = better(question, families, &plan)?;
     let mut notes = Vec::new();
+    // What is to be known of the prices that were used.
+    for list in question.prices.iter().flat_map(|book| book.lists()) {
+        let is_used = plan.lines.iter().any(|line| {
+            line.source.as_ref().is_some_and(|(source, _)| source == list.provenance.source())
+        });
+        let said = list.provenance.notes().iter().filter(|_| is_used);
+        notes.extend(said.map(|note| format!("prices of {}: {note}", list.provenance.as_of())));
+    }
+    notes.dedup();
     match question.prices {
         None => notes.push(format!(
             "{} has no prices; what is smaller ranks first (--prices FILE takes prices)",
@@ -363,6 +372,11 @@ fn relaxations(question: &Question<'_>, families: &[Family]) -> Result<Vec<Relax
             }
         }
     }
+    let is_instance = |family: &Family| matches!(family, Family::Instance(_));
+    if families.iter().any(is_instance) {
+        let wishes = Wishes { max_files: Some(u64::MAX), ..wishes.clone() };
+        attempt("more data files".to_owned(), need, &wishes, families)?;
+    }
     if !wishes.disks.is_empty() {
         let wishes = Wishes { disks: Vec::new(), ..wishes.clone() };
         attempt("other disks".to_owned(), need, &wishes, families)?;
@@ -409,7 +423,7 @@ fn largest_part(question: &Question<'_>, families: &[Family]) -> Result<Option<u
         return Ok(None);
     }
     let (mut low, mut high) = (1, WHOLE);
-    while high - low > 100 {
+    while high - low > 1 {
         let middle = low + (high - low) / 2;
         if is_met(middle)? { low = middle } else { high = middle }
     }

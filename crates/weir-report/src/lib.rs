@@ -17,6 +17,7 @@
 //! | [`observe`] | what is in an observation |
 //! | [`checklist`] | what an application asks of its storage |
 //! | [`percentiles`] | the same over time |
+//! | [`plan`] | a layout for a need, its price, and what comes next |
 //! | [`between`] | what was done between two times |
 //! | [`chart`] | pictures over time, as SVG and HTML |
 //! | [`diagnosis`] | what holds a system back, with evidence |
@@ -33,6 +34,7 @@ pub mod number;
 pub mod observe;
 pub mod oltp;
 pub mod percentiles;
+pub mod plan;
 pub mod recovery;
 pub mod run;
 pub mod status;

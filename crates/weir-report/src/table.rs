@@ -178,7 +178,7 @@ impl Table {
         !self.notes.is_empty() || (!self.rows.is_empty() && !self.shown().is_empty())
     }
 
-    fn text(&self, preset: &str) -> String {
+    pub(crate) fn text(&self, preset: &str) -> String {
         let shown = self.shown();
         let mut table = comfy_table::Table::new();
         table.load_preset(preset);
@@ -208,7 +208,7 @@ impl Table {
 
 /// Tables as one: of several, each row says first which it is of, and has cells for
 /// the columns of all. Tables for people alone are left out.
-fn csv(tables: &[Table]) -> String {
+pub(crate) fn csv(tables: &[Table]) -> String {
     let tables: Vec<&Table> = tables.iter().filter(|table| !table.plain().is_empty()).collect();
     let mut heads: Vec<&str> = Vec::new();
     for (head, _) in tables.iter().flat_map(|table| table.plain()) {

@@ -17,7 +17,7 @@ use weir_layout::Role;
 use weir_layout::file::CacheKey;
 use weir_report::Format;
 use weir_server::Address;
-use weir_units::{Bytes, ParseError, Span};
+use weir_units::{Bytes, BytesPerSec, Iops, Money, ParseError, Span};
 
 /// Cloud storage limits as software: volumes that hold them, and predictions.
 #[derive(Debug, Parser)]
@@ -92,6 +92,18 @@ pub(crate) enum Command {
                             explains each finding. Exit code 0: nothing is throttled, 1: something is, 2: the \
                             input is wrong.")]
     Diagnose(DiagnoseArgs),
+    /// Find the cheapest layout that meets a need: its price, what binds, what is cheaper and why
+    /// that fails. Exit code 1 if none does.
+    #[command(after_help = "Example:\n  weir plan --iops 16000 --size 4TiB\n  \
+                            weir plan --need need.toml --verify --out layout.toml\n  \
+                            weir plan --edition azure-mi-now --family gp --size 900GiB --iops 7000 --budget 1200\n\n\
+                            A need file has [data], [log], [tempdb] and [backup], each with size, iops, \
+                            throughput, request, reads, latency, working_set; docs/PLAN.md has all keys, and how \
+                            the search is proven. Prices are list prices of the edition, with source and date; \
+                            --prices takes others, also the vendor's retail price list in JSON. Exit code 0: \
+                            there is a plan, 1: none meets the need, and what would have to give, 2: the input \
+                            is wrong.")]
+    Plan(Box<PlanArgs>),
     /// Rerun published experiments and compare the figures.
     #[command(subcommand)]
     Lab(LabCommand),
@@ -344,6 +356,101 @@ pub(crate) struct DiagnoseArgs {
     pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) import: ImportArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// What is needed, by role, and what may be used.
+    #[arg(long, value_name = "FILE", required_unless_present = "size")]
+    pub(crate) need: Option<PathBuf>,
+    /// Size of the data, like 4TiB.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
+    /// Operations a second on the data.
+    #[arg(long, value_name = "N")]
+    pub(crate) iops: Option<Iops>,
+    /// Bytes a second of the data, like "200 MB/s".
+    #[arg(long, value_name = "RATE")]
+    pub(crate) throughput: Option<BytesPerSec>,
+    /// Bytes of an operation on the data [default: 8 KiB, or what the two rates give].
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) request: Option<Bytes>,
+    /// The share of reads, like 70%.
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) reads: Option<String>,
+    /// What half of the requests may take at most, where nothing waits.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) latency: Option<Span>,
+    /// What of the data is read again and again, if a cache is to be counted on.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) working_set: Option<Bytes>,
+    /// How much more than is said is to be carried, like 20%.
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) headroom: Option<String>,
+    /// The catalog edition to plan with [default: azure-now].
+    #[arg(long, value_name = "EDITION")]
+    pub(crate) edition: Option<String>,
+    /// vm, gp, next-gen-gp or bc; may be repeated [default: all that the edition has].
+    #[arg(long, value_name = "FAMILY", value_delimiter = ',')]
+    pub(crate) family: Vec<String>,
+    /// Families of disks, like premium-ssd; may be repeated [default: those no slower than the
+    /// edition's own choice].
+    #[arg(long, value_name = "FAMILY", value_delimiter = ',')]
+    pub(crate) disks: Vec<String>,
+    /// A machine or instance size that is there already.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) host: Option<String>,
+    /// The fewest virtual processors.
+    #[arg(long, value_name = "N")]
+    pub(crate) vcpus: Option<u32>,
+    /// The least memory.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<Bytes>,
+    /// The most disks.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_disks: Option<u64>,
+    /// The most data files of an instance [default: 8].
+    #[arg(long, value_name = "N")]
+    pub(crate) max_files: Option<u64>,
+    /// Each role has disks of its own.
+    #[arg(long)]
+    pub(crate) apart: bool,
+    /// The most storage of an instance.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) storage: Option<Bytes>,
+    /// Licences of SQL Server are there already.
+    #[arg(long)]
+    pub(crate) licence_owned: bool,
+    /// The region of prices.
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+    /// The currency of prices.
+    #[arg(long, value_name = "CODE")]
+    pub(crate) currency: Option<String>,
+    /// The operating system of machines, linux or windows.
+    #[arg(long, value_name = "OS")]
+    pub(crate) os: Option<String>,
+    /// Prices that come before the edition's: tables as in the catalog, or the vendor's retail price
+    /// list in JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
+    /// The fastest layout of the need's shape for so much a month.
+    #[arg(long, value_name = "AMOUNT")]
+    pub(crate) budget: Option<Money>,
+    /// The fastest layout of the need's shape within --host, --storage and --max-disks.
+    #[arg(long)]
+    pub(crate) fastest: bool,
+    /// Simulate the need on the plan; a plan that fails is not printed as one.
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// A layout that is there at present, to simulate beside the plan.
+    #[arg(long, value_name = "LAYOUT", requires = "verify")]
+    pub(crate) present: Option<PathBuf>,
+    /// Write the layout to a file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -11,6 +11,8 @@ use weir_layout::LayoutError;
 use weir_mount::MountError;
 use weir_observe::import::ImportError;
 use weir_observe::{ReadError, WriteError};
+use weir_plan::PlanError;
+use weir_plan::verify::VerifyError;
 use weir_report::chart::DrawError;
 use weir_runner::{OltpRunError, RunnerError};
 use weir_server::ServerError;
@@ -68,6 +70,10 @@ pub(crate) enum CliError {
     #[error("{0}")]
     Diagnose(DiagnoseError),
     #[error("{0}")]
+    Plan(#[from] PlanError),
+    #[error("{0}")]
+    Verify(#[from] VerifyError),
+    #[error("{0}")]
     Draw(#[from] DrawError),
     /// A sentence of a check of the arguments.
     #[error("{0}")]
@@ -119,6 +125,8 @@ impl CliError {
             | Self::Sim(_)
             | Self::Observation { .. }
             | Self::Diagnose(_)
+            | Self::Plan(_)
+            | Self::Verify(_)
             | Self::Refused(_) => USAGE,
             Self::Import { source, .. } if source.is_input() => USAGE,
             Self::Import { .. } => FAILED,

@@ -1,6 +1,7 @@
 //! What a plan promises: that nothing cheaper meets the need, that it holds when it is simulated,
 //! and that the next cheaper does not.
 
+mod articles;
 mod exhaustive;
 mod rng;
 mod simulated;

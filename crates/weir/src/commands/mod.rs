@@ -9,6 +9,7 @@ mod layout;
 mod layout_files;
 mod mount;
 mod observe;
+mod plan;
 mod run;
 mod serve;
 mod sim;
@@ -37,6 +38,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Run(args) => run::run(&args, &catalog()?),
         Command::Observe(command) => observe::run(&command),
         Command::Diagnose(args) => diagnose::run(&args, &catalog()?),
+        Command::Plan(args) => plan::run(&args, &catalog()?),
         Command::Lab(command) => lab::run(&command, &catalog()?),
         Command::Status(args) => status::run(&args),
         Command::Volume(command) => status::volume(&command),

@@ -12,6 +12,7 @@ mod lab;
 mod live;
 mod mount;
 mod observe;
+mod plan;
 mod real_clients;
 mod run;
 mod serve;

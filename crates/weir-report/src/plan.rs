@@ -1,0 +1,291 @@
+//! A plan: the layout that meets a need, what it costs, what it has left, and what comes next.
+
+use crate::cells;
+use crate::number::percent;
+use crate::table::{Cell, Format, Report, Table};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// What came of a need.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PlanReport {
+    /// Whether the need can be met.
+    pub is_met: bool,
+    /// The edition that it was planned with.
+    pub edition: String,
+    /// The region and currency of the prices, if there are any.
+    pub region: Option<String>,
+    /// The currency.
+    pub currency: Option<String>,
+    /// The plan, if there is one.
+    pub plan: Option<PlanChoice>,
+    /// The best of the other families, the cheapest first.
+    pub others: Vec<PlanBeside>,
+    /// The next cheaper layout.
+    pub cheaper: Option<PlanCheaper>,
+    /// The cheapest that carries more.
+    pub better: Option<PlanBeside>,
+    /// What would have to give, where the need cannot be met.
+    pub relaxations: Vec<PlanRelaxation>,
+    /// What simulations of the need came to.
+    pub verified: Vec<PlanVerified>,
+    /// How many arrangements were compared.
+    pub compared: u64,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// A layout that meets the need.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PlanChoice {
+    /// The family.
+    pub family: String,
+    /// One line that says what it is.
+    pub title: String,
+    /// The layout file.
+    pub layout: String,
+    /// The price of a month, as far as it is known.
+    pub month: String,
+    /// How many prices are missing.
+    pub unpriced: u32,
+    /// The price by line.
+    pub lines: Vec<PlanLine>,
+    /// The caps.
+    pub caps: Vec<PlanCap>,
+    /// The cap that binds.
+    pub binding: Option<String>,
+    /// Why it is this one.
+    pub reasons: Vec<String>,
+}
+
+/// A line of the price.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanLine {
+    /// What is paid for.
+    pub what: String,
+    /// How many.
+    pub units: u64,
+    /// Of which so many cost nothing.
+    pub free: u64,
+    /// The price of one, a month.
+    pub each: Option<String>,
+    /// The price of all.
+    pub month: Option<String>,
+    /// Where it comes from.
+    pub source: Option<String>,
+    /// Of when it is.
+    pub as_of: Option<String>,
+}
+
+/// A cap and what is used of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanCap {
+    /// Whose.
+    pub of: String,
+    /// What is capped.
+    pub cap: String,
+    /// What the need takes, with its unit.
+    pub used: String,
+    /// What it lets through.
+    pub most: String,
+    /// The part that is used, from 0 to 1.
+    pub share: f64,
+}
+
+/// A layout beside the plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanBeside {
+    /// What it is.
+    pub title: String,
+    /// What it costs a month, as far as it is known.
+    pub month: String,
+    /// How many prices are missing.
+    pub unpriced: u32,
+}
+
+/// A layout that costs less, and why it fails.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanCheaper {
+    /// What it is.
+    #[serde(flatten)]
+    pub what: PlanBeside,
+    /// What it lacks.
+    pub fails: Vec<PlanCap>,
+}
+
+/// Something that would have to give.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanRelaxation {
+    /// What gives, and how far.
+    pub what: String,
+    /// What would meet the need then.
+    #[serde(flatten)]
+    pub then: PlanBeside,
+}
+
+/// What a role got in a simulation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanVerified {
+    /// Of which layout.
+    pub layout: String,
+    /// The role.
+    pub role: String,
+    /// Bytes of a request.
+    pub request: u64,
+    /// Requests a second that were asked.
+    pub asked: u64,
+    /// And got.
+    pub got: f64,
+    /// The mean latency in nanoseconds.
+    pub latency_ns: f64,
+    /// Whether that meets the need.
+    pub is_met: bool,
+}
+
+impl PlanReport {
+    fn lines_table(&self) -> Table {
+        let currency = self.currency.as_deref().unwrap_or("price");
+        let month = format!(">{currency} a month");
+        let mut table =
+            Table::new("Price", &["what", ">units", ">each", &month, "|source", "as of"]);
+        for own in self.plan.iter().flat_map(|plan| &plan.lines) {
+            let money = |money: &Option<String>| {
+                money.as_ref().map_or_else(Cell::none, |own| Cell::from(own.as_str()))
+            };
+            let words = |words: &Option<String>| words.clone().unwrap_or_else(|| "-".to_owned());
+            let free = if own.free > 0 { format!(", {} free", own.free) } else { String::new() };
+            table.row(cells![
+                format!("{}{free}", own.what).as_str(),
+                crate::number::grouped(own.units),
+                money(&own.each),
+                money(&own.month),
+                words(&own.source).as_str(),
+                words(&own.as_of).as_str(),
+            ]);
+        }
+        table
+    }
+
+    fn caps_table(&self) -> Table {
+        let mut table = Table::new("Caps", &["of", "cap", ">needed", ">limit", ">used"]);
+        for own in self.plan.iter().flat_map(|plan| &plan.caps) {
+            table.row(cells![
+                own.of.as_str(),
+                own.cap.as_str(),
+                own.used.as_str(),
+                own.most.as_str(),
+                percent(own.share),
+            ]);
+        }
+        table
+    }
+
+    fn verified_table(&self) -> Table {
+        let heads =
+            ["layout", "role", ">KiB each", ">asked/s", ">got/s", ">mean latency", "is met"];
+        let mut table = Table::new("Simulated", &heads);
+        for own in &self.verified {
+            table.row(cells![
+                own.layout.as_str(),
+                own.role.as_str(),
+                crate::number::rate(crate::number::float(own.request) / 1024.0),
+                crate::number::grouped(own.asked),
+                crate::number::rate(own.got),
+                crate::number::time(own.latency_ns),
+                if own.is_met { "yes" } else { "no" },
+            ]);
+        }
+        table
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::new();
+        let currency = self.currency.as_deref().unwrap_or_default();
+        let price = |month: &str, unpriced: u32| match (unpriced, month) {
+            (0, month) => format!("{month} {currency} a month"),
+            (_, "0.00") => "no price known".to_owned(),
+            (1, month) => format!("{month} {currency} a month and a price that is not known"),
+            (n, month) => format!("{month} {currency} a month and {n} prices that are not known"),
+        };
+        let beside =
+            |own: &PlanBeside| format!("{}: {}", own.title, price(&own.month, own.unpriced));
+        let mut line = |text: &str| {
+            out.push_str(text);
+            out.push('\n');
+        };
+        match &self.plan {
+            Some(plan) => {
+                line(&format!("plan: {}: {}", plan.title, price(&plan.month, plan.unpriced)));
+                plan.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
+                if let Some(binding) = &plan.binding {
+                    line(&format!("  what binds: {binding}"));
+                }
+            }
+            None => line("no layout meets the need"),
+        }
+        for own in &self.relaxations {
+            line(&format!("  it could be met with {}: {}", own.what, beside(&own.then)));
+        }
+        if let Some(cheaper) = &self.cheaper {
+            line(&format!("next cheaper: {}", beside(&cheaper.what)));
+            for cap in &cheaper.fails {
+                line(&format!(
+                    "  fails: {} of {}: {} needed, {} there",
+                    cap.cap, cap.of, cap.used, cap.most
+                ));
+            }
+        }
+        if let Some(better) = &self.better {
+            line(&format!("next better: {}", beside(better)));
+        }
+        self.others.iter().for_each(|other| line(&format!("of another family: {}", beside(other))));
+        for table in [self.lines_table(), self.caps_table(), self.verified_table()] {
+            if !table.rows.is_empty() {
+                let text = table.text(comfy_table::presets::NOTHING);
+                line(&format!("\n{}\n{text}", table.title));
+            }
+        }
+        if let Some(plan) = &self.plan {
+            line(&format!("\nLayout\n{}", plan.layout.trim_end()));
+        }
+        if !self.notes.is_empty() {
+            line("");
+        }
+        self.notes.iter().for_each(|note| line(note));
+        out
+    }
+}
+
+impl Report for PlanReport {
+    fn tables(&self) -> Vec<Table> {
+        vec![
+            self.lines_table().named("price"),
+            self.caps_table().named("cap"),
+            self.verified_table().named("simulated"),
+        ]
+    }
+
+    fn render(&self, format: Format) -> String {
+        match format {
+            Format::Text => self.text(),
+            Format::Json => {
+                // Strings, numbers and lists: nothing that JSON cannot say.
+                let json = serde_json::to_string_pretty(self);
+                json.map_or_else(|error| format!("{{\"error\":\"{error}\"}}\n"), |text| text + "\n")
+            }
+            Format::Csv => crate::table::csv(&self.tables()),
+            Format::Markdown => {
+                let title =
+                    self.plan.as_ref().map_or("no layout meets the need", |plan| &plan.title);
+                let mut out = format!("**{title}**\n");
+                for table in self.tables() {
+                    if !table.rows.is_empty() {
+                        let text = table.text(comfy_table::presets::ASCII_MARKDOWN);
+                        let _ = write!(out, "\n**{}**\n{text}\n", table.title);
+                    }
+                }
+                out
+            }
+        }
+    }
+}

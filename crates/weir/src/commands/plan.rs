@@ -1,0 +1,253 @@
+//! `weir plan`: the cheapest layout that meets a need.
+
+use crate::cli::PlanArgs;
+use crate::commands::read_layout_text;
+use crate::error::{CliError, NO};
+use crate::output;
+use std::fs;
+use weir_catalog::{Catalog, Edition, PriceBook, PriceList};
+use weir_plan::answer::{CapUse, Plan};
+use weir_plan::cost::Cost;
+use weir_plan::need::{NeedFile, RoleKeys, WHOLE};
+use weir_plan::verify::{Got, verify};
+use weir_plan::{Answer, Need, Outcome, Question, plan, within};
+use weir_report::number::float;
+use weir_report::plan::{
+    PlanBeside, PlanCap, PlanCheaper, PlanChoice, PlanLine, PlanRelaxation, PlanReport,
+    PlanVerified,
+};
+use weir_units::{Bytes, BytesPerSec};
+
+/// The edition where none is named: what can be bought now.
+const EDITION: &str = "azure-now";
+
+pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    let file = need_file(args)?;
+    let (need, notes) = file.need()?;
+    let wishes = file.wishes();
+    let edition = catalog.edition(file.edition.as_deref().unwrap_or(EDITION))?;
+    let own = own_prices(args)?;
+    let book = book(&file, edition, &own)?;
+    let prices = book.as_ref();
+    let question = Question { catalog, edition, prices, need: &need, wishes: &wishes };
+    let outcome = match (args.budget, args.fastest) {
+        (None, false) => plan(&question)?,
+        (budget, _) => within(&question, budget)?,
+    };
+    let mut report = PlanReport {
+        edition: edition.name().to_owned(),
+        region: book.as_ref().map(|book| book.region().to_owned()),
+        currency: book.as_ref().map(|book| book.currency().to_owned()),
+        notes,
+        ..PlanReport::default()
+    };
+    match &outcome {
+        Outcome::Met(answer) => met(&mut report, answer),
+        Outcome::NotMet(relaxations) => {
+            report.relaxations = relaxations
+                .iter()
+                .map(|own| PlanRelaxation {
+                    what: own.what.clone(),
+                    then: beside(&own.title, own.cost),
+                })
+                .collect();
+        }
+    }
+    if args.verify {
+        verified(&mut report, args, &need, &outcome, catalog)?;
+    }
+    if let (Some(path), Some(plan)) = (&args.out, &report.plan) {
+        let written = fs::write(path, &plan.layout);
+        written.map_err(|source| CliError::Write { path: path.clone(), source })?;
+    }
+    output::print(&report, args.output.format())?;
+    Ok(if report.is_met { 0 } else { NO })
+}
+
+/// The need as a file says it, and what the arguments say in place of that.
+fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
+    let mut file = match &args.need {
+        Some(path) => {
+            let text = fs::read_to_string(path);
+            let text = text.map_err(|source| CliError::Read { path: path.clone(), source })?;
+            NeedFile::read(&path.display().to_string(), &text)?
+        }
+        None => NeedFile::default(),
+    };
+    let data = RoleKeys {
+        size: args.size,
+        iops: args.iops,
+        throughput: args.throughput,
+        request: args.request,
+        reads: args.reads.clone(),
+        latency: args.latency,
+        working_set: args.working_set,
+    };
+    let says_data = args.size.is_some()
+        || args.iops.is_some()
+        || args.throughput.is_some()
+        || args.request.is_some()
+        || args.reads.is_some()
+        || args.latency.is_some()
+        || args.working_set.is_some();
+    if says_data && file.data.is_some() {
+        let path = args.need.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        let words = format!("{path} says what [data] needs, and so do the arguments; keep one");
+        return Err(CliError::Refused(words));
+    }
+    if says_data {
+        file.data = Some(data);
+    }
+    let set = |own: &mut Option<String>, said: &Option<String>| {
+        if said.is_some() {
+            own.clone_from(said);
+        }
+    };
+    set(&mut file.edition, &args.edition);
+    set(&mut file.region, &args.region);
+    set(&mut file.currency, &args.currency);
+    set(&mut file.os, &args.os);
+    set(&mut file.headroom, &args.headroom);
+    set(&mut file.host, &args.host);
+    file.vcpus = args.vcpus.or(file.vcpus);
+    file.memory = args.memory.or(file.memory);
+    file.max_disks = args.max_disks.or(file.max_disks);
+    file.max_files = args.max_files.or(file.max_files);
+    file.storage = args.storage.or(file.storage);
+    file.apart |= args.apart;
+    file.licence_owned |= args.licence_owned;
+    if !args.family.is_empty() {
+        file.families.clone_from(&args.family);
+    }
+    if !args.disks.is_empty() {
+        file.disks.clone_from(&args.disks);
+    }
+    Ok(file)
+}
+
+/// The price lists that were given.
+fn own_prices(args: &PlanArgs) -> Result<Vec<PriceList>, CliError> {
+    let Some(path) = &args.prices else { return Ok(Vec::new()) };
+    let text = fs::read_to_string(path);
+    let text = text.map_err(|source| CliError::Read { path: path.clone(), source })?;
+    Ok(PriceList::read(&path.display().to_string(), &text)?)
+}
+
+/// The prices of one place: those that were given come before the edition's.
+fn book<'a>(
+    file: &NeedFile,
+    edition: &'a Edition,
+    own: &'a [PriceList],
+) -> Result<Option<PriceBook<'a>>, CliError> {
+    let lists = own.iter().chain(edition.prices());
+    let (region, currency) = (file.region.as_deref(), file.currency.as_deref());
+    Ok(PriceBook::of(lists, region, currency, file.os.as_deref())?)
+}
+
+fn met(report: &mut PlanReport, answer: &Answer) {
+    report.is_met = true;
+    report.plan = Some(choice(&answer.plan));
+    report.compared = answer.compared;
+    report.others = answer.others.iter().map(|own| beside(&own.title, own.cost)).collect();
+    report.better = answer.better.as_ref().map(|own| beside(&own.title, own.cost));
+    report.cheaper = answer.cheaper.as_ref().map(|own| PlanCheaper {
+        what: beside(&own.what, own.cost),
+        fails: own.fails.iter().map(cap).collect(),
+    });
+    report.notes.extend(answer.notes.iter().cloned());
+}
+
+fn choice(plan: &Plan) -> PlanChoice {
+    let lines = plan.lines.iter().filter(|line| line.units > 0).map(|line| PlanLine {
+        what: line.what.clone(),
+        units: line.units,
+        free: line.free.min(line.units),
+        each: line.each.map(|each| each.exact().to_string()),
+        month: line.month().map(|month| month.to_string()),
+        source: line.source.as_ref().map(|(source, _)| source.clone()),
+        as_of: line.source.as_ref().map(|(_, as_of)| as_of.clone()),
+    });
+    let binding = plan.binding().map(|own| {
+        let left = weir_report::number::percent(1.0 - share(own)).to_string();
+        let own = cap(own);
+        format!("{} of {}: {} of {}, {left} left", own.cap, own.of, own.used, own.most)
+    });
+    PlanChoice {
+        family: plan.family.clone(),
+        title: plan.title.clone(),
+        layout: plan.layout.clone(),
+        month: plan.cost.month.to_string(),
+        unpriced: plan.cost.unpriced,
+        lines: lines.collect(),
+        caps: plan.caps.iter().map(cap).collect(),
+        binding,
+        reasons: plan.reasons.clone(),
+    }
+}
+
+fn beside(title: &str, cost: Cost) -> PlanBeside {
+    let month = cost.month.to_string();
+    PlanBeside { title: title.to_owned(), month, unpriced: cost.unpriced }
+}
+
+fn share(own: &CapUse) -> f64 {
+    float(own.share()) / float(WHOLE)
+}
+
+fn cap(own: &CapUse) -> PlanCap {
+    let words = |n: u64| match own.unit {
+        "IOPS" => format!("{} IOPS", weir_report::number::grouped(n)),
+        "B/s" => BytesPerSec::new(n).map_or_else(|| "0 B/s".to_owned(), |rate| rate.to_string()),
+        "B" => Bytes::new(n).to_string(),
+        "of its time" => weir_report::number::percent(float(n) / float(WHOLE)).to_string(),
+        _ => n.to_string(),
+    };
+    PlanCap {
+        of: own.of.clone(),
+        cap: own.cap.to_owned(),
+        used: words(own.used),
+        most: words(own.most),
+        share: share(own),
+    }
+}
+
+/// Simulates the need on the plan, and on what is there now. A plan that fails is none.
+fn verified(
+    report: &mut PlanReport,
+    args: &PlanArgs,
+    need: &Need,
+    outcome: &Outcome,
+    catalog: &Catalog,
+) -> Result<(), CliError> {
+    let rows = |layout: &str, got: Vec<Got>| {
+        let row = |own: &Got| PlanVerified {
+            layout: layout.to_owned(),
+            role: own.role.name().to_owned(),
+            request: own.request,
+            asked: own.asked,
+            got: own.got,
+            latency_ns: own.latency,
+            is_met: own.is_met(),
+        };
+        got.iter().map(row).collect::<Vec<_>>()
+    };
+    if let Some(path) = &args.present {
+        let (text, _) = read_layout_text(path, catalog)?;
+        let name = path.display().to_string();
+        report.verified.extend(rows("at present", verify(&name, &text, need, catalog, 1)?));
+    }
+    let Outcome::Met(answer) = outcome else { return Ok(()) };
+    let got = verify("the plan", &answer.plan.layout, need, catalog, 1)?;
+    let holds = got.iter().all(Got::is_met);
+    report.verified.extend(rows("plan", got));
+    if !holds {
+        report.is_met = false;
+        report.plan = None;
+        report.notes.push(format!(
+            "{} was found and fails its own simulation: that is a defect of the planner, so it is no \
+             plan",
+            answer.plan.title
+        ));
+    }
+    Ok(())
+}

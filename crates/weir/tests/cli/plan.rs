@@ -1,0 +1,175 @@
+//! `weir plan`: the layout, the price, what fails, and what is no need.
+
+use crate::common::{Place, run};
+use serde_json::Value;
+
+const PREMIUM: [&str; 3] = ["plan", "--edition", "azure-premium-2015"];
+
+fn plan(place: &Place, args: &[&str]) -> (String, String, Option<i32>) {
+    run(place.weir(&[&PREMIUM[..], args].concat()))
+}
+
+#[test]
+fn the_answer_has_price_caps_and_neighbours_and_its_layout_is_one() {
+    let place = Place::new();
+    let args =
+        ["--iops", "16000", "--size", "4TiB", "--verify", "--out", "plan.toml", "-o", "json"];
+    let (stdout, stderr, code) = plan(&place, &args);
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(report["plan"]["title"], "DS13: data on 4 x P30");
+    assert_eq!(report["plan"]["month"], "1,548.00");
+    assert_eq!(report["plan"]["lines"][1]["each"], "136.085");
+    assert_eq!(report["cheaper"]["title"], "DS13: data on 7 x P20");
+    assert_eq!(report["cheaper"]["fails"][0]["cap"], "size");
+    assert_eq!(report["verified"][0]["is_met"], true);
+    let (checked, stderr, code) = run(place.weir(&["layout", "check", "plan.toml"]));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{checked}");
+    assert!(checked.contains("DS13"), "{checked}");
+}
+
+#[test]
+fn what_cannot_be_met_says_what_would_have_to_give() {
+    let place = Place::new();
+    let (stdout, _, code) = plan(&place, &["--iops", "4000", "--size", "1TiB", "--host", "DS1"]);
+    assert_eq!(code, Some(1), "{stdout}");
+    assert!(stdout.starts_with("no layout meets the need"), "{stdout}");
+    assert!(stdout.contains("80 % of the rates: data at 3200 IOPS"), "{stdout}");
+    assert!(stdout.contains("it could be met with another machine: DS"), "{stdout}");
+}
+
+#[test]
+fn a_present_layout_is_simulated_beside_the_plan() {
+    let place = Place::new();
+    place.file(
+        "now.toml",
+        "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n[[volume]]\nname = \"d\"\n\
+         tier = \"P20\"\n[[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"400 GiB\"\non = \"d\"\n",
+    );
+    let args =
+        ["--iops", "4000", "--size", "400GiB", "--verify", "--present", "now.toml", "-o", "json"];
+    let (stdout, stderr, code) = plan(&place, &args);
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
+    let verified = report["verified"].as_array().expect("a list");
+    let met: Vec<&Value> = verified.iter().map(|own| &own["is_met"]).collect();
+    assert_eq!(met, [false, true], "{stdout}");
+    // A P20 does 2,300 of the 4,000.
+    let got = verified[0]["got"].as_f64().expect("a rate");
+    assert!((2_250.0..2_350.0).contains(&got), "{got}");
+}
+
+#[test]
+fn a_budget_buys_as_much_as_it_does() {
+    let place = Place::new();
+    let args = ["--iops", "1000", "--size", "100GiB", "--host", "DS13", "--budget", "1300"];
+    let (stdout, _, code) = plan(&place, &args);
+    assert_eq!(code, Some(0), "{stdout}");
+    // 296.34 are left for disks: two P30 are 272.17, four P20 292.88 and do less.
+    assert!(stdout.starts_with("plan: DS13: data on 2 x P30: 1,275.83"), "{stdout}");
+    assert!(stdout.contains("it carries 1000 % of the need"), "{stdout}");
+}
+
+#[test]
+fn prices_of_ones_own_come_first_also_as_the_vendor_has_them() {
+    let place = Place::new();
+    let meter = |product: &str,
+                 meter: &str,
+                 sku: &str,
+                 arm: &str,
+                 service: &str,
+                 unit: &str,
+                 price: f64| {
+        format!(
+            "{{\"currencyCode\":\"EUR\",\"tierMinimumUnits\":0.0,\"retailPrice\":{price},\
+             \"armRegionName\":\"westeurope\",\"effectiveStartDate\":\"2026-10-01T00:00:00Z\",\
+             \"meterName\":\"{meter}\",\"productName\":\"{product}\",\"skuName\":\"{sku}\",\
+             \"serviceName\":\"{service}\",\"armSkuName\":\"{arm}\",\"unitOfMeasure\":\"{unit}\",\
+             \"type\":\"Consumption\"}}"
+        )
+    };
+    let (vm, disks) = ("Virtual Machines DSv3 Series", "Premium SSD Managed Disks");
+    let items = [
+        meter(vm, "D4s v3", "D4s v3", "Standard_D4s_v3", "Virtual Machines", "1 Hour", 0.2),
+        meter(
+            vm,
+            "D4s v3 Spot",
+            "D4s v3 Spot",
+            "Standard_D4s_v3",
+            "Virtual Machines",
+            "1 Hour",
+            0.02,
+        ),
+        meter(
+            disks,
+            "P30 LRS Disk",
+            "P30 LRS",
+            "Premium_SSD_Managed_Disk_P30",
+            "Storage",
+            "1/Month",
+            140.5,
+        ),
+        meter(disks, "P30 LRS Disk Mount", "P30 LRS", "", "Storage", "1/Month", 7.0),
+    ];
+    place.file("prices.json", &format!("{{\"Items\":[{}]}}", items.join(",")));
+    let args = [
+        "plan",
+        "--size",
+        "1TiB",
+        "--iops",
+        "5000",
+        "--disks",
+        "premium-ssd",
+        "--prices",
+        "prices.json",
+    ];
+    let (stdout, stderr, code) = run(place.weir(&args));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+    // 730 hours of 0.20 and a disk.
+    assert!(
+        stdout.starts_with("plan: Standard_D4s_v3: data on 1 x P30: 286.50 EUR a month"),
+        "{stdout}"
+    );
+    place.file("none.json", "{\"Items\":[]}");
+    let (_, stderr, code) = run(place.weir(&[&args[..7], &["--prices", "none.json"]].concat()));
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("none.json: 0 items: none is the price"), "{stderr}");
+}
+
+#[test]
+fn what_is_no_need_is_refused_with_what_to_do() {
+    let place = Place::new();
+    let refused = |args: &[&str], words: &str| {
+        let (stdout, stderr, code) = plan(&place, args);
+        assert_eq!((stdout.as_str(), code), ("", Some(2)), "{args:?}: {stderr}");
+        assert!(stderr.contains(words), "{args:?}: {stderr}");
+    };
+    let size = ["--size", "1TiB"];
+    let with = |more: &[&'static str]| [&size[..], more].concat();
+    refused(&["--size", "4"], "has no unit");
+    refused(
+        &with(&["--region", "Mars"]),
+        "there are no prices of Mars; there are: not given in USD",
+    );
+    refused(&with(&["--currency", "EUR"]), "there are no prices of EUR");
+    refused(&with(&["--disks", "floppy"]), "no disks \"floppy\"; it has premium-ssd, standard-hdd");
+    refused(&with(&["--family", "gp"]), "no family \"gp\"; it has vm");
+    refused(&with(&["--host", "DS99"]), "unknown");
+    refused(&with(&["--reads", "170%"]), "reads are 170 %, which is more than all");
+    refused(&with(&["--working-set", "2TiB"]), "more than the size");
+    refused(
+        &with(&["--iops", "1000", "--request", "8KiB", "--throughput", "1MiB/s"]),
+        "leave one of the three out",
+    );
+    place.file("bad.toml", "[data]\nsize = \"1 TiB\"\niopps = 3\n");
+    refused(&["--need", "bad.toml"], "bad.toml:3:1: unknown field");
+    place.file("empty.toml", "vcpus = 4\n");
+    refused(&["--need", "empty.toml"], "say what is needed");
+    place.file("data.toml", "[data]\nsize = \"1 TiB\"\n");
+    refused(&["--need", "data.toml", "--iops", "3"], "keep one");
+    let backup = "edition = \"azure-mi-now\"\n[backup]\nsize = \"1 TiB\"\n";
+    place.file("backup.toml", backup);
+    let (_, stderr, code) = run(place.weir(&["plan", "--need", "backup.toml"]));
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("backs itself up"), "{stderr}");
+}
