@@ -247,3 +247,48 @@ fn no_prices(
     let near = region.and_then(|region| nearest(region, regions)).map(str::to_owned);
     CatalogError::NoPrices { asked: asked.join(", "), known: known.join(", "), near }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Catalog;
+
+    #[test]
+    fn a_book_is_of_one_place_and_one_system() {
+        let catalog = Catalog::builtin();
+        let edition = catalog.edition("azure-now").unwrap();
+        let book = |region, os| PriceBook::of(edition.prices(), region, None, os);
+        let linux = book(None, None).unwrap().unwrap();
+        assert_eq!((linux.region(), linux.currency()), ("East US", "USD"));
+        let host = |book: &PriceBook<'_>| book.host("D8s_v3").map(|price| price.month.to_string());
+        assert_eq!(host(&linux).as_deref(), Some("280.32"));
+        let windows = book(Some("eastus"), Some("windows")).unwrap().unwrap();
+        assert_eq!(host(&windows).as_deref(), Some("548.96"));
+        let iops = linux.unit("premium-ssd-v2", Per::Iops).unwrap();
+        // 3,000 are free.
+        assert_eq!((iops.of(3_000), iops.of(4_000).to_string()), (Money::ZERO, "5.11".to_owned()));
+        let error = book(Some("Mars"), None).unwrap_err().to_string();
+        assert!(
+            error.starts_with("there are no prices of Mars; there are: East US in USD"),
+            "{error}"
+        );
+        let none: [PriceList; 0] = [];
+        assert_eq!(PriceBook::of(&none, None, None, None).unwrap(), None);
+    }
+
+    #[test]
+    fn what_has_a_price_is_in_the_edition() {
+        let text = include_str!("../../../catalog/example.toml");
+        let list = "[[price]]\nregion = \"here\"\ncurrency = \"EUR\"\nsource = \"contract\"\nas_of = \
+                    \"2026\"\nrows = [";
+        let read =
+            |row: &str| crate::Edition::from_toml("own.toml", &format!("{text}\n{list}{row}]\n"));
+        assert!(read("{ tier = \"F1\", month = \"9.99\" }").is_ok());
+        let error = read("{ tier = \"F9\", month = \"9.99\" }").unwrap_err().to_string();
+        assert_eq!(error, "own.toml: prices of \"here\": F9 is not in the edition");
+        let error = read("{ tier = \"F1\", host = \"m8\", month = \"9.99\" }").unwrap_err();
+        assert!(
+            error.to_string().ends_with("a row has either `tier`, or `host`, or `of` and `per`")
+        );
+    }
+}

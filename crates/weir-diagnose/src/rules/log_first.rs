@@ -10,7 +10,7 @@ use crate::case::{Case, Seen, amount, size};
 use crate::follow::NEAR;
 use crate::system::What;
 use weir_layout::Role;
-use weir_report::diagnosis::Group;
+use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::percent;
 
 pub(super) const RULE: Rule = Rule {
@@ -97,7 +97,9 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Found> {
         ),
     };
     let mut finding = rule.finding(subject.clone(), text);
-    finding.confidence = own.waited.confidence;
+    // That the log is held is as sure as that; that it is the better one to grow is for many
+    // workloads that write (practice 4), not for all.
+    finding.confidence = own.waited.confidence.min(Confidence::Medium);
     match held {
         Some(held) => finding.cap = Some(held.kind.name().to_owned()),
         None => finding.priority = 150,

@@ -36,8 +36,16 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     let files = case.contents.entities.iter().any(|own| own.kind == EntityKind::File);
     let mut finding = rule.finding(
         "samples",
-        "there is one sample of counters that run since some start: what they grow by in a second, \
-         and so every rate, needs a second one",
+        match case.facts.samples {
+            0 => {
+                "there is no whole sample: what they grow by in a second, and so every rate, needs \
+                 two of the counters"
+            }
+            _ => {
+                "there is one sample of counters that run since some start: what they grow by in a \
+                 second, and so every rate, needs a second one"
+            }
+        },
     );
     finding.confidence = Confidence::High;
     finding.evidence.push(

@@ -113,7 +113,7 @@ impl Line {
         let between = b + last[1] - a - last[0];
         match (between, apart) {
             (0, _) => return Err(PairError::NoLength),
-            (..0, _) => return Err(PairError::WrongWay { by: span(-between) }),
+            (..0, _) => return Err(PairError::WrongWay { by: in_milliseconds(span(-between)) }),
             (_, Some(_)) => return Err(PairError::Apart { apart: span(between) }),
             (_, None) => {}
         }
@@ -125,6 +125,12 @@ impl Line {
         let nanos = i128::from(at.nanos()) + self.shifts[which];
         Instant::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
     }
+}
+
+/// Without the nanoseconds that nobody compares by.
+fn in_milliseconds(span: Span) -> Span {
+    const MILLI: u64 = 1_000_000;
+    if span.nanos() < MILLI { span } else { Span::from_nanos(span.nanos() / MILLI * MILLI) }
 }
 
 impl Pair {

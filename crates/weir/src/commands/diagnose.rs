@@ -28,10 +28,12 @@ pub(crate) fn run(args: &DiagnoseArgs, catalog: &Catalog) -> Result<u8, CliError
         catalog,
         mapping: &mapping,
     };
-    let (mut report, unmatched) = diagnose(&question, &inputs, &limits)?;
-    report.observed = inputs.iter().map(|input| input.name.clone()).collect();
+    let observed: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
+    let notes: Vec<String> = inputs.iter().flat_map(|input| input.notes.clone()).collect();
+    let (mut report, unmatched) = diagnose(&question, inputs, &limits)?;
+    report.observed = observed;
     limits.words.clone_into(&mut report.limits_from);
-    report.notes.extend(inputs.iter().flat_map(|input| input.notes.clone()));
+    report.notes.extend(notes);
     report.notes.extend(words_of(&unmatched));
     if let Some(path) = &args.html {
         let page = report.html()?;
@@ -138,14 +140,23 @@ impl Limits {
             return Ok(Self { layout: None, text: None, edition: Some(name.clone()), words });
         }
         let kept = inputs.iter().find_map(|input| input.header.layout.as_ref());
-        let parsed = kept
-            .and_then(|kept| Some((kept, Layout::parse(&kept.name, &kept.text, catalog).ok()?)));
+        let parsed = kept.map(|kept| (kept, Layout::parse(&kept.name, &kept.text, catalog)));
         Ok(match parsed {
-            Some((kept, layout)) => Self {
+            Some((kept, Ok(layout))) => Self {
                 edition: layout.edition.clone(),
                 layout: Some(layout),
                 text: Some(kept.text.clone()),
                 words: format!("the layout of the run, {}", kept.name),
+            },
+            Some((kept, Err(error))) => Self {
+                layout: None,
+                text: None,
+                edition: None,
+                words: format!(
+                    "what the observation says; the layout of the run, {}, is not one any more \
+                     ({error}; --catalog or --layout may have what it lacks)",
+                    kept.name
+                ),
             },
             None => Self {
                 layout: None,
@@ -180,20 +191,19 @@ fn mapping(all: &[String]) -> Result<Mapping, CliError> {
 
 fn diagnose(
     question: &Question<'_>,
-    inputs: &[Input],
+    inputs: Vec<Input>,
     limits: &Limits,
 ) -> Result<(DiagnosisReport, Vec<Unmatched>), CliError> {
+    let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
     let failed = |index: usize, source: ReadError| CliError::Observation {
-        path: inputs[index].name.clone().into(),
+        path: names[index].clone().into(),
         source,
     };
     let mut parts = Vec::new();
-    for (index, input) in inputs.iter().enumerate() {
-        let file = input.file.try_clone();
-        let file = file.map_err(|source| failed(index, ReadError::Io(source)))?;
-        let reader = Reader::open(BufReader::with_capacity(1 << 20, file));
+    for (index, input) in inputs.into_iter().enumerate() {
+        let reader = Reader::open(BufReader::with_capacity(1 << 20, input.file));
         let reader = reader.map_err(|source| failed(index, source))?;
-        parts.push((input.header.clone(), ahead(reader)));
+        parts.push((input.header, ahead(reader)));
     }
     let mut joined = Joined::new(parts);
     // What gauges say of sizes and limits is known from the first samples on.
