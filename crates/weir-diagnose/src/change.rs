@@ -45,6 +45,16 @@ pub enum Change {
 }
 
 impl Change {
+    /// Whether a cache is turned on by it.
+    #[must_use]
+    pub fn turns_cache_on(&self) -> bool {
+        match self {
+            Self::Cache { mode, .. } => *mode != "none",
+            Self::All(all) => all.iter().any(Self::turns_cache_on),
+            _ => false,
+        }
+    }
+
     /// In words.
     #[must_use]
     pub fn words(&self) -> String {

@@ -53,6 +53,14 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) -> Vec<String>
     }
     for found in changes.iter_mut().take(MOST) {
         let Some(change) = &found.change else { continue };
+        if change.turns_cache_on() {
+            notes.push(format!(
+                "what it brings that {} is not simulated: which reads come again was not observed, \
+                 and only those are served by a cache",
+                change.words()
+            ));
+            continue;
+        }
         let Some(after) = jobs.run(case, text, Some(change)) else {
             notes.push(format!(
                 "that {} is not simulated: the layout does not take it as it is written",

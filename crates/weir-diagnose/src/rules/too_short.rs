@@ -1,7 +1,10 @@
 //! An observation that is too short to say what is usual.
 
+use super::no_operations::missing_operations;
 use super::{Found, Rule, source};
 use crate::case::{Case, at_s};
+use crate::report::BLIND;
+use crate::system::Subject;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{grouped, time};
 
@@ -17,6 +20,9 @@ pub(super) const RULE: Rule = Rule {
 
 /// Of fewer samples a share of the time is chance: one of thirty is 3 %.
 const SAMPLES: u64 = 30;
+
+/// What is seen in less time is a moment.
+const MOMENT: f64 = 2.0;
 
 /// In less time a checkpoint or a backup may have been all there was.
 const SECONDS: f64 = 30.0;
@@ -36,6 +42,13 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     );
     let mut finding = rule.finding("samples", text);
     finding.confidence = Confidence::High;
+    // One report of a second, or of nobody knows how long, makes nobody healthy. What is not
+    // counted at all is another rule's.
+    let mut subjects = case.system.subjects.iter();
+    let is_counted = |own: &Subject| missing_operations(case.contents, own.entity).is_empty();
+    if seconds < MOMENT && subjects.all(is_counted) {
+        finding.priority = BLIND;
+    }
     if samples == 2 {
         finding.evidence.push(
             "two snapshots of counters make one average of all that lies between them".to_owned(),
@@ -48,6 +61,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
 
 #[cfg(test)]
 mod tests {
+    use super::{BLIND, RULE};
     use crate::bed::{Bed, Does};
 
     #[test]
@@ -56,6 +70,8 @@ mod tests {
         assert_eq!(bed().seconds(10).found("too-short").len(), 1);
         assert_eq!(bed().seconds(600).every(60).found("too-short").len(), 1);
         assert!(!bed().seconds(30).finds("too-short"));
+        let priority = |seconds| bed().seconds(seconds).found("too-short")[0].priority;
+        assert_eq!((priority(1), priority(2)), (BLIND, RULE.priority));
         assert!(!bed().seconds(0).finds("too-short"));
     }
 }

@@ -31,6 +31,7 @@ use super::results::{ResultSet, Row, heads};
 use super::rows::{ReadRows, RowReader, Rows};
 use super::sheet::ReadSamples;
 use crate::header::{EntityId, EntityKind};
+use std::collections::HashMap;
 
 pub(in crate::import) fn recognizes(text: &str) -> bool {
     heads(text).iter().any(|set| plan(set).is_some())
@@ -82,6 +83,26 @@ struct Identity {
     kind: Option<usize>,
 }
 
+/// Numbers the files of rows that name none, among those of their database at one time.
+#[derive(Debug, Default)]
+struct Numbers {
+    of_database: HashMap<String, u64>,
+    time: Option<String>,
+}
+
+impl Numbers {
+    fn next(&mut self, identity: &Identity, rows: &Rows, row: &Row) -> u64 {
+        let time = rows.time_text(row);
+        if time != self.time.as_deref() {
+            self.time = time.map(str::to_owned);
+            self.of_database.clear();
+        }
+        let number = self.of_database.entry(identity.database_key(row)).or_default();
+        *number += 1;
+        *number
+    }
+}
+
 impl Identity {
     fn of(set: &ResultSet) -> Self {
         Self {
@@ -120,6 +141,12 @@ impl Identity {
             key.push_str(row.text(Some(at)).unwrap_or_default());
             key.push('\u{1f}');
         }
+    }
+
+    /// What a row says of the database that it is of.
+    fn database_key(&self, row: &Row) -> String {
+        let columns = [self.server, self.database, self.database_id];
+        columns.map(|at| row.text(at).unwrap_or_default()).join("\u{1f}")
     }
 
     fn host(&self, rows: &mut Rows, row: &Row) -> EntityId {

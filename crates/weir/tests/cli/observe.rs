@@ -404,3 +404,41 @@ fn what_is_imported_replaces_no_input_no_link_and_no_device() {
     }
     assert_eq!(std::fs::read_to_string(place.path("a.csv")).expect("a file"), csv);
 }
+
+#[test]
+fn what_a_benchmark_came_to_is_shown() {
+    let place = Place::new();
+    let side = |iops: f64| {
+        format!(
+            "{{\"io_bytes\":40960,\"bw_bytes\":4096,\"iops\":{iops},\"runtime\":1000,\"total_ios\":10,\
+             \"clat_ns\":{{\"min\":1000,\"max\":9000,\"mean\":5000.0,\"stddev\":1.0,\"N\":10}}}}"
+        )
+    };
+    let json = format!(
+        "{{\"fio version\":\"fio-3.33\",\"timestamp\":1700000000,\"jobs\":[{{\"jobname\":\"a\",\
+         \"error\":0,\"job options\":{{\"rw\":\"randrw\"}},\"read\":{},\"write\":{}}}]}}",
+        side(2_160.25),
+        side(7.0)
+    );
+    place.file("fio.json", &json);
+    let (_, stderr, code) =
+        crate::common::run(place.weir(&["observe", "import", "fio.json", "--out", "a.weirobs"]));
+    assert_eq!(code, Some(0), "{stderr}");
+    let (stdout, _, _) = crate::common::run(place.weir(&["observe", "show", "a.weirobs"]));
+    assert!(stdout.contains("reads_per_s 2160.250"), "{stdout}");
+}
+
+#[test]
+fn files_without_names_are_files_of_their_own() {
+    let place = Place::new();
+    let csv = "db_name,size_gb,read_mbps,num_of_reads,num_of_writes,interval_mi,type\n\
+        db1,1,1.0,6000,0,10,ROWS\ndb1,1,0.0,0,3000,10,LOG\n";
+    place.file("a.csv", csv);
+    let (stdout, stderr, code) =
+        crate::common::run(place.weir(&["observe", "import", "a.csv", "--out", "a.weirobs"]));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.contains("samples: 1,"), "{stdout}");
+    assert!(stderr.contains("it does not name its files: they are numbered"), "{stderr}");
+    let (stdout, _, _) = crate::common::run(place.weir(&["observe", "show", "a.weirobs"]));
+    assert!(stdout.contains("file 1") && stdout.contains("file 2"), "{stdout}");
+}

@@ -2,7 +2,7 @@
 //! large they are and may become (`sys.master_files`, `sys.database_files`, files of an
 //! assessment).
 
-use super::Identity;
+use super::{Identity, Numbers};
 use crate::header::EntityId;
 use crate::import::ImportError;
 use crate::import::measure as m;
@@ -71,10 +71,7 @@ struct Files {
     is_percent: Option<usize>,
     files: HashMap<String, EntityId>,
     key: String,
-    /// Counts the files of rows that name none, by what they say instead, at one time.
-    numbers: HashMap<String, u64>,
-    /// The time that they are counted at.
-    time: Option<String>,
+    numbers: Numbers,
     told: bool,
 }
 
@@ -105,8 +102,7 @@ pub(super) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
         identity,
         files: HashMap::new(),
         key: String::new(),
-        numbers: HashMap::new(),
-        time: None,
+        numbers: Numbers::default(),
         told: false,
     }))
 }
@@ -179,7 +175,7 @@ impl Files {
     ) -> Result<EntityId, ImportError> {
         self.identity.key(row, &mut self.key);
         if !self.identity.names_files() {
-            let number = self.number(rows, row);
+            let number = self.numbers.next(&self.identity, rows, row);
             self.key.push_str(&number.to_string());
             return self.known(rows, set, row, number);
         }
@@ -201,18 +197,6 @@ impl Files {
         self.describe(rows, set, row, file)?;
         self.files.insert(self.key.clone(), file);
         Ok(file)
-    }
-
-    /// The number of a file that has no name, among those of its database at that time.
-    fn number(&mut self, rows: &Rows, row: &Row) -> u64 {
-        let time = rows.time_text(row);
-        if time != self.time.as_deref() {
-            self.time = time.map(str::to_owned);
-            self.numbers.clear();
-        }
-        let number = self.numbers.entry(self.key.clone()).or_default();
-        *number += 1;
-        *number
     }
 
     /// What is known of a file's size; -1 is no limit, and 0 no growth.

@@ -5,7 +5,7 @@
 //! that do little. How long the interval was, the fastest file tells best: its throughput has
 //! the most digits.
 
-use super::Identity;
+use super::{Identity, Numbers};
 use crate::header::EntityId;
 use crate::import::ImportError;
 use crate::import::measure as m;
@@ -45,6 +45,7 @@ const AGAIN: &[&str] = &["throughputmbps", "iops", "kbperread", "kbperwrite"];
 
 struct Interval {
     identity: Identity,
+    numbers: Numbers,
     minutes: Option<usize>,
     gauges: Columns,
     /// Where the counts and the printed rates are.
@@ -69,11 +70,13 @@ pub(super) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
         (set.column(&[count]), set.column(&[rate]))
     };
     let counts: Vec<_> = COUNTS.iter().map(of).collect();
-    if !identity.names_files() || (gauges.is_empty() && counts.iter().all(|(c, _)| c.is_none())) {
+    let is_somebody = identity.names_files() || identity.database.is_some();
+    if !is_somebody || (gauges.is_empty() && counts.iter().all(|(c, _)| c.is_none())) {
         return None;
     }
     let (minutes, held, told) = (Some(minutes), Vec::new(), false);
-    Some(Box::new(Interval { identity, minutes, gauges, counts, held, told }))
+    let numbers = Numbers::default();
+    Some(Box::new(Interval { identity, numbers, minutes, gauges, counts, held, told }))
 }
 
 impl Interval {
@@ -87,6 +90,9 @@ impl Interval {
         used.extend(self.counts.iter().flat_map(|(count, rate)| count.iter().chain(rate)));
         used.extend(AGAIN.iter().filter_map(|name| set.column(&[name])));
         rows.tell_unused(set, &used);
+        if !self.identity.names_files() {
+            rows.sheet.note("it does not name its files: they are numbered as they come");
+        }
     }
 
     /// Puts the rates of what is held.
@@ -139,7 +145,11 @@ impl ReadRows for Interval {
             rows.sheet.unused("rows without an interval");
             return Ok(());
         };
-        let file = self.identity.file(rows, row, 0);
+        let number = match self.identity.names_files() {
+            true => 0,
+            false => self.numbers.next(&self.identity, rows, row),
+        };
+        let file = self.identity.file(rows, row, number);
         let size = set.column(&["sizegb"]);
         let size = row.number(set, size)?.map(|size| size * GIB);
         rows.attribute(file, "size_bytes", size);

@@ -112,6 +112,8 @@ pub(super) struct Figures {
     loads: Loads,
     /// Operations of each whose latency is known, and that, all together.
     latencies: BTreeMap<EntityId, (f64, f64)>,
+    /// What benchmarks came to: each of their gauges with its last value.
+    results: Vec<(SeriesId, Option<i64>)>,
     samples: u64,
     first: Option<Instant>,
     last: Instant,
@@ -149,6 +151,7 @@ impl Figures {
             totals: vec![0.0; plan.totals.len()],
             loads: Loads::new(contents),
             latencies: BTreeMap::new(),
+            results: results(contents),
             samples: 0,
             first: None,
             last: Instant::ZERO,
@@ -166,6 +169,9 @@ impl Figures {
                 // Of a stretch in which it changed, the larger counts.
                 (rate.before, rate.limit) = (rate.limit, count(limits));
             }
+        }
+        for (series, result) in &mut self.results {
+            *result = now(*series).or(*result);
         }
         for size in &mut self.sizes {
             let size_now = count(size.series);
@@ -224,7 +230,7 @@ impl Figures {
             databases: databases.filter(has_figures).collect(),
             files: io(&self.files),
             volumes: io(&self.volumes),
-            entities: entities(contents),
+            entities: entities(contents, &self.results),
             notes: self.notes(notes),
         }
     }
@@ -351,7 +357,34 @@ fn parent(contents: &Contents, id: EntityId) -> Option<String> {
     Some(parent.name.clone())
 }
 
-fn entities(contents: &Contents) -> Vec<ObservedEntity> {
+/// The gauges of benchmarks: they have one value, and it is what the job is about.
+fn results(contents: &Contents) -> Vec<(SeriesId, Option<i64>)> {
+    let is_result = |series: &weir_observe::Series| {
+        let of_job = contents.entity(series.entity).is_some_and(|own| own.kind.name() == "job");
+        of_job && series.counting != weir_observe::Counting::Cumulative
+    };
+    let all = contents.series.iter().zip(0..);
+    all.filter(|(series, _)| is_result(series)).map(|(_, id)| (SeriesId(id), None)).collect()
+}
+
+/// The results of an entity by their metrics.
+fn results_of(
+    contents: &Contents,
+    id: EntityId,
+    results: &[(SeriesId, Option<i64>)],
+) -> Vec<(String, String)> {
+    let known = results.iter().filter_map(|(series, value)| {
+        let series = contents.series.get(series.0 as usize)?;
+        // As many decimals as it was kept with.
+        #[expect(clippy::cast_precision_loss, reason = "for people, 53 bits are enough")]
+        let value = (*value)? as f64 * 10_f64.powi(i32::from(series.scale));
+        let decimals = usize::from(series.scale.min(0).unsigned_abs());
+        (series.entity == id).then(|| (series.metric.clone(), format!("{value:.decimals$}")))
+    });
+    known.collect()
+}
+
+fn entities(contents: &Contents, results: &[(SeriesId, Option<i64>)]) -> Vec<ObservedEntity> {
     let value = |value: &Attribute| match value {
         Attribute::Number(number) => number.to_string(),
         Attribute::Text(text) => text.clone(),
@@ -365,6 +398,7 @@ fn entities(contents: &Contents) -> Vec<ObservedEntity> {
             .attributes
             .iter()
             .map(|(name, known)| (name.clone(), value(known)))
+            .chain(results_of(contents, EntityId(id), results))
             .collect::<BTreeMap<_, _>>(),
     };
     all.map(observed).collect()
