@@ -266,6 +266,12 @@ impl Cap {
         )
     }
 
+    /// The kind of the highest limit that it has, [`Limit::peak`]: that of a burst, if there is one.
+    #[must_use]
+    pub const fn at_most(&self) -> Kind {
+        if self.limit.burst.is_some() { self.at_peak() } else { self.kind }
+    }
+
     /// The same cap where its burst's peak holds.
     #[must_use]
     pub const fn at_peak(&self) -> Kind {

@@ -3,6 +3,7 @@
 use crate::cost::Cost;
 use crate::demand::{Flow, Limits};
 use crate::need::WHOLE;
+use weir_catalog::Price;
 use weir_units::{Bytes, Money};
 
 /// A layout that meets a need.
@@ -57,6 +58,16 @@ pub struct Line {
 }
 
 impl Line {
+    /// So many units of something that has a price, or has none that is known.
+    #[must_use]
+    pub fn of(what: String, units: u64, price: Option<&Price>) -> Self {
+        let source = price.map(|price| {
+            (price.provenance.source().to_owned(), price.provenance.as_of().to_owned())
+        });
+        let (free, each) = (price.map_or(0, |price| price.free), price.map(|price| price.month));
+        Self { what, units, free, each, source }
+    }
+
     /// What it costs a month, if it is known.
     #[must_use]
     pub fn month(&self) -> Option<Money> {
@@ -113,6 +124,16 @@ impl CapUse {
             all.push(mixed);
         }
         all
+    }
+
+    /// A cap of a number.
+    pub(crate) fn number(of: &str, cap: &'static str, used: u64, most: u64) -> Self {
+        Self { of: of.to_owned(), cap, unit: "", is_rate: false, used, most }
+    }
+
+    /// What is asked at least and is not there, or not known to be.
+    pub(crate) fn lacking(self) -> Option<Self> {
+        (self.used > self.most).then_some(self)
     }
 
     /// A cap of a size.

@@ -77,13 +77,20 @@ impl<'a> Instances<'a> {
             let reason = "a managed instance backs itself up to storage of its own; leave it out";
             return Err(PlanError::need("backup", reason));
         }
+        if need.memory > Bytes::ZERO {
+            let reason = "what memory an instance has is not in the catalog; leave it out";
+            return Err(PlanError::need("memory", reason));
+        }
         let mut searched = Searched::default();
+        if self.is_slow(need) {
+            return Ok(searched);
+        }
         let mut best: Option<Found<'a>> = None;
         for host in self.hosts(need) {
             for found in self.founds(need, host) {
                 searched.compared += 1;
                 let is_less = best.as_ref().is_none_or(|best| found.cost < best.cost);
-                if is_less && self.fails(need, &found).is_empty() {
+                if is_less && self.offer(&found).is_some() && self.fails(need, &found).is_empty() {
                     best = Some(found);
                 }
             }
@@ -282,17 +289,7 @@ impl<'a> Instances<'a> {
         let series = self.kind.name();
         let vcores = found.host.vcpus.map_or(0, u64::from);
         let line = |what: &str, units: u64, per: Per| {
-            let price = self.prices.unit(series, per);
-            let source = price.map(|price| {
-                (price.provenance.source().to_owned(), price.provenance.as_of().to_owned())
-            });
-            Line {
-                what: what.to_owned(),
-                units,
-                free: price.map_or(0, |price| price.free),
-                each: price.map(|price| price.month),
-                source,
-            }
+            Line::of(what.to_owned(), units, self.prices.unit(series, per))
         };
         let mut lines = vec![line("vCores", vcores, Per::Vcore)];
         if !self.wishes.has_licence {
@@ -358,28 +355,19 @@ impl<'a> Instances<'a> {
         }
         if let Some(log) = need.role(Role::Log).filter(|_| offer.log_bytes < u64::MAX) {
             let (used, most) = (log.throughput, offer.log_bytes);
-            caps.push(CapUse {
-                of: of.clone(),
-                cap: "log rate",
-                unit: "B/s",
-                is_rate: true,
-                used,
-                most,
-            });
+            let (cap, unit, is_rate) = ("log rate", "B/s", true);
+            caps.push(CapUse { of: of.clone(), cap, unit, is_rate, used, most });
         }
         for Bound { measure, most } in offer.bounds {
             let used = measured(measure, &found.files);
-            let unit = if measure.is_bytes() { "B" } else { "" };
-            if used > 0 && measure != Measure::Files {
-                caps.push(CapUse {
-                    of: of.clone(),
-                    cap: measure.name(),
-                    unit,
-                    is_rate: false,
-                    used,
-                    most,
-                });
+            if used == 0 || measure == Measure::Files {
+                continue;
             }
+            let (cap, size) = (measure.name(), Bytes::new);
+            caps.push(match measure.is_bytes() {
+                true => CapUse::size(of, cap, size(used), size(most)),
+                false => CapUse::number(of, cap, used, most),
+            });
         }
         caps
     }
@@ -388,31 +376,23 @@ impl<'a> Instances<'a> {
     fn fails(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
         let mut fails = self.caps(need, found);
         fails.retain(|cap| cap.used > cap.most);
-        let is_slow = need.roles.iter().filter(|own| own.role != Role::Tempdb).any(|own| {
-            let family = format!("mi-{}", self.kind.name());
-            let family = self.set().map_or(family.as_str(), |set| set.family.as_str()).to_owned();
-            let typical = typical(self.edition, &family, own.request);
-            own.latency.is_some_and(|most| typical.is_none_or(|typical| typical > most))
-        });
-        let small = |cap, own: Option<u64>, asked: u64, unit| {
-            let is_less = asked > 0 && own.is_none_or(|own| own < asked);
-            let of = found.host.name.clone();
-            is_less.then(|| CapUse {
-                of,
-                cap,
-                unit,
-                is_rate: false,
-                used: asked,
-                most: own.unwrap_or(0),
-            })
-        };
-        fails.extend(small("vCores", found.host.vcpus.map(u64::from), u64::from(need.vcpus), ""));
-        if is_slow || self.offer(found).is_none() {
-            let (of, used, most) = (found.host.name.clone(), 1, 0);
-            let cap = if is_slow { "latency" } else { "offer" };
-            fails.push(CapUse { of, cap, unit: "", is_rate: false, used, most });
-        }
+        let vcores = found.host.vcpus.map_or(0, u64::from);
+        let of = &found.host.name;
+        fails.extend(CapUse::number(of, "vCores", u64::from(need.vcpus), vcores).lacking());
         fails
+    }
+
+    /// Whether the medium takes longer than a role may, whatever is bought.
+    fn is_slow(&self, need: &Need) -> bool {
+        let family = match self.set() {
+            Some(set) => set.family.clone(),
+            None => format!("mi-{}", self.kind.name()),
+        };
+        let remote = need.roles.iter().filter(|own| own.role != Role::Tempdb);
+        let mut limited = remote.filter_map(|own| Some((own.latency?, own.request)));
+        limited.any(|(most, request)| {
+            typical(self.edition, &family, request).is_none_or(|own| own > most)
+        })
     }
 
     fn plan(&self, need: &Need, found: &Found<'_>) -> Plan {
@@ -549,7 +529,6 @@ impl<'a> Instances<'a> {
 fn measured(measure: Measure, files: &[Files<'_>]) -> u64 {
     let of = |role: Role| files.iter().filter(move |files| files.role == role);
     let largest = |role: Role| of(role).map(|files| files.gib << 30).max().unwrap_or(0);
-    let count = |all: u64| all;
     match measure {
         Measure::Files => files.iter().map(|files| (files.count * files.gib) << 30).sum(),
         Measure::Blobs => {
@@ -558,10 +537,10 @@ fn measured(measure: Measure, files: &[Files<'_>]) -> u64 {
         Measure::Tempdb => of(Role::Tempdb).map(|files| (files.count * files.gib) << 30).sum(),
         Measure::DataFile => largest(Role::Data),
         Measure::LogFile => largest(Role::Log),
-        Measure::FileCount => count(files.iter().map(|files| files.count).sum()),
+        Measure::FileCount => files.iter().map(|files| files.count).sum(),
         Measure::FilesOfDatabase => {
             let own = files.iter().filter(|files| files.role != Role::Tempdb);
-            count(own.map(|files| files.count).sum())
+            own.map(|files| files.count).sum()
         }
         // One database is planned.
         _ => 1,

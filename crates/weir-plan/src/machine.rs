@@ -522,13 +522,13 @@ impl<'a> Machines<'a> {
 
     fn lines(&self, need: &Need, found: &Found<'a>) -> Vec<Line> {
         let host = self.prices.host(&found.host.name);
-        let mut lines = vec![line(format!("machine {}", found.host.name), 1, host)];
+        let mut lines = vec![Line::of(format!("machine {}", found.host.name), 1, host)];
         for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
             let Some(Disks { disk, count, .. }) = disks else { continue };
             let name = names(need, pool, "-");
             match disk {
                 Disk::Tier(tier) => {
-                    lines.push(line(
+                    lines.push(Line::of(
                         format!("{name}: disk {}", tier.name),
                         *count,
                         self.prices.tier(&tier.name),
@@ -542,7 +542,7 @@ impl<'a> Machines<'a> {
                         ("IOPS", Per::Iops, iops.get()),
                         ("MB/s", Per::Mbps, throughput.get().div_ceil(1_000_000)),
                     ] {
-                        let mut own = line(of(what), each * count, price(per));
+                        let mut own = Line::of(of(what), each * count, price(per));
                         own.free *= count;
                         lines.push(own);
                     }
@@ -584,14 +584,7 @@ impl<'a> Machines<'a> {
             }
         }
         if let Some(most) = found.host.max_data_disks {
-            all.push(CapUse {
-                of: of.clone(),
-                cap: "data disks",
-                unit: "",
-                is_rate: false,
-                used: found.choice.count,
-                most: u64::from(most),
-            });
+            all.push(CapUse::number(of, "data disks", found.choice.count, u64::from(most)));
         }
         all
     }
@@ -715,33 +708,12 @@ impl<'a> Machines<'a> {
     fn fails(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
         let mut all = self.caps(need, found);
         let of = &found.host.name;
-        let least = |cap, unit, own: Option<u64>, asked: u64| {
-            let is_less = asked > 0 && own.is_none_or(|own| own < asked);
-            is_less.then(|| CapUse {
-                of: of.clone(),
-                cap,
-                unit,
-                is_rate: false,
-                used: asked,
-                most: own.unwrap_or(0),
-            })
-        };
         all.retain(|cap| cap.used > cap.most);
-        all.extend(least("vCPUs", "", found.host.vcpus.map(u64::from), u64::from(need.vcpus)));
-        all.extend(least("memory", "B", found.host.memory.map(Bytes::get), need.memory.get()));
+        let vcpus = found.host.vcpus.map_or(0, u64::from);
+        let memory = found.host.memory.unwrap_or(Bytes::ZERO);
+        all.extend(CapUse::number(of, "vCPUs", u64::from(need.vcpus), vcpus).lacking());
+        all.extend(CapUse::size(of, "memory", need.memory, memory).lacking());
         all
-    }
-}
-
-fn line(what: String, units: u64, price: Option<&weir_catalog::Price>) -> Line {
-    let source = price
-        .map(|price| (price.provenance.source().to_owned(), price.provenance.as_of().to_owned()));
-    Line {
-        what,
-        units,
-        free: price.map_or(0, |price| price.free),
-        each: price.map(|price| price.month),
-        source,
     }
 }
 

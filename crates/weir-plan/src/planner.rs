@@ -160,8 +160,30 @@ fn too_little(
     Ok(Outcome::NotMet(vec![Relaxation { what, cost: plan.cost, title: plan.title.clone() }]))
 }
 
-/// The families that may be used and that the edition has.
+/// The families that may be used and that the edition has; what is wished for is for one of them.
 fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
+    let families = families_of(question)?;
+    let wishes = question.wishes;
+    let has_machines = families.contains(&Family::Machine);
+    let has_instances = families.iter().any(|family| *family != Family::Machine);
+    let stray = [
+        ("disks", !wishes.disks.is_empty(), has_machines),
+        ("max_disks", wishes.max_disks.is_some(), has_machines),
+        ("apart", wishes.is_apart, has_machines),
+        ("max_files", wishes.max_files.is_some(), has_instances),
+        ("storage", wishes.storage.is_some(), has_instances),
+        ("licence_owned", wishes.has_licence, has_instances),
+    ];
+    if let Some((key, ..)) = stray.into_iter().find(|(_, is_said, is_used)| *is_said && !is_used) {
+        let names: Vec<&str> = families.iter().map(|family| family.name()).collect();
+        let reason =
+            format!("it says nothing to what is planned, {}; leave it out", names.join(", "));
+        return Err(PlanError::need(key, reason));
+    }
+    Ok(families)
+}
+
+fn families_of(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
     let has = |family: &Family| family.is_in(question.edition);
     let own: Vec<Family> = Family::ALL.into_iter().filter(has).collect();
     let known = || own.iter().map(|family| family.name()).collect::<Vec<_>>().join(", ");
@@ -364,7 +386,7 @@ fn relaxations(question: &Question<'_>, families: &[Family]) -> Result<Vec<Relax
             let wishes = Wishes { max_disks: Some(disks), ..wishes.clone() };
             let searched = search(&Question { wishes: &wishes, ..*question }, families, false)?;
             if cheapest(&searched).is_some() {
-                attempt(format!("{disks} disks instead of {most}"), need, &wishes, families)?;
+                attempt(format!("{disks} instead of {most} disks"), need, &wishes, families)?;
                 break;
             }
             if disks > most + 64 {

@@ -130,8 +130,7 @@ pub(super) fn ruled_out(case: &Case<'_>, seen: &Seen<'_>, held: &Held) -> Vec<St
             let owner = case.system.owner_name(cap);
             format!(
                 "{} of {owner}: {} of {} at most, {} of the latency",
-                // The limit that is shown is that of a burst, where there may be one.
-                if cap.limit.burst.is_some() { cap.at_peak() } else { cap.kind }.name(),
+                cap.at_most().name(),
                 percent(facts.used.max().min(1.0)),
                 amount(cap.counts_bytes(), cap.limit.peak()),
                 percent(waited)

@@ -53,7 +53,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
                 let (cap, facts) = case.cap(counts.cap);
                 format!(
                     "{} of {}: {} of {} used at most",
-                    if cap.limit.burst.is_some() { cap.at_peak() } else { cap.kind }.name(),
+                    cap.at_most().name(),
                     case.system.owner_name(cap),
                     percent(facts.used.max().min(1.0)),
                     amount(cap.counts_bytes(), cap.limit.peak())

@@ -3,6 +3,7 @@
 
 mod articles;
 mod exhaustive;
+#[path = "../../../weir-diagnose/tests/truth/rng.rs"]
 mod rng;
 mod simulated;
 mod world;

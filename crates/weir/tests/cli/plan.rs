@@ -161,6 +161,19 @@ fn what_is_no_need_is_refused_with_what_to_do() {
         &with(&["--iops", "1000", "--request", "8KiB", "--throughput", "1MiB/s"]),
         "leave one of the three out",
     );
+    refused(&with(&["--max-files", "3"]), "max_files: it says nothing to what is planned, vm");
+    let instance = ["plan", "--edition", "azure-mi-now", "--size", "1TiB"];
+    for (more, words) in [
+        (["--memory", "64GiB"], "what memory an instance has is not in the catalog"),
+        (
+            ["--max-disks", "3"],
+            "max_disks: it says nothing to what is planned, gp, next-gen-gp, bc",
+        ),
+    ] {
+        let (_, stderr, code) = run(place.weir(&[&instance[..], &more].concat()));
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains(words), "{stderr}");
+    }
     place.file("bad.toml", "[data]\nsize = \"1 TiB\"\niopps = 3\n");
     refused(&["--need", "bad.toml"], "bad.toml:3:1: unknown field");
     place.file("empty.toml", "vcpus = 4\n");
