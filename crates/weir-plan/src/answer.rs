@@ -82,7 +82,8 @@ pub struct CapUse {
     pub of: String,
     /// What is capped.
     pub cap: &'static str,
-    /// Its unit: `IOPS`, `B/s`, `B`, `of its time` (in millionths), or nothing for a number.
+    /// Its unit: `IOPS`, `B/s`, `B`, `of its time` (in millionths), `thousandths`, or nothing for a
+    /// number.
     pub unit: &'static str,
     /// Whether it is one of rates, and not of sizes.
     pub is_rate: bool,

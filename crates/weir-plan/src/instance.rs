@@ -21,6 +21,9 @@ use weir_layout::instance::{Bound, Measure};
 use weir_layout::{ManagedInstance, Role};
 use weir_units::{Bytes, Iops};
 
+/// The line of the bill for storage.
+pub(crate) const STORAGE: &str = "GiB of storage";
+
 /// What to plan instances of one kind with.
 #[derive(Debug)]
 pub struct Instances<'a> {
@@ -38,32 +41,32 @@ pub struct Instances<'a> {
 
 /// Files alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Files<'a> {
-    role: Role,
-    count: u64,
+pub(crate) struct Files<'a> {
+    pub(crate) role: Role,
+    pub(crate) count: u64,
     /// Each, in GiB.
-    gib: u64,
-    tier: Option<&'a Tier>,
+    pub(crate) gib: u64,
+    pub(crate) tier: Option<&'a Tier>,
 }
 
 /// An instance with its files.
 #[derive(Debug, Clone)]
-struct Found<'a> {
-    host: &'a HostSize,
-    files: Vec<Files<'a>>,
+pub(crate) struct Found<'a> {
+    pub(crate) host: &'a HostSize,
+    pub(crate) files: Vec<Files<'a>>,
     /// Reserved, in GiB.
-    storage: u64,
+    pub(crate) storage: u64,
     /// Bought in all, where operations can be.
-    iops: Option<u64>,
-    cost: Cost,
+    pub(crate) iops: Option<u64>,
+    pub(crate) cost: Cost,
 }
 
 /// What an instance lets through, and what its files may come to.
 #[derive(Debug, Clone)]
-struct Offer {
-    all: Limits,
-    log_bytes: u64,
-    bounds: Vec<Bound>,
+pub(crate) struct Offer {
+    pub(crate) all: Limits,
+    pub(crate) log_bytes: u64,
+    pub(crate) bounds: Vec<Bound>,
 }
 
 impl<'a> Instances<'a> {
@@ -73,14 +76,7 @@ impl<'a> Instances<'a> {
     ///
     /// [`PlanError::Need`] for roles that an instance does not have.
     pub fn search(&self, need: &Need, explains: bool) -> Result<Searched, PlanError> {
-        if need.role(Role::Backup).is_some() {
-            let reason = "a managed instance backs itself up to storage of its own; leave it out";
-            return Err(PlanError::need("backup", reason));
-        }
-        if need.memory > Bytes::ZERO {
-            let reason = "what memory an instance has is not in the catalog; leave it out";
-            return Err(PlanError::need("memory", reason));
-        }
+        check(need)?;
         let mut searched = Searched::default();
         if self.is_slow(need) {
             return Ok(searched);
@@ -101,7 +97,8 @@ impl<'a> Instances<'a> {
         Ok(searched)
     }
 
-    fn series(&self) -> impl Iterator<Item = &'a HostSize> {
+    /// The sizes of the kind.
+    pub(crate) fn series(&self) -> impl Iterator<Item = &'a HostSize> {
         let name = self.kind.name();
         let series = self.edition.series().iter().filter(move |series| series.name == name);
         series.flat_map(|series| &series.hosts)
@@ -161,7 +158,7 @@ impl<'a> Instances<'a> {
         }
     }
 
-    fn step(&self) -> u64 {
+    pub(crate) fn step(&self) -> u64 {
         match self.edition.rule("storage-step").and_then(|rule| rule.value) {
             Some(RuleValue::Size(step)) => gib(step).max(1),
             _ => 1,
@@ -169,7 +166,7 @@ impl<'a> Instances<'a> {
     }
 
     /// The ways in which the files of a role can be had.
-    fn files(&self, need: &RoleNeed) -> Vec<Option<Files<'a>>> {
+    pub(crate) fn files(&self, need: &RoleNeed) -> Vec<Option<Files<'a>>> {
         let role = need.role;
         let Some(set) = self.set() else {
             return vec![Some(Files { role, count: 1, gib: gib(need.size), tier: None })];
@@ -211,26 +208,32 @@ impl<'a> Instances<'a> {
         files: Vec<Files<'a>>,
         storage: u64,
     ) -> Found<'a> {
-        let iops = (self.kind == ManagedInstance::NextGenGp).then(|| {
-            // The storage of a large instance may bring more than its vCores let through.
-            let most = host.uncached.map_or(u64::MAX, |most| most.iops.get());
-            let included = self.included(storage).min(most);
-            let peaks = self.peaks(need);
-            let fits = |iops: u64| peaks.iter().all(|flow| flow.fits(self.quota(host, iops), 1));
-            if fits(included) || !fits(most) {
-                // What nothing carries is told by its caps.
-                return if fits(included) { included } else { most };
-            }
-            let (mut low, mut high) = (included, most);
-            while high - low > 1 {
-                let middle = low + (high - low) / 2;
-                if fits(middle) { high = middle } else { low = middle }
-            }
-            high
-        });
+        let iops = self.iops(host, storage, &self.peaks(need));
         let mut found = Found { host, files, storage, iops, cost: Cost::default() };
         found.cost = self.cost(&found);
         found
+    }
+
+    /// The operations that an instance of the next generation has with so much storage, bought or
+    /// not; the most there are, if they do not carry it either.
+    pub(crate) fn iops(&self, host: &HostSize, storage: u64, peaks: &[Flow]) -> Option<u64> {
+        if self.kind != ManagedInstance::NextGenGp {
+            return None;
+        }
+        // The storage of a large instance may bring more than its vCores let through.
+        let most = host.uncached.map_or(u64::MAX, |most| most.iops.get());
+        let included = self.included(storage).min(most);
+        let fits = |iops: u64| peaks.iter().all(|flow| flow.fits(self.quota(host, iops), 1));
+        if fits(included) || !fits(most) {
+            // What nothing carries is told by its caps.
+            return Some(if fits(included) { included } else { most });
+        }
+        let (mut low, mut high) = (included, most);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if fits(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
     }
 
     /// The quota that so many operations bring.
@@ -256,7 +259,7 @@ impl<'a> Instances<'a> {
     }
 
     /// What all files ask of the instance, at each peak of the need.
-    fn peaks(&self, need: &Need) -> Vec<Flow> {
+    pub(crate) fn peaks(&self, need: &Need) -> Vec<Flow> {
         // tempdb is on local SSD, and so is everything else of Business Critical.
         let is_counted = |role| role != Role::Tempdb || self.kind == ManagedInstance::Bc;
         let of = |peak: &Peak| {
@@ -269,7 +272,7 @@ impl<'a> Instances<'a> {
         Peak::of(need).iter().map(of).collect()
     }
 
-    fn cost(&self, found: &Found<'_>) -> Cost {
+    pub(crate) fn cost(&self, found: &Found<'_>) -> Cost {
         let lines = self.lines(found);
         // Whether any are bought or not: who buys none would come first, whatever the storage.
         let unpriced = lines.iter().filter(|line| line.each.is_none()).count();
@@ -285,7 +288,7 @@ impl<'a> Instances<'a> {
         }
     }
 
-    fn lines(&self, found: &Found<'_>) -> Vec<Line> {
+    pub(crate) fn lines(&self, found: &Found<'_>) -> Vec<Line> {
         let series = self.kind.name();
         let vcores = found.host.vcpus.map_or(0, u64::from);
         let line = |what: &str, units: u64, per: Per| {
@@ -295,7 +298,7 @@ impl<'a> Instances<'a> {
         if !self.wishes.has_licence {
             lines.push(line("vCores, licence of SQL Server", vcores, Per::Licence));
         }
-        lines.push(line("GiB of storage", found.storage, Per::Gib));
+        lines.push(line(STORAGE, found.storage, Per::Gib));
         if let Some(iops) = found.iops {
             let included = self.included(found.storage);
             lines.push(line("IOPS bought", iops.saturating_sub(included), Per::Iops));
@@ -309,7 +312,7 @@ impl<'a> Instances<'a> {
     }
 
     /// What the instance lets through; `None` if there is none such.
-    fn offer(&self, found: &Found<'_>) -> Option<Offer> {
+    pub(crate) fn offer(&self, found: &Found<'_>) -> Option<Offer> {
         let keys = HostKeys {
             vcores: found.host.vcpus,
             storage: Some(Bytes::gib(found.storage)),
@@ -383,7 +386,7 @@ impl<'a> Instances<'a> {
     }
 
     /// Whether the medium takes longer than a role may, whatever is bought.
-    fn is_slow(&self, need: &Need) -> bool {
+    pub(crate) fn is_slow(&self, need: &Need) -> bool {
         let family = match self.set() {
             Some(set) => set.family.clone(),
             None => format!("mi-{}", self.kind.name()),
@@ -421,6 +424,15 @@ impl<'a> Instances<'a> {
     }
 
     fn layout(&self, found: &Found<'_>) -> String {
+        let mut text = self.host_table(found);
+        for files in &found.files {
+            write_files(&mut text, files, None);
+        }
+        text
+    }
+
+    /// The beginning of a layout file: edition and instance.
+    pub(crate) fn host_table(&self, found: &Found<'_>) -> String {
         let mut text = format!(
             "edition = {:?}\n\n[host]\nmanaged_instance = {:?}\nvcores = {}\nstorage = \"{}\"\n",
             self.edition.name(),
@@ -431,19 +443,6 @@ impl<'a> Instances<'a> {
         let included = self.included(found.storage);
         if let Some(iops) = found.iops.filter(|iops| *iops > included) {
             text += &format!("iops = {iops}\n");
-        }
-        for files in &found.files {
-            let role = files.role.name();
-            for n in 1..=files.count {
-                let name = if files.count == 1 { role.to_owned() } else { format!("{role}{n}") };
-                let size = Bytes::gib(files.gib).exact();
-                let written = write!(
-                    text,
-                    "\n[[file]]\nname = {name:?}\nrole = {role:?}\nsize = \"{size}\"\n"
-                );
-                // Writing to a string does not fail.
-                debug_assert!(written.is_ok());
-            }
         }
         text
     }
@@ -525,8 +524,41 @@ impl<'a> Instances<'a> {
     }
 }
 
+/// Writes files alike, of a database where there are several.
+pub(crate) fn write_files(text: &mut String, files: &Files<'_>, database: Option<&str>) {
+    let role = files.role.name();
+    for n in 1..=files.count {
+        let name = if files.count == 1 { role.to_owned() } else { format!("{role}{n}") };
+        let size = Bytes::gib(files.gib).exact();
+        let written = match database {
+            None => write!(text, "\n[[file]]\nname = {name:?}\n"),
+            Some(own) => write!(
+                text,
+                "\n[[file]]\nname = {:?}\ndatabase = {own:?}\n",
+                format!("{own}-{name}")
+            ),
+        };
+        let rest = write!(text, "role = {role:?}\nsize = \"{size}\"\n");
+        // Writing to a string does not fail.
+        debug_assert!(written.is_ok() && rest.is_ok());
+    }
+}
+
+/// Whether a need is one that an instance can have.
+pub(crate) fn check(need: &Need) -> Result<(), PlanError> {
+    if need.role(Role::Backup).is_some() {
+        let reason = "a managed instance backs itself up to storage of its own; leave it out";
+        return Err(PlanError::need("backup", reason));
+    }
+    if need.memory > Bytes::ZERO {
+        let reason = "what memory an instance has is not in the catalog; leave it out";
+        return Err(PlanError::need("memory", reason));
+    }
+    Ok(())
+}
+
 /// What files come to in a measure of bounds.
-fn measured(measure: Measure, files: &[Files<'_>]) -> u64 {
+pub(crate) fn measured(measure: Measure, files: &[Files<'_>]) -> u64 {
     let of = |role: Role| files.iter().filter(move |files| files.role == role);
     let largest = |role: Role| of(role).map(|files| files.gib << 30).max().unwrap_or(0);
     match measure {

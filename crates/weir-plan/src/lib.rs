@@ -18,6 +18,7 @@
 //! | [`disks`] | the kinds of disks, and how many of each carry a load |
 //! | [`machine`] | machines with disks |
 //! | [`instance`] | managed instances |
+//! | [`fleet`] | many databases onto instances |
 //! | [`answer`] | [`Answer`], [`Plan`]: what is found |
 //! | [`verify`] | [`verify()`](verify::verify): a need simulated on a layout |
 //! | [`planner`] | [`plan`] and [`within`]: the families beside each other; what is next, what gives |
@@ -29,6 +30,7 @@ pub mod cost;
 pub mod demand;
 pub mod disks;
 mod error;
+pub mod fleet;
 pub mod instance;
 pub mod machine;
 pub mod need;
@@ -37,5 +39,6 @@ pub mod verify;
 
 pub use answer::{Answer, CapUse, Cheaper, Line, Plan, Relaxation};
 pub use error::PlanError;
-pub use need::{Need, RoleNeed, Wishes};
+pub use fleet::{FleetOutcome, FleetPlan, FleetQuestion, plan_fleet};
+pub use need::{Member, Need, RoleNeed, Wishes};
 pub use planner::{Outcome, Question, plan, within};

@@ -81,6 +81,17 @@ impl Need {
     }
 }
 
+/// A database of a fleet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// What it needs.
+    pub need: Need,
+    /// The virtual processors that it uses, in thousandths.
+    pub millicores: u64,
+}
+
 /// The most data files where nobody says how many may be. Many small files may cost a little less
 /// than a few large ones and are throttled sooner, one by one (article 000, practice 6); eight is
 /// what SQL Server's own advice for tempdb stops at.
@@ -108,6 +119,64 @@ pub struct Wishes {
     pub has_licence: bool,
 }
 
+/// Virtual processors, in thousandths: a database may use less than one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vcpus(u64);
+
+impl Vcpus {
+    /// Whole ones.
+    #[must_use]
+    pub fn whole(n: u32) -> Self {
+        Self(u64::from(n) * 1_000)
+    }
+
+    /// In thousandths.
+    #[must_use]
+    pub fn millicores(self) -> u64 {
+        self.0
+    }
+
+    /// As many as a machine must have.
+    #[must_use]
+    pub fn rounded_up(self) -> u32 {
+        u32::try_from(self.0.div_ceil(1_000)).unwrap_or(u32::MAX)
+    }
+}
+
+impl<'de> Deserialize<'de> for Vcpus {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+
+        impl serde::de::Visitor<'_> for Number {
+            type Value = Vcpus;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number of virtual processors, like 8 or 0.25")
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Vcpus, E> {
+                let n = u32::try_from(n);
+                let wrong = || E::custom("is no number of virtual processors, like 8 or 0.25");
+                n.map(Vcpus::whole).map_err(|_| wrong())
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, n: f64) -> Result<Vcpus, E> {
+                // What was written, as far as it matters here, comes back when it is printed.
+                let text = n.to_string();
+                let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
+                let digits = format!("{whole}{decimals:0<3}");
+                let is_number = decimals.len() <= 3 && digits.bytes().all(|b| b.is_ascii_digit());
+                let parsed = if is_number { digits.parse().ok() } else { None };
+                parsed.filter(|n| *n <= u64::from(u32::MAX)).map(Vcpus).ok_or_else(|| {
+                    E::custom(format!("{text} is no number of thousandths of processors"))
+                })
+            }
+        }
+
+        deserializer.deserialize_any(Number)
+    }
+}
+
 /// A need as it is written in a file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -122,8 +191,8 @@ pub struct NeedFile {
     pub os: Option<String>,
     /// How much more than is said is to be carried, like `"20 %"`.
     pub headroom: Option<String>,
-    /// The fewest virtual processors.
-    pub vcpus: Option<u32>,
+    /// The fewest virtual processors; of a database of a fleet, what it uses.
+    pub vcpus: Option<Vcpus>,
     /// The least memory.
     pub memory: Option<Bytes>,
     /// As [`Wishes::families`].
@@ -219,7 +288,42 @@ impl NeedFile {
             notes.push(format!("rates are {} % above what is said", in_percent(headroom)));
         }
         let memory = self.memory.unwrap_or(Bytes::ZERO);
-        Ok((Need { roles, vcpus: self.vcpus.unwrap_or(0), memory }, notes))
+        Ok((Need { roles, vcpus: self.vcpus.map_or(0, Vcpus::rounded_up), memory }, notes))
+    }
+
+    /// As the need of a database of a fleet, of which only its roles, vcpus and headroom are its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`need`](Self::need); and for keys that are the fleet's.
+    pub fn member(&self, name: &str) -> Result<(Member, Vec<String>), PlanError> {
+        let stray = [
+            ("edition", self.edition.is_some()),
+            ("region", self.region.is_some()),
+            ("currency", self.currency.is_some()),
+            ("os", self.os.is_some()),
+            ("memory", self.memory.is_some()),
+            ("families", !self.families.is_empty()),
+            ("disks", !self.disks.is_empty()),
+            ("host", self.host.is_some()),
+            ("max_disks", self.max_disks.is_some()),
+            ("max_files", self.max_files.is_some()),
+            ("apart", self.apart),
+            ("storage", self.storage.is_some()),
+            ("licence_owned", self.licence_owned),
+        ];
+        if let Some((key, _)) = stray.into_iter().find(|(_, is_said)| *is_said) {
+            let what = format!("{name}: {key}");
+            return Err(PlanError::need(what, "is the fleet's; say it on the command line"));
+        }
+        let named = |error: PlanError| match error {
+            PlanError::Need { what, reason } => PlanError::need(format!("{name}: {what}"), reason),
+            error => error,
+        };
+        let (need, notes) = self.need().map_err(named)?;
+        let millicores = self.vcpus.map_or(0, Vcpus::millicores);
+        let need = Need { vcpus: 0, ..need };
+        Ok((Member { name: name.to_owned(), need, millicores }, notes))
     }
 
     /// What may be used.

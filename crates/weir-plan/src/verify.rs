@@ -84,6 +84,15 @@ pub enum VerifyError {
     },
 }
 
+/// What is asked of a layout by one of its databases, or by all that is on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Load<'a> {
+    /// The database, where there are several.
+    pub database: Option<&'a str>,
+    /// What it asks.
+    pub need: &'a Need,
+}
+
 /// Simulates `need` on the layout in `text`; `name` is its name in messages. What each role gets,
 /// a second time for those whose throughput is more than their operations bring.
 ///
@@ -97,19 +106,37 @@ pub fn verify(
     catalog: &Catalog,
     seed: u64,
 ) -> Result<Vec<Got>, VerifyError> {
+    let loads = [Load { database: None, need }];
+    Ok(verify_all(name, text, &loads, catalog, seed)?.into_iter().map(|(_, got)| got).collect())
+}
+
+/// As [`verify`], for several databases at once, each with its place in `loads`.
+///
+/// # Errors
+///
+/// As [`verify`].
+pub fn verify_all(
+    name: &str,
+    text: &str,
+    loads: &[Load<'_>],
+    catalog: &Catalog,
+    seed: u64,
+) -> Result<Vec<(usize, Got)>, VerifyError> {
     let mut layout = Layout::parse(name, text, catalog)?;
     let edition = layout.edition.as_ref().and_then(|name| catalog.edition(name).ok());
     without_bursts(&mut layout);
-    let mut all = run(&layout, need, seed, |own| (own.iops, own.request))?;
+    let mut all = run(&layout, loads, seed, |own| (own.iops, own.request))?;
     let once = |own: &RoleNeed| {
         let unit = largest(&layout, own.role, edition);
         (own.throughput.div_ceil(unit), unit)
     };
     let is_more = |own: &&RoleNeed| own.throughput > own.iops.saturating_mul(own.request);
-    if need.roles.iter().any(|own| is_more(&own)) {
+    if loads.iter().flat_map(|load| &load.need.roles).any(|own| is_more(&own)) {
         let own = |own: &RoleNeed| if is_more(&own) { once(own) } else { (own.iops, own.request) };
-        let got = run(&layout, need, seed, own)?;
-        let is_own = |got: &Got| need.role(got.role).is_some_and(|own| is_more(&own));
+        let got = run(&layout, loads, seed, own)?;
+        let is_own = |(at, got): &(usize, Got)| {
+            loads[*at].need.role(got.role).is_some_and(|own| is_more(&own))
+        };
         all.extend(got.into_iter().filter(is_own));
     }
     Ok(all)
@@ -118,7 +145,7 @@ pub fn verify(
 /// The largest request of a role that counts as one operation.
 fn largest(layout: &Layout, role: Role, edition: Option<&Edition>) -> u64 {
     let unit = edition.map_or(256 << 10, |edition| edition.io_unit().get());
-    let stripes = places(layout, role).into_iter().filter_map(|(_, export, _)| export.unit);
+    let stripes = places(layout, role, None).into_iter().filter_map(|(_, export, _)| export.unit);
     stripes.map(Bytes::get).fold(unit, u64::min)
 }
 
@@ -136,11 +163,19 @@ fn without_bursts(layout: &mut Layout) {
     }
 }
 
-/// The exports that the files of a role are on, and where those begin.
-fn places(layout: &Layout, role: Role) -> Vec<(&Host, &Export, u64)> {
+/// The exports that the files of a role are on, and where those begin; of one database, if it is
+/// said which. All databases share tempdb.
+fn places<'l>(
+    layout: &'l Layout,
+    role: Role,
+    database: Option<&str>,
+) -> Vec<(&'l Host, &'l Export, u64)> {
     let mut found = Vec::new();
     for host in &layout.hosts {
-        for file in host.files.iter().filter(|file| file.role == role) {
+        let is_own =
+            |own: Option<&str>| database.is_none() || role == Role::Tempdb || own == database;
+        let files = host.files.iter().filter(|file| file.role == role);
+        for file in files.filter(|file| is_own(file.database.as_deref())) {
             if let Some(export) = host.export_of(file) {
                 found.push((host, export, file.base.get()));
             }
@@ -149,58 +184,78 @@ fn places(layout: &Layout, role: Role) -> Vec<(&Host, &Export, u64)> {
     found
 }
 
+/// A job of a role on one of its files.
+struct Job<'j> {
+    name: String,
+    role: &'j RoleNeed,
+    rate: u64,
+    request: u64,
+    files: u64,
+}
+
+impl Job<'_> {
+    /// Writes the job, and says whether its file is cached.
+    fn write(&self, text: &mut String, host: &Host, export: &Export, start: u64) -> bool {
+        let (rate, request, own) = (self.rate, self.request, self.role);
+        let reads = u64::try_from(u128::from(rate) * u128::from(own.reads) / u128::from(WHOLE));
+        let reads = reads.unwrap_or(0).min(rate);
+        let (rw, rates) = match (reads, rate - reads) {
+            (0, _) => ("randwrite", format!("{rate},{rate}")),
+            (_, 0) => ("randread", format!("{rate},{rate}")),
+            (reads, writes) => ("randrw", format!("{reads},{writes}")),
+        };
+        let mut volumes = export.volumes.iter().map(|volume| &host.spec.volumes[volume.0]);
+        let is_cached = volumes.any(|volume| volume.cache != weir_core::CacheMode::None);
+        let set = own.working_set.unwrap_or(own.size).get() / self.files;
+        let size = if is_cached { set } else { own.size.get() / self.files };
+        if rate > 0 {
+            // Whole requests from a border on, for that is how databases place them.
+            let start = start.next_multiple_of(request);
+            let size = (size / request).max(1) * request;
+            let job = write!(
+                text,
+                "[{}]\nfilename=/dev/{}\noffset={start}\nsize={size}\nbs={request}\nrw={rw}\n\
+                 rate_iops={rates}\n",
+                self.name, export.name
+            );
+            // Writing to a string does not fail.
+            debug_assert!(job.is_ok());
+        }
+        is_cached
+    }
+}
+
 fn run(
     layout: &Layout,
-    need: &Need,
+    loads: &[Load<'_>],
     seed: u64,
     of: impl Fn(&RoleNeed) -> (u64, u64),
-) -> Result<Vec<Got>, VerifyError> {
-    let all: u64 = need.roles.iter().map(|own| of(own).0).sum();
+) -> Result<Vec<(usize, Got)>, VerifyError> {
+    let roles = || {
+        let all = loads.iter().enumerate();
+        all.flat_map(|(at, load)| load.need.roles.iter().map(move |own| (at, load.database, own)))
+    };
+    let all: u64 = roles().map(|(.., own)| of(own).0).sum();
     let seconds = (REQUESTS / all.max(1)).clamp(2, 10);
     let mut text = format!(
         "[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={seconds}\nramp_time={RAMP}\n\
          io_submit_mode=offload\niodepth=4096\n"
     );
     let mut warm = Vec::new();
-    for own in need.roles.iter().filter(|own| of(own).0 > 0) {
-        let role = own.role.name();
-        let places = places(layout, own.role);
+    for (load, database, own) in roles().filter(|(.., own)| of(own).0 > 0) {
+        let places = places(layout, own.role, database);
         if places.is_empty() {
-            return Err(VerifyError::NoPlace { role });
+            return Err(VerifyError::NoPlace { role: own.role.name() });
         }
         let (rate, request) = of(own);
-        let count = places.len() as u64;
+        let files = places.len() as u64;
         for (at, (host, export, start)) in places.into_iter().enumerate() {
             // What is left over goes to the first.
-            let rate = rate / count + u64::from((at as u64) < rate % count);
-            let reads = u64::try_from(u128::from(rate) * u128::from(own.reads) / u128::from(WHOLE));
-            let reads = reads.unwrap_or(0).min(rate);
-            let (rw, rates) = match (reads, rate - reads) {
-                (0, _) => ("randwrite", format!("{rate},{rate}")),
-                (_, 0) => ("randread", format!("{rate},{rate}")),
-                (reads, writes) => ("randrw", format!("{reads},{writes}")),
-            };
-            let is_cached = export
-                .volumes
-                .iter()
-                .any(|volume| host.spec.volumes[volume.0].cache != weir_core::CacheMode::None);
-            let set = own.working_set.unwrap_or(own.size).get() / count;
-            let size = if is_cached { set } else { own.size.get() / count };
-            if is_cached {
+            let rate = rate / files + u64::from((at as u64) < rate % files);
+            let name = format!("{}{at}", prefix(load, own.role));
+            let job = Job { name, role: own, rate, request, files };
+            if job.write(&mut text, host, export, start) {
                 warm.push(export.name.clone());
-            }
-            if rate > 0 {
-                // Whole requests from a border on, for that is how databases place them.
-                let start = start.next_multiple_of(request);
-                let size = (size / request).max(1) * request;
-                let job = write!(
-                    text,
-                    "[{role}{at}]\nfilename=/dev/{}\noffset={start}\nsize={size}\nbs={request}\n\
-                     rw={rw}\nrate_iops={rates}\n",
-                    export.name
-                );
-                // Writing to a string does not fail.
-                debug_assert!(job.is_ok());
             }
         }
     }
@@ -208,20 +263,23 @@ fn run(
     let placed = place(&file, &devices(layout), &[])?;
     warm.dedup();
     let report = simulate(layout, placed, &Options { seed, warm, ..Options::default() })?;
-    let got = need.roles.iter().map(|own| {
+    let got = roles().map(|(load, _, own)| {
         let (asked, request) = of(own);
-        let jobs = report.jobs.iter();
-        let jobs =
-            jobs.filter(|job| job.name.trim_end_matches(char::is_numeric) == own.role.name());
+        let prefix = prefix(load, own.role);
         let (mut got, mut time) = (0.0, 0.0);
-        for job in jobs {
+        for job in report.jobs.iter().filter(|job| job.name.starts_with(&prefix)) {
             for op in [&job.read, &job.write] {
                 got += op.iops;
                 time += op.iops * op.latency.mean;
             }
         }
         let latency = if got > 0.0 { time / got } else { 0.0 };
-        Got { role: own.role, request, asked, got, latency }
+        (load, Got { role: own.role, request, asked, got, latency })
     });
     Ok(got.collect())
+}
+
+/// What the names of the jobs of a role begin with, and no others.
+fn prefix(load: usize, role: Role) -> String {
+    format!("{load}-{}-", role.name())
 }

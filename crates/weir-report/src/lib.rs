@@ -17,6 +17,7 @@
 //! | [`observe`] | what is in an observation |
 //! | [`checklist`] | what an application asks of its storage |
 //! | [`percentiles`] | the same over time |
+//! | [`fleet`] | many databases on instances, their price, and what none costs less than |
 //! | [`plan`] | a layout for a need, its price, and what comes next |
 //! | [`between`] | what was done between two times |
 //! | [`chart`] | pictures over time, as SVG and HTML |
@@ -29,6 +30,7 @@ pub mod between;
 pub mod chart;
 pub mod checklist;
 pub mod diagnosis;
+pub mod fleet;
 pub mod lab;
 pub mod number;
 pub mod observe;

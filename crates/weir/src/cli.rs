@@ -96,7 +96,8 @@ pub(crate) enum Command {
     /// that fails. Exit code 1 if none does.
     #[command(after_help = "Example:\n  weir plan --iops 16000 --size 4TiB\n  \
                             weir plan --need need.toml --verify --out layout.toml\n  \
-                            weir plan --edition azure-mi-now --family gp --size 900GiB --iops 7000 --budget 1200\n\n\
+                            weir plan --edition azure-mi-now --family gp --size 900GiB --iops 7000 --budget 1200\n  \
+                            weir plan --fleet databases --family gp --out instances\n\n\
                             A need file has [data], [log], [tempdb] and [backup], each with size, iops, \
                             throughput, request, reads, latency, working_set; docs/PLAN.md has all keys, and how \
                             the search is proven. Prices are list prices of the edition, with source and date; \
@@ -363,8 +364,17 @@ pub(crate) struct DiagnoseArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// What is needed, by role, and what may be used.
-    #[arg(long, value_name = "FILE", required_unless_present = "size")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["size", "fleet"])]
     pub(crate) need: Option<PathBuf>,
+    /// Plan many databases: a folder with a need file for each, DATABASE.toml. They go onto the
+    /// managed instances that are cheapest together, with a bound on what could be cheaper still.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["need", "size", "iops", "throughput",
+        "request", "reads", "latency", "working_set", "headroom", "disks", "vcpus", "memory",
+        "max_disks", "apart", "os", "budget", "fastest", "present"])]
+    pub(crate) fleet: Option<PathBuf>,
+    /// Of a fleet, the fewest instances, whatever they cost.
+    #[arg(long, requires = "fleet")]
+    pub(crate) fewest: bool,
     /// Size of the data, like 4TiB.
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
@@ -389,7 +399,7 @@ pub(crate) struct PlanArgs {
     /// How much more than is said is to be carried, like 20%.
     #[arg(long, value_name = "SHARE")]
     pub(crate) headroom: Option<String>,
-    /// The catalog edition to plan with [default: azure-now].
+    /// The catalog edition to plan with [default: azure-now; of a fleet azure-mi-now].
     #[arg(long, value_name = "EDITION")]
     pub(crate) edition: Option<String>,
     /// vm, gp, next-gen-gp or bc; may be repeated [default: all that the edition has].
@@ -448,8 +458,8 @@ pub(crate) struct PlanArgs {
     /// A layout that is there at present, to simulate beside the plan.
     #[arg(long, value_name = "LAYOUT", requires = "verify")]
     pub(crate) present: Option<PathBuf>,
-    /// Write the layout to a file.
-    #[arg(long, value_name = "FILE")]
+    /// Write the layout to a file; of a fleet the layouts into a folder, which is made.
+    #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,

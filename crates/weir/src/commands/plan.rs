@@ -1,5 +1,7 @@
 //! `weir plan`: the cheapest layout that meets a need.
 
+mod fleet;
+
 use crate::cli::PlanArgs;
 use crate::commands::read_layout_text;
 use crate::error::{CliError, NO};
@@ -8,7 +10,7 @@ use std::fs;
 use weir_catalog::{Catalog, Edition, PriceBook, PriceList};
 use weir_plan::answer::{CapUse, Plan};
 use weir_plan::cost::Cost;
-use weir_plan::need::{NeedFile, RoleKeys, WHOLE};
+use weir_plan::need::{NeedFile, RoleKeys, Vcpus, WHOLE};
 use weir_plan::verify::{Got, verify};
 use weir_plan::{Answer, Need, Outcome, Question, plan, within};
 use weir_report::number::float;
@@ -22,6 +24,9 @@ use weir_units::{Bytes, BytesPerSec};
 const EDITION: &str = "azure-now";
 
 pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    if let Some(folder) = &args.fleet {
+        return fleet::run(folder, args, catalog);
+    }
     let file = need_file(args)?;
     let (need, notes) = file.need()?;
     let wishes = file.wishes();
@@ -109,7 +114,7 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
     set(&mut file.os, &args.os);
     set(&mut file.headroom, &args.headroom);
     set(&mut file.host, &args.host);
-    file.vcpus = args.vcpus.or(file.vcpus);
+    file.vcpus = args.vcpus.map(Vcpus::whole).or(file.vcpus);
     file.memory = args.memory.or(file.memory);
     file.max_disks = args.max_disks.or(file.max_disks);
     file.max_files = args.max_files.or(file.max_files);
@@ -200,6 +205,7 @@ fn cap(own: &CapUse) -> PlanCap {
         "B/s" => BytesPerSec::new(n).map_or_else(|| "0 B/s".to_owned(), |rate| rate.to_string()),
         "B" => Bytes::new(n).to_string(),
         "of its time" => weir_report::number::percent(float(n) / float(WHOLE)).to_string(),
+        "thousandths" => format!("{}.{:03}", n / 1_000, n % 1_000),
         _ => n.to_string(),
     };
     PlanCap {

@@ -1,0 +1,232 @@
+//! Whole bins: from the relaxation by taking what it is surest of, and then a few bins anew.
+
+use crate::columns::{Generated, Rounds, generate, greedy};
+use crate::problem::{Bin, Effort, PackError, Packing, Problem};
+use crate::{exact, mix};
+
+/// A bin of which the relaxation takes so much is taken.
+const SURE: f64 = 0.95;
+
+/// So many bins are packed anew at once, at most.
+const FEW: usize = 8;
+
+/// So many items are relaxed anew at once, at most.
+const SOME: usize = 70;
+
+/// The packing that costs least, as far as it was looked for, and what none costs less than.
+///
+/// # Errors
+///
+/// [`PackError`] if an item fits no bin.
+pub fn solve(problem: &Problem<'_>, effort: &Effort) -> Result<Packing, PackError> {
+    let all: Vec<usize> = (0..problem.items.len()).collect();
+    let columns = alone(problem, &all)?;
+    if all.is_empty() {
+        return Ok(Packing { bins: Vec::new(), cost: 0, bound: 0 });
+    }
+    let total = columns.iter().try_fold(0_u64, |sum, bin| sum.checked_add(bin.cost));
+    if total.is_none_or(|total| total > 1 << 56) {
+        return Err(PackError::TooLarge);
+    }
+    let mut best = columns.clone();
+    if let Some(bins) = exact::pack(problem, &all).filter(|_| all.len() <= effort.split) {
+        let cost = cost(&bins);
+        return Ok(Packing { cost, bound: cost, bins: sorted(bins) });
+    }
+    // A first packing at prices by what an item takes of its cheapest bin.
+    let prices = shares(problem);
+    let first = greedy(problem, &all, &prices, &vec![None; problem.kinds.len()]);
+    let mut columns = columns;
+    columns.extend(first.iter().cloned());
+    keep(&mut best, first);
+    let rounds = Rounds { most: effort.rounds, nodes: effort.nodes, gap: effort.gap / 2 };
+    let found = generate(problem, &all, columns, rounds);
+    let is_good = |best: &[Bin]| {
+        let left = u128::from(cost(best).saturating_sub(found.bound)) * 1_000_000;
+        left <= u128::from(found.bound) * u128::from(effort.gap)
+    };
+    if let Some(relaxed) = &found.relaxed {
+        keep(&mut best, greedy(problem, &all, &relaxed.prices, &found.rooms));
+        if !is_good(&best) {
+            keep(&mut best, dive(problem, &all, &found));
+        }
+        if let Some(other) = mix::anew(problem, &best).filter(|_| best.len() <= FEW) {
+            keep(&mut best, other);
+        }
+        let mut anew = Anew { problem, prices: &relaxed.prices, state: 1 };
+        for _ in 0..effort.tries {
+            if is_good(&best) || best.len() < 2 {
+                break;
+            }
+            anew.attempt(&mut best);
+        }
+    }
+    Ok(Packing { cost: cost(&best), bound: found.bound.min(cost(&best)), bins: sorted(best) })
+}
+
+fn sorted(mut bins: Vec<Bin>) -> Vec<Bin> {
+    bins.sort_by_key(|bin| (std::cmp::Reverse(bin.cost), bin.items.clone()));
+    bins
+}
+
+fn cost(bins: &[Bin]) -> u64 {
+    bins.iter().map(|bin| bin.cost).sum()
+}
+
+fn keep(best: &mut Vec<Bin>, other: Vec<Bin>) {
+    if cost(&other) < cost(best) {
+        *best = other;
+    }
+}
+
+/// Each item in the cheapest bin of its own.
+fn alone(problem: &Problem<'_>, items: &[usize]) -> Result<Vec<Bin>, PackError> {
+    let bins: Vec<Option<Bin>> = items.iter().map(|item| problem.cheapest(&[*item])).collect();
+    let without = items.iter().zip(&bins).filter(|(_, bin)| bin.is_none());
+    let without: Vec<usize> = without.map(|(item, _)| *item).collect();
+    if without.is_empty() {
+        Ok(bins.into_iter().flatten().collect())
+    } else {
+        Err(PackError::NoBin { items: without })
+    }
+}
+
+/// What an item costs if it pays for the part of a bin that it takes, where that is least.
+fn shares(problem: &Problem<'_>) -> Vec<u64> {
+    let of = |item: usize| {
+        let kinds = (0..problem.kinds.len()).filter_map(|kind| {
+            let fit = problem.fit(kind, item)?;
+            let own = &problem.kinds[kind];
+            let part = |(takes, room): (&u64, &u64)| {
+                u128::from(own.cost) * u128::from(*takes) / u128::from((*room).max(1))
+            };
+            let share = fit.takes.iter().zip(&own.room).map(part).max().unwrap_or(0);
+            Some(share + u128::from(fit.cost))
+        });
+        u64::try_from(kinds.min().unwrap_or(0)).unwrap_or(u64::MAX)
+    };
+    (0..problem.items.len()).map(of).collect()
+}
+
+/// Takes the bins that the relaxation is surest of, and relaxes what is left.
+fn dive(problem: &Problem<'_>, items: &[usize], found: &Generated) -> Vec<Bin> {
+    let mut left = items.to_vec();
+    let mut bins: Vec<Bin> = Vec::new();
+    let mut columns = found.columns.clone();
+    let mut parts = found.relaxed.as_ref().map_or(Vec::new(), |own| own.parts.clone());
+    while !left.is_empty() {
+        let mut order: Vec<usize> = (0..columns.len().min(parts.len())).collect();
+        order.sort_by(|one, other| parts[*other].total_cmp(&parts[*one]).then(one.cmp(other)));
+        let mut taken = 0;
+        for at in order {
+            let bin = &columns[at];
+            let is_whole = bin.items.iter().all(|item| left.binary_search(item).is_ok());
+            if bin.items.is_empty() || !is_whole || (taken > 0 && parts[at] < SURE) {
+                continue;
+            }
+            left.retain(|item| bin.items.binary_search(item).is_err());
+            bins.push(problem.cheapest(&bin.items).unwrap_or_else(|| bin.clone()));
+            taken += 1;
+        }
+        if taken == 0 {
+            break;
+        }
+        if left.is_empty() {
+            return bins;
+        }
+        columns = within(problem, &columns, &left);
+        let rounds = Rounds { most: 4, nodes: 0, gap: 0 };
+        let next = generate(problem, &left, columns, rounds);
+        columns = next.columns;
+        parts = next.relaxed.map_or(Vec::new(), |own| own.parts);
+    }
+    bins.extend(left.iter().filter_map(|item| problem.cheapest(&[*item])));
+    bins
+}
+
+/// What of the columns concerns the items that are left, and each of those alone.
+fn within(problem: &Problem<'_>, columns: &[Bin], left: &[usize]) -> Vec<Bin> {
+    let mut seen = std::collections::HashSet::new();
+    let own = columns.iter().filter_map(|bin| {
+        let items = bin.items.iter().copied().filter(|item| left.binary_search(item).is_ok());
+        let items: Vec<usize> = items.collect();
+        let is_new = items.len() > 1 && seen.insert((bin.kind, items.clone()));
+        is_new.then(|| problem.bin(bin.kind, items))
+    });
+    let mut all: Vec<Bin> = own.collect();
+    all.extend(left.iter().filter_map(|item| problem.cheapest(&[*item])));
+    all
+}
+
+/// Packs a few bins anew.
+struct Anew<'p> {
+    problem: &'p Problem<'p>,
+    prices: &'p [u64],
+    state: u64,
+}
+
+impl Anew<'_> {
+    /// One attempt: the bins that waste most are tried more often.
+    fn attempt(&mut self, best: &mut Vec<Bin>) {
+        let waste = |bin: &Bin| {
+            let worth: u64 = bin.items.iter().map(|item| self.prices[*item]).sum();
+            i128::from(bin.cost) - i128::from(worth)
+        };
+        best.sort_by_key(|bin| (std::cmp::Reverse(waste(bin)), bin.items.clone()));
+        let some = self.choose(best);
+        let now: Vec<Bin> = some.iter().map(|at| best[*at].clone()).collect();
+        let of = self.problem;
+        let other = if now.iter().map(|bin| bin.items.len()).sum::<usize>() <= exact::FEW {
+            let mut items: Vec<usize> = now.iter().flat_map(|bin| bin.items.clone()).collect();
+            items.sort_unstable();
+            exact::pack(of, &items)
+        } else {
+            let mixed = if now.len() < 6 { mix::anew(of, &now) } else { None };
+            mixed.or_else(|| self.relaxed(&now))
+        };
+        if let Some(other) = other.filter(|other| cost(other) < cost(&now)) {
+            some.iter().rev().for_each(|at| {
+                best.swap_remove(*at);
+            });
+            best.extend(other);
+        }
+    }
+
+    /// Two to five bins, of each two draws the one that wastes more.
+    fn choose(&mut self, best: &[Bin]) -> Vec<usize> {
+        let count = 2 + self.draw(9).min(best.len() - 2);
+        let mut some: Vec<usize> = Vec::new();
+        for _ in 0..4 * count {
+            let at = self.draw(best.len()).min(self.draw(best.len()));
+            if !some.contains(&at) && some.len() < count {
+                some.push(at);
+            }
+        }
+        some.sort_unstable();
+        some
+    }
+
+    /// The items of a few bins as a problem of its own.
+    fn relaxed(&self, now: &[Bin]) -> Option<Vec<Bin>> {
+        let mut pool: Vec<usize> = now.iter().flat_map(|bin| bin.items.iter().copied()).collect();
+        if pool.len() > SOME {
+            return None;
+        }
+        pool.sort_unstable();
+        let mut columns = within(self.problem, now, &pool);
+        columns.extend(now.iter().cloned());
+        let rounds = Rounds { most: 10, nodes: 0, gap: 0 };
+        let found = generate(self.problem, &pool, columns, rounds);
+        let mut other = dive(self.problem, &pool, &found);
+        if let Some(relaxed) = &found.relaxed {
+            keep(&mut other, greedy(self.problem, &pool, &relaxed.prices, &found.rooms));
+        }
+        (cost(&other) < cost(now)).then_some(other)
+    }
+
+    /// The same draws every time, so that one problem has one answer.
+    fn draw(&mut self, below: usize) -> usize {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        usize::try_from(self.state >> 33).unwrap_or(0) % below.max(1)
+    }
+}

@@ -1,0 +1,153 @@
+//! Packings beside those of all ways to pack, and large ones within their bound.
+
+use weir_pack::{Bin, Effort, Fit, Item, Kind, PackError, Problem, solve};
+
+/// A generator of its own, so that the tests share nothing with what they test.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut n = self.0;
+        n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (n ^ (n >> 31)) % most
+    }
+}
+
+fn linear<'a>(kinds: &'a [Kind], items: &'a [Item]) -> impl Fn(usize, &[usize]) -> u64 + use<'a> {
+    |kind, some| {
+        let own = some.iter().map(|at| items[*at].fits[kind].as_ref().map_or(0, |fit| fit.cost));
+        kinds[kind].cost + own.sum::<u64>()
+    }
+}
+
+/// Kinds of which the larger is a little cheaper for its room, and items of all sizes.
+fn random(draws: &mut Draws, items: u64, measures: usize, largest: u64) -> (Vec<Kind>, Vec<Item>) {
+    let kinds: Vec<Kind> = (0..3_u64)
+        .map(|at| Kind {
+            cost: 1_000 * (1 << at) - 100 * at + draws.below(50),
+            room: (0..measures).map(|_| (60 + draws.below(40)) << at).collect(),
+        })
+        .collect();
+    let item = |draws: &mut Draws| Item {
+        fits: (0..3)
+            .map(|kind| {
+                let takes = (0..measures).map(|_| draws.below(largest)).collect();
+                (kind > 0 || draws.below(4) > 0).then_some(Fit { cost: draws.below(30), takes })
+            })
+            .collect(),
+    };
+    let items = (0..items).map(|_| item(draws)).collect();
+    (kinds, items)
+}
+
+fn check(kinds: &[Kind], items: &[Item], bins: &[Bin]) {
+    let mut seen: Vec<usize> = bins.iter().flat_map(|bin| bin.items.iter().copied()).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, (0..items.len()).collect::<Vec<_>>(), "each item is in one bin");
+    for bin in bins {
+        for (measure, room) in kinds[bin.kind].room.iter().enumerate() {
+            let fits = bin.items.iter().map(|at| items[*at].fits[bin.kind].as_ref());
+            let used = fits.map(|fit| fit.map_or(u64::MAX / 999, |fit| fit.takes[measure]));
+            assert!(used.sum::<u64>() <= *room, "{bin:?}");
+        }
+    }
+}
+
+/// The cheapest of all ways: the cheapest bin of every set, then of sets of sets.
+fn cheapest(kinds: &[Kind], items: &[Item], bill: &dyn Fn(usize, &[usize]) -> u64) -> u64 {
+    let sets = 1_usize << items.len();
+    let mut one = vec![u64::MAX; sets];
+    for (set, least) in one.iter_mut().enumerate() {
+        let some: Vec<usize> = (0..items.len()).filter(|at| set >> at & 1 == 1).collect();
+        for (at, kind) in kinds.iter().enumerate() {
+            let fits: Option<Vec<&Fit>> =
+                some.iter().map(|item| items[*item].fits[at].as_ref()).collect();
+            let Some(fits) = fits else { continue };
+            let is_in = |(measure, room): (usize, &u64)| {
+                fits.iter().map(|fit| fit.takes[measure]).sum::<u64>() <= *room
+            };
+            if kind.room.iter().enumerate().all(is_in) {
+                *least = (*least).min(bill(at, &some));
+            }
+        }
+    }
+    let mut all = vec![u64::MAX; sets];
+    all[0] = 0;
+    for set in 1..sets {
+        let first = set & set.wrapping_neg();
+        let mut part = set;
+        while part > 0 {
+            if part & first > 0 && one[part] < u64::MAX && all[set ^ part] < u64::MAX {
+                all[set] = all[set].min(one[part] + all[set ^ part]);
+            }
+            part = (part - 1) & set;
+        }
+    }
+    all[sets - 1]
+}
+
+#[test]
+fn small_packings_beside_all_ways_to_pack() {
+    let effort = Effort { gap: 0, ..Effort::default() };
+    // The way of large problems, on small ones: its bound holds, and its packings are good.
+    let large = Effort { gap: 0, split: 0, ..Effort::default() };
+    let (mut best, mut count) = (0, 0);
+    for seed in 0..120 {
+        let mut draws = Draws(seed);
+        let size = 2 + draws.below(8);
+        let (kinds, items) = random(&mut draws, size, 3, 50);
+        let whole = linear(&kinds, &items);
+        // Every second time sums are rounded up, as a vendor rounds storage.
+        let bill = |kind: usize, some: &[usize]| {
+            let sum = whole(kind, some);
+            if seed % 2 == 0 { sum } else { sum.next_multiple_of(64) }
+        };
+        let problem = Problem { kinds: kinds.clone(), items: items.clone(), bill: &bill };
+        let least = cheapest(&kinds, &items, &bill);
+        let found = solve(&problem, &effort).unwrap();
+        assert_eq!((found.cost, found.bound), (least, least), "seed {seed}");
+        let found = solve(&problem, &large).unwrap();
+        check(&kinds, &items, &found.bins);
+        assert_eq!(
+            found.cost,
+            found.bins.iter().map(|bin| bill(bin.kind, &bin.items)).sum::<u64>()
+        );
+        assert!(found.bound <= least, "seed {seed}: bound {} above {least}", found.bound);
+        assert!(least <= found.cost, "seed {seed}: {} below {least}", found.cost);
+        count += 1;
+        best += u32::from(found.cost == least);
+    }
+    println!("{best} of {count} are the cheapest of all");
+    assert!(best >= count - 1, "{best} of {count} are the cheapest of all");
+}
+
+#[test]
+fn what_fits_nowhere_is_named() {
+    let kinds = vec![Kind { cost: 10, room: vec![5] }];
+    let item = |takes| Item { fits: vec![Some(Fit { cost: 0, takes: vec![takes] })] };
+    let items = vec![item(3), item(6), item(5), Item { fits: vec![None] }];
+    let problem = Problem { kinds, items, bill: &|_, _| 10 };
+    let error = solve(&problem, &Effort::default()).unwrap_err();
+    assert_eq!(error, PackError::NoBin { items: vec![1, 3] });
+    let none = Problem { kinds: Vec::new(), items: Vec::new(), bill: &|_, _| 0 };
+    assert_eq!(solve(&none, &Effort::default()).unwrap().bins, []);
+}
+
+#[test]
+fn hundreds_of_items_are_within_a_hundredth_of_the_bound() {
+    for (seed, largest) in [(2, 90), (3, 120)] {
+        let mut draws = Draws(seed);
+        let (kinds, items) = random(&mut draws, 150, 3, largest);
+        let bill = linear(&kinds, &items);
+        let problem = Problem { kinds: kinds.clone(), items: items.clone(), bill: &bill };
+        let effort = Effort { gap: 5_000, ..Effort::default() };
+        let found = solve(&problem, &effort).unwrap();
+        check(&kinds, &items, &found.bins);
+        println!("{largest}: {} bins, gap {} millionths", found.bins.len(), found.gap());
+        assert!(found.gap() <= 10_000, "{largest}: gap {} millionths", found.gap());
+        // One problem, one answer.
+        assert_eq!(solve(&problem, &effort).unwrap(), found);
+    }
+}

@@ -1,0 +1,513 @@
+//! Many databases onto the cheapest managed instances, or the fewest.
+//!
+//! An instance has as many limits as there are measures below, and the databases on it share them;
+//! all of them are taken to have their peaks at one time. Files of General Purpose have limits of
+//! their own, so each database keeps the arrangement of files that takes least storage wherever it
+//! goes. What remains is to pack vectors into bins of several kinds ([`weir_pack`]): no rule of
+//! thumb, but an integer program with a bound that says how much cheaper any other answer could be.
+
+use crate::answer::{CapUse, Line, Plan};
+use crate::cost::{Cost, Prices, gib};
+use crate::demand::Flow;
+use crate::error::PlanError;
+use crate::instance::{self, Files, Found, Instances, Offer};
+use crate::need::{Member, Need, WHOLE, Wishes};
+use weir_catalog::{Catalog, Edition, HostSize, PriceBook};
+use weir_layout::instance::Measure;
+use weir_layout::{ManagedInstance, Role};
+pub use weir_pack::Effort;
+use weir_pack::{Fit, Item, Kind, PackError, Problem};
+use weir_units::{Bytes, Money};
+
+/// What a fleet is planned with.
+#[derive(Debug, Clone, Copy)]
+pub struct FleetQuestion<'a> {
+    /// All editions.
+    pub catalog: &'a Catalog,
+    /// The one to plan with.
+    pub edition: &'a Edition,
+    /// What it costs, if that is known.
+    pub prices: Option<&'a PriceBook<'a>>,
+    /// The databases.
+    pub members: &'a [Member],
+    /// What may be used.
+    pub wishes: &'a Wishes,
+    /// Whether the fewest instances are looked for, whatever they cost.
+    pub is_fewest: bool,
+    /// How hard to look.
+    pub effort: Effort,
+}
+
+/// What the instances of a fleet are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// What they cost a month.
+    Price,
+    /// Their vCores, where prices are missing.
+    Vcores,
+    /// How many there are, then their vCores.
+    Instances,
+}
+
+impl Goal {
+    /// The goal in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Price => "price a month",
+            Self::Vcores => "vCores (prices are missing)",
+            Self::Instances => "number of instances",
+        }
+    }
+}
+
+/// A fleet on its instances.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetPlan {
+    /// The instances, the dearest first.
+    pub instances: Vec<FleetInstance>,
+    /// What all of them cost.
+    pub cost: Cost,
+    /// What they were compared by.
+    pub goal: Goal,
+    /// What no other packing costs less than a month, where prices are compared.
+    pub bound: Option<Money>,
+    /// What the answer is above the bound at most, in millionths of itself.
+    pub gap: u64,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// An instance of a fleet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetInstance {
+    /// Its databases, by place among the members.
+    pub members: Vec<usize>,
+    /// What it is.
+    pub plan: Plan,
+}
+
+/// What came of a fleet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FleetOutcome {
+    /// All databases have an instance.
+    Met(Box<FleetPlan>),
+    /// These have none, each with what the instance lacks that comes nearest.
+    NotMet(Vec<(String, Vec<CapUse>)>),
+}
+
+/// What an instance has one of for all databases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shared {
+    Vcores,
+    Storage,
+    Blobs,
+    Tempdb,
+    Files,
+    Databases,
+    Log,
+    Gate,
+}
+
+impl Shared {
+    const ALL: [Self; 8] = [
+        Self::Vcores,
+        Self::Storage,
+        Self::Blobs,
+        Self::Tempdb,
+        Self::Files,
+        Self::Databases,
+        Self::Log,
+        Self::Gate,
+    ];
+
+    fn cap(self, of: &str, used: u64, most: u64) -> CapUse {
+        let own = |cap, unit, is_rate| CapUse { of: of.to_owned(), cap, unit, is_rate, used, most };
+        match self {
+            Self::Vcores => own("vCores", "thousandths", true),
+            Self::Storage => CapUse::size(of, "storage", Bytes::gib(used), Bytes::gib(most)),
+            Self::Blobs => {
+                CapUse::size(of, "size of all blobs", Bytes::new(used), Bytes::new(most))
+            }
+            Self::Tempdb => CapUse::size(of, "size of tempdb", Bytes::new(used), Bytes::new(most)),
+            Self::Files => CapUse::number(of, "number of files", used, most),
+            Self::Databases => CapUse::number(of, "number of databases", used, most),
+            Self::Log => own("log rate", "B/s", true),
+            Self::Gate => own("operations and bytes", "of its time", true),
+        }
+    }
+}
+
+/// A size of instance that bins are made of.
+struct Size<'a> {
+    of: usize,
+    host: &'a HostSize,
+    offer: Offer,
+    /// The most storage, in GiB.
+    storage: u64,
+}
+
+/// A database on a kind of instance, of whatever size.
+struct Seat<'a> {
+    files: Vec<Files<'a>>,
+    gib: u64,
+    peaks: Vec<Flow>,
+}
+
+/// Plans a fleet.
+///
+/// # Errors
+///
+/// [`PlanError`] for families that are not there and needs that no instance has.
+pub fn plan_fleet(question: &FleetQuestion<'_>) -> Result<FleetOutcome, PlanError> {
+    for member in question.members {
+        instance::check(&member.need)
+            .map_err(|error| PlanError::need(member.name.clone(), error.to_string()))?;
+    }
+    let (kinds, goal, notes) = kinds(question)?;
+    Fleet::new(question, kinds, goal).plan(notes)
+}
+
+/// The kinds of instances to choose from, what they are compared by, and what is to be said of it.
+fn kinds<'a>(
+    question: &FleetQuestion<'a>,
+) -> Result<(Vec<Instances<'a>>, Goal, Vec<String>), PlanError> {
+    let (catalog, edition, wishes) = (question.catalog, question.edition, question.wishes);
+    let prices = Prices(question.prices);
+    let all = [ManagedInstance::Gp, ManagedInstance::NextGenGp, ManagedInstance::Bc];
+    let of = |kind| Instances { kind, catalog, edition, prices, wishes };
+    let mut own: Vec<Instances<'a>> =
+        all.into_iter().map(of).filter(|own| own.series().next().is_some()).collect();
+    let known = own.iter().map(|own| own.kind.name()).collect::<Vec<_>>().join(", ");
+    let edition = edition.name().to_owned();
+    if own.is_empty() {
+        let what = "no managed instances; plan a fleet with another edition, like azure-mi-now";
+        return Err(PlanError::Nothing { edition, what: what.to_owned() });
+    }
+    if let Some(name) =
+        wishes.families.iter().find(|name| !own.iter().any(|own| own.kind.name() == *name))
+    {
+        let what = format!("no instances of the family {name:?}; it has {known}");
+        return Err(PlanError::Nothing { edition, what });
+    }
+    let is_wished = |own: &Instances<'_>| {
+        wishes.families.is_empty() || wishes.families.iter().any(|name| own.kind.name() == name)
+    };
+    own.retain(is_wished);
+    let mut notes = Vec::new();
+    if question.is_fewest {
+        return Ok((own, Goal::Instances, notes));
+    }
+    let is_priced = |own: &Instances<'_>| {
+        let host = own.series().next();
+        host.is_some_and(|host| {
+            let found = found(own, host, Vec::new(), 1_024, Some(100_000));
+            own.lines(&found).iter().all(|line| line.each.is_some())
+        })
+    };
+    let without: Vec<&str> =
+        own.iter().filter(|own| !is_priced(own)).map(|own| own.kind.name()).collect();
+    if without.len() == own.len() {
+        return Ok((own, Goal::Vcores, notes));
+    }
+    if !without.is_empty() {
+        let without = without.join(", ");
+        notes.push(format!(
+            "{without}: prices are missing, and what has none is not compared (--prices FILE takes prices)"
+        ));
+    }
+    own.retain(is_priced);
+    Ok((own, Goal::Price, notes))
+}
+
+fn found<'a>(
+    of: &Instances<'a>,
+    host: &'a HostSize,
+    files: Vec<Files<'a>>,
+    storage: u64,
+    iops: Option<u64>,
+) -> Found<'a> {
+    let iops = iops.filter(|_| of.kind == ManagedInstance::NextGenGp);
+    Found { host, files, storage, iops, cost: Cost::default() }
+}
+
+struct Fleet<'q, 'a> {
+    question: &'q FleetQuestion<'a>,
+    kinds: Vec<Instances<'a>>,
+    goal: Goal,
+    sizes: Vec<Size<'a>>,
+    /// By kind, then by member; `None` where a member cannot be.
+    seats: Vec<Vec<Option<Seat<'a>>>>,
+}
+
+impl<'q, 'a> Fleet<'q, 'a> {
+    fn new(question: &'q FleetQuestion<'a>, kinds: Vec<Instances<'a>>, goal: Goal) -> Self {
+        let mut sizes = Vec::new();
+        for (of, kind) in kinds.iter().enumerate() {
+            let hosts = kind.series().filter(|host| match &question.wishes.host {
+                Some(name) => question.edition.host(name).is_ok_and(|own| own == *host),
+                None => true,
+            });
+            for host in hosts {
+                let most = host.storage.unwrap_or(Bytes::ZERO);
+                let most = question.wishes.storage.map_or(most, |own| own.min(most));
+                let storage = (most.get() >> 30) / kind.step() * kind.step();
+                let iops = host.uncached.map(|most| most.iops.get());
+                let offer = kind.offer(&found(kind, host, Vec::new(), storage.max(1), iops));
+                sizes.extend(offer.map(|offer| Size { of, host, offer, storage }));
+            }
+        }
+        let seat = |kind: &Instances<'a>, member: &Member| seat(kind, &member.need);
+        let seats = kinds
+            .iter()
+            .map(|kind| question.members.iter().map(|member| seat(kind, member)).collect())
+            .collect();
+        Self { question, kinds, goal, sizes, seats }
+    }
+
+    /// What a database takes of an instance.
+    fn takes(&self, size: &Size<'_>, member: usize) -> Option<Vec<u64>> {
+        let seat = self.seats[size.of][member].as_ref()?;
+        let own = &self.question.members[member];
+        for bound in &size.offer.bounds {
+            let used = match bound.measure {
+                Measure::DataFile | Measure::LogFile | Measure::FilesOfDatabase => {
+                    instance::measured(bound.measure, &seat.files)
+                }
+                _ => 0,
+            };
+            if used > bound.most {
+                return None;
+            }
+        }
+        let of = |measure| instance::measured(measure, &seat.files);
+        let taken = seat.peaks.iter().map(|flow| flow.taken(size.offer.all)).max().unwrap_or(0);
+        let takes = |shared: &Shared| match shared {
+            Shared::Vcores => own.millicores,
+            Shared::Storage => seat.gib,
+            Shared::Blobs => of(Measure::Blobs),
+            Shared::Tempdb => of(Measure::Tempdb),
+            Shared::Files => of(Measure::FileCount),
+            Shared::Databases => 1,
+            Shared::Log => own.need.role(Role::Log).map_or(0, |log| log.throughput),
+            Shared::Gate => taken,
+        };
+        Some(Shared::ALL.iter().map(takes).collect())
+    }
+
+    /// What an instance has for all its databases.
+    fn room(size: &Size<'_>) -> Vec<u64> {
+        let bound = |measure: Measure| {
+            let own = size.offer.bounds.iter().filter(move |bound| bound.measure == measure);
+            own.map(|bound| bound.most).min()
+        };
+        let of = |shared: &Shared| match shared {
+            Shared::Vcores => size.host.vcpus.map_or(0, u64::from) * 1_000,
+            Shared::Storage => {
+                let files = bound(Measure::Files).map_or(u64::MAX, |most| most >> 30);
+                size.storage.min(files)
+            }
+            Shared::Blobs => bound(Measure::Blobs).unwrap_or(MOST),
+            Shared::Tempdb => bound(Measure::Tempdb).unwrap_or(MOST),
+            Shared::Files => bound(Measure::FileCount).unwrap_or(MOST),
+            Shared::Databases => bound(Measure::Databases).unwrap_or(MOST),
+            Shared::Log => size.offer.log_bytes.min(MOST),
+            Shared::Gate => WHOLE,
+        };
+        Shared::ALL.iter().map(of).collect()
+    }
+
+    /// An instance of a size with some databases.
+    fn found(&self, size: &Size<'a>, members: &[usize]) -> Found<'a> {
+        let kind = &self.kinds[size.of];
+        let seats = members.iter().filter_map(|member| self.seats[size.of][*member].as_ref());
+        let least: u64 = seats.clone().map(|seat| seat.gib).sum();
+        let storage = least.max(1).next_multiple_of(kind.step());
+        let iops = if kind.kind == ManagedInstance::NextGenGp {
+            let mut peaks = [Flow::default(), Flow::default()];
+            for seat in seats {
+                for (at, all) in peaks.iter_mut().enumerate() {
+                    // Who has one peak has it at both times.
+                    let own = seat.peaks.get(at).or_else(|| seat.peaks.first());
+                    own.into_iter().for_each(|own| *all += own);
+                }
+            }
+            kind.iops(size.host, storage, &peaks)
+        } else {
+            None
+        };
+        found(kind, size.host, Vec::new(), storage, iops)
+    }
+
+    /// What an instance counts in the goal with some databases.
+    fn bill(&self, size: &Size<'a>, members: &[usize]) -> u64 {
+        let vcores = size.host.vcpus.map_or(0, u64::from);
+        match self.goal {
+            Goal::Price => {
+                let found = self.found(size, members);
+                let lines = self.kinds[size.of].lines(&found);
+                let month: Money = lines.iter().filter_map(Line::month).sum();
+                month.micros()
+            }
+            Goal::Vcores => vcores * 1_000_000 + self.gib(size, members),
+            Goal::Instances => 1_000_000_000 + vcores * 100_000,
+        }
+    }
+
+    fn gib(&self, size: &Size<'_>, members: &[usize]) -> u64 {
+        let seats = members.iter().filter_map(|member| self.seats[size.of][*member].as_ref());
+        seats.map(|seat| seat.gib).sum()
+    }
+
+    /// What an instance costs without storage, less the storage that comes with it; and what a GiB
+    /// costs beyond that.
+    fn linear(&self, size: &Size<'a>) -> (u64, u64) {
+        match self.goal {
+            Goal::Price => {
+                let kind = &self.kinds[size.of];
+                let lines = kind.lines(&found(kind, size.host, Vec::new(), 0, Some(0)));
+                let storage = lines.iter().find(|line| line.what == instance::STORAGE);
+                let each = storage.and_then(|line| line.each).map_or(0, Money::micros);
+                let free = storage.map_or(0, |line| line.free);
+                let month: Money = lines.iter().filter_map(Line::month).sum();
+                // A bound must not be above the bill: without what comes for nothing, if that is
+                // worth more than the instance.
+                match month.micros().checked_sub(each.saturating_mul(free)) {
+                    Some(cost) => (cost, each),
+                    None => (month.micros(), 0),
+                }
+            }
+            Goal::Vcores => (size.host.vcpus.map_or(0, u64::from) * 1_000_000, 1),
+            Goal::Instances => (self.bill(size, &[]), 0),
+        }
+    }
+
+    fn plan(&self, mut notes: Vec<String>) -> Result<FleetOutcome, PlanError> {
+        let linear: Vec<(u64, u64)> = self.sizes.iter().map(|size| self.linear(size)).collect();
+        let kinds = self.sizes.iter().zip(&linear);
+        let kinds = kinds.map(|(size, (cost, _))| Kind { cost: *cost, room: Self::room(size) });
+        let fit = |(size, (_, each)): (&Size<'_>, &(u64, u64)), member: usize| {
+            let takes = self.takes(size, member)?;
+            Some(Fit { cost: each * self.seats[size.of][member].as_ref()?.gib, takes })
+        };
+        let item = |member: usize| Item {
+            fits: self.sizes.iter().zip(&linear).map(|size| fit(size, member)).collect(),
+        };
+        let bill = |kind: usize, members: &[usize]| self.bill(&self.sizes[kind], members);
+        let problem = Problem {
+            kinds: kinds.collect(),
+            items: (0..self.question.members.len()).map(item).collect(),
+            bill: &bill,
+        };
+        let packing = match weir_pack::solve(&problem, &self.question.effort) {
+            Ok(packing) => packing,
+            Err(PackError::NoBin { items }) => {
+                let of = |member: &usize| {
+                    (self.question.members[*member].name.clone(), self.lacks(*member))
+                };
+                return Ok(FleetOutcome::NotMet(items.iter().map(of).collect()));
+            }
+            Err(error) => return Err(PlanError::need("the fleet", error.to_string())),
+        };
+        let instances: Vec<FleetInstance> =
+            packing.bins.iter().map(|bin| self.instance(bin.kind, &bin.items)).collect();
+        let cost = instances.iter().fold(Cost::default(), |sum, own| sum + own.plan.cost);
+        notes.push("all databases are taken to have their peaks at one time".to_owned());
+        Ok(FleetOutcome::Met(Box::new(FleetPlan {
+            instances,
+            cost,
+            goal: self.goal,
+            bound: (self.goal == Goal::Price).then(|| Money::from_micros(packing.bound)),
+            gap: packing.gap(),
+            notes,
+        })))
+    }
+
+    fn instance(&self, kind: usize, members: &[usize]) -> FleetInstance {
+        let size = &self.sizes[kind];
+        let of = &self.kinds[size.of];
+        let mut found = self.found(size, members);
+        found.cost = of.cost(&found);
+        let mut text = of.host_table(&found);
+        let mut tempdb = 0;
+        for member in members {
+            let Some(seat) = &self.seats[size.of][*member] else { continue };
+            for files in &seat.files {
+                match files.role {
+                    Role::Tempdb => tempdb += files.gib,
+                    _ => {
+                        let name = self.question.members[*member].name.as_str();
+                        instance::write_files(&mut text, files, Some(name));
+                    }
+                }
+            }
+        }
+        if tempdb > 0 {
+            let files = Files { role: Role::Tempdb, count: 1, gib: tempdb, tier: None };
+            instance::write_files(&mut text, &files, None);
+        }
+        let room = Self::room(size);
+        let mut used = vec![0_u64; room.len()];
+        for takes in members.iter().filter_map(|member| self.takes(size, *member)) {
+            used.iter_mut().zip(takes).for_each(|(used, own)| *used += own);
+        }
+        let caps = Shared::ALL.iter().zip(used).zip(room);
+        let caps = caps.filter(|((_, used), most)| *used > 0 && *most < MOST);
+        let name = &size.host.name;
+        let caps = caps.map(|((shared, used), most)| shared.cap(name, used, most)).collect();
+        let iops = found.iops.map(|iops| format!(", {iops} IOPS")).unwrap_or_default();
+        let plan = Plan {
+            family: of.kind.name().to_owned(),
+            title: format!(
+                "{} with {} vCores, {}{iops}: {} databases",
+                of.kind.name(),
+                size.host.vcpus.unwrap_or_default(),
+                Bytes::gib(found.storage),
+                members.len()
+            ),
+            layout: text,
+            lines: of.lines(&found),
+            cost: found.cost,
+            caps,
+            reasons: Vec::new(),
+        };
+        FleetInstance { members: members.to_vec(), plan }
+    }
+
+    /// What a database lacks on the instance that it comes nearest to fitting.
+    fn lacks(&self, member: usize) -> Vec<CapUse> {
+        let lacking = self.sizes.iter().filter_map(|size| {
+            let takes = self.takes(size, member)?;
+            let caps = Shared::ALL.iter().zip(takes).zip(Self::room(size));
+            let caps = caps.filter(|((_, used), most)| used > most);
+            let name = &size.host.name;
+            let caps = caps.map(|((shared, used), most)| shared.cap(name, used, most));
+            let caps: Vec<CapUse> = caps.collect();
+            Some((caps.iter().map(CapUse::share).max().unwrap_or(0), caps.len(), caps))
+        });
+        let nearest = lacking.min_by_key(|(share, count, _)| (*share, *count));
+        nearest.map(|(.., caps)| caps).unwrap_or_default()
+    }
+}
+
+/// No limit that sums of databases come near.
+const MOST: u64 = 1 << 60;
+
+/// The files of a need that take least storage on a kind of instance, the fewest of them.
+fn seat<'a>(kind: &Instances<'a>, need: &Need) -> Option<Seat<'a>> {
+    if kind.is_slow(need) {
+        return None;
+    }
+    let mut files = Vec::new();
+    for own in &need.roles {
+        if own.role == Role::Tempdb {
+            let size = gib(own.size);
+            files.push(Files { role: Role::Tempdb, count: 1, gib: size, tier: None });
+            continue;
+        }
+        let ways = kind.files(own).into_iter().flatten();
+        files.push(ways.min_by_key(|files| (files.count * files.gib, files.count))?);
+    }
+    let gib = files.iter().map(|files| files.count * files.gib).sum();
+    Some(Seat { files, gib, peaks: kind.peaks(need) })
+}

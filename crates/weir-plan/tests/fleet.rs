@@ -1,0 +1,171 @@
+//! Fleets: every database has a place, every instance is a layout that carries its databases, and
+//! nothing could be much cheaper.
+
+#[path = "../../weir-diagnose/tests/truth/rng.rs"]
+mod rng;
+
+use rng::Rng;
+use std::collections::BTreeSet;
+use weir_catalog::{Catalog, PriceBook};
+use weir_layout::{Layout, Role};
+use weir_plan::fleet::{Effort, Goal};
+use weir_plan::need::NeedFile;
+use weir_plan::verify::{Load, verify_all};
+use weir_plan::{
+    FleetOutcome, FleetPlan, FleetQuestion, Member, Need, RoleNeed, Wishes, plan_fleet,
+};
+use weir_units::Bytes;
+
+fn role(role: Role, gib: u64, iops: u64, request: u64) -> RoleNeed {
+    let (size, throughput) = (Bytes::gib(gib), iops * request);
+    let reads = if role == Role::Log { 0 } else { 700_000 };
+    RoleNeed { role, size, iops, request, throughput, reads, latency: None, working_set: None }
+}
+
+/// Databases of all sizes: most are small, a few are large.
+fn members(count: u64, seed: u64) -> Vec<Member> {
+    let mut rng = Rng(seed);
+    let one = |at: u64| {
+        let scale = *rng.one(&[1, 2, 4, 8, 16, 32]);
+        let gib = 4 + rng.within(0, 40 * scale);
+        let mut roles = vec![
+            role(Role::Data, gib, 20 + rng.within(0, 60 * scale), 8 << 10),
+            role(Role::Log, 1 + gib / 8, 5 + rng.within(0, 20 * scale), 16 << 10),
+        ];
+        if rng.chance(33) {
+            roles.push(role(Role::Tempdb, 1 + rng.within(0, 4), rng.within(0, 100), 64 << 10));
+        }
+        let need = Need { roles, ..Need::default() };
+        Member { name: format!("db{at}"), need, millicores: 20 + rng.within(0, 60 * scale) }
+    };
+    (0..count).map(one).collect()
+}
+
+fn fleet(members: &[Member], edition: &str, families: &[&str], is_fewest: bool) -> FleetOutcome {
+    let catalog = Catalog::builtin();
+    let edition = catalog.edition(edition).unwrap();
+    let book = PriceBook::of(edition.prices(), None, None, None).unwrap();
+    let families = families.iter().map(|name| (*name).to_owned()).collect();
+    let wishes = Wishes { families, ..Wishes::default() };
+    let prices = book.as_ref();
+    let effort = Effort { rounds: 20, tries: 20, ..Effort::default() };
+    let question = FleetQuestion {
+        catalog: &catalog,
+        edition,
+        prices,
+        members,
+        wishes: &wishes,
+        is_fewest,
+        effort,
+    };
+    plan_fleet(&question).unwrap()
+}
+
+fn met(outcome: FleetOutcome) -> FleetPlan {
+    match outcome {
+        FleetOutcome::Met(plan) => *plan,
+        FleetOutcome::NotMet(lacking) => panic!("{lacking:?}"),
+    }
+}
+
+/// Each database is on one instance, and the layouts are such that hold them all.
+fn check(plan: &FleetPlan, members: &[Member]) {
+    let catalog = Catalog::builtin();
+    let mut seen = BTreeSet::new();
+    for own in &plan.instances {
+        let layout = Layout::parse("instance", &own.plan.layout, &catalog).unwrap();
+        let host = &layout.hosts[0];
+        for member in &own.members {
+            assert!(seen.insert(*member), "{} twice", members[*member].name);
+            for need in members[*member].need.roles.iter().filter(|own| own.role != Role::Tempdb) {
+                let name = members[*member].name.as_str();
+                let files = host.files.iter().filter(|file| {
+                    file.role == need.role && file.database.as_deref() == Some(name)
+                });
+                let size: u64 = files.map(|file| file.size.get()).sum();
+                assert!(size >= need.size.get(), "{name}: {size}");
+            }
+        }
+        let used: u64 = own.members.iter().map(|member| members[*member].millicores).sum();
+        assert!(used <= u64::from(host.instance.as_ref().unwrap().vcores) * 1_000);
+    }
+    assert_eq!(seen.len(), members.len());
+}
+
+#[test]
+fn databases_go_onto_instances_that_carry_them() {
+    let members = members(60, 1);
+    for family in ["gp", "bc", "next-gen-gp"] {
+        let plan = met(fleet(&members, "azure-mi-now", &[family], false));
+        check(&plan, &members);
+        println!("{family}: {} instances, gap {} millionths", plan.instances.len(), plan.gap);
+        // What is simulated is what was promised.
+        let catalog = Catalog::builtin();
+        for own in &plan.instances {
+            let load = |at: &usize| Load {
+                database: Some(members[*at].name.as_str()),
+                need: &members[*at].need,
+            };
+            let loads: Vec<Load<'_>> = own.members.iter().map(load).collect();
+            for (at, got) in verify_all(family, &own.plan.layout, &loads, &catalog, 1).unwrap() {
+                let name = loads[at].database;
+                assert!(got.is_met(), "{family}: {name:?} {got:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fleet_is_within_a_hundredth_of_what_any_could_cost() {
+    let members = members(150, 2);
+    let plan = met(fleet(&members, "azure-mi-now", &["gp"], false));
+    check(&plan, &members);
+    assert_eq!(plan.goal, Goal::Price);
+    assert!(plan.gap <= 10_000, "{} millionths", plan.gap);
+    assert!(plan.bound.unwrap() <= plan.cost.month);
+}
+
+#[test]
+fn the_fewest_are_no_more_than_the_cheapest() {
+    let members = members(40, 3);
+    let cheapest = met(fleet(&members, "azure-mi-now", &["gp"], false));
+    let fewest = met(fleet(&members, "azure-mi-now", &["gp"], true));
+    check(&fewest, &members);
+    assert!(fewest.instances.len() <= cheapest.instances.len());
+    assert_eq!(fewest.goal, Goal::Instances);
+    // Without prices vCores are what is compared.
+    let without = met(fleet(&members, "azure-mi-2018", &[], false));
+    assert_eq!((without.goal, without.bound), (Goal::Vcores, None));
+}
+
+#[test]
+fn who_fits_nowhere_is_named_with_what_is_lacking() {
+    let mut members = members(3, 4);
+    members[1].millicores = 90_000;
+    members[2].need.roles[0].size = Bytes::gib(20 << 10);
+    let FleetOutcome::NotMet(lacking) = fleet(&members, "azure-mi-now", &["gp"], false) else {
+        panic!("there is a plan");
+    };
+    let names: Vec<&str> = lacking.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["db1", "db2"]);
+    let (_, caps) = &lacking[0];
+    assert_eq!((caps[0].cap, caps[0].used, caps[0].most), ("vCores", 90_000, 80_000));
+}
+
+#[test]
+fn a_member_says_what_is_its_own_and_no_more() {
+    let read = |text: &str| NeedFile::read("db.toml", text).and_then(|file| file.member("db"));
+    let check = |text: &str, message: &str| {
+        let error = read(text).unwrap_err().to_string();
+        assert!(error.contains(message), "{text}: {error}");
+    };
+    let (member, _) = read("vcpus = 0.25\n[data]\nsize = \"1 GiB\"\niops = 10\n").unwrap();
+    assert_eq!(member.millicores, 250);
+    let (member, _) = read("vcpus = 3\n[data]\nsize = \"1 GiB\"\n").unwrap();
+    assert_eq!(member.millicores, 3_000);
+    check("edition = \"azure-now\"\n[data]\nsize = \"1 GiB\"\n", "db: edition: is the fleet's");
+    check("vcpus = 0.0001\n[data]\nsize = \"1 GiB\"\n", "no number of thousandths");
+    check("vcpus = -1\n[data]\nsize = \"1 GiB\"\n", "like 8 or 0.25");
+    check("[data]\niops = 10\n", "db: data: size is missing");
+    check("", "db: the need");
+}

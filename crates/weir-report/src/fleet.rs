@@ -1,0 +1,170 @@
+//! A fleet: which databases go onto which instances, what that costs, and what could be cheaper.
+
+use crate::cells;
+use crate::number::percent;
+use crate::plan::{PlanCap, PlanChoice};
+use crate::table::{Cell, Format, Report, Table};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// What came of a fleet.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct FleetReport {
+    /// Whether every database has an instance.
+    pub is_met: bool,
+    /// The edition that it was planned with.
+    pub edition: String,
+    /// The region of the prices, if there are any.
+    pub region: Option<String>,
+    /// Their currency.
+    pub currency: Option<String>,
+    /// How many databases there are.
+    pub databases: usize,
+    /// What the instances were compared by.
+    pub goal: Option<String>,
+    /// The price of a month, as far as it is known.
+    pub month: Option<String>,
+    /// How many prices are missing.
+    pub unpriced: u32,
+    /// What no other packing costs less than a month.
+    pub bound: Option<String>,
+    /// The part of the whole, from 0 to 1, by which another answer could be better at most.
+    pub gap: Option<f64>,
+    /// The instances, the dearest first.
+    pub instances: Vec<FleetHost>,
+    /// Databases that fit no instance.
+    pub lacks: Vec<FleetLack>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// An instance and its databases.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FleetHost {
+    /// Its name, and its layout's.
+    pub name: String,
+    /// The databases on it.
+    pub databases: Vec<String>,
+    /// What it is.
+    #[serde(flatten)]
+    pub plan: PlanChoice,
+    /// The least part of what a role asked for that it got in simulation, from 0 to 1.
+    pub verified: Option<f64>,
+}
+
+/// A database that fits no instance.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FleetLack {
+    /// The database.
+    pub database: String,
+    /// What the instance lacks that comes nearest.
+    pub caps: Vec<PlanCap>,
+}
+
+impl FleetReport {
+    fn table(&self) -> Table {
+        let month = format!(">{} a month", self.currency.as_deref().unwrap_or("price"));
+        let heads =
+            ["instance", "what", &month, ">databases", "what binds", ">simulated", "databases"];
+        let mut table = Table::new("Instances", &heads);
+        for own in &self.instances {
+            let most = own.plan.caps.iter().max_by(|one, other| one.share.total_cmp(&other.share));
+            let binds = most.map(|cap| format!("{} {}", cap.cap, percent(cap.share)));
+            table.row(cells![
+                own.name.as_str(),
+                own.plan.title.as_str(),
+                own.plan.month.as_str(),
+                own.databases.len().to_string().as_str(),
+                binds.unwrap_or_default().as_str(),
+                own.verified.map_or_else(Cell::none, |part| percent(part).into()),
+                own.databases.join(" ").as_str(),
+            ]);
+        }
+        table
+    }
+
+    fn lacks_table(&self) -> Table {
+        let mut table = Table::new("Fit nowhere", &["database", "cap", ">needed", ">at most"]);
+        for own in &self.lacks {
+            for cap in &own.caps {
+                table.row(cells![
+                    own.database.as_str(),
+                    format!("{} of {}", cap.cap, cap.of).as_str(),
+                    cap.used.as_str(),
+                    cap.most.as_str(),
+                ]);
+            }
+            if own.caps.is_empty() {
+                table.row(cells![own.database.as_str(), "no file or medium does", "-", "-"]);
+            }
+        }
+        table
+    }
+
+    fn headline(&self) -> String {
+        let count = self.databases;
+        if !self.is_met {
+            return match self.lacks.len() {
+                0 => format!("{count} databases: no plan"),
+                n => format!("{n} of {count} databases fit no instance"),
+            };
+        }
+        let currency = self.currency.as_deref().unwrap_or_default();
+        let price = match (&self.month, self.unpriced) {
+            (Some(month), 0) => format!(": {month} {currency} a month"),
+            _ => ", prices missing".to_owned(),
+        };
+        format!("{count} databases on {} instances{price}", self.instances.len())
+    }
+
+    fn proof(&self) -> Option<String> {
+        let gap = percent(self.gap?).to_string();
+        let goal = self.goal.as_deref()?;
+        Some(match &self.bound {
+            Some(bound) => format!(
+                "no other packing costs less than {bound}: this one is at most {gap} above the \
+                 cheapest"
+            ),
+            None => format!("compared by {goal}: at most {gap} above the best"),
+        })
+    }
+}
+
+impl Report for FleetReport {
+    fn tables(&self) -> Vec<Table> {
+        vec![self.table().named("instance"), self.lacks_table().named("lack")]
+    }
+
+    fn render(&self, format: Format) -> String {
+        let preset = match format {
+            Format::Json => {
+                // Strings, numbers and lists: nothing that JSON cannot say.
+                let json = serde_json::to_string_pretty(self);
+                return json.map_or_else(
+                    |error| format!("{{\"error\":\"{error}\"}}\n"),
+                    |text| text + "\n",
+                );
+            }
+            Format::Csv => return crate::table::csv(&self.tables()),
+            Format::Text => comfy_table::presets::NOTHING,
+            Format::Markdown => comfy_table::presets::ASCII_MARKDOWN,
+        };
+        let mut out = match format {
+            Format::Markdown => format!("**{}**\n", self.headline()),
+            _ => format!("plan: {}\n", self.headline()),
+        };
+        if let Some(proof) = self.proof() {
+            let _ = writeln!(out, "  {proof}");
+        }
+        for table in self.tables().into_iter().filter(|table| !table.rows.is_empty()) {
+            let _ = write!(out, "\n{}\n{}\n", table.title, table.text(preset));
+        }
+        if !self.notes.is_empty() {
+            out.push('\n');
+        }
+        for note in &self.notes {
+            let _ = writeln!(out, "{note}");
+        }
+        out
+    }
+}

@@ -1,0 +1,179 @@
+//! `weir plan --fleet`: many databases onto managed instances.
+
+use super::{book, cap, choice, own_prices};
+use crate::cli::PlanArgs;
+use crate::error::{CliError, NO};
+use crate::output;
+use std::fs;
+use std::path::{Path, PathBuf};
+use weir_catalog::Catalog;
+use weir_plan::fleet::FleetInstance;
+use weir_plan::need::{NeedFile, Wishes};
+use weir_plan::verify::{Got, Load, verify_all};
+use weir_plan::{FleetOutcome, FleetQuestion, Member, plan_fleet};
+use weir_report::fleet::{FleetHost, FleetLack, FleetReport};
+
+/// The edition where none is named: the one with instances that can be bought now.
+const EDITION: &str = "azure-mi-now";
+
+pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    let (members, notes) = members(folder)?;
+    let wishes = Wishes {
+        families: args.family.clone(),
+        host: args.host.clone(),
+        max_files: args.max_files,
+        storage: args.storage,
+        has_licence: args.licence_owned,
+        ..Wishes::default()
+    };
+    let edition = catalog.edition(args.edition.as_deref().unwrap_or(EDITION))?;
+    let own = own_prices(args)?;
+    let keys = NeedFile {
+        region: args.region.clone(),
+        currency: args.currency.clone(),
+        ..NeedFile::default()
+    };
+    let book = book(&keys, edition, &own)?;
+    let question = FleetQuestion {
+        catalog,
+        edition,
+        prices: book.as_ref(),
+        members: &members,
+        wishes: &wishes,
+        is_fewest: args.fewest,
+        effort: weir_plan::fleet::Effort::default(),
+    };
+    let outcome = plan_fleet(&question)?;
+    let mut report = FleetReport {
+        edition: edition.name().to_owned(),
+        region: book.as_ref().map(|book| book.region().to_owned()),
+        currency: book.as_ref().map(|book| book.currency().to_owned()),
+        databases: members.len(),
+        notes,
+        ..FleetReport::default()
+    };
+    match &outcome {
+        FleetOutcome::Met(plan) => {
+            report.is_met = true;
+            report.goal = Some(plan.goal.words().to_owned());
+            report.month = Some(plan.cost.month.to_string());
+            report.unpriced = plan.cost.unpriced;
+            report.bound = plan.bound.map(|bound| bound.to_string());
+            report.gap = Some(weir_report::number::float(plan.gap) / 1e6);
+            report.notes.extend(plan.notes.iter().cloned());
+            for (at, own) in plan.instances.iter().enumerate() {
+                report.instances.push(host(at, own, &members));
+            }
+            if args.verify {
+                verified(&mut report, &plan.instances, &members, catalog)?;
+            }
+        }
+        FleetOutcome::NotMet(lacking) => {
+            report.lacks = lacking
+                .iter()
+                .map(|(name, caps)| FleetLack {
+                    database: name.clone(),
+                    caps: caps.iter().map(cap).collect(),
+                })
+                .collect();
+        }
+    }
+    if let Some(path) = args.out.as_ref().filter(|_| report.is_met) {
+        write(path, &report)?;
+    }
+    output::print(&report, args.output.format())?;
+    Ok(if report.is_met { 0 } else { NO })
+}
+
+/// The databases of a folder, by name: a need file for each.
+fn members(folder: &Path) -> Result<(Vec<Member>, Vec<String>), CliError> {
+    let read = |source| CliError::Read { path: folder.to_owned(), source };
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder).map_err(read)? {
+        let path = entry.map_err(read)?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    if paths.is_empty() {
+        let words = format!(
+            "{} has no need files; a fleet has one for each database, DATABASE.toml with [data], \
+             [log] and vcpus",
+            folder.display()
+        );
+        return Err(CliError::Refused(words));
+    }
+    let (mut all, mut notes) = (Vec::new(), Vec::new());
+    for path in paths {
+        let file = path.display().to_string();
+        let text = fs::read_to_string(&path);
+        let text = text.map_err(|source| CliError::Read { path: path.clone(), source })?;
+        let name = path.file_stem().and_then(|name| name.to_str());
+        let Some(name) = name else {
+            return Err(CliError::Refused(format!("{file}: its name is no text; rename it")));
+        };
+        let (member, own) = NeedFile::read(&file, &text)?.member(name)?;
+        all.push(member);
+        notes.extend(own.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
+    }
+    let idle = all.iter().filter(|own| own.millicores == 0).count();
+    if idle > 0 {
+        notes.push(format!(
+            "{idle} of {} databases say no vcpus and are taken to use none; instances are sized by the \
+             rest",
+            all.len()
+        ));
+    }
+    Ok((all, notes))
+}
+
+fn host(at: usize, own: &FleetInstance, members: &[Member]) -> FleetHost {
+    FleetHost {
+        name: format!("instance{}", at + 1),
+        databases: own.members.iter().map(|member| members[*member].name.clone()).collect(),
+        plan: choice(&own.plan),
+        verified: None,
+    }
+}
+
+/// Simulates the databases of each instance on its layout. A fleet with one that fails is none.
+fn verified(
+    report: &mut FleetReport,
+    instances: &[FleetInstance],
+    members: &[Member],
+    catalog: &Catalog,
+) -> Result<(), CliError> {
+    for (host, own) in report.instances.iter_mut().zip(instances) {
+        let load = |member: &usize| {
+            let own = &members[*member];
+            Load { database: Some(own.name.as_str()), need: &own.need }
+        };
+        let loads: Vec<Load<'_>> = own.members.iter().map(load).collect();
+        let got = verify_all(&host.name, &host.plan.layout, &loads, catalog, 1)?;
+        let least = got.iter().map(|(_, got)| Got::part(got)).fold(1.0, f64::min);
+        host.verified = Some(least);
+        if !got.iter().all(|(_, got)| got.is_met()) {
+            report.is_met = false;
+            report.notes.push(format!(
+                "{} fails its own simulation: that is a defect of the planner, so this is no plan",
+                host.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Writes a layout for each instance.
+fn write(folder: &Path, report: &FleetReport) -> Result<(), CliError> {
+    let wrong = |path: &Path| {
+        let path = path.to_owned();
+        move |source| CliError::Write { path, source }
+    };
+    fs::create_dir_all(folder).map_err(wrong(folder))?;
+    for own in &report.instances {
+        let path = folder.join(format!("{}.toml", own.name));
+        fs::write(&path, &own.plan.layout).map_err(wrong(&path))?;
+    }
+    Ok(())
+}
