@@ -30,6 +30,7 @@
 //! | [`live`] | observing real systems while they run |
 //! | [`load`] | what somebody did from one sample to the next, whoever counted it and how |
 //! | [`rates`] | from counters to rates, through gaps and restarts, in bounded memory |
+//! | [`sizing`] | what a system asks of its storage, by role |
 //! | [`snapshot`] | what everybody had counted at a time |
 //! | [`between`] | what everybody did between two times |
 //! | `times` | how far apart samples are, and their gaps |
@@ -50,6 +51,7 @@ pub mod metric;
 pub mod observation;
 pub mod rates;
 pub mod run;
+pub mod sizing;
 pub mod snapshot;
 mod times;
 pub mod view;

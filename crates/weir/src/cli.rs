@@ -97,6 +97,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  weir plan --iops 16000 --size 4TiB\n  \
                             weir plan --need need.toml --verify --out layout.toml\n  \
                             weir plan --edition azure-mi-now --family gp --size 900GiB --iops 7000 --budget 1200\n  \
+                            weir plan --from files.weirobs --percentile 99 --growth 30% --headroom 20%\n  \
                             weir plan --fleet databases --family gp --out instances\n\n\
                             A need file has [data], [log], [tempdb] and [backup], each with size, iops, \
                             throughput, request, reads, latency, working_set; docs/PLAN.md has all keys, and how \
@@ -333,6 +334,24 @@ fn mapping(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A share above the whole, in whole per cent.
+fn percent(text: &str) -> Result<u32, String> {
+    let number = text.trim().trim_end_matches('%').trim().parse();
+    let wrong = || format!("{text:?} is no whole number of per cent up to 10000, like 30%");
+    number.ok().filter(|n| *n <= 10_000).ok_or_else(wrong)
+}
+
+fn role(text: &str) -> Result<(String, String), String> {
+    match text.rsplit_once('=') {
+        Some((name, role @ ("data" | "log" | "tempdb" | "backup"))) if !name.is_empty() => {
+            Ok((name.to_owned(), role.to_owned()))
+        }
+        _ => {
+            Err("write NAME=ROLE, like sdc=data; a role is data, log, tempdb or backup".to_owned())
+        }
+    }
+}
+
 fn moment(text: &str) -> Result<(String, Span), String> {
     let (host, time) = text.split_once('@').ok_or("write HOST@TIME, like host@10s")?;
     Ok((host.to_owned(), some_time(time)?))
@@ -364,11 +383,27 @@ pub(crate) struct DiagnoseArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// What is needed, by role, and what may be used.
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["size", "fleet"])]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["size", "fleet", "from"])]
     pub(crate) need: Option<PathBuf>,
-    /// Plan many databases: a folder with a need file for each, DATABASE.toml. They go onto the
-    /// managed instances that are cheapest together, with a bound on what could be cheaper still.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["need", "size", "iops", "throughput",
+    /// Size from what was observed: an observation, or files that weir observe import reads. A need
+    /// beside it says what cannot be observed: sizes, latencies, working sets.
+    #[arg(long, value_name = "OBSERVATION", num_args = 1.., conflicts_with_all = ["iops",
+        "throughput", "request", "reads"])]
+    pub(crate) from: Vec<PathBuf>,
+    /// So many of a hundred samples ask for no more [default: 99].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) percentile: Option<u32>,
+    /// By how much sizes and rates are to grow, in per cent.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) growth: Option<u32>,
+    /// What somebody in the observation is for, like sdc=data; may be repeated. Then nobody else
+    /// counts.
+    #[arg(long, value_name = "NAME=ROLE", value_parser = role, requires = "from")]
+    pub(crate) role: Vec<(String, String)>,
+    /// Plan many databases: a folder with a need file for each, DATABASE.toml, or its observation,
+    /// DATABASE.weirobs. They go onto the managed instances that are cheapest together, with a bound
+    /// on what could be cheaper still.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["need", "from", "size", "iops", "throughput",
         "request", "reads", "latency", "working_set", "headroom", "disks", "vcpus", "memory",
         "max_disks", "apart", "os", "budget", "fastest", "present"])]
     pub(crate) fleet: Option<PathBuf>,

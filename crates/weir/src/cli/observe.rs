@@ -163,7 +163,7 @@ pub(crate) struct ObserveImportArgs {
 }
 
 /// How files of other systems are read.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct ImportArgs {
     /// The kind of all files, where it should not be found by what is in them.
     #[arg(long = "as", value_name = "KIND")]
@@ -179,7 +179,7 @@ pub(crate) struct ImportArgs {
 }
 
 /// How times without a zone, and dates of three numbers, are read.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Default, Clone, Args)]
 pub(crate) struct ClockArgs {
     /// Where times say no zone, how far they are ahead of UTC: +01:00.
     #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]

@@ -16,8 +16,7 @@ use crate::error::CliError;
 use crate::output;
 use figures::Figures;
 use picture::Picture;
-use source::Source;
-pub(crate) use source::is_observation;
+pub(crate) use source::{Source, is_observation};
 use std::fs::File;
 use std::path::PathBuf;
 

@@ -1,11 +1,13 @@
 //! `weir plan`: the cheapest layout that meets a need.
 
 mod fleet;
+mod observed;
 
 use crate::cli::PlanArgs;
 use crate::commands::read_layout_text;
 use crate::error::{CliError, NO};
 use crate::output;
+use observed::Measure;
 use std::fs;
 use weir_catalog::{Catalog, Edition, PriceBook, PriceList};
 use weir_plan::answer::{CapUse, Plan};
@@ -27,8 +29,10 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(folder) = &args.fleet {
         return fleet::run(folder, args, catalog);
     }
-    let file = need_file(args)?;
-    let (need, notes) = file.need()?;
+    let mut file = need_file(args)?;
+    let mut notes = observed(&mut file, args)?;
+    let (need, assumed) = file.need()?;
+    notes.extend(assumed);
     let wishes = file.wishes();
     let edition = catalog.edition(file.edition.as_deref().unwrap_or(EDITION))?;
     let own = own_prices(args)?;
@@ -67,6 +71,21 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     output::print(&report, args.output.format())?;
     Ok(if report.is_met { 0 } else { NO })
+}
+
+/// What is needed as it was observed, if it is to be.
+fn observed(file: &mut NeedFile, args: &PlanArgs) -> Result<Vec<String>, CliError> {
+    let stray = [("--percentile", args.percentile.is_some()), ("--growth", args.growth.is_some())];
+    if args.from.is_empty() {
+        return match stray.into_iter().find(|(_, is_said)| *is_said) {
+            Some((option, _)) => {
+                let words = format!("{option} is for what is observed; give --from OBSERVATION");
+                Err(CliError::Refused(words))
+            }
+            None => Ok(Vec::new()),
+        };
+    }
+    observed::fill(file, &args.from, Measure::of(args))
 }
 
 /// The need as a file says it, and what the arguments say in place of that.

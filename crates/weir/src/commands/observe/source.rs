@@ -18,7 +18,7 @@ const BEGINNING: &[u8] = b"weirobs";
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     path: PathBuf,
     file: File,
 }
@@ -31,7 +31,7 @@ impl Source {
     }
 
     /// An observation, or files that are no observations and are read into one.
-    pub(super) fn any(files: &[PathBuf], reading: &ImportArgs) -> Result<Self, CliError> {
+    pub(crate) fn any(files: &[PathBuf], reading: &ImportArgs) -> Result<Self, CliError> {
         for path in files {
             if !is_observation(path)? {
                 continue;
@@ -69,7 +69,7 @@ impl Source {
 
     /// The header with everybody who is declared on the way, and when the samples are; nothing
     /// of that if there are none.
-    pub(super) fn survey(&self) -> Result<(Header, Option<Extent>), CliError> {
+    pub(crate) fn survey(&self) -> Result<(Header, Option<Extent>), CliError> {
         let mut reader = self.reader()?;
         let mut times: Option<(Instant, Instant)> = None;
         while let Some(chunk) = reader.next_chunk().map_err(|source| self.failed(source))? {
@@ -83,7 +83,7 @@ impl Source {
     }
 
     /// Takes all samples; says what the file lacks. Returns its notes and how it ended.
-    pub(super) fn each(
+    pub(crate) fn each(
         &self,
         mut take: impl FnMut(Instant, &[Option<i64>]),
     ) -> Result<(Vec<Note>, Ending), CliError> {

@@ -1,5 +1,6 @@
 //! `weir plan --fleet`: many databases onto managed instances.
 
+use super::observed::{self, Measure};
 use super::{book, cap, choice, own_prices};
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};
@@ -17,7 +18,7 @@ use weir_report::fleet::{FleetHost, FleetLack, FleetReport};
 const EDITION: &str = "azure-mi-now";
 
 pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
-    let (members, notes) = members(folder)?;
+    let (members, notes) = members(folder, args)?;
     let wishes = Wishes {
         families: args.family.clone(),
         host: args.host.clone(),
@@ -85,35 +86,55 @@ pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u
     Ok(if report.is_met { 0 } else { NO })
 }
 
-/// The databases of a folder, by name: a need file for each.
-fn members(folder: &Path) -> Result<(Vec<Member>, Vec<String>), CliError> {
+/// The databases of a folder, by name: a need file or an observation for each.
+fn members(folder: &Path, args: &PlanArgs) -> Result<(Vec<Member>, Vec<String>), CliError> {
     let read = |source| CliError::Read { path: folder.to_owned(), source };
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(folder).map_err(read)? {
         let path = entry.map_err(read)?.path();
-        if path.extension().is_some_and(|extension| extension == "toml") {
+        if path.extension().is_some_and(|own| own == "toml" || own == OBSERVATION) {
             paths.push(path);
         }
     }
     paths.sort();
+    let has_observations = paths.iter().any(|path| is_observation(path));
+    if (args.percentile.is_some() || args.growth.is_some()) && !has_observations {
+        let words = format!(
+            "--percentile and --growth are for what is observed; {} has no DATABASE.{OBSERVATION}",
+            folder.display()
+        );
+        return Err(CliError::Refused(words));
+    }
     if paths.is_empty() {
         let words = format!(
             "{} has no need files; a fleet has one for each database, DATABASE.toml with [data], \
-             [log] and vcpus",
+             [log] and vcpus, or DATABASE.{OBSERVATION}",
             folder.display()
         );
         return Err(CliError::Refused(words));
     }
     let (mut all, mut notes) = (Vec::new(), Vec::new());
-    for path in paths {
+    for path in &paths {
         let file = path.display().to_string();
-        let text = fs::read_to_string(&path);
-        let text = text.map_err(|source| CliError::Read { path: path.clone(), source })?;
+        // What a database says of itself and what was observed of it go together.
+        if path.extension().is_some_and(|own| own == "toml") && is_beside(&paths, path) {
+            continue;
+        }
         let name = path.file_stem().and_then(|name| name.to_str());
         let Some(name) = name else {
             return Err(CliError::Refused(format!("{file}: its name is no text; rename it")));
         };
-        let (member, own) = NeedFile::read(&file, &text)?.member(name)?;
+        let mut keys = NeedFile::default();
+        let said = path.with_extension("toml");
+        if paths.contains(&said) {
+            let text = fs::read_to_string(&said);
+            let text = text.map_err(|source| CliError::Read { path: said.clone(), source })?;
+            keys = NeedFile::read(&said.display().to_string(), &text)?;
+        }
+        if is_observation(path) {
+            notes.extend(observed::fill(&mut keys, std::slice::from_ref(path), Measure::of(args))?);
+        }
+        let (member, own) = keys.member(name)?;
         all.push(member);
         notes.extend(own.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
     }
@@ -126,6 +147,17 @@ fn members(folder: &Path) -> Result<(Vec<Member>, Vec<String>), CliError> {
         ));
     }
     Ok((all, notes))
+}
+
+/// What the files of observations are called.
+const OBSERVATION: &str = "weirobs";
+
+fn is_observation(path: &Path) -> bool {
+    path.extension().is_some_and(|own| own == OBSERVATION)
+}
+
+fn is_beside(paths: &[PathBuf], path: &Path) -> bool {
+    paths.contains(&path.with_extension(OBSERVATION))
 }
 
 fn host(at: usize, own: &FleetInstance, members: &[Member]) -> FleetHost {

@@ -1,0 +1,275 @@
+//! What a system asks of its storage, by role: the figures that a layout is sized by.
+//!
+//! Rates are percentiles over the samples of what all files of a role did together, for that is
+//! what a shared limit sees; each sample counts once, however long it is. What was asked and waited
+//! at a cap is not in them: who is throttled asks for more than is seen.
+
+use crate::header::{Contents, EntityId, EntityKind, SeriesId};
+use crate::load::{Load, Loads};
+use crate::metric;
+use crate::rates::{Reading, Spread};
+use std::collections::BTreeMap;
+use weir_units::Instant;
+
+/// Follows an observation.
+#[derive(Debug)]
+pub struct Sizer {
+    loads: Loads,
+    /// Whose load counts, for which role.
+    roles: BTreeMap<EntityId, String>,
+    /// Where a size is counted.
+    sizes: BTreeMap<EntityId, (Option<SeriesId>, Option<u64>)>,
+    found: BTreeMap<String, Found>,
+    now: BTreeMap<String, Load>,
+    first: Option<Instant>,
+    last: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    iops: Spread,
+    bytes: Spread,
+    all: Load,
+    samples: u64,
+}
+
+/// What a role did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sized {
+    /// The role: `data`, `log`, `tempdb`, `backup`.
+    pub role: String,
+    /// Whose loads were added up.
+    pub of: Vec<String>,
+    /// Operations a second, at the percentile.
+    pub iops: f64,
+    /// Bytes a second, at the percentile; nothing where they are not known.
+    pub bytes: Option<f64>,
+    /// The mean bytes of an operation.
+    pub request: Option<f64>,
+    /// Reads among the operations, from 0 to 1.
+    pub reads: Option<f64>,
+    /// What is stored, as far as all of them say it.
+    pub size: Option<u64>,
+    /// The part of all latency that was waited at caps, from 0 to 1, where it is known.
+    pub waited: Option<f64>,
+    /// How many samples there were.
+    pub samples: u64,
+}
+
+/// Who is who, and what for.
+#[derive(Debug, Clone, Default)]
+pub struct Roles {
+    /// Roles that were said, by name; if there are any, nobody else counts.
+    pub said: BTreeMap<String, String>,
+}
+
+impl Sizer {
+    /// Follows whoever has operations in `contents`: files if there are any, else stripes and
+    /// volumes.
+    ///
+    /// # Errors
+    ///
+    /// The names of `roles` that nobody has, and those that there are.
+    pub fn new(contents: &Contents, roles: &Roles) -> Result<Self, (Vec<String>, Vec<String>)> {
+        let loads = Loads::new(contents);
+        let own: Vec<EntityId> = loads.entities().collect();
+        let entity = |id: &EntityId| contents.entity(*id);
+        let has_files =
+            own.iter().any(|id| entity(id).is_some_and(|own| own.kind == EntityKind::File));
+        let of_stripe = |id: &EntityId| {
+            let parent = entity(id).and_then(|own| own.parent);
+            parent.is_some_and(|id| entity(&id).is_some_and(|own| own.kind == EntityKind::Stripe))
+        };
+        let mut found = BTreeMap::new();
+        for id in &own {
+            let Some(entity) = entity(id) else { continue };
+            let role = if roles.said.is_empty() {
+                let is_counted = match entity.kind {
+                    EntityKind::File => has_files,
+                    EntityKind::Volume | EntityKind::Stripe => !has_files && !of_stripe(id),
+                    _ => false,
+                };
+                is_counted.then(|| role_of(contents, *id))
+            } else {
+                roles.said.get(&entity.name).cloned()
+            };
+            role.map(|role| found.insert(*id, role));
+        }
+        let names = |ids: &mut dyn Iterator<Item = &EntityId>| -> Vec<String> {
+            ids.filter_map(|id| Some(contents.entity(*id)?.name.clone())).collect()
+        };
+        let known = names(&mut own.iter());
+        let missing: Vec<String> =
+            roles.said.keys().filter(|name| !known.contains(name)).cloned().collect();
+        if !missing.is_empty() {
+            return Err((missing, known));
+        }
+        let size = |id: &EntityId| {
+            let series = contents.find(*id, metric::SIZE_ON_DISK_BYTES);
+            let said = entity(id).and_then(|own| own.number(metric::SIZE_BYTES));
+            (*id, (series, said))
+        };
+        let sizes = found.keys().map(size).collect();
+        let (now, all) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { loads, roles: found, sizes, found: all, now, first: None, last: None })
+    }
+
+    /// Takes a sample.
+    pub fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
+        self.first.get_or_insert(at);
+        self.last = Some(at);
+        for (series, size) in self.sizes.values_mut() {
+            let now = series.and_then(|id| row.get(id.0 as usize).copied().flatten());
+            if let Some(now) = now.and_then(|now| u64::try_from(now).ok()) {
+                *size = Some(now);
+            }
+        }
+        self.now.clear();
+        let (roles, now) = (&self.roles, &mut self.now);
+        self.loads.sample(at, row, |entity, load| {
+            let Some(role) = roles.get(&entity) else { return };
+            match now.get_mut(role) {
+                Some(sum) => sum.add(&load),
+                None => _ = now.insert(role.clone(), load),
+            }
+        });
+        for (role, load) in &self.now {
+            let own = self.found.entry(role.clone()).or_default();
+            let reading = |amount: Option<f64>| {
+                Some(Reading { from: load.from, to: load.to, amount: amount? })
+            };
+            reading(load.operations).iter().for_each(|reading| own.iops.add(reading));
+            reading(load.bytes).iter().for_each(|reading| own.bytes.add(reading));
+            if own.samples == 0 {
+                own.all = *load;
+            } else {
+                own.all.add(load);
+            }
+            own.samples += 1;
+        }
+    }
+
+    /// From the first sample to the last, in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        let zip = self.first.zip(self.last);
+        zip.map_or(0.0, |(first, last)| Load { from: first, to: last, ..Load::default() }.seconds())
+    }
+
+    /// What each role did, at a percentile from 0 to 1.
+    #[must_use]
+    pub fn finish(&self, contents: &Contents, percentile: f64) -> Vec<Sized> {
+        let of = |(role, own): (&String, &Found)| {
+            let ids = || self.roles.iter().filter(|(_, other)| *other == role).map(|(id, _)| id);
+            let sizes = ids().map(|id| self.sizes.get(id).and_then(|(_, size)| *size));
+            let all = &own.all;
+            let share =
+                |part: Option<f64>, of: Option<f64>| Some(part? / of.filter(|of| *of > 0.0)?);
+            let queued =
+                all.queued_read_ns.zip(all.queued_write_ns).map(|(one, other)| one + other);
+            Sized {
+                role: role.clone(),
+                of: ids().filter_map(|id| Some(contents.entity(*id)?.name.clone())).collect(),
+                iops: own.iops.quantile(percentile),
+                bytes: (own.bytes.count() > 0).then(|| own.bytes.quantile(percentile)),
+                request: share(all.bytes, all.operations),
+                reads: share(all.reads, all.operations),
+                size: sizes.sum(),
+                waited: share(queued, all.ns),
+                samples: own.samples,
+            }
+        };
+        self.found.iter().map(of).collect()
+    }
+}
+
+/// What a file is for, as far as it says; data if it does not.
+fn role_of(contents: &Contents, id: EntityId) -> String {
+    let Some(entity) = contents.entity(id) else { return "data".to_owned() };
+    let parent = entity.parent.and_then(|id| contents.entity(id));
+    let is_tempdb = parent.is_some_and(|own| own.name.eq_ignore_ascii_case("tempdb"));
+    match entity.text(metric::ROLE) {
+        _ if is_tempdb => "tempdb".to_owned(),
+        Some(role @ ("log" | "tempdb" | "backup")) => role.to_owned(),
+        _ => "data".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::{Counting, Entity, Series, Unit};
+    use weir_units::Span;
+
+    /// A data file and a log file, with counters of reads, writes and their bytes.
+    fn contents() -> Contents {
+        let mut contents = Contents::default();
+        for (name, role) in [("sales.mdf", "data"), ("sales.ldf", "log")] {
+            let mut entity = Entity {
+                kind: EntityKind::File,
+                name: name.to_owned(),
+                parent: None,
+                attributes: crate::header::Attributes::default(),
+            };
+            entity.attributes.insert(metric::ROLE.to_owned(), role.into());
+            entity.attributes.insert(metric::SIZE_BYTES.to_owned(), (10_u64 << 30).into());
+            let entity = contents.add_entity(entity);
+            for (metric, unit) in [
+                ("num_of_reads", Unit::Count),
+                ("num_of_writes", Unit::Count),
+                ("num_of_bytes_read", Unit::Bytes),
+                ("num_of_bytes_written", Unit::Bytes),
+            ] {
+                contents.add_series(Series {
+                    entity,
+                    metric: metric.to_owned(),
+                    unit,
+                    counting: Counting::Cumulative,
+                    scale: 0,
+                });
+            }
+        }
+        contents
+    }
+
+    #[test]
+    fn percentiles_are_of_what_the_files_of_a_role_do_together() {
+        let contents = contents();
+        let mut sizer = Sizer::new(&contents, &Roles::default()).unwrap();
+        let mut counters = [0_i64; 8];
+        for second in 0..=100_u64 {
+            let row: Vec<Option<i64>> = counters.iter().copied().map(Some).collect();
+            sizer.sample(Instant::ZERO + Span::from_secs(second), &row);
+            // One second in a hundred is a peak.
+            let reads = if second == 50 { 3_000 } else { 700 };
+            counters[0] += reads;
+            counters[1] += 300;
+            counters[2] += reads * 8_192;
+            counters[3] += 300 * 8_192;
+            counters[5] += 100;
+            counters[7] += 100 * 61_440;
+        }
+        assert!((sizer.seconds() - 100.0).abs() < 1e-9);
+        let sized = sizer.finish(&contents, 0.95);
+        let roles: Vec<&str> = sized.iter().map(|own| own.role.as_str()).collect();
+        assert_eq!(roles, ["data", "log"]);
+        // Percentiles are within 1 %.
+        assert!((990.0..=1_010.0).contains(&sized[0].iops), "{}", sized[0].iops);
+        assert!((99.0..=101.0).contains(&sized[1].iops), "{}", sized[1].iops);
+        assert!((sized[1].request.unwrap() - 61_440.0).abs() < 1.0);
+        assert_eq!(sized[1].reads, Some(0.0));
+        assert_eq!(sized[0].size, Some(10 << 30));
+        let peak = sizer.finish(&contents, 1.0);
+        assert!((3_290.0..=3_310.0).contains(&peak[0].iops), "{}", peak[0].iops);
+    }
+
+    #[test]
+    fn roles_that_are_said_count_alone_and_must_be_there() {
+        let contents = contents();
+        let said = |name: &str| Roles { said: [(name.to_owned(), "backup".to_owned())].into() };
+        let sizer = Sizer::new(&contents, &said("sales.mdf")).unwrap();
+        assert_eq!(sizer.roles.into_values().collect::<Vec<_>>(), ["backup"]);
+        let (missing, known) = Sizer::new(&contents, &said("sales.ndf")).unwrap_err();
+        assert_eq!((missing, known.len()), (vec!["sales.ndf".to_owned()], 2));
+    }
+}
