@@ -15,9 +15,12 @@ pub(crate) fn write(
 ) -> Result<(), ExportError> {
     match Azure::of(script, change, options)? {
         Azure::Machine(machine) if machine.is_same(change) => script.nothing(change),
-        Azure::Machine(machine) => of_machine(script, change, options, &machine),
+        Azure::Machine(machine) => of_machine(script, change, options, &machine)?,
         Azure::Instance(sql) if sql.is_same() => script.nothing(change),
-        Azure::Instance(sql) => of_instance(script, change, options, &sql),
+        Azure::Instance(sql) => {
+            azure::check_place(options, !change.is_known())?;
+            of_instance(script, change, options, &sql);
+        }
     }
     Ok(())
 }
@@ -30,7 +33,19 @@ fn variable(script: &mut Script, name: &str, given: Option<&String>, what: &str)
     }
 }
 
-fn of_machine(script: &mut Script, change: &Change, options: &Options, machine: &Machine<'_>) {
+/// Whether something may be made, which has to be somewhere.
+fn makes(change: &Change, machine: &Machine<'_>) -> bool {
+    !change.is_known() || machine.disks.iter().any(|fate| matches!(fate, Fate::New(_)))
+}
+
+fn of_machine(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+    machine: &Machine<'_>,
+) -> Result<(), ExportError> {
+    let makes = makes(change, machine);
+    azure::check_place(options, makes)?;
     script.header(
         "bash and the Azure CLI, after az login; a resource group.",
         "makes the machine and the disks that are not there, and attaches disks with their LUN and \
@@ -43,8 +58,6 @@ fn of_machine(script: &mut Script, change: &Change, options: &Options, machine: 
     script.blank();
     variable(script, "RESOURCE_GROUP", options.resource_group.as_ref(), "the resource group");
     variable(script, "MACHINE", options.machine.as_ref(), "the name of the machine");
-    let is_new = |fate: &Fate<'_, Disk>| matches!(fate, Fate::New(_));
-    let makes = !change.is_known() || machine.disks.iter().any(is_new);
     if makes {
         variable(script, "LOCATION", options.location.as_ref(), "a location, like westeurope");
     }
@@ -70,6 +83,7 @@ fn of_machine(script: &mut Script, change: &Change, options: &Options, machine: 
         }
     }
     azure::local(script, &change.new);
+    Ok(())
 }
 
 const FUNCTIONS: &str = r#"
@@ -223,9 +237,8 @@ fn gone(script: &mut Script, disk: &Disk) {
     script.quiet(&format!(
         "az vm disk detach --resource-group \"$RESOURCE_GROUP\" --vm-name \"$MACHINE\" --name {name}"
     ));
-    script.quiet(&format!(
-        "az disk delete --resource-group \"$RESOURCE_GROUP\" --name {name} --yes"
-    ));
+    script
+        .quiet(&format!("az disk delete --resource-group \"$RESOURCE_GROUP\" --name {name} --yes"));
 }
 
 fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sql<'_>) {
@@ -242,12 +255,8 @@ fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sq
     script.blank();
     variable(script, "RESOURCE_GROUP", options.resource_group.as_ref(), "the resource group");
     variable(script, "INSTANCE", options.machine.as_ref(), "the name of the instance");
-    let mut keys = format!(
-        "--edition {} --capacity {} --storage {}",
-        sql.edition(),
-        sql.new.vcores,
-        sql.gb()
-    );
+    let mut keys =
+        format!("--edition {} --capacity {} --storage {}", sql.edition(), sql.new.vcores, sql.gb());
     if let Some(iops) = sql.iops {
         keys += &format!(" --gpv2 true --iops {iops}");
     }

@@ -3,7 +3,7 @@
 
 use crate::change::{Change, Fate};
 use crate::error::ExportError;
-use crate::options::Options;
+use crate::options::{Options, refused};
 use crate::script::Script;
 use crate::site::{Disk, Site};
 use weir_core::CacheMode;
@@ -58,7 +58,11 @@ impl<'a> Azure<'a> {
         options: &Options,
     ) -> Result<Self, ExportError> {
         check_edition(script, &change.new)?;
-        if change.old.as_ref().is_some_and(|old| old.instance.is_some() != change.new.instance.is_some()) {
+        if change
+            .old
+            .as_ref()
+            .is_some_and(|old| old.instance.is_some() != change.new.instance.is_some())
+        {
             let reason = "one layout is a machine and the other a managed instance; nothing becomes the \
                           other in place: export without --from, and move the data";
             return Err(cannot(script, &change.new, format!("host {:?}", change.new.host), reason));
@@ -267,7 +271,9 @@ impl DiskChange {
             manual.push(format!("go from {} to {}", family(old), family(new)));
         }
         if new.performance_plus != old.performance_plus {
-            manual.push("change its performance plus, which is chosen when a disk is made".to_owned());
+            manual.push(
+                "change its performance plus, which is chosen when a disk is made".to_owned(),
+            );
         }
         if !manual.is_empty() {
             script.warn(&format!(
@@ -288,13 +294,26 @@ impl DiskChange {
     }
 }
 
+/// Where nothing is made, nobody asks where.
+pub(crate) fn check_place(options: &Options, makes: bool) -> Result<(), ExportError> {
+    let location = options.location.as_ref().map(|own| format!("--location {own}"));
+    let zone = options.zone.as_ref().map(|own| format!("--zone {own}"));
+    match location.or(zone).filter(|_| !makes) {
+        Some(option) => {
+            Err(refused(option, "nothing new is made by this script; leave it out".to_owned()))
+        }
+        None => Ok(()),
+    }
+}
+
 /// What to know before a disk with data grows.
 pub(crate) const GROWS: &str = "The machine may run while most disks grow; one that crosses 4 TiB, or a \
     machine that is too old for it, has to be deallocated first. Then grow the partition, if there is one, \
     and the file system: xfs_growfs, resize2fs or Resize-Partition.";
 
 /// What to know before a cache mode is changed.
-pub(crate) const CACHE: &str = "Azure detaches the disk and attaches it again: stop what uses it first.";
+pub(crate) const CACHE: &str =
+    "Azure detaches the disk and attaches it again: stop what uses it first.";
 
 /// What is to be known of disks that the layout has no more.
 pub(crate) fn gone(script: &mut Script, disk: &Disk) {
@@ -329,16 +348,22 @@ impl<'a> Sql<'a> {
             let what = format!("host {:?}", site.host);
             return Err(cannot(script, site, what, "its storage is no whole number of GB"));
         }
+        if let Some(zone) = &options.zone {
+            return Err(refused(
+                format!("--zone {zone}"),
+                "an instance is in no zone that one could choose; leave it out".to_owned(),
+            ));
+        }
         if let Some(name) = &options.machine {
             let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             let ends = !name.starts_with('-') && !name.ends_with('-');
             if !ends || name.len() > 63 || !name.chars().all(fine) {
-                return Err(ExportError::Option {
-                    option: format!("--machine {name}"),
-                    reason: "the name of an instance has 1 to 63 small letters, digits and '-', which \
-                             is neither first nor last"
+                return Err(refused(
+                    format!("--machine {name}"),
+                    "the name of an instance has 1 to 63 small letters, digits and '-', which is \
+                     neither first nor last"
                         .to_owned(),
-                });
+                ));
             }
         }
         let old = change.old.as_ref();
@@ -412,5 +437,7 @@ impl<'a> Sql<'a> {
 
 /// What a resize of a machine does.
 pub(crate) fn resize_words(old: &str, new: &str) -> String {
-    format!("{old} becomes {new}: that restarts the machine; its own disk and its host cache are empty then")
+    format!(
+        "{old} becomes {new}: that restarts the machine; its own disk and its host cache are empty then"
+    )
 }

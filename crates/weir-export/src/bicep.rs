@@ -119,9 +119,16 @@ fn tell_changes(script: &mut Script, change: &Change, machine: &Machine<'_>) {
         match *fate {
             Fate::New(disk) => script.comment(&format!("- {} is new", disk.own)),
             Fate::Changed(old, disk) => {
-                script.comment(&format!("- {}: {} becomes {}", disk.own, old.words(), disk.words()));
+                script.comment(&format!(
+                    "- {}: {} becomes {}",
+                    disk.own,
+                    old.words(),
+                    disk.words()
+                ));
             }
-            Fate::Gone(disk) => script.comment(&format!("- {} is not in the layout any more", disk.own)),
+            Fate::Gone(disk) => {
+                script.comment(&format!("- {} is not in the layout any more", disk.own))
+            }
             Fate::Same(_) => {}
         }
     }

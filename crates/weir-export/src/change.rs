@@ -113,12 +113,10 @@ fn fates<'a, T: PartialEq, K: PartialEq>(
     new: &[&'a T],
     key: impl Fn(&T) -> K,
 ) -> Vec<Fate<'a, T>> {
-    let wanted = new.iter().map(|own| {
-        match old.iter().find(|other| key(other) == key(own)) {
-            None => Fate::New(*own),
-            Some(other) if other == own => Fate::Same(*own),
-            Some(other) => Fate::Changed(*other, *own),
-        }
+    let wanted = new.iter().map(|own| match old.iter().find(|other| key(other) == key(own)) {
+        None => Fate::New(*own),
+        Some(other) if other == own => Fate::Same(*own),
+        Some(other) => Fate::Changed(*other, *own),
     });
     let is_gone = |own: &&&T| !new.iter().any(|other| key(other) == key(own));
     let gone = old.iter().filter(is_gone).map(|own| Fate::Gone(*own));

@@ -39,7 +39,9 @@ pub enum ExportError {
         own: String,
     },
     /// Two things that the target would have under one name.
-    #[error("{first:?} and {second:?} would both be called {name:?}; give one another name with --name")]
+    #[error(
+        "{first:?} and {second:?} would both be called {name:?}; give one another name with --name"
+    )]
     SameName {
         /// The name in the target.
         name: String,

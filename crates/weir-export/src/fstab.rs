@@ -44,7 +44,8 @@ pub(crate) fn write(
         match *fate {
             Fate::New(space) => line(script, options, space)?,
             Fate::Gone(space) => {
-                let words = format!("{} is not in the layout any more: take its line out", space.own);
+                let words =
+                    format!("{} is not in the layout any more: take its line out", space.own);
                 script.warn(&format!("{words}."));
             }
             Fate::Same(_) | Fate::Changed(..) => {}

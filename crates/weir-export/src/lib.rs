@@ -70,7 +70,7 @@ pub fn export(
     let new = Site::of(layout, options, options.host.as_deref())?;
     let old = from.map(|from| Site::of(from, options, present_host(options, from)));
     let old = old.transpose()?;
-    options.check_names(&new, old.as_ref())?;
+    options.check_names(kind, &new, old.as_ref())?;
     let change = Change::between(old, new);
     let mut script = Script::new(kind, &change);
     match kind {

@@ -167,6 +167,7 @@ pub(crate) fn filesystem(
     script.lines(&format!(
         r#"now=$(blkid --probe --output value --match-tag TYPE {path}) || now=
 if [[ -z $now ]]; then
+    [[ -z $(wipefs --no-act --noheadings {path}) ]] || die {what}': is not empty; nothing is done to it'
     {make} -L {label} {path}
 elif [[ $now != {kind} ]]; then
     die {what}": has $now, and not {kind}; nothing is done to it"

@@ -40,7 +40,11 @@ pub(crate) fn write(
             Fate::Changed(old, space) => changed(script, change, options, old, space)?,
             Fate::Gone(space) => {
                 let group = shell(&format!("vg_{}", space.name));
-                linux::gone(script, space, &[format!("vgremove {group}"), "pvremove DISK...".to_owned()]);
+                linux::gone(
+                    script,
+                    space,
+                    &[format!("vgremove {group}"), "pvremove DISK...".to_owned()],
+                );
             }
             Fate::Same(_) => {}
         }
@@ -60,15 +64,17 @@ fn make(
 ) -> Result<(), ExportError> {
     check_name(space)?;
     let device = linux::device(script, change, options, space)?;
-    let (group, volume) = (shell(&format!("vg_{}", space.name)), shell(&format!("lv_{}", space.name)));
+    let (group, volume) =
+        (shell(&format!("vg_{}", space.name)), shell(&format!("lv_{}", space.name)));
     let count = device.columns.len();
     script.blank();
     let (words, stripes) = match space.unit {
         None => ("a disk alone; the volume group makes room to grow".to_owned(), String::new()),
         Some(unit) => {
             if !unit.get().is_power_of_two() || unit.get() < 4 << 10 || unit.get() > 4 << 20 {
-                let reason =
-                    format!("its unit, {unit}, is no power of two from 4 KiB to 4 MiB, which LVM needs");
+                let reason = format!(
+                    "its unit, {unit}, is no power of two from 4 KiB to 4 MiB, which LVM needs"
+                );
                 return Err(linux::cannot(script, &change.new, space, reason));
             }
             let words = format!(
@@ -145,8 +151,8 @@ fn changed(
 
 fn check_name(space: &Space) -> Result<(), ExportError> {
     const RESERVED: [&str; 16] = [
-        "_cdata", "_cmeta", "_corig", "_imeta", "_iorig", "_mimage", "_mlog", "_pmspare", "_rimage", "_rmeta",
-        "_tdata", "_tmeta", "_vdata", "_vorigin", "_wcorig", "_wdata",
+        "_cdata", "_cmeta", "_corig", "_imeta", "_iorig", "_mimage", "_mlog", "_pmspare",
+        "_rimage", "_rmeta", "_tdata", "_tmeta", "_vdata", "_vorigin", "_wcorig", "_wdata",
     ];
     let name = &space.name;
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+');

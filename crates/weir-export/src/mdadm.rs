@@ -19,8 +19,9 @@ pub(crate) fn write(
         return Err(ExportError::Nothing {
             layout: change.new.layout.clone(),
             kind: "mdadm",
-            reason: "it has no [[stripe]] of remote volumes; --as lvm makes single disks ready, too"
-                .to_owned(),
+            reason:
+                "it has no [[stripe]] of remote volumes; --as lvm makes single disks ready, too"
+                    .to_owned(),
         });
     }
     if spaces.iter().all(Fate::is_same) {
@@ -36,7 +37,9 @@ pub(crate) fn write(
          fstab).",
     );
     linux::start(script);
-    script.line("MDADM_CONF=${MDADM_CONF:-/etc/mdadm/mdadm.conf} # /etc/mdadm.conf on Red Hat and SUSE");
+    script.line(
+        "MDADM_CONF=${MDADM_CONF:-/etc/mdadm/mdadm.conf} # /etc/mdadm.conf on Red Hat and SUSE",
+    );
     script.line("changed=");
     for fate in &spaces {
         match *fate {
@@ -47,7 +50,8 @@ pub(crate) fn write(
         }
     }
     script.blank();
-    script.comment("The machine assembles its stripes when it starts, by what its initramfs knows.");
+    script
+        .comment("The machine assembles its stripes when it starts, by what its initramfs knows.");
     script.lines(
         "if [[ -n $changed ]] && command -v update-initramfs >/dev/null; then\n    update-initramfs -u\n\
          elif [[ -n $changed ]] && command -v dracut >/dev/null; then\n    dracut --force\nfi",
@@ -98,6 +102,7 @@ else
 {checks}
     mdadm --create {own} --level=0 --raid-devices={count} --chunk={kib} --metadata=1.2 \
         --name={name} {disks}
+    udevadm settle 2>/dev/null || true
 fi
 line=$(mdadm --detail --brief {own})
 if ! grep -qsF -- "$line" "$MDADM_CONF"; then
@@ -128,7 +133,11 @@ fn check_name(space: &Space) -> Result<(), ExportError> {
     let name = &space.name;
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let is_number = name.chars().all(|c| c.is_ascii_digit());
-    if name.is_empty() || name.len() > 32 || is_number || !name.chars().all(fine) || name.starts_with(['-', '.'])
+    if name.is_empty()
+        || name.len() > 32
+        || is_number
+        || !name.chars().all(fine)
+        || name.starts_with(['-', '.'])
     {
         return Err(ExportError::BadName {
             what: "a stripe of mdadm",
@@ -181,7 +190,10 @@ fn grow(script: &mut Script, space: &Space) {
 
 fn removal(space: &Space) -> Vec<String> {
     if space.unit.is_none() {
-        return vec![format!("wipefs --all \"$(findfs {})\"", shell(&format!("LABEL={}", space.name)))];
+        return vec![format!(
+            "wipefs --all \"$(findfs {})\"",
+            shell(&format!("LABEL={}", space.name))
+        )];
     }
     let path = shell(&format!("/dev/md/{}", space.name));
     vec![

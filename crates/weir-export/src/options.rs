@@ -56,7 +56,7 @@ pub struct Options {
 const CLOUD: &[Kind] = &[Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell];
 const LINUX: &[Kind] = &[Kind::Mdadm, Kind::Lvm, Kind::Fstab];
 const DEVICES: &[Kind] = &[Kind::Mdadm, Kind::Lvm];
-const MOUNTED: &[Kind] = &[Kind::Tsql, Kind::Mdadm, Kind::Lvm, Kind::StorageSpaces, Kind::Fstab];
+const MOUNTED: &[Kind] = &[Kind::Tsql, Kind::StorageSpaces, Kind::Fstab];
 
 impl Options {
     /// Whether the kind has a use for everything that is given.
@@ -104,7 +104,12 @@ impl Options {
     }
 
     /// Whether the names that are given are of the layouts.
-    pub(crate) fn check_names(&self, new: &Site, old: Option<&Site>) -> Result<(), ExportError> {
+    pub(crate) fn check_names(
+        &self,
+        kind: Kind,
+        new: &Site,
+        old: Option<&Site>,
+    ) -> Result<(), ExportError> {
         let sites = || std::iter::once(new).chain(old);
         let spaces: Vec<&str> =
             sites().flat_map(|site| site.spaces.iter().map(|own| own.own.as_str())).collect();
@@ -112,9 +117,15 @@ impl Options {
             sites().flat_map(|site| site.disks.iter().map(|own| own.own.as_str())).collect();
         let files: Vec<&str> =
             sites().flat_map(|site| site.files.iter().map(|own| own.own.as_str())).collect();
-        let all = [&spaces[..], &disks, &files].concat();
+        // A name that the kind does not write would be given in vain.
+        let named = match kind {
+            Kind::Tsql => files,
+            Kind::Az | Kind::Bicep | Kind::Terraform | Kind::Powershell => disks.clone(),
+            Kind::StorageSpaces | Kind::Fstab => spaces.clone(),
+            Kind::Mdadm | Kind::Lvm => [&spaces[..], &disks].concat(),
+        };
         for (option, pairs, known) in [
-            ("--name", &self.names, &all),
+            ("--name", &self.names, &named),
             ("--mount", &self.mounts, &spaces),
             ("--device", &self.devices, &disks),
         ] {
@@ -122,9 +133,11 @@ impl Options {
                 if !known.contains(&name.as_str()) {
                     let mut there = known.clone();
                     there.dedup();
-                    let there =
-                        if there.is_empty() { "none".to_owned() } else { there.join(", ") };
-                    let reason = format!("{} has no {name:?}; there are: {there}", new.layout);
+                    let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+                    let reason = format!(
+                        "{} has no {name:?} that {kind} speaks of; there are: {there}",
+                        new.layout
+                    );
                     return Err(refused(format!("{option} {name}={value}"), reason));
                 }
             }

@@ -15,9 +15,12 @@ pub(crate) fn write(
 ) -> Result<(), ExportError> {
     match Azure::of(script, change, options)? {
         Azure::Machine(machine) if machine.is_same(change) => script.nothing(change),
-        Azure::Machine(machine) => of_machine(script, change, options, &machine),
+        Azure::Machine(machine) => of_machine(script, change, options, &machine)?,
         Azure::Instance(sql) if sql.is_same() => script.nothing(change),
-        Azure::Instance(sql) => of_instance(script, change, options, &sql),
+        Azure::Instance(sql) => {
+            azure::check_place(options, !change.is_known())?;
+            of_instance(script, change, options, &sql);
+        }
     }
     Ok(())
 }
@@ -38,7 +41,19 @@ fn parameters(script: &mut Script, lines: &[String]) {
     ));
 }
 
-fn of_machine(script: &mut Script, change: &Change, options: &Options, machine: &Machine<'_>) {
+/// Whether a disk is made, which has to be somewhere.
+fn makes(machine: &Machine<'_>) -> bool {
+    machine.disks.iter().any(|fate| matches!(fate, Fate::New(_)))
+}
+
+fn of_machine(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+    machine: &Machine<'_>,
+) -> Result<(), ExportError> {
+    let makes = makes(machine);
+    azure::check_place(options, makes)?;
     script.header(
         "PowerShell with the modules Az.Compute and Az.Resources, after Connect-AzAccount; the machine \
          is there.",
@@ -51,8 +66,6 @@ fn of_machine(script: &mut Script, change: &Change, options: &Options, machine: 
         parameter("ResourceGroupName", options.resource_group.as_ref()),
         parameter("MachineName", options.machine.as_ref()),
     ];
-    let is_new = |fate: &Fate<'_, Disk>| matches!(fate, Fate::New(_));
-    let makes = machine.disks.iter().any(is_new);
     if makes {
         lines.push(parameter("Location", options.location.as_ref()));
     }
@@ -81,6 +94,7 @@ fn of_machine(script: &mut Script, change: &Change, options: &Options, machine: 
         }
     }
     azure::local(script, &change.new);
+    Ok(())
 }
 
 const FUNCTIONS: &str = r#"
@@ -169,8 +183,7 @@ fn update(script: &mut Script, change: &Change, old: &Disk, disk: &Disk) {
     if let Some((iops, mb)) = own.bought.filter(|_| steps.rates) {
         keys += &format!(" -DiskIOPSReadWrite {iops} -DiskMBpsReadWrite {mb}");
     }
-    if let Some(tier) =
-        disk.performance_tier.as_ref().or(disk.tier.as_ref()).filter(|_| steps.tier)
+    if let Some(tier) = disk.performance_tier.as_ref().or(disk.tier.as_ref()).filter(|_| steps.tier)
     {
         keys += &format!(" -Tier {}", powershell(tier));
     }
@@ -209,7 +222,12 @@ fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sq
         "makes the instance if it is not there, or changes it; run again it changes nothing more.",
         "make the network that it is in, nor databases or their files (--as tsql).",
     );
-    let mut keys = format!("-Edition {} -VCore {} -StorageSizeInGB {}", sql.edition(), sql.new.vcores, sql.gb());
+    let mut keys = format!(
+        "-Edition {} -VCore {} -StorageSizeInGB {}",
+        sql.edition(),
+        sql.new.vcores,
+        sql.gb()
+    );
     if let Some(iops) = sql.iops {
         keys += &format!(" -IsGeneralPurposeV2 $true -StorageIOps {iops}");
     }

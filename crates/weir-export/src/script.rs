@@ -194,10 +194,8 @@ impl Script {
     /// Says that there is nothing to do.
     pub(crate) fn nothing(&mut self, change: &Change) {
         let old = change.old.as_ref().map_or("what is there", |old| old.layout.as_str());
-        let text = format!(
-            "nothing to do: {} and {old} are the same to {}",
-            change.new.layout, self.kind
-        );
+        let text =
+            format!("nothing to do: {} and {old} are the same to {}", change.new.layout, self.kind);
         self.blank();
         self.comment(&text);
         self.note(&text);
@@ -210,7 +208,8 @@ impl Script {
 
 /// Text of one line: what breaks a line or moves the cursor becomes a question mark.
 pub(crate) fn printable(text: &str) -> String {
-    let one = |c: char| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { '?' } else { c };
+    let one =
+        |c: char| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { '?' } else { c };
     text.chars().map(one).collect()
 }
 
@@ -234,10 +233,6 @@ mod tests {
         check(Kind::Bicep, "a\u{2028}b\u{85}c", "// a?b?c\n");
         check(Kind::Terraform, "", "#\n");
         let long = "word ".repeat(30);
-        check(
-            Kind::Fstab,
-            &long,
-            &format!("#{}\n#{}\n", " word".repeat(19), " word".repeat(11)),
-        );
+        check(Kind::Fstab, &long, &format!("#{}\n#{}\n", " word".repeat(19), " word".repeat(11)));
     }
 }

@@ -149,7 +149,10 @@ fn host_of<'a>(source: Source<'a>, host: Option<&str>) -> Result<&'a Host, Expor
         (None, [only]) => Ok(only),
         (None, _) => Err(refused(
             "--host".to_owned(),
-            format!("{} has several hosts, and a script is for one; say which: {names}", source.name),
+            format!(
+                "{} has several hosts, and a script is for one; say which: {names}",
+                source.name
+            ),
         )),
         (Some(name), _) => hosts.iter().find(|host| host.name == name).ok_or_else(|| {
             refused(
@@ -164,9 +167,9 @@ impl Disk {
     fn of(volume: &Volume, options: &Options) -> Self {
         let choices = volume.choices();
         let gate = &volume.spec.limits.gate;
-        let rates = gate.iops.zip(gate.bytes).map(|(iops, bytes)| (iops.rate.get(), bytes.rate.get()));
-        let is_bought =
-            volume.tier.is_none() && volume.family.is_some() && !choices.has_own_limits;
+        let rates =
+            gate.iops.zip(gate.bytes).map(|(iops, bytes)| (iops.rate.get(), bytes.rate.get()));
+        let is_bought = volume.tier.is_none() && volume.family.is_some() && !choices.has_own_limits;
         Self {
             own: volume.name.clone(),
             name: options.name_of(&volume.name),

@@ -89,7 +89,8 @@ fn make(
     let site = &change.new;
     let disks = site.disks_of(space);
     if let Some(local) = disks.iter().find(|disk| disk.is_local) {
-        let reason = format!("its column {} is the machine's own disk, which no LUN finds", local.own);
+        let reason =
+            format!("its column {} is the machine's own disk, which no LUN finds", local.own);
         return Err(linux::cannot(script, site, space, reason));
     }
     let letter = letter(options, space)?;
@@ -167,7 +168,26 @@ fn letter(options: &Options, space: &Space) -> Result<String, ExportError> {
 
 fn check_name(space: &Space) -> Result<(), ExportError> {
     let count = space.name.encode_utf16().count();
-    let fine = |c: char| !matches!(c, '*' | '?' | '/' | '\\' | '|' | ',' | ';' | ':' | '+' | '=' | '<' | '>' | '[' | ']' | '"' | '.');
+    let fine = |c: char| {
+        !matches!(
+            c,
+            '*' | '?'
+                | '/'
+                | '\\'
+                | '|'
+                | ','
+                | ';'
+                | ':'
+                | '+'
+                | '='
+                | '<'
+                | '>'
+                | '['
+                | ']'
+                | '"'
+                | '.'
+        )
+    };
     if count == 0 || count > 32 || !space.name.chars().all(fine) {
         return Err(ExportError::BadName {
             what: "a volume of Windows",

@@ -35,9 +35,8 @@ pub(crate) fn write(
 }
 
 fn variable(script: &mut Script, name: &str, what: &str, value: Option<&String>) {
-    let default = value
-        .map(|value| format!("\n  default     = {}", terraform(value)))
-        .unwrap_or_default();
+    let default =
+        value.map(|value| format!("\n  default     = {}", terraform(value))).unwrap_or_default();
     script.lines(&format!(
         "variable \"{name}\" {{\n  description = {}\n  type        = string{default}\n}}",
         terraform(what)
@@ -76,7 +75,8 @@ fn of_machine(script: &mut Script, change: &Change, options: &Options, machine: 
         script.comment("Disks whose limits are bought are attached within one zone only.");
         variable(script, "zone", zone, options.zone.as_ref());
     } else {
-        let default = options.zone.as_ref().map_or_else(|| "null".to_owned(), |zone| terraform(zone));
+        let default =
+            options.zone.as_ref().map_or_else(|| "null".to_owned(), |zone| terraform(zone));
         script.lines(&format!(
             "variable \"zone\" {{\n  description = {}\n  type        = string\n  default     = {default}\n}}",
             terraform(zone)
@@ -171,7 +171,8 @@ fn disk(script: &mut Script, change: &Change, fate: Fate<'_, Disk>) {
     let own = AzureDisk::of(script, change, disk);
     script.comment_at("    ", &own.words());
     let number = |n: Option<u64>| n.map_or_else(|| "null".to_owned(), |n| n.to_string());
-    let tier = disk.performance_tier.as_ref().map_or_else(|| "null".to_owned(), |tier| terraform(tier));
+    let tier =
+        disk.performance_tier.as_ref().map_or_else(|| "null".to_owned(), |tier| terraform(tier));
     script.lines(&format!(
         "    {} = {{\n      sku      = \"{}\"\n      gib      = {}\n      lun      = {}\n      caching  = \
          \"{}\"\n      tier     = {tier}\n      iops     = {}\n      mbps     = {}\n      bursting = \
@@ -202,7 +203,8 @@ fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sq
     if change.is_known() {
         sql.warns(script);
     }
-    let azapi = "\n    azapi = {\n      source  = \"Azure/azapi\"\n      version = \">= 2.0\"\n    }";
+    let azapi =
+        "\n    azapi = {\n      source  = \"Azure/azapi\"\n      version = \">= 2.0\"\n    }";
     providers(script, if sql.is_next_gen() { azapi } else { "" });
     variable(script, "resource_group", "The resource group.", options.resource_group.as_ref());
     variable(script, "instance", "The name of the instance.", options.machine.as_ref());

@@ -28,15 +28,15 @@ pub(crate) fn write(
     if change.new.files.is_empty() && files.is_empty() {
         return Err(nothing(change, "the layout has no [[file]]; add the files of the database"));
     }
-    let is_of_database = |fate: &Fate<'_, DbFile>| {
-        fate.wanted().is_none_or(|file| file.role != Role::Backup)
-    };
+    let is_of_database =
+        |fate: &Fate<'_, DbFile>| fate.wanted().is_none_or(|file| file.role != Role::Backup);
     if !files.iter().any(is_of_database) {
         let reason = "its files are backups, which are no files of a database";
         return Err(nothing(change, reason));
     }
     let databases = Database::all(&files, options)?;
     let tsql = Tsql { change, options, databases };
+    tsql.check_mounts()?;
     if files.iter().all(Fate::is_same) {
         script.nothing(change);
         return Ok(());
@@ -75,10 +75,7 @@ struct Database<'a> {
 
 impl<'a> Database<'a> {
     /// The databases, in the order in which their files come.
-    fn all(
-        files: &[Fate<'a, DbFile>],
-        options: &'a Options,
-    ) -> Result<Vec<Self>, ExportError> {
+    fn all(files: &[Fate<'a, DbFile>], options: &'a Options) -> Result<Vec<Self>, ExportError> {
         let mut all: Vec<Self> = Vec::new();
         let mut is_used = false;
         for fate in files {
@@ -127,6 +124,12 @@ impl<'a> Database<'a> {
     /// For people.
     fn words(&self) -> String {
         self.name.map_or_else(|| "the current database".to_owned(), sql_name)
+    }
+
+    /// A file of it, for people.
+    fn file_words(&self, file: &DbFile) -> String {
+        let name = sql_name(&file.name);
+        self.name.map_or_else(|| name.clone(), |own| format!("{}.{name}", sql_name(own)))
     }
 
     /// The row of a file in the catalog of the server.
@@ -189,16 +192,28 @@ fn pages(bytes: Bytes) -> u64 {
 }
 
 impl Tsql<'_> {
+    /// A mount that carries no file of a database is given in vain.
+    fn check_mounts(&self) -> Result<(), ExportError> {
+        for (own, path) in &self.options.mounts {
+            let mut files = self.databases.iter().flat_map(|database| &database.files);
+            if !files.any(|fate| fate.subject().on.as_ref() == Some(own)) {
+                let reason = "no file of a database is on it; leave it out".to_owned();
+                return Err(refused(format!("--mount {own}={path}"), reason));
+            }
+        }
+        Ok(())
+    }
+
     fn is_managed(&self) -> bool {
         self.change.new.instance.is_some()
     }
 
     fn header(&self, script: &mut Script) {
         let rights = if self.is_managed() {
-            "a managed instance, and a login that may ALTER ANY DATABASE and VIEW SERVER STATE"
+            "a managed instance, and a login that may ALTER ANY DATABASE and VIEW SERVER STATE."
         } else {
             "SQL Server 2017 or newer on the machine, folders at the mounts that it may write to, and a \
-             login that may ALTER ANY DATABASE and VIEW SERVER STATE"
+             login that may ALTER ANY DATABASE and VIEW SERVER STATE."
         };
         let does = "checks first, and stops before the first change if something is not as it should \
                     be; grows data files that are there, adds the others, grows the log; shows what is \

@@ -28,7 +28,8 @@ impl Tsql<'_> {
         );
         script.line("SET @need = 0;");
         let databases = self.databases.iter().filter(|own| !own.is_tempdb());
-        databases.for_each(|database| database.growing().for_each(|file| need(script, database, file)));
+        databases
+            .for_each(|database| database.growing().for_each(|file| need(script, database, file)));
         script.lines(
             "SET @free = (\n    \
              SELECT TOP (1) reserved_storage_mb FROM master.sys.server_resource_stats\n    \

@@ -22,11 +22,18 @@ impl Tsql<'_> {
         script.comment(&format!("---- {} ----", database.words()));
         self.about(script, database);
         for logs in [false, true] {
-            let files = || database.files.iter().filter(|fate| fate.wanted().is_some_and(|own| is_log(own) == logs));
+            let files = || {
+                database
+                    .files
+                    .iter()
+                    .filter(|fate| fate.wanted().is_some_and(|own| is_log(own) == logs))
+            };
             for fate in files() {
                 self.modify(script, database, *fate)?;
             }
-            for fate in files() {
+            // One that has to be there, or the script stops, is not added.
+            let is_sure = !self.change.is_known() && database.wanted(logs).len() == 1;
+            for fate in files().filter(|_| !is_sure) {
                 if let Fate::New(file) = *fate {
                     self.add(script, database, file)?;
                 }
@@ -62,8 +69,10 @@ impl Tsql<'_> {
                  do not.",
             );
         } else if database.is_tempdb() {
-            script.comment("tempdb is made anew at each start: a file that moves is elsewhere after a \
-                            restart of SQL Server, and its old file is then deleted by hand.");
+            script.comment(
+                "tempdb is made anew at each start: a file that moves is elsewhere after a \
+                            restart of SQL Server, and its old file is then deleted by hand.",
+            );
         }
     }
 
@@ -112,10 +121,9 @@ impl Tsql<'_> {
         let pages = pages(file.size);
         alter(script, database, file, &format!("size < {pages}"), &format!("SIZE = {text}"));
         let larger = format!(
-            "{}.{}: it is larger than the layout has it, {}; it is not shrunk, since that moves pages \
+            "{}: it is larger than the layout has it, {}; it is not shrunk, since that moves pages \
              one by one and leaves indexes in pieces.",
-            database.words(),
-            sql_name(&file.name),
+            database.file_words(file),
             file.size
         );
         script.lines(&format!(
@@ -143,13 +151,12 @@ impl Tsql<'_> {
             format!("LEFT(physical_name, {}) <> {}", place.encode_utf16().count(), sql(&place));
         if file.role == Role::Tempdb {
             alter(script, database, file, &elsewhere, &format!("FILENAME = {}", sql(&path)));
+            script.note(&format!("{}: where it moves, it is there after a restart", file.name));
             return Ok(());
         }
-        let name = sql_name(&file.name);
         let words = format!(
-            "{}.{name}: it is not on {on}. Moving it takes the database offline: the steps are in the \
-             script.",
-            database.words()
+            "{}: it is not on {on}. Moving it takes the database offline: the steps are in the script.",
+            database.file_words(file)
         );
         script.lines(&format!(
             "IF EXISTS (SELECT 1 {} AND {elsewhere})\n    PRINT {};",
@@ -208,7 +215,7 @@ impl Tsql<'_> {
                 "A log is written from its beginning to its end: one more file is room, not speed.",
             );
         }
-        let words = format!("{}.{}: adding {}", database.words(), sql_name(&file.name), file.size);
+        let words = format!("{}: adding {}", database.file_words(file), file.size);
         script.lines(&format!(
             "IF NOT EXISTS (SELECT 1 {})\nBEGIN\n    PRINT {};\n    {statement}\nEND;",
             database.row(file),
@@ -218,9 +225,7 @@ impl Tsql<'_> {
     }
 
     fn may_add_data(&self, database: &Database<'_>) -> bool {
-        let is_new = |fate: &&Fate<'_, DbFile>| {
-            matches!(fate, Fate::New(file) if !is_log(file))
-        };
+        let is_new = |fate: &&Fate<'_, DbFile>| matches!(fate, Fate::New(file) if !is_log(file));
         let new = database.files.iter().filter(is_new).count();
         // One of those that may be new is there, or the names are wrong.
         new > usize::from(!self.change.is_known())
@@ -261,14 +266,8 @@ impl Tsql<'_> {
 }
 
 /// `MODIFY FILE`, where it is not so already; one property at a time, as is documented.
-fn alter(
-    script: &mut Script,
-    database: &Database<'_>,
-    file: &DbFile,
-    condition: &str,
-    key: &str,
-) {
-    let words = format!("{}.{}: {}", database.words(), sql_name(&file.name), key);
+fn alter(script: &mut Script, database: &Database<'_>, file: &DbFile, condition: &str, key: &str) {
+    let words = format!("{}: {key}", database.file_words(file));
     script.lines(&format!(
         "IF EXISTS (SELECT 1 {} AND {condition})\nBEGIN\n    PRINT {};\n    \
          ALTER DATABASE {} MODIFY FILE (NAME = {}, {key});\nEND;",
@@ -291,7 +290,8 @@ fn shrinks(script: &mut Script, database: &Database<'_>, old: &DbFile, file: &Db
 
 fn gone(script: &mut Script, database: &Database<'_>, file: &DbFile) {
     script.blank();
-    script.warn(&format!("{} is not in the layout any more, and is kept. To remove it:", file.name));
+    script
+        .warn(&format!("{} is not in the layout any more, and is kept. To remove it:", file.name));
     go_there(script, database);
     if !is_log(file) {
         script.quiet(&format!("DBCC SHRINKFILE ({}, EMPTYFILE);", sql(&file.name)));

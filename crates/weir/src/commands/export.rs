@@ -22,7 +22,10 @@ pub(crate) fn run(args: &ExportArgs, catalog: &Catalog) -> Result<u8, CliError> 
     let from = args.from.as_ref().map(|path| read_layout(path, catalog)).transpose()?;
     let (name, from_name) = (name_of(&args.layout), args.from.as_deref().map(name_of));
     let source = |name, layout| Source { name, layout };
-    let from = from_name.as_deref().zip(from.as_ref()).map(|(name, own): (&str, &Layout)| source(name, own));
+    let from = from_name
+        .as_deref()
+        .zip(from.as_ref())
+        .map(|(name, own): (&str, &Layout)| source(name, own));
     let options = args.options().map_err(CliError::Refused)?;
     let script = export(args.kind.kind(), source(&name, &layout), from, &options)?;
     script.notes.iter().for_each(|note| output::talk(&format!("note: {note}")));
