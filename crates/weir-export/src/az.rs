@@ -48,8 +48,13 @@ fn of_machine(
     azure::check_place(options, makes)?;
     script.header(
         "bash and the Azure CLI, after az login; a resource group.",
-        "makes the machine and the disks that are not there, and attaches disks with their LUN and \
-         cache mode. Run it again: what is there stays as it is, and a difference is told.",
+        if change.is_known() {
+            "makes and attaches the disks that are new, and changes what differs. Run it again: it \
+             makes nothing twice."
+        } else {
+            "makes the machine and the disks that are not there, and attaches disks with their LUN and \
+             cache mode. Run it again: what is there stays as it is, and a difference is told."
+        },
         "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor delete \
          or shrink anything.",
     );

@@ -11,10 +11,24 @@ fn made(kind: Kind, old: &str, new: &str) -> Export {
 
 /// What a script does: its lines without comments and what only looks.
 fn acts(export: &Export, sign: &str) -> Vec<String> {
-    let words = ["ALTER DATABASE", "az disk update", "az vm", "disk ", "attach ", "mdadm --create", "lvcreate",
-        "lvextend", "pvresize", "xfs_growfs", "LABEL=", "az sql mi update"];
+    let words = [
+        "ALTER DATABASE",
+        "az disk update",
+        "az vm",
+        "disk ",
+        "attach ",
+        "mdadm --create",
+        "lvcreate",
+        "lvextend",
+        "pvresize",
+        "xfs_growfs",
+        "LABEL=",
+        "az sql mi update",
+    ];
     let lines = export.text.lines().map(str::trim).filter(|line| !line.starts_with(sign));
-    lines.filter(|line| words.iter().any(|word| line.starts_with(word))).map(str::to_owned).collect()
+    let acts = lines.filter(|line| words.iter().any(|word| line.starts_with(word)));
+    // That one is in a function, whose calls are there.
+    acts.filter(|line| !line.starts_with("az vm disk attach")).map(str::to_owned).collect()
 }
 
 #[track_caller]
@@ -78,7 +92,9 @@ fn files_are_added_with_the_movement_of_pages_and_removed_by_hand() {
         Kind::Tsql,
         MACHINE,
         &more,
-        &["ALTER DATABASE [sales] ADD FILE (NAME = N'data-3', FILENAME = N'F:\\Data\\data-3.ndf', SIZE = 500GB)"],
+        &[
+            "ALTER DATABASE [sales] ADD FILE (NAME = N'data-3', FILENAME = N'F:\\Data\\data-3.ndf', SIZE = 500GB)",
+        ],
         &[],
     );
     let text = made(Kind::Tsql, MACHINE, &more).text;
@@ -86,7 +102,9 @@ fn files_are_added_with_the_movement_of_pages_and_removed_by_hand() {
     assert!(text.contains("DECLARE @move bit = 0;"), "{text}");
     check(Kind::Tsql, &more, MACHINE, &[], &["data-3 is not in the layout any more, and is kept"]);
     let text = made(Kind::Tsql, &more, MACHINE).text;
-    for line in ["DBCC SHRINKFILE (N'data-3', EMPTYFILE);", "ALTER DATABASE [sales] REMOVE FILE [data-3];"] {
+    for line in
+        ["DBCC SHRINKFILE (N'data-3', EMPTYFILE);", "ALTER DATABASE [sales] REMOVE FILE [data-3];"]
+    {
         assert!(text.contains(&format!("--    {line}")), "{text}");
     }
     assert!(!text.contains("REBUILD;'"), "{text}");
@@ -100,14 +118,17 @@ fn a_second_log_file_is_added_as_one() {
         Kind::Tsql,
         MACHINE,
         &format!("{MACHINE}{second}"),
-        &["ALTER DATABASE [sales] ADD LOG FILE (NAME = N'log-2', FILENAME = N'L:\\log-2.ldf', SIZE = 10GB);"],
+        &[
+            "ALTER DATABASE [sales] ADD LOG FILE (NAME = N'log-2', FILENAME = N'L:\\log-2.ldf', SIZE = 10GB);",
+        ],
         &[],
     );
 }
 
 #[test]
 fn a_file_that_moves_is_moved_by_hand_and_tempdb_at_a_restart() {
-    let moved = MACHINE.replace("size = \"100 GiB\"\non = \"log\"", "size = \"100 GiB\"\non = \"pool\"");
+    let moved =
+        MACHINE.replace("size = \"100 GiB\"\non = \"log\"", "size = \"100 GiB\"\non = \"pool\"");
     let export = changes(Kind::Tsql, MACHINE, &moved, &mounts());
     // Nothing is on the log disk any more, so that its mount says nothing.
     assert!(export.expect_err("no script").to_string().contains("--mount log=L:"));
@@ -120,7 +141,8 @@ fn a_file_that_moves_is_moved_by_hand_and_tempdb_at_a_restart() {
     let mut options = mounts();
     options.mounts.retain(|(name, _)| name != "scratch");
     let export = changes(Kind::Tsql, MACHINE, &tempdb, &options).expect("a script");
-    let expect = "ALTER DATABASE [tempdb] MODIFY FILE (NAME = N'tempdev', FILENAME = N'L:\\tempdev.ndf');";
+    let expect =
+        "ALTER DATABASE [tempdb] MODIFY FILE (NAME = N'tempdev', FILENAME = N'L:\\tempdev.ndf');";
     assert_eq!(acts(&export, "--"), [expect]);
     assert_eq!(export.notes, ["tempdev: where it moves, it is there after a restart"]);
 }
@@ -164,7 +186,11 @@ fn disks_grow_get_another_cache_and_stay_when_they_go() {
 /// A new disk before others takes a number that is free, and theirs stay.
 #[test]
 fn disks_keep_their_numbers() {
-    let first = MACHINE.replacen("[[volume]]", "[[volume]]\nname = \"first\"\ntier = \"P10\"\n[[volume]]", 1);
+    let first = MACHINE.replacen(
+        "[[volume]]",
+        "[[volume]]\nname = \"first\"\ntier = \"P10\"\n[[volume]]",
+        1,
+    );
     check(
         Kind::Az,
         MACHINE,
@@ -197,13 +223,22 @@ fn an_instance_is_updated() {
         &["ends with a failover"],
     );
     let text = made(Kind::Az, INSTANCE, &larger).text;
-    assert!(text.contains("--edition GeneralPurpose --capacity 16 --storage 8192 --output none"), "{text}");
+    assert!(
+        text.contains("--edition GeneralPurpose --capacity 16 --storage 8192 --output none"),
+        "{text}"
+    );
 }
 
 #[test]
 fn a_stripe_takes_no_column_and_is_said_what_to_copy() {
     let more = MACHINE.replace("count = 4", "count = 5");
-    check(Kind::Mdadm, MACHINE, &more, &[], &["cannot take a column in place: everything on it has to be copied"]);
+    check(
+        Kind::Mdadm,
+        MACHINE,
+        &more,
+        &[],
+        &["cannot take a column in place: everything on it has to be copied"],
+    );
     check(Kind::Lvm, MACHINE, &more, &[], &["what is there keeps its stripes"]);
     let spaces = made(Kind::StorageSpaces, MACHINE, &more);
     assert!(spaces.notes[0].contains("keeps its columns"), "{:?}", spaces.notes);
@@ -221,15 +256,33 @@ fn a_stripe_takes_no_column_and_is_said_what_to_copy() {
         &[],
     );
     let single = MACHINE.replace("P20", "P30");
-    check(Kind::Mdadm, MACHINE, &single, &["xfs_growfs \"$place\" || resize2fs \"$(findfs LABEL=log)\""], &[]);
+    check(
+        Kind::Mdadm,
+        MACHINE,
+        &single,
+        &["xfs_growfs \"$place\" || resize2fs \"$(findfs 'LABEL=log')\""],
+        &[],
+    );
 }
 
 #[test]
 fn a_mount_that_goes_is_told_and_a_new_one_is_a_line() {
     let disk = "[[volume]]\nname = \"more\"\ntier = \"P10\"\n";
     let more = format!("{MACHINE}{disk}");
-    check(Kind::Fstab, MACHINE, &more, &["LABEL=more /mnt/more xfs defaults,noatime,nofail 0 0"], &[]);
-    check(Kind::Fstab, &more, MACHINE, &[], &["more is not in the layout any more: take its line out"]);
+    check(
+        Kind::Fstab,
+        MACHINE,
+        &more,
+        &["LABEL=more /mnt/more xfs defaults,noatime,nofail 0 0"],
+        &[],
+    );
+    check(
+        Kind::Fstab,
+        &more,
+        MACHINE,
+        &[],
+        &["more is not in the layout any more: take its line out"],
+    );
 }
 
 /// A module has all that is to be, and keeps what would be destroyed.

@@ -21,7 +21,9 @@ const V2: &str = "edition = \"azure-now\"\nhost = { size = \"D8s_v3\" }\n[[volum
                   \"premium-ssd-v2\"\nsize = \"100 GiB\"\niops = 20000\nthroughput = \"600 MB/s\"\n";
 
 fn disk(keys: &str) -> String {
-    format!("edition = \"azure-now\"\nhost = {{ size = \"D8s_v3\" }}\n[[volume]]\nname = \"d\"\n{keys}\n")
+    format!(
+        "edition = \"azure-now\"\nhost = {{ size = \"D8s_v3\" }}\n[[volume]]\nname = \"d\"\n{keys}\n"
+    )
 }
 
 #[test]
@@ -36,7 +38,9 @@ fn tsql_says_sizes_names_and_places() {
          FILEGROWTH = 10GB)",
     );
     machine("ALTER DATABASE [sales] MODIFY FILE (NAME = N'sales-log', SIZE = 100GB);");
-    machine("ALTER DATABASE [tempdb] MODIFY FILE (NAME = N'tempdev', FILENAME = N'D:\\tempdev.ndf');");
+    machine(
+        "ALTER DATABASE [tempdb] MODIFY FILE (NAME = N'tempdev', FILENAME = N'D:\\tempdev.ndf');",
+    );
     plain(Kind::Tsql, INSTANCE, "ALTER DATABASE CURRENT ADD FILE (NAME = N'data-2', SIZE = 129GB)");
     let odd = INSTANCE.replace("150 GiB", "150.5 GiB");
     plain(Kind::Tsql, &odd, "ALTER DATABASE CURRENT MODIFY FILE (NAME = N'log', SIZE = 154112MB);");
@@ -49,7 +53,8 @@ fn tsql_says_sizes_names_and_places() {
     );
     check(Kind::Tsql, INSTANCE, &named, "IF DB_ID(N'it''s [x]') IS NULL");
     let linux = pairs(&[("pool", "/var/opt/mssql/data/"), ("log", "/log"), ("scratch", "/tmp")]);
-    let linux = Options { mounts: linux, names: pairs(&[("data-2", "it's")]), ..Options::default() };
+    let linux =
+        Options { mounts: linux, names: pairs(&[("data-2", "it's")]), ..Options::default() };
     check(
         Kind::Tsql,
         MACHINE,
@@ -106,7 +111,11 @@ fn the_azure_cli_says_disks_and_instances() {
         "disk d 2048 --sku Premium_LRS --performance-plus true",
     );
     let old = MACHINE.replace("azure-now", "azure-premium-2015").replace("D16s_v3", "DS14");
-    plain(Kind::Az, &old, "--size Standard_DS14 --image \"${IMAGE:?set IMAGE to an image, like Ubuntu2204}\" \\");
+    plain(
+        Kind::Az,
+        &old,
+        "--size Standard_DS14 --image \"${IMAGE:?set IMAGE to an image, like Ubuntu2204}\" \\",
+    );
     plain(
         Kind::Az,
         INSTANCE,
@@ -120,7 +129,8 @@ fn the_azure_cli_says_disks_and_instances() {
         "--edition GeneralPurpose --capacity 8 --storage 1024 --gpv2 true --iops 6000 --family \
          \"${FAMILY:-Gen5}\" \\",
     );
-    let critical = INSTANCE.replace("2018", "now").replace("\"gp\"", "\"bc\"").replace("8 TiB", "1 TiB");
+    let critical =
+        INSTANCE.replace("2018", "now").replace("\"gp\"", "\"bc\"").replace("8 TiB", "1 TiB");
     plain(
         Kind::Az,
         &critical,
@@ -172,7 +182,11 @@ fn stripes_have_a_column_for_each_disk_and_the_unit() {
         "lvcreate --yes --wipesignatures n --stripes 4 --stripesize 64k --extents 100%FREE --name lv_pool \
          vg_pool",
     );
-    plain(Kind::Lvm, MACHINE, "lvcreate --yes --wipesignatures n --extents 100%FREE --name lv_log vg_log");
+    plain(
+        Kind::Lvm,
+        MACHINE,
+        "lvcreate --yes --wipesignatures n --extents 100%FREE --name lv_log vg_log",
+    );
     plain(
         Kind::StorageSpaces,
         MACHINE,
@@ -202,14 +216,23 @@ fn mounts_are_lines_of_six_fields() {
         filesystem: Some(Filesystem::Ext4),
         ..Options::default()
     };
-    check(Kind::Fstab, MACHINE, &own, r"LABEL=pool /srv/my\040data ext4 defaults,noatime,nofail 0 2");
+    check(
+        Kind::Fstab,
+        MACHINE,
+        &own,
+        r"LABEL=pool /srv/my\040data ext4 defaults,noatime,nofail 0 2",
+    );
 }
 
 /// What Azure cannot sell exactly is told.
 #[test]
 fn what_is_rounded_is_told() {
-    let text = V2.replace("600 MB/s", "600 MiB/s").replace("size = \"100 GiB\"", "size = \"100 GiB\"");
+    let text =
+        V2.replace("600 MB/s", "600 MiB/s").replace("size = \"100 GiB\"", "size = \"100 GiB\"");
     let export = script(Kind::Az, &text, &Options::default()).expect("a script");
     assert!(export.text.contains("--disk-mbps-read-write 630"), "{}", export.text);
-    assert_eq!(export.notes, ["v2: 629145600 bytes a second are made 630 MB/s; Azure sells whole ones"]);
+    assert_eq!(
+        export.notes,
+        ["v2: 629145600 bytes a second are made 630 MB/s; Azure sells whole ones"]
+    );
 }

@@ -11,13 +11,16 @@ fn check(kind: Kind, text: &str, options: &Options, expect: &str) {
     }
 }
 
-const BARE: &str = "[host]\nunlimited = true\n[[volume]]\nname = \"d\"\nunlimited = true\nsize = \"10 GiB\"\n";
+const BARE: &str =
+    "[host]\nunlimited = true\n[[volume]]\nname = \"d\"\nunlimited = true\nsize = \"10 GiB\"\n";
 
 #[test]
 fn a_kind_without_anything_to_do_says_so() {
-    let plain = |kind: Kind, text: &str, expect: &str| check(kind, text, &Options::default(), expect);
+    let plain =
+        |kind: Kind, text: &str, expect: &str| check(kind, text, &Options::default(), expect);
     plain(Kind::Tsql, BARE, "layout.toml: nothing to export as tsql: the layout has no [[file]]");
-    let backup = format!("{BARE}[[file]]\nname = \"b\"\nrole = \"backup\"\nsize = \"1 GiB\"\non = \"d\"\n");
+    let backup =
+        format!("{BARE}[[file]]\nname = \"b\"\nrole = \"backup\"\nsize = \"1 GiB\"\non = \"d\"\n");
     plain(Kind::Tsql, &backup, "its files are backups");
     for kind in [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell] {
         plain(kind, BARE, "the layout has no edition to take them from; add edition");
@@ -34,15 +37,23 @@ fn a_kind_without_anything_to_do_says_so() {
 #[test]
 fn an_edition_of_others_is_none_of_azure() {
     let mut catalog = weir_catalog::Catalog::builtin();
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog/example.toml"));
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog/example.toml"));
     let text = text.expect("the example");
-    catalog.add(weir_catalog::Edition::from_toml("example.toml", &text).expect("an edition")).expect("new");
+    catalog
+        .add(weir_catalog::Edition::from_toml("example.toml", &text).expect("an edition"))
+        .expect("new");
     let text = "edition = \"my-cloud\"\nhost = { size = \"m8\" }\n[[volume]]\nname = \"d\"\ntier = \"F1\"\n";
     let own = weir_layout::Layout::parse("l.toml", text, &catalog).expect("a layout");
-    let made = export(Kind::Bicep, Source { name: "l.toml", layout: &own }, None, &Options::default());
+    let made =
+        export(Kind::Bicep, Source { name: "l.toml", layout: &own }, None, &Options::default());
     let error = made.expect_err("no script").to_string();
-    assert!(error.contains("bicep is written for Azure, and the edition my-cloud is none of it"), "{error}");
-    let options = Options { device_pattern: Some("/dev/disk/by-id/{name}".into()), ..Options::default() };
+    assert!(
+        error.contains("bicep is written for Azure, and the edition my-cloud is none of it"),
+        "{error}"
+    );
+    let options =
+        Options { device_pattern: Some("/dev/disk/by-id/{name}".into()), ..Options::default() };
     let made = export(Kind::Lvm, Source { name: "l.toml", layout: &own }, None, &options);
     assert!(made.is_ok(), "{made:?}");
 }
@@ -50,11 +61,21 @@ fn an_edition_of_others_is_none_of_azure() {
 #[test]
 fn what_a_layout_does_not_say_is_asked_for() {
     let none = Options::default();
-    check(Kind::Tsql, MACHINE, &none, "is mounted is not known, so that its files have no path; say it with");
+    check(
+        Kind::Tsql,
+        MACHINE,
+        &none,
+        "is mounted is not known, so that its files have no path; say it with",
+    );
     check(Kind::Lvm, BARE, &none, "which device d is is not known");
     let two = "[[host]]\nname = \"a\"\nunlimited = true\n[[host]]\nname = \"b\"\nunlimited = \
                true\n[[volume]]\nname = \"d\"\nhost = \"a\"\nunlimited = true\n";
-    check(Kind::Fstab, two, &none, "--host: layout.toml has several hosts, and a script is for one; say which: a, b");
+    check(
+        Kind::Fstab,
+        two,
+        &none,
+        "--host: layout.toml has several hosts, and a script is for one; say which: a, b",
+    );
     let c = Options { host: Some("c".into()), ..Options::default() };
     check(Kind::Fstab, two, &c, "--host c: layout.toml has no such host; there are: a, b");
 }
@@ -69,9 +90,19 @@ fn an_option_that_does_nothing_is_refused() {
         &Options { database: own("x"), ..none() },
         "--database x: a script of kind mdadm has no use for it; leave it out, or take --as tsql",
     );
-    check(Kind::Tsql, MACHINE, &Options { database: own("x"), ..mounts() }, "says its database; leave it out");
+    check(
+        Kind::Tsql,
+        MACHINE,
+        &Options { database: own("x"), ..mounts() },
+        "says its database; leave it out",
+    );
     let names = Options { names: pairs(&[("dat", "x")]), ..none() };
-    check(Kind::Az, MACHINE, &names, "--name dat=x: layout.toml has no \"dat\" that az speaks of; there are: log");
+    check(
+        Kind::Az,
+        MACHINE,
+        &names,
+        "--name dat=x: layout.toml has no \"dat\" that az speaks of; there are: log",
+    );
     let twice = Options { names: pairs(&[("log", "x"), ("log", "y")]), ..none() };
     check(Kind::Az, MACHINE, &twice, "--name log=y: log is given before");
     let mut all = mounts();
@@ -80,7 +111,12 @@ fn an_option_that_does_nothing_is_refused() {
     let pattern = Options { device_pattern: own("/dev/sdc"), ..none() };
     check(Kind::Lvm, MACHINE, &pattern, "every disk would be this one");
     check(Kind::Az, INSTANCE, &Options { zone: own("1"), ..none() }, "an instance is in no zone");
-    check(Kind::Bicep, MACHINE, &Options { resource_group: own("g"), ..none() }, "az deployment group create");
+    check(
+        Kind::Bicep,
+        MACHINE,
+        &Options { resource_group: own("g"), ..none() },
+        "az deployment group create",
+    );
     let line = Options { machine: own("a\nb"), ..none() };
     check(Kind::Az, MACHINE, &line, "--machine \"a\\nb\": it has a line break");
 }
@@ -93,7 +129,8 @@ fn a_name_that_the_target_cannot_have_is_refused() {
     };
     for name in ["it's", "a b", "$(id)", "`id`", "a]b", "-a", "a-", "", &"x".repeat(81)] {
         for kind in [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell] {
-            let expect = if name.is_empty() { "it is empty" } else { "is no name for it: 1 to 80 letters" };
+            let expect =
+                if name.is_empty() { "it is empty" } else { "is no name for it: 1 to 80 letters" };
             named(kind, "log", name, expect);
         }
     }

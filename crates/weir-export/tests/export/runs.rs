@@ -10,8 +10,17 @@ use std::process::Command;
 use weir_export::{Kind, Options};
 
 const LINUX: [&str; 11] = [
-    "lsblk", "wipefs", "blkid", "mkfs.xfs", "mdadm", "update-initramfs", "udevadm", "vgs", "pvcreate",
-    "vgcreate", "lvs",
+    "lsblk",
+    "wipefs",
+    "blkid",
+    "mkfs.xfs",
+    "mdadm",
+    "update-initramfs",
+    "udevadm",
+    "vgs",
+    "pvcreate",
+    "vgcreate",
+    "lvs",
 ];
 
 /// A folder with the commands, and with what they remember.
@@ -48,7 +57,8 @@ impl Fake {
     /// Runs a script; what it changed, what it said, and whether it ended well.
     fn run(&self, script: &str, variables: &[(&str, &str)]) -> (Vec<String>, String, bool) {
         let root = self.0.path();
-        let path = format!("{}:{}", root.join("bin").display(), std::env::var("PATH").expect("a path"));
+        let path =
+            format!("{}:{}", root.join("bin").display(), std::env::var("PATH").expect("a path"));
         self.file("script", script);
         let mut command = Command::new("bash");
         command.arg(root.join("script")).env("PATH", path).env("FAKE", root);
@@ -118,7 +128,10 @@ fn the_azure_cli_makes_what_is_missing_and_nothing_twice() {
     check(&Fake::new(), &text(Kind::Az, &all), &VARIABLES, &expect);
     // A script that a variable lacks for stops before it has changed anything.
     let (changed, said, fine) = Fake::new().run(&text(Kind::Az, MACHINE), &VARIABLES[..2]);
-    assert!(changed.is_empty() && !fine && said.contains("set MACHINE to the name of the machine"), "{said}");
+    assert!(
+        changed.is_empty() && !fine && said.contains("set MACHINE to the name of the machine"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -135,7 +148,9 @@ fn the_azure_cli_changes_what_differs() {
     let (changed, said, fine) = fake.run(&text(Kind::Az, &larger), &VARIABLES);
     assert!(fine, "{said}");
     assert_eq!(changed, ["az disk create pool-4", "az vm disk attach pool-4"], "{said}");
-    for words in ["log: is there with 512 GiB, and the layout has 1024", "pool-0: has cache ReadOnly"] {
+    for words in
+        ["log: is there with 512 GiB, and the layout has 1024", "pool-0: has cache ReadOnly"]
+    {
         assert!(said.contains(words), "{said}");
     }
     let script = changes(Kind::Az, MACHINE, &larger, &Options::default()).expect("a script").text;
@@ -144,8 +159,14 @@ fn the_azure_cli_changes_what_differs() {
     let allowed = [&VARIABLES[..], &[("RESTART", "yes")]].concat();
     let (changed, said, fine) = fake.run(&script, &allowed);
     assert!(fine, "{said}");
-    let expect = ["az vm resize db1", "az disk update log", "az vm update db1", "az vm update db1",
-        "az vm update db1", "az vm update db1"];
+    let expect = [
+        "az vm resize db1",
+        "az disk update log",
+        "az vm update db1",
+        "az vm update db1",
+        "az vm update db1",
+        "az vm update db1",
+    ];
     assert_eq!(changed, expect, "{said}");
     let caching = fs::read_to_string(fake.0.path().join("caching")).expect("what was set");
     assert_eq!(caching, "1=None\n2=None\n3=None\n4=None\n");
@@ -158,14 +179,19 @@ fn mdadm_makes_stripes_once() {
     }
     let fake = Fake::new().with_disks();
     let script = text(Kind::Mdadm, MACHINE);
-    check(&fake, &script, &[], &[
-        "mkfs.xfs -q -L log /dev/disk/azure/scsi1/lun0",
-        "mdadm --create /dev/md/pool --level=0 --raid-devices=4 --chunk=64 --metadata=1.2 --name=pool \
+    check(
+        &fake,
+        &script,
+        &[],
+        &[
+            "mkfs.xfs -q -L log /dev/disk/azure/scsi1/lun0",
+            "mdadm --create /dev/md/pool --level=0 --raid-devices=4 --chunk=64 --metadata=1.2 --name=pool \
          /dev/disk/azure/scsi1/lun1 /dev/disk/azure/scsi1/lun2 /dev/disk/azure/scsi1/lun3 \
          /dev/disk/azure/scsi1/lun4",
-        "mkfs.xfs -q -d su=64k,sw=4 -L pool /dev/md/pool",
-        "update-initramfs -u",
-    ]);
+            "mkfs.xfs -q -d su=64k,sw=4 -L pool /dev/md/pool",
+            "update-initramfs -u",
+        ],
+    );
     let conf = fs::read_to_string(fake.0.path().join("mdadm.conf")).expect("the stripes");
     assert_eq!(conf, "ARRAY /dev/md/pool UUID=1\n");
     // What is there and is another is left.
@@ -185,17 +211,22 @@ fn lvm_makes_volumes_once() {
     }
     let disks = "/dev/disk/azure/scsi1/lun1 /dev/disk/azure/scsi1/lun2 /dev/disk/azure/scsi1/lun3 \
                  /dev/disk/azure/scsi1/lun4";
-    check(&Fake::new().with_disks(), &text(Kind::Lvm, MACHINE), &[], &[
-        "pvcreate /dev/disk/azure/scsi1/lun0",
-        "vgcreate vg_log /dev/disk/azure/scsi1/lun0",
-        "lvcreate --yes --wipesignatures n --extents 100%FREE --name lv_log vg_log",
-        "mkfs.xfs -q -L log /dev/vg_log/lv_log",
-        &format!("pvcreate {disks}"),
-        &format!("vgcreate vg_pool {disks}"),
-        "lvcreate --yes --wipesignatures n --stripes 4 --stripesize 64k --extents 100%FREE --name lv_pool \
+    check(
+        &Fake::new().with_disks(),
+        &text(Kind::Lvm, MACHINE),
+        &[],
+        &[
+            "pvcreate /dev/disk/azure/scsi1/lun0",
+            "vgcreate vg_log /dev/disk/azure/scsi1/lun0",
+            "lvcreate --yes --wipesignatures n --extents 100%FREE --name lv_log vg_log",
+            "mkfs.xfs -q -L log /dev/vg_log/lv_log",
+            &format!("pvcreate {disks}"),
+            &format!("vgcreate vg_pool {disks}"),
+            "lvcreate --yes --wipesignatures n --stripes 4 --stripesize 64k --extents 100%FREE --name lv_pool \
          vg_pool",
-        "mkfs.xfs -q -d su=64k,sw=4 -L pool /dev/vg_pool/lv_pool",
-    ]);
+            "mkfs.xfs -q -d su=64k,sw=4 -L pool /dev/vg_pool/lv_pool",
+        ],
+    );
 }
 
 /// A disk that holds something, or is another, is not touched, and nothing is made of the others.
@@ -208,11 +239,17 @@ fn a_disk_that_is_not_empty_stops_the_script() {
         let fake = Fake::new().with_disks();
         fake.file("on/_dev_disk_azure_scsi1_lun3", "ext4\n");
         let (changed, said, fine) = fake.run(&text(kind, MACHINE), &[]);
-        assert!(!fine && said.contains("lun3: is not empty, nothing is done to it: ext4"), "{said}");
+        assert!(
+            !fine && said.contains("lun3: is not empty, nothing is done to it: ext4"),
+            "{said}"
+        );
         assert!(changed.iter().all(|line| !line.contains("lun1")), "{changed:?}");
         let fake = Fake::new().with_disks();
         fake.file("disks/_dev_disk_azure_scsi1_lun2", "549755813888\n");
         let (_, said, fine) = fake.run(&text(kind, MACHINE), &[]);
-        assert!(!fine && said.contains("has 549755813888 bytes, and the layout 1099511627776"), "{said}");
+        assert!(
+            !fine && said.contains("has 549755813888 bytes, and the layout 1099511627776"),
+            "{said}"
+        );
     }
 }
