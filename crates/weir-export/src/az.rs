@@ -53,7 +53,7 @@ fn of_machine(
              makes nothing twice."
         } else {
             "makes the machine and the disks that are not there, and attaches disks with their LUN and \
-             cache mode. Run it again: what is there stays as it is, and a difference is told."
+             cache mode. Run it again: what is there stays as it is, and another size or cache mode is told."
         },
         "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor delete \
          or shrink anything.",

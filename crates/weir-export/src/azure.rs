@@ -5,7 +5,7 @@ use crate::change::{Change, Fate};
 use crate::error::ExportError;
 use crate::options::{Options, refused};
 use crate::script::Script;
-use crate::site::{Disk, Site};
+use crate::site::{Disk, Site, unique};
 use weir_core::CacheMode;
 use weir_layout::{Instance, ManagedInstance};
 use weir_units::Bytes;
@@ -113,7 +113,9 @@ impl<'a> Machine<'a> {
         for disk in disks.iter().filter_map(|fate| fate.wanted()) {
             check_disk(script, site, disk)?;
         }
-        check_unique(&disks)?;
+        // Azure tells no letters' case apart.
+        let wanted = disks.iter().filter_map(|fate| fate.wanted());
+        unique(wanted.map(|disk| (&*disk.own, &*disk.name)), str::to_lowercase)?;
         let family = |name: &str| {
             let is = |fate: &Fate<'_, Disk>| {
                 fate.wanted().is_some_and(|disk| disk.family.as_deref() == Some(name))
@@ -164,22 +166,6 @@ fn check_disk(script: &Script, site: &Site, disk: &Disk) -> Result<(), ExportErr
         let family = disk.family.as_deref().unwrap_or("none");
         let reason = format!("no disk of Azure is of the family {family}");
         return Err(cannot(script, site, what(), &reason));
-    }
-    Ok(())
-}
-
-/// Azure tells no letters' case apart.
-fn check_unique(disks: &[Fate<'_, Disk>]) -> Result<(), ExportError> {
-    let all: Vec<&Disk> = disks.iter().filter_map(|fate| fate.wanted()).collect();
-    for (at, disk) in all.iter().enumerate() {
-        let same = |other: &&&Disk| other.name.eq_ignore_ascii_case(&disk.name);
-        if let Some(first) = all[..at].iter().find(same) {
-            return Err(ExportError::SameName {
-                name: disk.name.clone(),
-                first: first.own.clone(),
-                second: disk.own.clone(),
-            });
-        }
     }
     Ok(())
 }

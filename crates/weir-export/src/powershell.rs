@@ -58,7 +58,7 @@ fn of_machine(
         "PowerShell with the modules Az.Compute and Az.Resources, after Connect-AzAccount; the machine \
          is there.",
         "makes the disks that are not there, and attaches them with their LUN and cache mode. Run it \
-         again: what is there stays as it is, and a difference is told.",
+         again: what is there stays as it is, and another size or cache mode is told.",
         "make the machine (--as az or bicep does), format disks (--as storage-spaces, mdadm or lvm \
          does, and finds them by their LUN), nor delete or shrink anything.",
     );

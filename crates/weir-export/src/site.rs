@@ -3,6 +3,7 @@
 use crate::Source;
 use crate::error::ExportError;
 use crate::options::Options;
+use std::collections::BTreeMap;
 use weir_core::{CacheMode, Place};
 use weir_layout::{Export, File, Host, Instance, Role, Volume};
 use weir_units::Bytes;
@@ -103,6 +104,12 @@ impl Site {
             files: own.files.iter().map(|file| DbFile::of(own, file, options)).collect(),
         };
         site.check_files()?;
+        unique(site.spaces.iter().map(|space| (&*space.own, &*space.name)), str::to_owned)?;
+        for file in &site.files {
+            // A server tells no letters' case apart.
+            let beside = site.files.iter().filter(|own| own.database == file.database);
+            unique(beside.map(|own| (&*own.own, &*own.name)), str::to_lowercase)?;
+        }
         Ok(site)
     }
 
@@ -138,6 +145,24 @@ impl Site {
     pub(crate) fn remote(&self) -> impl Iterator<Item = &Disk> {
         self.disks.iter().filter(|disk| !disk.is_local)
     }
+}
+
+/// Two things of one name would be one to a script: the second would be found there.
+pub(crate) fn unique<'a>(
+    all: impl Iterator<Item = (&'a str, &'a str)>,
+    fold: fn(&str) -> String,
+) -> Result<(), ExportError> {
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    for (own, name) in all {
+        if let Some(first) = seen.insert(fold(name), own) {
+            return Err(ExportError::SameName {
+                name: name.to_owned(),
+                first: first.to_owned(),
+                second: own.to_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn host_of<'a>(source: Source<'a>, host: Option<&str>) -> Result<&'a Host, ExportError> {

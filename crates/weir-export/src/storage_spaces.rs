@@ -6,7 +6,7 @@ use crate::linux;
 use crate::options::{Options, refused};
 use crate::quote::powershell;
 use crate::script::Script;
-use crate::site::{Disk, Space};
+use crate::site::{Disk, Space, unique};
 use std::fmt::Write;
 
 pub(crate) fn write(
@@ -23,6 +23,8 @@ pub(crate) fn write(
             reason: "it has no [[stripe]] of remote volumes".to_owned(),
         });
     }
+    let wanted = spaces.iter().filter_map(|fate| fate.wanted());
+    unique(wanted.map(|space| (&*space.own, &*space.name)), str::to_lowercase)?;
     if spaces.iter().all(Fate::is_same) {
         script.nothing(change);
         return Ok(());

@@ -106,6 +106,11 @@ impl<'a> Database<'a> {
         self.name == Some("tempdb")
     }
 
+    /// Whether anything of it is to be done.
+    fn changes(&self) -> bool {
+        !self.files.iter().all(Fate::is_same)
+    }
+
     /// Its number in the catalog of the server.
     fn id(&self) -> String {
         self.name.map_or_else(|| "DB_ID()".to_owned(), |name| format!("DB_ID({})", sql(name)))
@@ -242,8 +247,6 @@ impl Tsql<'_> {
 
     /// What is there at the end.
     fn result(&self, script: &mut Script) {
-        script.blank();
-        script.comment("What is there now, beside what the layout has.");
         let row = |database: &Database<'_>, file: &DbFile| {
             format!(
                 "({}, {}, {}, CAST({} AS bigint))",
@@ -254,10 +257,15 @@ impl Tsql<'_> {
             )
         };
         let mut rows = Vec::new();
-        for database in &self.databases {
+        for database in self.databases.iter().filter(|own| own.changes()) {
             let files = [database.wanted(false), database.wanted(true)].concat();
             rows.extend(files.into_iter().map(|file| row(database, file)));
         }
+        if rows.is_empty() {
+            return;
+        }
+        script.blank();
+        script.comment("What is there now, beside what the layout has.");
         script.lines(&format!(
             "SELECT DB_NAME(w.database_id) AS [database], w.name AS [file],\n    \
              f.size / 128 AS [size MB], w.pages / 128 AS [layout MB],\n    \

@@ -11,9 +11,13 @@ impl Tsql<'_> {
     pub(super) fn checks(&self, script: &mut Script) -> Result<(), ExportError> {
         script.blank();
         script.comment("Checks. Nothing has been changed if one of them stops the script.");
-        for database in &self.databases {
+        for database in self.databases.iter().filter(|own| own.changes()) {
             is_there(script, database);
-            for logs in [false, true] {
+            let changes = |fate: &&Fate<'_, DbFile>| !fate.is_same();
+            let kinds =
+                database.files.iter().filter(changes).map(|fate| super::is_log(fate.subject()));
+            let kinds: Vec<bool> = kinds.collect();
+            for logs in [false, true].into_iter().filter(|logs| kinds.contains(logs)) {
                 has_names(script, database, logs, self.change.is_known());
             }
         }

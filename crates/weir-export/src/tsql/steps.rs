@@ -15,7 +15,7 @@ impl Tsql<'_> {
         script: &mut Script,
         database: &Database<'_>,
     ) -> Result<(), ExportError> {
-        if database.files.iter().all(Fate::is_same) {
+        if !database.changes() {
             return Ok(());
         }
         script.blank();
@@ -90,6 +90,15 @@ impl Tsql<'_> {
         };
         let says = |differs: fn(&DbFile, &DbFile) -> bool| old.is_none_or(|old| differs(old, file));
         script.blank();
+        if let Some(old) = old.filter(|old| old.role != file.role) {
+            let (old, new) = (old.role.name(), file.role.name());
+            script.warn(&format!(
+                "{} would become a file of role {new}, and is one of role {old}: a file stays what it \
+                 is; add one under another name.",
+                file.name
+            ));
+            return Ok(());
+        }
         script.comment(&format!("{}{}", file.name, self.why(file)));
         // A file that may not be so large has to be allowed it first.
         if let Some(most) = file.max_size.filter(|_| says(|a, b| a.max_size != b.max_size)) {

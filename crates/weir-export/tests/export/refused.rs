@@ -135,6 +135,10 @@ fn a_name_that_the_target_cannot_have_is_refused() {
         }
     }
     named(Kind::Az, "log", "POOL-0", "\"log\" and \"pool-0\" would both be called \"pool-0\"");
+    named(Kind::Mdadm, "log", "pool", "\"log\" and \"pool\" would both be called \"pool\"");
+    named(Kind::StorageSpaces, "log", "Pool", "would both be called \"pool\"");
+    let both = Options { names: pairs(&[("data-1", "DATA-2")]), ..mounts() };
+    check(Kind::Tsql, MACHINE, &both, "\"data-1\" and \"data-2\" would both be called \"data-2\"");
     for name in ["it's", "a b", "$(id)", "127", ".x", &"x".repeat(33)] {
         named(Kind::Mdadm, "pool", name, "is no name for it: 1 to 32 letters");
     }

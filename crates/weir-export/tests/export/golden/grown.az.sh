@@ -4,8 +4,8 @@
 #
 # Needs: bash and the Azure CLI, after az login; a resource group.
 #
-# Does: makes the machine and the disks that are not there, and attaches disks with their LUN and
-# cache mode. Run it again: what is there stays as it is, and a difference is told.
+# Does: makes and attaches the disks that are new, and changes what differs. Run it again: it
+# makes nothing twice.
 #
 # Does not: format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN),
 # nor delete or shrink anything.

@@ -33,25 +33,6 @@ BEGIN
         + N'. Say who is who with weir export --name LAYOUT=LOGICAL.';
     THROW 50000, @problem, 1;
 END;
-IF NOT EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID(N'sales') AND type = 1 AND name IN (N'sales-log'))
-BEGIN
-    SET @problem = N'[sales] has none of the log files of the layout. It has: '
-        + ISNULL((SELECT STRING_AGG(CAST(name AS nvarchar(max)), N', ') FROM sys.master_files WHERE database_id = DB_ID(N'sales') AND type = 1), N'none')
-        + N'. Say who is who with weir export --name LAYOUT=LOGICAL.';
-    THROW 50000, @problem, 1;
-END;
-IF DB_ID(N'tempdb') IS NULL
-BEGIN
-    SET @problem = N'There is no database [tempdb] here; make or restore it first.';
-    THROW 50000, @problem, 1;
-END;
-IF NOT EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID(N'tempdb') AND type = 0 AND name IN (N'tempdev'))
-BEGIN
-    SET @problem = N'[tempdb] has none of the data files of the layout. It has: '
-        + ISNULL((SELECT STRING_AGG(CAST(name AS nvarchar(max)), N', ') FROM sys.master_files WHERE database_id = DB_ID(N'tempdb') AND type = 0), N'none')
-        + N'. Say who is who with weir export --name LAYOUT=LOGICAL.';
-    THROW 50000, @problem, 1;
-END;
 
 -- pool must have room for what comes to it.
 SET @need = 0;
@@ -103,8 +84,7 @@ SELECT DB_NAME(w.database_id) AS [database], w.name AS [file],
 FROM (VALUES
     (DB_ID(N'sales'), 0, N'data-1', CAST(78643200 AS bigint)),
     (DB_ID(N'sales'), 0, N'data-2', CAST(78643200 AS bigint)),
-    (DB_ID(N'sales'), 1, N'sales-log', CAST(13107200 AS bigint)),
-    (DB_ID(N'tempdb'), 0, N'tempdev', CAST(2621440 AS bigint))
+    (DB_ID(N'sales'), 1, N'sales-log', CAST(13107200 AS bigint))
 ) AS w (database_id, type, name, pages)
 LEFT JOIN sys.master_files AS f
     ON f.database_id = w.database_id AND f.type = w.type

@@ -4,7 +4,7 @@
 # Needs: bash and the Azure CLI, after az login; a resource group.
 #
 # Does: makes the machine and the disks that are not there, and attaches disks with their LUN and
-# cache mode. Run it again: what is there stays as it is, and a difference is told.
+# cache mode. Run it again: what is there stays as it is, and another size or cache mode is told.
 #
 # Does not: format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN),
 # nor delete or shrink anything.
