@@ -280,6 +280,23 @@ impl DiskChange {
     }
 }
 
+/// What a disk can become in place: as it is to be, but of the kind that it is, and not smaller.
+pub(crate) fn possible(old: &Disk, new: &Disk) -> Disk {
+    let mut disk = new.clone();
+    disk.performance_plus = old.performance_plus;
+    if new.family != old.family || new.size < old.size {
+        disk.size = old.size;
+        disk.tier.clone_from(&old.tier);
+        disk.performance_tier.clone_from(&old.performance_tier);
+    }
+    if new.family != old.family {
+        disk.family.clone_from(&old.family);
+        disk.bought = old.bought;
+        disk.on_demand_burst = old.on_demand_burst;
+    }
+    disk
+}
+
 /// Where nothing is made, nobody asks where.
 pub(crate) fn check_place(options: &Options, makes: bool) -> Result<(), ExportError> {
     let location = options.location.as_ref().map(|own| format!("--location {own}"));
@@ -304,11 +321,8 @@ pub(crate) const CACHE: &str =
 /// What is to be known of disks that the layout has no more.
 pub(crate) fn gone(script: &mut Script, disk: &Disk) {
     script.blank();
-    script.warn(&format!(
-        "{} is not in the layout any more, and is kept with its data. Empty and unmount it first. To \
-         remove it:",
-        disk.own
-    ));
+    let text = format!("{} is not in the layout any more, and is kept with its data", disk.own);
+    script.warn_with_steps(&text, "When it is empty and unmounted, to remove it:");
 }
 
 /// Local disks come with the machine.

@@ -4,7 +4,7 @@
 //! What the layout has no more stays in it, since the disks of a machine are one list, and what
 //! is missing from that is detached.
 
-use crate::azure::{self, Azure, AzureDisk, DiskChange, Machine, Sql};
+use crate::azure::{self, Azure, AzureDisk, DiskChange, Machine, Sql, possible};
 use crate::change::{Change, Fate};
 use crate::error::ExportError;
 use crate::options::Options;
@@ -137,6 +137,7 @@ fn tell_changes(script: &mut Script, change: &Change, machine: &Machine<'_>) {
 /// A disk, and its entry in the list of the machine.
 fn disk(script: &mut Script, change: &Change, fate: Fate<'_, crate::site::Disk>) -> Option<String> {
     script.blank();
+    let kept;
     let disk = match fate {
         Fate::New(disk) | Fate::Same(disk) => disk,
         Fate::Changed(old, disk) => {
@@ -144,8 +145,8 @@ fn disk(script: &mut Script, change: &Change, fate: Fate<'_, crate::site::Disk>)
             if steps.cache {
                 script.comment(azure::CACHE);
             }
-            // What cannot be done to it must not be tried.
-            if disk.family != old.family || disk.size < old.size { old } else { disk }
+            kept = possible(old, disk);
+            &kept
         }
         Fate::Gone(disk) => {
             azure::gone(script, disk);

@@ -182,10 +182,7 @@ fi"#,
 /// What the layout has no more.
 pub(crate) fn gone(script: &mut Script, space: &Space, steps: &[String]) {
     script.blank();
-    script.warn(&format!(
-        "{} is not in the layout any more, and is kept with its data. To remove it, when nothing uses \
-         it and it is unmounted:",
-        space.own
-    ));
+    let text = format!("{} is not in the layout any more, and is kept with its data", space.own);
+    script.warn_with_steps(&text, "When nothing uses it and it is unmounted, to remove it:");
     steps.iter().for_each(|step| script.quiet(step));
 }

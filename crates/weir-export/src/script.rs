@@ -95,12 +95,14 @@ pub(crate) struct Script {
     kind: Kind,
     text: String,
     notes: Vec<String>,
+    /// What stands before comments.
+    indent: &'static str,
 }
 
 impl Script {
     /// A script that says where it is from.
     pub(crate) fn new(kind: Kind, change: &Change) -> Self {
-        let mut script = Self { kind, text: String::new(), notes: Vec::new() };
+        let mut script = Self { kind, text: String::new(), notes: Vec::new(), indent: "" };
         if let Some(line) = kind.interpreter() {
             script.line(line);
         }
@@ -154,12 +156,7 @@ impl Script {
 
     /// A comment, wrapped; whatever it holds stays one.
     pub(crate) fn comment(&mut self, text: &str) {
-        self.comment_at("", text);
-    }
-
-    /// A comment behind an indentation.
-    pub(crate) fn comment_at(&mut self, indent: &str, text: &str) {
-        let sign = self.kind.comment();
+        let (sign, indent) = (self.kind.comment(), self.indent);
         let mut line = format!("{indent}{}", sign.trim_end());
         let mut is_empty = true;
         for word in printable(text).split_whitespace() {
@@ -176,7 +173,8 @@ impl Script {
 
     /// A line of a script that is not to run as it is.
     pub(crate) fn quiet(&mut self, line: &str) {
-        let line = format!("{}    {}", self.kind.comment().trim_end(), printable(line));
+        let sign = self.kind.comment().trim_end();
+        let line = format!("{}{sign}    {}", self.indent, printable(line));
         self.line(&line);
     }
 
@@ -184,6 +182,17 @@ impl Script {
     pub(crate) fn warn(&mut self, text: &str) {
         self.comment(&format!("NOT DONE: {text}"));
         self.note(text);
+    }
+
+    /// The same, where steps follow that do it.
+    pub(crate) fn warn_with_steps(&mut self, text: &str, steps: &str) {
+        self.comment(&format!("NOT DONE: {text}. {steps}"));
+        self.note(&format!("{text}; the steps are in the script"));
+    }
+
+    /// From here on comments stand behind so much.
+    pub(crate) fn indent(&mut self, indent: &'static str) {
+        self.indent = indent;
     }
 
     /// Something that the person should know.
@@ -218,7 +227,7 @@ mod tests {
     use super::*;
 
     fn script(kind: Kind) -> Script {
-        Script { kind, text: String::new(), notes: Vec::new() }
+        Script { kind, text: String::new(), notes: Vec::new(), indent: "" }
     }
 
     #[test]

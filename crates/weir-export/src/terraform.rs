@@ -3,7 +3,7 @@
 //! A module says all that is to be: what is taken out of it is destroyed at the next apply. So
 //! what the layout has no more stays in, and no disk can be destroyed without a change by hand.
 
-use crate::azure::{self, Azure, AzureDisk, DiskChange, Machine, Sql};
+use crate::azure::{self, Azure, AzureDisk, DiskChange, Machine, Sql, possible};
 use crate::change::{Change, Fate};
 use crate::error::ExportError;
 use crate::options::Options;
@@ -94,7 +94,9 @@ fn of_machine(script: &mut Script, change: &Change, options: &Options, machine: 
     script.blank();
     script.line("locals {");
     script.line("  disks = {");
+    script.indent("    ");
     machine.disks.iter().for_each(|fate| disk(script, change, *fate));
+    script.indent("");
     script.line("  }");
     script.line("}");
     script.blank();
@@ -142,25 +144,20 @@ resource "azurerm_virtual_machine_data_disk_attachment" "disk" {
 
 /// A row of the table of disks.
 fn disk(script: &mut Script, change: &Change, fate: Fate<'_, Disk>) {
+    let kept;
     let disk = match fate {
         Fate::New(disk) | Fate::Same(disk) => disk,
         Fate::Changed(old, disk) => {
             let steps = DiskChange::of(script, old, disk);
             if steps.cache {
-                script.comment_at("    ", azure::CACHE);
+                script.comment(azure::CACHE);
             }
             if steps.grows {
-                script.comment_at("    ", azure::GROWS);
+                script.comment(azure::GROWS);
             }
             // What cannot be done to it would destroy it and make another.
-            if disk.family != old.family
-                || disk.size < old.size
-                || disk.performance_plus != old.performance_plus
-            {
-                old
-            } else {
-                disk
-            }
+            kept = possible(old, disk);
+            &kept
         }
         Fate::Gone(disk) => {
             azure::gone(script, disk);
@@ -169,7 +166,7 @@ fn disk(script: &mut Script, change: &Change, fate: Fate<'_, Disk>) {
         }
     };
     let own = AzureDisk::of(script, change, disk);
-    script.comment_at("    ", &own.words());
+    script.comment(&own.words());
     let number = |n: Option<u64>| n.map_or_else(|| "null".to_owned(), |n| n.to_string());
     let tier =
         disk.performance_tier.as_ref().map_or_else(|| "null".to_owned(), |tier| terraform(tier));

@@ -173,7 +173,8 @@ impl Tsql<'_> {
             sql(&words)
         ));
         if old.is_some() {
-            script.warn(&format!("{} is to be on {on}, and a file moves only offline:", file.name));
+            let text = format!("{} is to be on {on}, and a file moves only offline", file.name);
+            script.warn_with_steps(&text, "");
         }
         let target = database.target();
         script.comment(&format!("To move {}:", file.name));
@@ -288,19 +289,20 @@ fn alter(script: &mut Script, database: &Database<'_>, file: &DbFile, condition:
 }
 
 fn shrinks(script: &mut Script, database: &Database<'_>, old: &DbFile, file: &DbFile) {
-    script.warn(&format!(
+    let text = format!(
         "{} would shrink from {} to {}: that moves pages one by one, leaves indexes in pieces, and a \
-         smaller file may get lower limits. To do it all the same:",
+         smaller file may get lower limits",
         file.name, old.size, file.size
-    ));
+    );
+    script.warn_with_steps(&text, "To do it all the same:");
     go_there(script, database);
     script.quiet(&format!("DBCC SHRINKFILE ({}, {});", sql(&file.name), file.size.get() >> 20));
 }
 
 fn gone(script: &mut Script, database: &Database<'_>, file: &DbFile) {
     script.blank();
-    script
-        .warn(&format!("{} is not in the layout any more, and is kept. To remove it:", file.name));
+    let text = format!("{} is not in the layout any more, and is kept", file.name);
+    script.warn_with_steps(&text, "To remove it:");
     go_there(script, database);
     if !is_log(file) {
         script.quiet(&format!("DBCC SHRINKFILE ({}, EMPTYFILE);", sql(&file.name)));

@@ -294,6 +294,11 @@ fn a_module_keeps_what_goes_and_what_would_shrink() {
         assert!(export.text.contains(words), "{}", export.text);
     }
     assert_eq!(export.notes.len(), 2, "{:#?}", export.notes);
+    // What else changes of a disk that would shrink is done.
+    let cached = less.replace("tier = \"P15\"", "tier = \"P15\"\ncache = \"read-only\"");
+    let text = made(Kind::Terraform, MACHINE, &cached).text;
+    let row = "gib      = 512\n      lun      = 0\n      caching  = \"ReadOnly\"";
+    assert!(text.contains(row), "{text}");
     let bicep = made(Kind::Bicep, MACHINE, &less);
     for words in ["name: 'pool-3'", "diskSizeGB: 512"] {
         assert!(bicep.text.contains(words), "{}", bicep.text);

@@ -227,8 +227,7 @@ fn mounts_are_lines_of_six_fields() {
 /// What Azure cannot sell exactly is told.
 #[test]
 fn what_is_rounded_is_told() {
-    let text =
-        V2.replace("600 MB/s", "600 MiB/s").replace("size = \"100 GiB\"", "size = \"100 GiB\"");
+    let text = V2.replace("600 MB/s", "600 MiB/s");
     let export = script(Kind::Az, &text, &Options::default()).expect("a script");
     assert!(export.text.contains("--disk-mbps-read-write 630"), "{}", export.text);
     assert_eq!(

@@ -25,8 +25,7 @@ fn a_kind_without_anything_to_do_says_so() {
     for kind in [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell] {
         plain(kind, BARE, "the layout has no edition to take them from; add edition");
     }
-    let single = MACHINE.replace("count = 4, tier = \"P30\"", "count = 4, tier = \"P30\"");
-    let single = single.split("[[stripe]]").next().expect("the first part").to_owned();
+    let single = MACHINE.split("[[stripe]]").next().expect("the first part").to_owned();
     plain(Kind::Mdadm, &single, "it has no [[stripe]] of remote volumes");
     plain(Kind::StorageSpaces, &single, "it has no [[stripe]] of remote volumes");
     for kind in [Kind::Mdadm, Kind::Lvm, Kind::StorageSpaces, Kind::Fstab] {

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// Whether something that is needed is there. Where everything must run, it must.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
 pub(crate) fn is_there(found: bool, what: &str) -> bool {
     let must = std::env::var_os("CI").as_deref() == Some(OsStr::new("true"));
     assert!(found || !must, "CI=true, and {what} is not installed");
