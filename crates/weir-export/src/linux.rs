@@ -179,6 +179,20 @@ fi"#,
     Ok(())
 }
 
+/// Whether a device of the same shape would have less room, which no tool here does; that is told.
+pub(crate) fn shrinks(script: &mut Script, old: &Space, space: &Space) -> bool {
+    let is_same_shape = old.unit == space.unit && old.columns == space.columns;
+    let shrinks = is_same_shape && space.size < old.size;
+    if shrinks {
+        script.warn(&format!(
+            "{}: it has {} and would have {}. Nothing is made smaller in place: make another beside it, \
+             copy, and change over.",
+            space.own, old.size, space.size
+        ));
+    }
+    shrinks
+}
+
 /// What the layout has no more.
 pub(crate) fn gone(script: &mut Script, space: &Space, steps: &[String]) {
     script.blank();

@@ -119,10 +119,12 @@ fn changed(
 ) -> Result<(), ExportError> {
     check_name(space)?;
     script.blank();
-    let is_same_shape = old.unit == space.unit && old.columns == space.columns;
-    if !is_same_shape || space.size < old.size {
+    if linux::shrinks(script, old, space) {
+        return Ok(());
+    }
+    if old.unit != space.unit || old.columns != space.columns {
         script.warn(&format!(
-            "{}: it has {} disks and becomes {}, or gets another unit or less room. LVM can add disks to \
+            "{}: it has {} disks and becomes {}, or gets another unit. LVM can add disks to \
              a group and extend a volume over them, but what is there keeps its stripes: the limits of \
              new disks would serve new data only. Make a volume over all {} disks under another name, \
              copy, and change over.",

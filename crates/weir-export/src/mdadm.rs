@@ -152,6 +152,9 @@ fn check_name(space: &Space) -> Result<(), ExportError> {
 /// A stripe of mdadm is what it was made.
 fn changed(script: &mut Script, old: &Space, space: &Space) {
     script.blank();
+    if linux::shrinks(script, old, space) {
+        return;
+    }
     if old.unit.is_none() && space.unit.is_none() {
         script.comment(&format!(
             "{}: the disk has grown from {} to {}; now its file system.",

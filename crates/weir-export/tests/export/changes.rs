@@ -255,6 +255,12 @@ fn a_stripe_takes_no_column_and_is_said_what_to_copy() {
         ],
         &[],
     );
+    for kind in [Kind::Mdadm, Kind::Lvm] {
+        let less = "log: it has 512 GiB and would have 256 GiB. Nothing is made smaller in place";
+        check(kind, MACHINE, &MACHINE.replace("P20", "P15"), &[], &[less]);
+    }
+    let spaces = made(Kind::StorageSpaces, MACHINE, &MACHINE.replace("P20", "P15"));
+    assert!(spaces.notes[0].contains("Nothing is made smaller in place"), "{:?}", spaces.notes);
     let single = MACHINE.replace("P20", "P30");
     check(
         Kind::Mdadm,
