@@ -42,6 +42,8 @@ pub struct File {
     pub used: Option<Bytes>,
     /// How it grows when it is full; `None` if it does not.
     pub growth: Option<Growth>,
+    /// Up to where it grows, as the layout has it.
+    pub max_size: Option<Bytes>,
     /// The device of the export that it is on.
     pub device: DeviceId,
     /// Its first byte on that.
@@ -61,6 +63,7 @@ impl File {
                 most: keys.max_size.unwrap_or(Bytes::new(u64::MAX)),
                 room: None,
             }),
+            max_size: keys.max_size,
             device,
             base,
         }

@@ -35,7 +35,7 @@ pub use file::{ManagedInstance, Role};
 pub use files::File;
 pub use instance::Instance;
 pub use resolve::{Export, Host, Layout};
-pub use volume::Volume;
+pub use volume::{Choices, Volume};
 
 #[cfg(test)]
 mod tests;

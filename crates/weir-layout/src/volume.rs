@@ -38,6 +38,30 @@ impl Volume {
     pub fn named_tier(&self) -> Option<&str> {
         self.keys.tier.as_deref()
     }
+
+    /// What is chosen of it beside its tier and size.
+    #[must_use]
+    pub fn choices(&self) -> Choices<'_> {
+        Choices {
+            has_own_limits: self.keys.limits.is_some() || self.keys.unlimited,
+            on_demand_burst: self.keys.on_demand_burst,
+            performance_plus: self.keys.performance_plus,
+            performance_tier: self.keys.performance_tier.as_deref(),
+        }
+    }
+}
+
+/// What a layout chooses of a volume beside its tier and size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choices<'a> {
+    /// Limits that the layout writes out, so that it is no disk that an edition has.
+    pub has_own_limits: bool,
+    /// On-demand bursting.
+    pub on_demand_burst: bool,
+    /// The higher limits that are chosen when it is made.
+    pub performance_plus: bool,
+    /// The tier whose limits it has.
+    pub performance_tier: Option<&'a str>,
 }
 
 /// Where a volume's limits come from: at most one of these is given.

@@ -1,10 +1,12 @@
 //! The arguments. Help, man pages and completions all come from here.
 
 mod baselines;
+mod export;
 mod lab;
 mod observe;
 
 pub(crate) use baselines::{ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs};
+pub(crate) use export::ExportArgs;
 pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
 pub(crate) use observe::{
     ClockArgs, ImportArgs, ObserveArgs, ObserveChecklistArgs, ObserveCommand, ObserveImportArgs,
@@ -106,6 +108,16 @@ pub(crate) enum Command {
                             there is a plan, 1: none meets the need, and what would have to give, 2: the input \
                             is wrong.")]
     Plan(Box<PlanArgs>),
+    /// Write a script that builds a layout: database files, disks, machines, stripes, mounts; or
+    /// only what changes from another layout.
+    #[command(after_help = "Example:\n  weir export layout.toml --as az --out disks.sh\n  \
+                            weir export new.toml --from old.toml --as tsql --database sales\n  \
+                            weir export layout.toml --as tsql --mount pool=F:\\Data --name data-1=sales\n\n\
+                            Nothing is run and nobody is asked: read the script, then run it. Each looks first \
+                            what is there, and changes nothing when it is run again. What would lose data \
+                            or stop a system is a comment in the script and a note here. docs/EXPORT.md \
+                            has what each kind needs, does and does not do.")]
+    Export(Box<ExportArgs>),
     /// Rerun published experiments and compare the figures.
     #[command(subcommand)]
     Lab(LabCommand),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use weir_blob::BlobError;
 use weir_catalog::CatalogError;
 use weir_diagnose::DiagnoseError;
+use weir_export::ExportError;
 use weir_lab::LabError;
 use weir_layout::LayoutError;
 use weir_mount::MountError;
@@ -72,6 +73,8 @@ pub(crate) enum CliError {
     #[error("{0}")]
     Plan(#[from] PlanError),
     #[error("{0}")]
+    Export(#[from] ExportError),
+    #[error("{0}")]
     Verify(#[from] VerifyError),
     #[error("{0}")]
     Draw(#[from] DrawError),
@@ -126,6 +129,7 @@ impl CliError {
             | Self::Observation { .. }
             | Self::Diagnose(_)
             | Self::Plan(_)
+            | Self::Export(_)
             | Self::Verify(_)
             | Self::Refused(_) => USAGE,
             Self::Import { source, .. } if source.is_input() => USAGE,

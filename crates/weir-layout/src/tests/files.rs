@@ -177,6 +177,7 @@ fn files_of_a_machine_lie_one_behind_the_other() {
             most: Bytes::mib((10 << 10) - 4),
             room: Some(Bytes::mib((2 << 10) + 4)),
         }),
+        max_size: None,
         device: DeviceId(0),
         base: Bytes::mib(1),
     };

@@ -3,6 +3,7 @@
 mod catalog;
 mod cert;
 mod diagnose;
+mod export;
 mod kept;
 mod lab;
 mod layout;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Observe(command) => observe::run(&command),
         Command::Diagnose(args) => diagnose::run(&args, &catalog()?),
         Command::Plan(args) => plan::run(&args, &catalog()?),
+        Command::Export(args) => export::run(&args, &catalog()?),
         Command::Lab(command) => lab::run(&command, &catalog()?),
         Command::Status(args) => status::run(&args),
         Command::Volume(command) => status::volume(&command),

@@ -6,6 +6,7 @@ mod blob;
 mod common;
 mod diagnose;
 mod errors;
+mod export;
 mod figures;
 mod kill;
 mod lab;

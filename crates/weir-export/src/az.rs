@@ -1,0 +1,296 @@
+//! Disks and machines, or a managed instance, by Azure's command line.
+
+use crate::azure::{self, Azure, AzureDisk, CACHE, DiskChange, GROWS, Machine, Sql};
+use crate::change::{Change, Fate};
+use crate::error::ExportError;
+use crate::options::Options;
+use crate::quote::shell;
+use crate::script::Script;
+use crate::site::Disk;
+
+pub(crate) fn write(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+) -> Result<(), ExportError> {
+    match Azure::of(script, change, options)? {
+        Azure::Machine(machine) if machine.is_same(change) => script.nothing(change),
+        Azure::Machine(machine) => of_machine(script, change, options, &machine)?,
+        Azure::Instance(sql) if sql.is_same() => script.nothing(change),
+        Azure::Instance(sql) => {
+            azure::check_place(options, !change.is_known())?;
+            of_instance(script, change, options, &sql);
+        }
+    }
+    Ok(())
+}
+
+/// A name that the layout does not know: as it was given, or from the environment.
+fn variable(script: &mut Script, name: &str, given: Option<&String>, what: &str) {
+    match given {
+        Some(value) => script.line(&format!("{name}={}", shell(value))),
+        None => script.line(&format!("{name}=${{{name}:?set {name} to {what}}}")),
+    }
+}
+
+/// Whether something may be made, which has to be somewhere.
+fn makes(change: &Change, machine: &Machine<'_>) -> bool {
+    !change.is_known() || machine.disks.iter().any(|fate| matches!(fate, Fate::New(_)))
+}
+
+fn of_machine(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+    machine: &Machine<'_>,
+) -> Result<(), ExportError> {
+    let makes = makes(change, machine);
+    azure::check_place(options, makes)?;
+    script.header(
+        "bash and the Azure CLI, after az login; a resource group.",
+        if change.is_known() {
+            "makes and attaches the disks that are new, and changes what differs. Run it again: it \
+             makes nothing twice."
+        } else {
+            "makes the machine and the disks that are not there, and attaches disks with their LUN and \
+             cache mode. Run it again: what is there stays as it is, and another size or cache mode is told."
+        },
+        "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor delete \
+         or shrink anything.",
+    );
+    script.blank();
+    script.line("set -euo pipefail");
+    script.blank();
+    variable(script, "RESOURCE_GROUP", options.resource_group.as_ref(), "the resource group");
+    variable(script, "MACHINE", options.machine.as_ref(), "the name of the machine");
+    if makes {
+        variable(script, "LOCATION", options.location.as_ref(), "a location, like westeurope");
+    }
+    let has_zone = makes && (machine.needs_zone || options.zone.is_some());
+    if has_zone {
+        if machine.needs_zone {
+            script.comment("Disks whose limits are bought are attached within one zone only.");
+        }
+        variable(script, "ZONE", options.zone.as_ref(), "the zone of the machine and its disks");
+    }
+    let zone = if has_zone { " --zone \"$ZONE\"" } else { "" };
+    if makes {
+        script.blank();
+        script.lines(&FUNCTIONS.replace(" @ZONE@", zone));
+    }
+    vm(script, change, machine, zone);
+    for fate in &machine.disks {
+        match *fate {
+            Fate::New(disk) => make(script, change, disk),
+            Fate::Changed(old, disk) => update(script, change, old, disk),
+            Fate::Gone(disk) => gone(script, disk),
+            Fate::Same(_) => {}
+        }
+    }
+    azure::local(script, &change.new);
+    Ok(())
+}
+
+const FUNCTIONS: &str = r#"
+there=$(az disk list --resource-group "$RESOURCE_GROUP" --query '[].[name, diskSizeGB || diskSizeGb]' --output tsv)
+
+# The disk that is not there is made; of one that is there a difference is told.
+disk() { # NAME GIB ARGUMENT...
+    local name=$1 gib=$2 size
+    shift 2
+    size=$(awk -F '\t' -v name="$name" 'tolower($1) == tolower(name) { print $2 }' <<<"$there")
+    if [[ -z $size ]]; then
+        echo "$name: making it"
+        az disk create --resource-group "$RESOURCE_GROUP" --location "$LOCATION" @ZONE@ \
+            --name "$name" --size-gb "$gib" "$@" --output none
+    elif [[ $size != "$gib" ]]; then
+        echo "$name: is there with $size GiB, and the layout has $gib; nothing is changed" >&2
+    else
+        echo "$name: is there"
+    fi
+}
+
+# A disk that is attached stays; with another cache mode it is told.
+attach() { # NAME LUN CACHING
+    local name=$1 lun=$2 caching=$3 now
+    now=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
+        --query 'storageProfile.dataDisks[].[name, caching]' --output tsv |
+        awk -F '\t' -v name="$name" 'tolower($1) == tolower(name) { print $2 }')
+    if [[ -z $now ]]; then
+        echo "$name: attaching it as LUN $lun, cache $caching"
+        az vm disk attach --resource-group "$RESOURCE_GROUP" --vm-name "$MACHINE" \
+            --name "$name" --lun "$lun" --caching "$caching" --output none
+    elif [[ $now != "$caching" ]]; then
+        echo "$name: has cache $now, and the layout has $caching; nothing is changed" >&2
+    fi
+}
+"#;
+
+fn vm(script: &mut Script, change: &Change, machine: &Machine<'_>, zone: &str) {
+    let Some(size) = &machine.size else {
+        script.blank();
+        script.comment("The layout says no size of the machine: it has to be there.");
+        return;
+    };
+    if let Some((old, new)) = change.resize() {
+        resize(script, old, new, size);
+    }
+    if change.is_known() {
+        return;
+    }
+    script.blank();
+    script.comment(&format!(
+        "The machine: {size}. Where it is not there, IMAGE and ADMIN are needed to make it."
+    ));
+    let ultra = if machine.has_ultra { " --ultra-ssd-enabled true" } else { "" };
+    script.lines(&format!(
+        r#"machines=$(az vm list --resource-group "$RESOURCE_GROUP" --query '[].[name, hardwareProfile.vmSize]' --output tsv)
+size=$(awk -F '\t' -v name="$MACHINE" 'tolower($1) == tolower(name) {{ print $2 }}' <<<"$machines")
+if [[ -z $size ]]; then
+    echo "$MACHINE: making it"
+    az vm create --resource-group "$RESOURCE_GROUP" --location "$LOCATION"{zone} --name "$MACHINE" \
+        --size {size}{ultra} --image "${{IMAGE:?set IMAGE to an image, like Ubuntu2204}}" \
+        --admin-username "${{ADMIN:?set ADMIN to the name of its administrator}}" --output none
+elif [[ $size != {size} ]]; then
+    echo "$MACHINE: is $size, and the layout has {size}; nothing is changed" >&2
+fi"#,
+        size = shell(size)
+    ));
+}
+
+fn resize(script: &mut Script, old: &str, new: &str, size: &str) {
+    let words = azure::resize_words(old, new);
+    script.note(&words);
+    script.blank();
+    script.comment(&format!("{words}. RESTART=yes allows it."));
+    script.lines(&format!(
+        r#"size=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --query hardwareProfile.vmSize --output tsv)
+if [[ $size != {size} ]]; then
+    if [[ ${{RESTART:-no}} != yes ]]; then
+        echo "$MACHINE: a resize from $size to {size} restarts it; set RESTART=yes to do it" >&2
+        exit 1
+    fi
+    az vm resize --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --size {size} --output none
+fi"#,
+        size = shell(size)
+    ));
+}
+
+fn make(script: &mut Script, change: &Change, disk: &Disk) {
+    let own = AzureDisk::of(script, change, disk);
+    script.blank();
+    script.comment(&own.words());
+    let mut line = format!("disk {} {} --sku {}", shell(&disk.name), own.gib, own.sku);
+    if let Some((iops, mb)) = own.bought {
+        line += &format!(" --disk-iops-read-write {iops} --disk-mbps-read-write {mb}");
+    }
+    if let Some(tier) = &disk.performance_tier {
+        line += &format!(" --tier {}", shell(tier));
+    }
+    if disk.on_demand_burst {
+        line += " --enable-bursting true";
+    }
+    if disk.performance_plus {
+        line += " --performance-plus true";
+    }
+    script.line(&line);
+    script.line(&format!("attach {} {} {}", shell(&disk.name), own.lun, own.caching));
+}
+
+fn update(script: &mut Script, change: &Change, old: &Disk, disk: &Disk) {
+    script.blank();
+    let own = AzureDisk::of(script, change, disk);
+    script.comment(&own.words());
+    let steps = DiskChange::of(script, old, disk);
+    let name = shell(&disk.name);
+    let set = |script: &mut Script, arguments: &str| {
+        script.line(&format!(
+            "az disk update --resource-group \"$RESOURCE_GROUP\" --name {name} {arguments} --output none"
+        ));
+    };
+    if steps.grows {
+        script.comment(GROWS);
+        set(script, &format!("--size-gb {}", own.gib));
+    }
+    if let Some((iops, mb)) = own.bought.filter(|_| steps.rates) {
+        set(script, &format!("--disk-iops-read-write {iops} --disk-mbps-read-write {mb}"));
+    }
+    if steps.tier {
+        // Its own tier again, where none is chosen any more.
+        if let Some(tier) = disk.performance_tier.as_ref().or(disk.tier.as_ref()) {
+            set(script, &format!("--set tier={}", shell(tier)));
+        }
+    }
+    if steps.burst {
+        set(script, &format!("--enable-bursting {}", disk.on_demand_burst));
+    }
+    if steps.cache {
+        script.comment(CACHE);
+        script.lines(&format!(
+            r#"lun=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
+    --query "storageProfile.dataDisks[?name=='{}'].lun | [0]" --output tsv)
+az vm update --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
+    --disk-caching "${{lun:?{} is not attached}}={}" --output none"#,
+            disk.name, disk.name, own.caching
+        ));
+    }
+}
+
+fn gone(script: &mut Script, disk: &Disk) {
+    azure::gone(script, disk);
+    let name = shell(&disk.name);
+    script.quiet(&format!(
+        "az vm disk detach --resource-group \"$RESOURCE_GROUP\" --vm-name \"$MACHINE\" --name {name}"
+    ));
+    script
+        .quiet(&format!("az disk delete --resource-group \"$RESOURCE_GROUP\" --name {name} --yes"));
+}
+
+fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sql<'_>) {
+    let does_not = "make the network that it is in, nor databases or their files (--as tsql).";
+    let does = if change.is_known() {
+        "changes vCores, storage and tier of the instance."
+    } else {
+        "makes the instance if it is not there. Run it again: one that is there stays as it is, and a \
+         difference is told."
+    };
+    script.header("bash and the Azure CLI, after az login; a resource group.", does, does_not);
+    script.blank();
+    script.line("set -euo pipefail");
+    script.blank();
+    variable(script, "RESOURCE_GROUP", options.resource_group.as_ref(), "the resource group");
+    variable(script, "INSTANCE", options.machine.as_ref(), "the name of the instance");
+    let mut keys =
+        format!("--edition {} --capacity {} --storage {}", sql.edition(), sql.new.vcores, sql.gb());
+    if let Some(iops) = sql.iops {
+        keys += &format!(" --gpv2 true --iops {iops}");
+    }
+    script.blank();
+    script.comment(&sql.words());
+    if change.is_known() {
+        sql.warns(script);
+        script.line(&format!(
+            "az sql mi update --resource-group \"$RESOURCE_GROUP\" --name \"$INSTANCE\" \\\n    {keys} --output none"
+        ));
+        return;
+    }
+    variable(script, "LOCATION", options.location.as_ref(), "a location, like westeurope");
+    script.lines(&format!(
+        r#"there=$(az sql mi list --resource-group "$RESOURCE_GROUP" --query '[].[name, vCores, storageSizeInGB || storageSizeInGb]' --output tsv)
+now=$(awk -F '\t' -v name="$INSTANCE" 'tolower($1) == tolower(name) {{ print $2 " vCores, " $3 " GB" }}' <<<"$there")
+if [[ -z $now ]]; then
+    echo "$INSTANCE: making it; that takes hours"
+    az sql mi create --resource-group "$RESOURCE_GROUP" --name "$INSTANCE" --location "$LOCATION" \
+        {keys} --family "${{FAMILY:-Gen5}}" \
+        --subnet "${{SUBNET:?set SUBNET to the id of the subnet}}" \
+        --admin-user "${{ADMIN:?set ADMIN to the login of its administrator}}" \
+        --admin-password "${{ADMIN_PASSWORD:?set ADMIN_PASSWORD}}" --output none
+elif [[ $now != '{vcores} vCores, {gb} GB' ]]; then
+    echo "$INSTANCE: has $now, and the layout {vcores} vCores, {gb} GB; nothing is changed" >&2
+else
+    echo "$INSTANCE: is there"
+fi"#,
+        vcores = sql.new.vcores,
+        gb = sql.gb()
+    ));
+}

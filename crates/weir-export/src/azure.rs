@@ -1,0 +1,443 @@
+//! What Azure calls what a layout has: disks, caching, machines and instances. Its four languages
+//! say the same with other words, so the words are found here once.
+
+use crate::change::{Change, Fate};
+use crate::error::ExportError;
+use crate::options::{Options, refused};
+use crate::script::Script;
+use crate::site::{Disk, Site, unique};
+use weir_core::CacheMode;
+use weir_layout::{Instance, ManagedInstance};
+use weir_units::Bytes;
+
+const MB: u64 = 1_000_000;
+
+/// What a script for Azure is written from.
+pub(crate) enum Azure<'a> {
+    /// A machine and its disks.
+    Machine(Machine<'a>),
+    /// A managed instance.
+    Instance(Sql<'a>),
+}
+
+/// A machine with its disks.
+pub(crate) struct Machine<'a> {
+    /// Its size, as Azure calls it, where the layout has one.
+    pub(crate) size: Option<String>,
+    pub(crate) disks: Vec<Fate<'a, Disk>>,
+    /// Whether it needs a zone: disks whose limits are bought are attached in one only.
+    pub(crate) needs_zone: bool,
+    pub(crate) has_ultra: bool,
+}
+
+/// A managed instance.
+pub(crate) struct Sql<'a> {
+    pub(crate) new: &'a Instance,
+    pub(crate) old: Option<&'a Instance>,
+    /// Operations a second that are bought, of the next generation.
+    pub(crate) iops: Option<u64>,
+    pub(crate) changes: bool,
+}
+
+/// A disk as Azure makes it.
+pub(crate) struct AzureDisk<'a> {
+    pub(crate) disk: &'a Disk,
+    pub(crate) sku: &'static str,
+    pub(crate) gib: u64,
+    /// Operations and MB a second, where they are bought.
+    pub(crate) bought: Option<(u64, u64)>,
+    pub(crate) lun: u32,
+    pub(crate) caching: &'static str,
+}
+
+impl<'a> Azure<'a> {
+    /// What the layout is for Azure.
+    pub(crate) fn of(
+        script: &mut Script,
+        change: &'a Change,
+        options: &Options,
+    ) -> Result<Self, ExportError> {
+        check_edition(script, &change.new)?;
+        if change
+            .old
+            .as_ref()
+            .is_some_and(|old| old.instance.is_some() != change.new.instance.is_some())
+        {
+            let reason = "one layout is a machine and the other a managed instance; nothing becomes the \
+                          other in place: export without --from, and move the data";
+            return Err(cannot(script, &change.new, format!("host {:?}", change.new.host), reason));
+        }
+        match &change.new.instance {
+            Some(instance) => Sql::of(script, change, instance, options).map(Azure::Instance),
+            None => Machine::of(script, change).map(Azure::Machine),
+        }
+    }
+}
+
+fn cannot(script: &Script, site: &Site, what: String, reason: &str) -> ExportError {
+    ExportError::Cannot {
+        layout: site.layout.clone(),
+        what,
+        kind: script.kind().name(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn check_edition(script: &Script, site: &Site) -> Result<(), ExportError> {
+    let kind = script.kind().name();
+    let reason = match site.edition.as_deref() {
+        Some(name) if name.starts_with("azure") => return Ok(()),
+        Some(name) => format!(
+            "{kind} is written for Azure, and the edition {name} is none of it; take an edition that \
+             begins with azure, or --as mdadm, lvm, storage-spaces or fstab for the machine itself"
+        ),
+        None => format!(
+            "{kind} makes disks and machines of Azure, and the layout has no edition to take them from; \
+             add edition = \"..\""
+        ),
+    };
+    Err(ExportError::Nothing { layout: site.layout.clone(), kind, reason })
+}
+
+impl<'a> Machine<'a> {
+    fn of(script: &mut Script, change: &'a Change) -> Result<Self, ExportError> {
+        let site = &change.new;
+        let disks = change.disks();
+        if disks.is_empty() && site.size.is_none() {
+            return Err(ExportError::Nothing {
+                layout: site.layout.clone(),
+                kind: script.kind().name(),
+                reason: "it has no remote volume and no size of a machine".to_owned(),
+            });
+        }
+        for disk in disks.iter().filter_map(|fate| fate.wanted()) {
+            check_disk(script, site, disk)?;
+        }
+        // Azure tells no letters' case apart.
+        let wanted = disks.iter().filter_map(|fate| fate.wanted());
+        unique(wanted.map(|disk| (&*disk.own, &*disk.name)), str::to_lowercase)?;
+        let family = |name: &str| {
+            let is = |fate: &Fate<'_, Disk>| {
+                fate.wanted().is_some_and(|disk| disk.family.as_deref() == Some(name))
+            };
+            disks.iter().any(is)
+        };
+        let has_ultra = family("ultra");
+        Ok(Self {
+            size: site.size.as_deref().map(machine_size),
+            needs_zone: has_ultra || family("premium-ssd-v2"),
+            has_ultra,
+            disks,
+        })
+    }
+
+    /// Whether anything is to be done.
+    pub(crate) fn is_same(&self, change: &Change) -> bool {
+        change.is_known() && self.disks.iter().all(Fate::is_same) && change.resize().is_none()
+    }
+}
+
+/// The catalog has sizes of old pages without the word that Azure puts before them.
+fn machine_size(name: &str) -> String {
+    if name.starts_with("Standard_") { name.to_owned() } else { format!("Standard_{name}") }
+}
+
+fn check_disk(script: &Script, site: &Site, disk: &Disk) -> Result<(), ExportError> {
+    let what = || format!("volume {:?}", disk.own);
+    if disk.has_own_limits {
+        let reason = "its limits are written out in the layout, and Azure sells no disk by its limits \
+                      alone; give it a tier, a size or a family";
+        return Err(cannot(script, site, what(), reason));
+    }
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let name = &disk.name;
+    let ends = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    if !ends || name.len() > 80 || !name.chars().all(fine) {
+        return Err(ExportError::BadName {
+            what: "a disk of Azure",
+            name: name.clone(),
+            rule: "1 to 80 letters, digits, '_', '.' and '-', a letter or digit first, a letter, digit \
+                   or '_' last",
+            own: disk.own.clone(),
+        });
+    }
+    if sku(disk).is_none() {
+        let family = disk.family.as_deref().unwrap_or("none");
+        let reason = format!("no disk of Azure is of the family {family}");
+        return Err(cannot(script, site, what(), &reason));
+    }
+    Ok(())
+}
+
+fn sku(disk: &Disk) -> Option<&'static str> {
+    match disk.family.as_deref()? {
+        "premium-ssd" => Some("Premium_LRS"),
+        "standard-ssd" => Some("StandardSSD_LRS"),
+        "standard-hdd" => Some("Standard_LRS"),
+        "premium-ssd-v2" => Some("PremiumV2_LRS"),
+        "ultra" => Some("UltraSSD_LRS"),
+        _ => None,
+    }
+}
+
+impl<'a> AzureDisk<'a> {
+    /// A disk, with a note where Azure's whole numbers are not the layout's.
+    pub(crate) fn of(script: &mut Script, change: &Change, disk: &'a Disk) -> Self {
+        let gib = disk.size.get().div_ceil(1 << 30);
+        if Bytes::gib(gib) != disk.size {
+            script.note(&format!(
+                "{}: {} are made {gib} GiB; disks have whole ones",
+                disk.own,
+                disk.size.exact()
+            ));
+        }
+        let bought = disk.bought.map(|(iops, bytes)| {
+            let mb = bytes.div_ceil(MB);
+            if mb * MB != bytes {
+                script.note(&format!(
+                    "{}: {bytes} bytes a second are made {mb} MB/s; Azure sells whole ones",
+                    disk.own
+                ));
+            }
+            (iops, mb)
+        });
+        Self {
+            disk,
+            sku: sku(disk).unwrap_or_default(),
+            gib,
+            bought,
+            lun: change.lun(disk),
+            caching: caching(disk),
+        }
+    }
+
+    /// Why it is as it is.
+    pub(crate) fn words(&self) -> String {
+        let Self { disk, lun, caching, .. } = self;
+        let cache = match disk.cache {
+            CacheMode::None => "no host cache",
+            CacheMode::ReadOnly => "host cache for reads",
+            CacheMode::ReadWrite => {
+                "host cache for writes, too: a crash of the host loses what it has not written back"
+            }
+        };
+        format!("{}: {}, LUN {lun}, {caching}: {cache}.", disk.own, disk.words())
+    }
+}
+
+/// The cache mode as Azure calls it.
+pub(crate) fn caching(disk: &Disk) -> &'static str {
+    match disk.cache {
+        CacheMode::None => "None",
+        CacheMode::ReadOnly => "ReadOnly",
+        CacheMode::ReadWrite => "ReadWrite",
+    }
+}
+
+/// What of a disk changes, in the steps that Azure has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DiskChange {
+    pub(crate) grows: bool,
+    pub(crate) rates: bool,
+    pub(crate) tier: bool,
+    pub(crate) burst: bool,
+    pub(crate) cache: bool,
+}
+
+impl DiskChange {
+    /// The steps; what Azure cannot do to a disk with data is told.
+    pub(crate) fn of(script: &mut Script, old: &Disk, new: &Disk) -> Self {
+        let mut manual = Vec::new();
+        if new.size < old.size {
+            manual.push(format!("shrink from {} to {}", old.size, new.size));
+        }
+        if new.family != old.family {
+            let family = |disk: &Disk| disk.family.clone().unwrap_or_default();
+            manual.push(format!("go from {} to {}", family(old), family(new)));
+        }
+        if new.performance_plus != old.performance_plus {
+            manual.push(
+                "change its performance plus, which is chosen when a disk is made".to_owned(),
+            );
+        }
+        if !manual.is_empty() {
+            script.warn(&format!(
+                "{} would {}. Azure does not do that to a disk with data: make another disk, copy, \
+                 and change over.",
+                new.own,
+                manual.join(", and ")
+            ));
+        }
+        let stays = new.family == old.family;
+        Self {
+            grows: stays && new.size > old.size,
+            rates: stays && new.bought != old.bought,
+            tier: stays && new.performance_tier != old.performance_tier,
+            burst: stays && new.on_demand_burst != old.on_demand_burst,
+            cache: new.cache != old.cache,
+        }
+    }
+}
+
+/// What a disk can become in place: as it is to be, but of the kind that it is, and not smaller.
+pub(crate) fn possible(old: &Disk, new: &Disk) -> Disk {
+    let mut disk = new.clone();
+    disk.performance_plus = old.performance_plus;
+    if new.family != old.family || new.size < old.size {
+        disk.size = old.size;
+        disk.tier.clone_from(&old.tier);
+        disk.performance_tier.clone_from(&old.performance_tier);
+    }
+    if new.family != old.family {
+        disk.family.clone_from(&old.family);
+        disk.bought = old.bought;
+        disk.on_demand_burst = old.on_demand_burst;
+    }
+    disk
+}
+
+/// Where nothing is made, nobody asks where.
+pub(crate) fn check_place(options: &Options, makes: bool) -> Result<(), ExportError> {
+    let location = options.location.as_ref().map(|own| format!("--location {own}"));
+    let zone = options.zone.as_ref().map(|own| format!("--zone {own}"));
+    match location.or(zone).filter(|_| !makes) {
+        Some(option) => {
+            Err(refused(option, "nothing new is made by this script; leave it out".to_owned()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What to know before a disk with data grows.
+pub(crate) const GROWS: &str = "The machine may run while most disks grow; one that crosses 4 TiB, or a \
+    machine that is too old for it, has to be deallocated first. Then grow the partition, if there is one, \
+    and the file system: xfs_growfs, resize2fs or Resize-Partition.";
+
+/// What to know before a cache mode is changed.
+pub(crate) const CACHE: &str =
+    "Azure detaches the disk and attaches it again: stop what uses it first.";
+
+/// What is to be known of disks that the layout has no more.
+pub(crate) fn gone(script: &mut Script, disk: &Disk) {
+    script.blank();
+    let text = format!("{} is not in the layout any more, and is kept with its data", disk.own);
+    script.warn_with_steps(&text, "When it is empty and unmounted, to remove it:");
+}
+
+/// Local disks come with the machine.
+pub(crate) fn local(script: &mut Script, site: &Site) {
+    for disk in site.disks.iter().filter(|disk| disk.is_local) {
+        script.blank();
+        script.comment(&format!(
+            "{}: the machine's own disk; it comes with the size, and is empty after each move.",
+            disk.own
+        ));
+    }
+}
+
+impl<'a> Sql<'a> {
+    fn of(
+        script: &Script,
+        change: &'a Change,
+        new: &'a Instance,
+        options: &Options,
+    ) -> Result<Self, ExportError> {
+        let site = &change.new;
+        if !new.storage.get().is_multiple_of(1 << 30) {
+            let what = format!("host {:?}", site.host);
+            return Err(cannot(script, site, what, "its storage is no whole number of GB"));
+        }
+        if let Some(zone) = &options.zone {
+            return Err(refused(
+                format!("--zone {zone}"),
+                "an instance is in no zone that one could choose; leave it out".to_owned(),
+            ));
+        }
+        if let Some(name) = &options.machine {
+            let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            let ends = !name.starts_with('-') && !name.ends_with('-');
+            if !ends || name.len() > 63 || !name.chars().all(fine) {
+                return Err(refused(
+                    format!("--machine {name}"),
+                    "the name of an instance has 1 to 63 small letters, digits and '-', which is \
+                     neither first nor last"
+                        .to_owned(),
+                ));
+            }
+        }
+        let old = change.old.as_ref();
+        let old_instance = old.and_then(|old| old.instance.as_ref());
+        let same = |old: &Instance| {
+            (old.kind, old.vcores, old.storage) == (new.kind, new.vcores, new.storage)
+        };
+        let iops = |site: &Site, own: &Instance| {
+            site.quota.filter(|_| own.kind == ManagedInstance::NextGenGp)
+        };
+        let iops_old = old.and_then(|old| iops(old, old.instance.as_ref()?));
+        let iops = iops(site, new);
+        let changes = old_instance.is_none_or(|own| !same(own)) || iops_old != iops;
+        Ok(Self { new, old: old_instance, iops, changes })
+    }
+
+    /// Whether anything is to be done.
+    pub(crate) fn is_same(&self) -> bool {
+        !self.changes
+    }
+
+    pub(crate) fn edition(&self) -> &'static str {
+        match self.new.kind {
+            ManagedInstance::Bc => "BusinessCritical",
+            ManagedInstance::Gp | ManagedInstance::NextGenGp => "GeneralPurpose",
+        }
+    }
+
+    /// The first letters of a SKU.
+    pub(crate) fn sku(&self) -> &'static str {
+        match self.new.kind {
+            ManagedInstance::Bc => "BC",
+            ManagedInstance::Gp | ManagedInstance::NextGenGp => "GP",
+        }
+    }
+
+    pub(crate) fn is_next_gen(&self) -> bool {
+        self.new.kind == ManagedInstance::NextGenGp
+    }
+
+    pub(crate) fn gb(&self) -> u64 {
+        self.new.storage.get() >> 30
+    }
+
+    /// What it is, in words.
+    pub(crate) fn words(&self) -> String {
+        let iops = self.iops.map(|iops| format!(", {iops} IOPS in all")).unwrap_or_default();
+        format!(
+            "{} with {} vCores and {} of storage{iops}. Its files are the databases': --as tsql.",
+            self.new.kind.name(),
+            self.new.vcores,
+            self.new.storage
+        )
+    }
+
+    /// What a change of a running instance does.
+    pub(crate) fn warns(&self, script: &mut Script) {
+        let Some(old) = self.old else { return };
+        if self.new.storage < old.storage {
+            script.note(&format!(
+                "the storage goes from {} to {}; the files must fit into it",
+                old.storage, self.new.storage
+            ));
+        }
+        let text = "a change of an instance takes from minutes to hours, and ends with a failover that \
+                    cuts connections for some seconds";
+        script.comment(&format!("{text}."));
+        script.note(text);
+    }
+}
+
+/// What a resize of a machine does.
+pub(crate) fn resize_words(old: &str, new: &str) -> String {
+    format!(
+        "{old} becomes {new}: that restarts the machine; its own disk and its host cache are empty then"
+    )
+}

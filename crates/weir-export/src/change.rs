@@ -1,0 +1,139 @@
+//! The difference between two layouts, worked out once for all kinds. Things are the same if
+//! their layouts call them the same.
+
+use crate::site::{DbFile, Disk, Site, Space};
+use std::collections::BTreeMap;
+
+/// What is to be, and what is there at present if that is known.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) old: Option<Site>,
+    pub(crate) new: Site,
+    /// The number of each remote disk at its machine, by its name in the layouts.
+    luns: BTreeMap<String, u32>,
+}
+
+/// What becomes of a disk, device or file.
+#[derive(Debug)]
+pub(crate) enum Fate<'a, T> {
+    /// It is to be made; without a present layout everything is.
+    New(&'a T),
+    /// It is there as it is to be.
+    Same(&'a T),
+    /// It is there, and is to be another: what it is, and what it becomes.
+    Changed(&'a T, &'a T),
+    /// The new layout has it no more.
+    Gone(&'a T),
+}
+
+// Derived, they would ask for the same of what is spoken of.
+impl<T> Clone for Fate<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Fate<'_, T> {}
+
+impl<'a, T> Fate<'a, T> {
+    /// What it is about: as it is to be, or as it was if it goes.
+    pub(crate) fn subject(self) -> &'a T {
+        match self {
+            Self::New(own) | Self::Same(own) | Self::Changed(_, own) | Self::Gone(own) => own,
+        }
+    }
+
+    /// What is to be, unless it goes.
+    pub(crate) fn wanted(self) -> Option<&'a T> {
+        match self {
+            Self::New(own) | Self::Same(own) | Self::Changed(_, own) => Some(own),
+            Self::Gone(_) => None,
+        }
+    }
+
+    pub(crate) fn is_same(&self) -> bool {
+        matches!(self, Self::Same(_))
+    }
+}
+
+impl Change {
+    pub(crate) fn between(old: Option<Site>, new: Site) -> Self {
+        let luns = luns(old.as_ref(), &new);
+        Self { old, new, luns }
+    }
+
+    /// Whether a present layout is known.
+    pub(crate) fn is_known(&self) -> bool {
+        self.old.is_some()
+    }
+
+    /// The remote disks.
+    pub(crate) fn disks(&self) -> Vec<Fate<'_, Disk>> {
+        let remote = |disks: &'_ [Disk]| -> Vec<usize> {
+            (0..disks.len()).filter(|at| !disks[*at].is_local).collect()
+        };
+        let old = self.old.as_ref().map(|site| &site.disks[..]).unwrap_or_default();
+        let old: Vec<&Disk> = remote(old).into_iter().map(|at| &old[at]).collect();
+        let new: Vec<&Disk> = self.new.remote().collect();
+        fates(&old, &new, |disk| disk.own.clone())
+    }
+
+    pub(crate) fn spaces(&self) -> Vec<Fate<'_, Space>> {
+        let old = self.old.as_ref().map(|site| &site.spaces[..]).unwrap_or_default();
+        let old: Vec<&Space> = old.iter().collect();
+        let new: Vec<&Space> = self.new.spaces.iter().collect();
+        fates(&old, &new, |space| space.own.clone())
+    }
+
+    /// The files; those of one name and another database are others.
+    pub(crate) fn files(&self) -> Vec<Fate<'_, DbFile>> {
+        let old = self.old.as_ref().map(|site| &site.files[..]).unwrap_or_default();
+        let old: Vec<&DbFile> = old.iter().collect();
+        let new: Vec<&DbFile> = self.new.files.iter().collect();
+        fates(&old, &new, |file| (file.own.clone(), file.database.clone()))
+    }
+
+    /// The number of a remote disk at its machine.
+    pub(crate) fn lun(&self, disk: &Disk) -> u32 {
+        self.luns.get(&disk.own).copied().unwrap_or_default()
+    }
+
+    /// The size of the machine that was there, and the one that is to be, where both are known
+    /// and differ.
+    pub(crate) fn resize(&self) -> Option<(&str, &str)> {
+        let old = self.old.as_ref()?.size.as_deref()?;
+        let new = self.new.size.as_deref()?;
+        (old != new).then_some((old, new))
+    }
+}
+
+/// What becomes of all: first what is to be, in its order, then what goes.
+fn fates<'a, T: PartialEq, K: PartialEq>(
+    old: &[&'a T],
+    new: &[&'a T],
+    key: impl Fn(&T) -> K,
+) -> Vec<Fate<'a, T>> {
+    let wanted = new.iter().map(|own| match old.iter().find(|other| key(other) == key(own)) {
+        None => Fate::New(*own),
+        Some(other) if other == own => Fate::Same(*own),
+        Some(other) => Fate::Changed(*other, *own),
+    });
+    let is_gone = |own: &&&T| !new.iter().any(|other| key(other) == key(own));
+    let gone = old.iter().filter(is_gone).map(|own| Fate::Gone(*own));
+    wanted.chain(gone).collect()
+}
+
+/// Disks that are there keep their numbers, and so do those that go: nothing is detached
+/// unasked. New ones take the lowest that are free.
+fn luns(old: Option<&Site>, new: &Site) -> BTreeMap<String, u32> {
+    let mut luns: BTreeMap<String, u32> = BTreeMap::new();
+    let remote = old.into_iter().flat_map(Site::remote);
+    luns.extend(remote.zip(0..).map(|(disk, lun)| (disk.own.clone(), lun)));
+    for disk in new.remote() {
+        if !luns.contains_key(&disk.own) {
+            let free = (0..).find(|lun| luns.values().all(|taken| taken != lun));
+            luns.insert(disk.own.clone(), free.unwrap_or_default());
+        }
+    }
+    luns
+}

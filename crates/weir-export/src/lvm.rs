@@ -1,0 +1,176 @@
+//! Stripes and single disks on Linux by LVM, and their file systems.
+
+use crate::change::{Change, Fate};
+use crate::error::ExportError;
+use crate::linux;
+use crate::options::Options;
+use crate::quote::shell;
+use crate::script::Script;
+use crate::site::Space;
+
+pub(crate) fn write(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+) -> Result<(), ExportError> {
+    let spaces = linux::spaces(change);
+    if spaces.is_empty() {
+        return Err(ExportError::Nothing {
+            layout: change.new.layout.clone(),
+            kind: "lvm",
+            reason: "it has no remote volume or stripe".to_owned(),
+        });
+    }
+    if spaces.iter().all(Fate::is_same) {
+        script.nothing(change);
+        return Ok(());
+    }
+    script.header(
+        "root, lvm2, and util-linux; the disks are attached (--as az or another).",
+        "makes a volume group vg_NAME with one logical volume lv_NAME for each stripe or disk, with a \
+         stripe for each disk and the layout's unit, and its file system. Run it again: what is there \
+         is checked and stays.",
+        "touch a disk that holds anything or has another size than in the layout, nor mount (--as \
+         fstab).",
+    );
+    linux::start(script);
+    for fate in &spaces {
+        match *fate {
+            Fate::New(space) => make(script, change, options, space)?,
+            Fate::Changed(old, space) => changed(script, change, options, old, space)?,
+            Fate::Gone(space) => {
+                let group = shell(&format!("vg_{}", space.name));
+                linux::gone(
+                    script,
+                    space,
+                    &[format!("vgremove {group}"), "pvremove DISK...".to_owned()],
+                );
+            }
+            Fate::Same(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn path(space: &Space) -> String {
+    format!("/dev/vg_{name}/lv_{name}", name = space.name)
+}
+
+fn make(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+    space: &Space,
+) -> Result<(), ExportError> {
+    check_name(space)?;
+    let device = linux::device(script, change, options, space)?;
+    let (group, volume) =
+        (shell(&format!("vg_{}", space.name)), shell(&format!("lv_{}", space.name)));
+    let count = device.columns.len();
+    script.blank();
+    let (words, stripes) = match space.unit {
+        None => ("a disk alone; the volume group makes room to grow".to_owned(), String::new()),
+        Some(unit) => {
+            if !unit.get().is_power_of_two() || unit.get() < 4 << 10 || unit.get() > 4 << 20 {
+                let reason = format!(
+                    "its unit, {unit}, is no power of two from 4 KiB to 4 MiB, which LVM needs"
+                );
+                return Err(linux::cannot(script, &change.new, space, reason));
+            }
+            let words = format!(
+                "{count} stripes, one for each disk, so that their limits add up; {unit} on one before \
+                 the next"
+            );
+            (words, format!(" --stripes {count} --stripesize {}k", unit.get() >> 10))
+        }
+    };
+    script.comment(&format!("{}: {words}.", space.own));
+    let checks: Vec<String> = device
+        .columns
+        .iter()
+        .map(|(path, size)| format!("    check {} {size}", shell(path)))
+        .collect();
+    let disks: Vec<String> = device.columns.iter().map(|(path, _)| shell(path)).collect();
+    let disks = disks.join(" ");
+    script.lines(&format!(
+        r#"if ! vgs --noheadings {group} >/dev/null 2>&1; then
+{}
+    pvcreate {disks}
+    vgcreate {group} {disks}
+fi
+if lvs --noheadings {group}/{volume} >/dev/null 2>&1; then
+    now=$(lvs --noheadings --options stripes {group}/{volume} | tr -d ' ')
+    [[ $now == {count} ]] || die {own}": has $now stripes and not {count}; they cannot be changed in place"
+else
+    lvcreate --yes --wipesignatures n{stripes} --extents 100%FREE --name {volume} {group}
+fi"#,
+        checks.join("\n"),
+        own = shell(&space.own),
+    ));
+    linux::filesystem(script, space, &path(space), options.filesystem.unwrap_or_default())
+}
+
+fn changed(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+    old: &Space,
+    space: &Space,
+) -> Result<(), ExportError> {
+    check_name(space)?;
+    script.blank();
+    if linux::shrinks(script, old, space) {
+        return Ok(());
+    }
+    if old.unit != space.unit || old.columns != space.columns {
+        script.warn(&format!(
+            "{}: it has {} disks and becomes {}, or gets another unit. LVM can add disks to \
+             a group and extend a volume over them, but what is there keeps its stripes: the limits of \
+             new disks would serve new data only. Make a volume over all {} disks under another name, \
+             copy, and change over.",
+            space.own,
+            old.columns.len(),
+            space.columns.len(),
+            space.columns.len()
+        ));
+        return Ok(());
+    }
+    let device = linux::device(script, change, options, space)?;
+    let disks: Vec<String> = device.columns.iter().map(|(path, _)| shell(path)).collect();
+    script.comment(&format!(
+        "{}: its disks have grown from {} to {} in all; its stripes stay as they are.",
+        space.own, old.size, space.size
+    ));
+    script.lines(&format!(
+        "pvresize {}\nif [[ $(vgs --noheadings --options vg_free_count {group} | tr -d ' ') != 0 ]]; then\n    \
+         lvextend --resizefs --extents +100%FREE {}\nfi",
+        disks.join(" "),
+        shell(&path(space)),
+        group = shell(&format!("vg_{}", space.name))
+    ));
+    Ok(())
+}
+
+fn check_name(space: &Space) -> Result<(), ExportError> {
+    const RESERVED: [&str; 16] = [
+        "_cdata", "_cmeta", "_corig", "_imeta", "_iorig", "_mimage", "_mlog", "_pmspare",
+        "_rimage", "_rmeta", "_tdata", "_tmeta", "_vdata", "_vorigin", "_wcorig", "_wdata",
+    ];
+    let name = &space.name;
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+');
+    // Of the group and the volume together a name is made for the kernel.
+    if name.is_empty()
+        || name.len() > 56
+        || !name.chars().all(fine)
+        || RESERVED.iter().any(|word| format!("lv_{name}").contains(word))
+    {
+        return Err(ExportError::BadName {
+            what: "a volume of LVM",
+            name: name.clone(),
+            rule: "1 to 56 letters, digits, '_', '.', '+' and '-', and none of LVM's own endings like \
+                   _tdata",
+            own: space.own.clone(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Stripes on Linux by mdadm, and their file systems.
+
+use crate::change::{Change, Fate};
+use crate::error::ExportError;
+use crate::linux::{self, Device};
+use crate::options::Options;
+use crate::quote::shell;
+use crate::script::Script;
+use crate::site::Space;
+
+pub(crate) fn write(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+) -> Result<(), ExportError> {
+    let spaces = linux::spaces(change);
+    let is_stripe = |fate: &Fate<'_, Space>| fate.subject().unit.is_some();
+    if !spaces.iter().any(is_stripe) {
+        return Err(ExportError::Nothing {
+            layout: change.new.layout.clone(),
+            kind: "mdadm",
+            reason:
+                "it has no [[stripe]] of remote volumes; --as lvm makes single disks ready, too"
+                    .to_owned(),
+        });
+    }
+    if spaces.iter().all(Fate::is_same) {
+        script.nothing(change);
+        return Ok(());
+    }
+    script.header(
+        "root, mdadm, and util-linux; the disks are attached (--as az or another).",
+        "makes each stripe with a column for each disk and the layout's unit, and the file systems, and \
+         writes the stripes down so that they are there after a restart. Run it again: what is there \
+         is checked and stays.",
+        "touch a disk that holds anything or has another size than in the layout, nor mount (--as \
+         fstab).",
+    );
+    linux::start(script);
+    script.line(
+        "MDADM_CONF=${MDADM_CONF:-/etc/mdadm/mdadm.conf} # /etc/mdadm.conf on Red Hat and SUSE",
+    );
+    script.line("changed=");
+    for fate in &spaces {
+        match *fate {
+            Fate::New(space) => make(script, change, options, space)?,
+            Fate::Changed(old, space) => changed(script, old, space),
+            Fate::Gone(space) => linux::gone(script, space, &removal(space)),
+            Fate::Same(_) => {}
+        }
+    }
+    script.blank();
+    script
+        .comment("The machine assembles its stripes when it starts, by what its initramfs knows.");
+    script.lines(
+        "if [[ -n $changed ]] && command -v update-initramfs >/dev/null; then\n    update-initramfs -u\n\
+         elif [[ -n $changed ]] && command -v dracut >/dev/null; then\n    dracut --force\nfi",
+    );
+    Ok(())
+}
+
+fn make(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+    space: &Space,
+) -> Result<(), ExportError> {
+    let device = linux::device(script, change, options, space)?;
+    script.blank();
+    let kind = options.filesystem.unwrap_or_default();
+    let Some(unit) = space.unit else {
+        single(script, &device);
+        return linux::filesystem(script, space, &device.columns[0].0, kind);
+    };
+    check_name(space)?;
+    if !unit.get().is_multiple_of(4 << 10) {
+        let reason = format!("its unit, {unit}, is no multiple of 4 KiB, which mdadm needs");
+        return Err(linux::cannot(script, &change.new, space, reason));
+    }
+    let count = device.columns.len();
+    let path = format!("/dev/md/{}", space.name);
+    let own = shell(&path);
+    script.comment(&format!(
+        "{}: {count} columns, one for each disk, so that their limits add up; {unit} on one column \
+         before the next.",
+        space.own
+    ));
+    let checks: Vec<String> = device
+        .columns
+        .iter()
+        .map(|(path, size)| format!("    check {} {size}", shell(path)))
+        .collect();
+    let disks: Vec<String> = device.columns.iter().map(|(path, _)| shell(path)).collect();
+    let kib = unit.get() >> 10;
+    script.lines(&format!(
+        r#"if mdadm --detail {own} >/dev/null 2>&1; then
+    detail=$(mdadm --detail {own})
+    grep -Eq 'Raid Level : raid0$' <<<"$detail" || die {own}': is no stripe'
+    grep -Eq 'Raid Devices : {count}$' <<<"$detail" || die {own}': has not {count} columns; they cannot be changed in place'
+    grep -Eq 'Chunk Size : {kib}K$' <<<"$detail" || die {own}': has not a unit of {kib} KiB; it cannot be changed in place'
+else
+{checks}
+    mdadm --create {own} --level=0 --raid-devices={count} --chunk={kib} --metadata=1.2 \
+        --name={name} {disks}
+    udevadm settle 2>/dev/null || true
+fi
+line=$(mdadm --detail --brief {own})
+if ! grep -qsF -- "$line" "$MDADM_CONF"; then
+    printf '%s\n' "$line" >>"$MDADM_CONF"
+    changed=yes
+fi"#,
+        checks = checks.join("\n"),
+        name = shell(&space.name),
+        disks = disks.join(" ")
+    ));
+    linux::filesystem(script, space, &path, kind)
+}
+
+/// A disk alone has its file system on it as it is, so that it grows with the disk.
+fn single(script: &mut Script, device: &Device<'_>) {
+    let (path, size) = &device.columns[0];
+    let path = shell(path);
+    script.comment(&format!(
+        "{}: a disk alone, without partitions, so that it can grow.",
+        device.space.own
+    ));
+    script.lines(&format!(
+        "if [[ -z $(blkid --probe --output value --match-tag TYPE {path} || true) ]]; then\n    check {path} {size}\nfi"
+    ));
+}
+
+fn check_name(space: &Space) -> Result<(), ExportError> {
+    let name = &space.name;
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let is_number = name.chars().all(|c| c.is_ascii_digit());
+    if name.is_empty()
+        || name.len() > 32
+        || is_number
+        || !name.chars().all(fine)
+        || name.starts_with(['-', '.'])
+    {
+        return Err(ExportError::BadName {
+            what: "a stripe of mdadm",
+            name: name.clone(),
+            rule: "1 to 32 letters, digits, '_', '.' and '-', no number, and not '-' or '.' first",
+            own: space.own.clone(),
+        });
+    }
+    Ok(())
+}
+
+/// A stripe of mdadm is what it was made.
+fn changed(script: &mut Script, old: &Space, space: &Space) {
+    script.blank();
+    if linux::shrinks(script, old, space) {
+        return;
+    }
+    if old.unit.is_none() && space.unit.is_none() {
+        script.comment(&format!(
+            "{}: the disk has grown from {} to {}; now its file system.",
+            space.own, old.size, space.size
+        ));
+        grow(script, space);
+        return;
+    }
+    if old.unit == space.unit && old.columns == space.columns {
+        script.warn(&format!(
+            "{}: its disks are {} in all, and were {}. A stripe of mdadm does not take up larger disks: \
+             make another beside it, copy, and change over; --as lvm can grow in place.",
+            space.own, space.size, old.size
+        ));
+        return;
+    }
+    script.warn(&format!(
+        "{}: it has {} columns and becomes {}, or gets another unit. A stripe of mdadm cannot take a \
+         column in place: everything on it has to be copied. Make a stripe of all {} disks under another \
+         name (some of them new), copy, and change over.",
+        space.own,
+        old.columns.len(),
+        space.columns.len(),
+        space.columns.len()
+    ));
+}
+
+fn grow(script: &mut Script, space: &Space) {
+    let label = shell(&format!("LABEL={}", space.name));
+    script.lines(&format!(
+        "place=$(findmnt --noheadings --output TARGET --source {label}) || die {}': is not mounted'\n\
+         xfs_growfs \"$place\" || resize2fs \"$(findfs {label})\"",
+        shell(&space.own)
+    ));
+}
+
+fn removal(space: &Space) -> Vec<String> {
+    if space.unit.is_none() {
+        return vec![format!(
+            "wipefs --all \"$(findfs {})\"",
+            shell(&format!("LABEL={}", space.name))
+        )];
+    }
+    let path = shell(&format!("/dev/md/{}", space.name));
+    vec![
+        format!("mdadm --stop {path}"),
+        "mdadm --zero-superblock DISK...  # each of its disks".to_owned(),
+        "# and its line out of mdadm.conf".to_owned(),
+    ]
+}

@@ -1,0 +1,184 @@
+//! What a layout does not say. An option that a kind has no use for is refused, so that nobody
+//! believes that it did something.
+
+use crate::error::ExportError;
+use crate::script::Kind;
+use crate::site::Site;
+
+/// A file system of Linux.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Filesystem {
+    /// XFS.
+    #[default]
+    Xfs,
+    /// ext4.
+    Ext4,
+}
+
+impl Filesystem {
+    /// As `mkfs` and the table of mounts call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Xfs => "xfs",
+            Self::Ext4 => "ext4",
+        }
+    }
+}
+
+/// What a layout does not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The host, where the layout has several.
+    pub host: Option<String>,
+    /// What something of the layout is called in the target, where that is another name.
+    pub names: Vec<(String, String)>,
+    /// Where volumes and stripes are mounted.
+    pub mounts: Vec<(String, String)>,
+    /// The devices of volumes, by name.
+    pub devices: Vec<(String, String)>,
+    /// The devices of the others: a path with `{lun}` or `{name}` in it.
+    pub device_pattern: Option<String>,
+    /// The database of files whose layout says none.
+    pub database: Option<String>,
+    /// The machine or instance, as the cloud calls it.
+    pub machine: Option<String>,
+    /// The resource group.
+    pub resource_group: Option<String>,
+    /// The location.
+    pub location: Option<String>,
+    /// The zone.
+    pub zone: Option<String>,
+    /// The file system; XFS if left out.
+    pub filesystem: Option<Filesystem>,
+}
+
+const CLOUD: &[Kind] = &[Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell];
+const LINUX: &[Kind] = &[Kind::Mdadm, Kind::Lvm, Kind::Fstab];
+const DEVICES: &[Kind] = &[Kind::Mdadm, Kind::Lvm];
+const MOUNTED: &[Kind] = &[Kind::Tsql, Kind::StorageSpaces, Kind::Fstab];
+
+impl Options {
+    /// Whether the kind has a use for everything that is given.
+    pub(crate) fn check(&self, kind: Kind) -> Result<(), ExportError> {
+        let pair = |pairs: &[(String, String)]| {
+            pairs.first().map(|(name, value)| format!("{name}={value}"))
+        };
+        let filesystem = self.filesystem.map(|own| own.name().to_owned());
+        let given: [(&str, Option<String>, &[Kind]); 9] = [
+            ("--mount", pair(&self.mounts), MOUNTED),
+            ("--device", pair(&self.devices), DEVICES),
+            ("--device", self.device_pattern.clone(), DEVICES),
+            ("--database", self.database.clone(), &[Kind::Tsql]),
+            ("--machine", self.machine.clone(), CLOUD),
+            ("--resource-group", self.resource_group.clone(), CLOUD),
+            ("--location", self.location.clone(), CLOUD),
+            ("--zone", self.zone.clone(), CLOUD),
+            ("--filesystem", filesystem, LINUX),
+        ];
+        for (option, value, kinds) in &given {
+            let Some(value) = value else { continue };
+            if !kinds.contains(&kind) {
+                let others: Vec<&str> = kinds.iter().map(|own| own.name()).collect();
+                let reason = format!(
+                    "a script of kind {kind} has no use for it; leave it out, or take --as {}",
+                    others.join(", ")
+                );
+                return Err(refused(format!("{option} {value}"), reason));
+            }
+            check_printable(option, value)?;
+        }
+        for (option, pairs) in
+            [("--name", &self.names), ("--mount", &self.mounts), ("--device", &self.devices)]
+        {
+            check_pairs(option, pairs)?;
+        }
+        match &self.device_pattern {
+            Some(path) if !path.contains("{lun}") && !path.contains("{name}") => Err(refused(
+                format!("--device {path}"),
+                "every disk would be this one; put {lun} or {name} into it, or write NAME=PATH"
+                    .to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the names that are given are of the layouts.
+    pub(crate) fn check_names(
+        &self,
+        kind: Kind,
+        new: &Site,
+        old: Option<&Site>,
+    ) -> Result<(), ExportError> {
+        let sites = || std::iter::once(new).chain(old);
+        let spaces: Vec<&str> =
+            sites().flat_map(|site| site.spaces.iter().map(|own| own.own.as_str())).collect();
+        let disks: Vec<&str> =
+            sites().flat_map(|site| site.disks.iter().map(|own| own.own.as_str())).collect();
+        let files: Vec<&str> =
+            sites().flat_map(|site| site.files.iter().map(|own| own.own.as_str())).collect();
+        // A name that the kind does not write would be given in vain.
+        let named = match kind {
+            Kind::Tsql => files,
+            Kind::Az | Kind::Bicep | Kind::Terraform | Kind::Powershell => disks.clone(),
+            Kind::StorageSpaces | Kind::Fstab => spaces.clone(),
+            Kind::Mdadm | Kind::Lvm => [&spaces[..], &disks].concat(),
+        };
+        for (option, pairs, known) in [
+            ("--name", &self.names, &named),
+            ("--mount", &self.mounts, &spaces),
+            ("--device", &self.devices, &disks),
+        ] {
+            for (name, value) in pairs {
+                if !known.contains(&name.as_str()) {
+                    let mut there = known.clone();
+                    there.dedup();
+                    let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+                    let reason = format!(
+                        "{} has no {name:?} that {kind} speaks of; there are: {there}",
+                        new.layout
+                    );
+                    return Err(refused(format!("{option} {name}={value}"), reason));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a volume or stripe is mounted, if that is said.
+    pub(crate) fn mount_of(&self, own: &str) -> Option<&str> {
+        self.mounts.iter().find(|(name, _)| name == own).map(|(_, path)| path.as_str())
+    }
+
+    /// What something is called in the target.
+    pub(crate) fn name_of(&self, own: &str) -> String {
+        let given = self.names.iter().find(|(name, _)| name == own);
+        given.map_or_else(|| own.to_owned(), |(_, name)| name.clone())
+    }
+}
+
+pub(crate) fn refused(option: String, reason: String) -> ExportError {
+    ExportError::Option { option, reason }
+}
+
+fn check_pairs(option: &str, pairs: &[(String, String)]) -> Result<(), ExportError> {
+    for (at, (name, value)) in pairs.iter().enumerate() {
+        check_printable(&format!("{option} {name}"), value)?;
+        if pairs[..at].iter().any(|(before, _)| before == name) {
+            let reason = format!("{name} is given before; keep one");
+            return Err(refused(format!("{option} {name}={value}"), reason));
+        }
+    }
+    Ok(())
+}
+
+fn check_printable(option: &str, value: &str) -> Result<(), ExportError> {
+    if value.is_empty() {
+        return Err(refused(option.to_owned(), "it is empty; give it a value".to_owned()));
+    }
+    if value.chars().any(char::is_control) {
+        let reason = "it has a line break or another control character; no script can have that";
+        return Err(refused(format!("{option} {value:?}"), reason.to_owned()));
+    }
+    Ok(())
+}

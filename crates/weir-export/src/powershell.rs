@@ -1,0 +1,266 @@
+//! Disks and machines, or a managed instance, by the Az module of PowerShell.
+
+use crate::azure::{self, Azure, AzureDisk, CACHE, DiskChange, GROWS, Machine, Sql};
+use crate::change::{Change, Fate};
+use crate::error::ExportError;
+use crate::options::Options;
+use crate::quote::powershell;
+use crate::script::Script;
+use crate::site::Disk;
+
+pub(crate) fn write(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+) -> Result<(), ExportError> {
+    match Azure::of(script, change, options)? {
+        Azure::Machine(machine) if machine.is_same(change) => script.nothing(change),
+        Azure::Machine(machine) => of_machine(script, change, options, &machine)?,
+        Azure::Instance(sql) if sql.is_same() => script.nothing(change),
+        Azure::Instance(sql) => {
+            azure::check_place(options, !change.is_known())?;
+            of_instance(script, change, options, &sql);
+        }
+    }
+    Ok(())
+}
+
+/// A parameter: needed, unless it has a value.
+fn parameter(name: &str, value: Option<&String>) -> String {
+    match value {
+        Some(value) => format!("    [string] ${name} = {}", powershell(value)),
+        None => format!("    [Parameter(Mandatory)] [string] ${name}"),
+    }
+}
+
+fn parameters(script: &mut Script, lines: &[String]) {
+    script.blank();
+    script.lines(&format!(
+        "[CmdletBinding()]\nparam(\n{}\n)\n\nSet-StrictMode -Version Latest\n$ErrorActionPreference = 'Stop'",
+        lines.join(",\n")
+    ));
+}
+
+/// Whether a disk is made, which has to be somewhere.
+fn makes(machine: &Machine<'_>) -> bool {
+    machine.disks.iter().any(|fate| matches!(fate, Fate::New(_)))
+}
+
+fn of_machine(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+    machine: &Machine<'_>,
+) -> Result<(), ExportError> {
+    let makes = makes(machine);
+    azure::check_place(options, makes)?;
+    script.header(
+        "PowerShell with the modules Az.Compute and Az.Resources, after Connect-AzAccount; the machine \
+         is there.",
+        "makes the disks that are not there, and attaches them with their LUN and cache mode. Run it \
+         again: what is there stays as it is, and another size or cache mode is told.",
+        "make the machine (--as az or bicep does), format disks (--as storage-spaces, mdadm or lvm \
+         does, and finds them by their LUN), nor delete or shrink anything.",
+    );
+    let mut lines = vec![
+        parameter("ResourceGroupName", options.resource_group.as_ref()),
+        parameter("MachineName", options.machine.as_ref()),
+    ];
+    if makes {
+        lines.push(parameter("Location", options.location.as_ref()));
+    }
+    let has_zone = makes && (machine.needs_zone || options.zone.is_some());
+    if has_zone {
+        lines.push(parameter("Zone", options.zone.as_ref()));
+    }
+    if change.resize().is_some() {
+        lines.push("    [switch] $AllowRestart".to_owned());
+    }
+    parameters(script, &lines);
+    script.blank();
+    script.line("$machine = Get-AzVM -ResourceGroupName $ResourceGroupName -Name $MachineName");
+    if makes {
+        let zone = if has_zone { " -Zone $Zone" } else { "" };
+        script.blank();
+        script.lines(&FUNCTIONS.replace(" @ZONE@", zone));
+    }
+    size(script, change, machine);
+    for fate in &machine.disks {
+        match *fate {
+            Fate::New(disk) => make(script, change, disk),
+            Fate::Changed(old, disk) => update(script, change, old, disk),
+            Fate::Gone(disk) => gone(script, disk),
+            Fate::Same(_) => {}
+        }
+    }
+    azure::local(script, &change.new);
+    Ok(())
+}
+
+const FUNCTIONS: &str = r#"
+# The disk that is not there is made and attached; of one that is there a difference is told.
+function Add-LayoutDisk([string] $Name, [int] $SizeGB, [int] $Lun, [string] $Caching, [hashtable] $Config) {
+    $disk = Get-AzDisk -ResourceGroupName $ResourceGroupName | Where-Object { $_.Name -eq $Name }
+    if (-not $disk) {
+        Write-Output "${Name}: making it"
+        $made = New-AzDiskConfig -Location $Location @ZONE@ -CreateOption Empty -DiskSizeGB $SizeGB @Config
+        $disk = New-AzDisk -ResourceGroupName $ResourceGroupName -DiskName $Name -Disk $made
+    } elseif ($disk.DiskSizeGB -ne $SizeGB) {
+        Write-Warning "${Name}: is there with $($disk.DiskSizeGB) GiB, and the layout has $SizeGB; nothing is changed"
+    }
+    $machine = Get-AzVM -ResourceGroupName $ResourceGroupName -Name $MachineName
+    $attached = $machine.StorageProfile.DataDisks | Where-Object { $_.Name -eq $Name }
+    if (-not $attached) {
+        Write-Output "${Name}: attaching it as LUN $Lun, cache $Caching"
+        $machine = Add-AzVMDataDisk -VM $machine -Name $Name -CreateOption Attach -ManagedDiskId $disk.Id -Lun $Lun -Caching $Caching
+        Update-AzVM -ResourceGroupName $ResourceGroupName -VM $machine | Out-Null
+    } elseif ("$($attached.Caching)" -ne $Caching) {
+        Write-Warning "${Name}: has cache $($attached.Caching), and the layout has $Caching; nothing is changed"
+    }
+}
+"#;
+
+fn size(script: &mut Script, change: &Change, machine: &Machine<'_>) {
+    let Some(size) = machine.size.as_deref().map(powershell) else { return };
+    script.blank();
+    let Some((old, new)) = change.resize() else {
+        if !change.is_known() {
+            script.lines(&format!(
+                "if ($machine.HardwareProfile.VmSize -ne {size}) {{\n    Write-Warning (\"${{MachineName}}: \
+                 is $($machine.HardwareProfile.VmSize), and the layout has \" + {size} + '; nothing is \
+                 changed')\n}}"
+            ));
+        }
+        return;
+    };
+    let words = azure::resize_words(old, new);
+    script.note(&words);
+    script.comment(&format!("{words}. -AllowRestart allows it."));
+    script.lines(&format!(
+        "if ($machine.HardwareProfile.VmSize -ne {size}) {{\n    if (-not $AllowRestart) {{\n        throw \
+         'the resize restarts the machine; give -AllowRestart to do it'\n    }}\n    \
+         $machine.HardwareProfile.VmSize = {size}\n    \
+         Update-AzVM -ResourceGroupName $ResourceGroupName -VM $machine | Out-Null\n}}"
+    ));
+}
+
+fn make(script: &mut Script, change: &Change, disk: &Disk) {
+    let own = AzureDisk::of(script, change, disk);
+    script.blank();
+    script.comment(&own.words());
+    let mut config = format!("SkuName = '{}'", own.sku);
+    if let Some((iops, mb)) = own.bought {
+        config += &format!("; DiskIOPSReadWrite = {iops}; DiskMBpsReadWrite = {mb}");
+    }
+    if let Some(tier) = &disk.performance_tier {
+        config += &format!("; Tier = {}", powershell(tier));
+    }
+    if disk.on_demand_burst {
+        config += "; BurstingEnabled = $true";
+    }
+    if disk.performance_plus {
+        config += "; PerformancePlus = $true";
+    }
+    script.line(&format!(
+        "Add-LayoutDisk -Name {} -SizeGB {} -Lun {} -Caching '{}' -Config @{{ {config} }}",
+        powershell(&disk.name),
+        own.gib,
+        own.lun,
+        own.caching
+    ));
+}
+
+fn update(script: &mut Script, change: &Change, old: &Disk, disk: &Disk) {
+    script.blank();
+    let own = AzureDisk::of(script, change, disk);
+    script.comment(&own.words());
+    let steps = DiskChange::of(script, old, disk);
+    let mut keys = String::new();
+    if steps.grows {
+        script.comment(GROWS);
+        keys += &format!(" -DiskSizeGB {}", own.gib);
+    }
+    if let Some((iops, mb)) = own.bought.filter(|_| steps.rates) {
+        keys += &format!(" -DiskIOPSReadWrite {iops} -DiskMBpsReadWrite {mb}");
+    }
+    if let Some(tier) = disk.performance_tier.as_ref().or(disk.tier.as_ref()).filter(|_| steps.tier)
+    {
+        keys += &format!(" -Tier {}", powershell(tier));
+    }
+    if steps.burst {
+        keys += &format!(" -BurstingEnabled ${}", disk.on_demand_burst);
+    }
+    let name = powershell(&disk.name);
+    if !keys.is_empty() {
+        script.lines(&format!(
+            "New-AzDiskUpdateConfig{keys} |\n    ForEach-Object {{ Update-AzDisk -ResourceGroupName \
+             $ResourceGroupName -DiskName {name} -DiskUpdate $_ }} | Out-Null"
+        ));
+    }
+    if steps.cache {
+        script.comment(CACHE);
+        script.lines(&format!(
+            "$machine = Get-AzVM -ResourceGroupName $ResourceGroupName -Name $MachineName\n\
+             $machine = Set-AzVMDataDisk -VM $machine -Name {name} -Caching '{}'\n\
+             Update-AzVM -ResourceGroupName $ResourceGroupName -VM $machine | Out-Null",
+            own.caching
+        ));
+    }
+}
+
+fn gone(script: &mut Script, disk: &Disk) {
+    azure::gone(script, disk);
+    let name = powershell(&disk.name);
+    script.quiet(&format!("$machine = Remove-AzVMDataDisk -VM $machine -DataDiskNames {name}"));
+    script.quiet("Update-AzVM -ResourceGroupName $ResourceGroupName -VM $machine");
+    script.quiet(&format!("Remove-AzDisk -ResourceGroupName $ResourceGroupName -DiskName {name}"));
+}
+
+fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sql<'_>) {
+    script.header(
+        "PowerShell with the module Az.Sql, after Connect-AzAccount.",
+        "makes the instance if it is not there, or changes it; run again it changes nothing more.",
+        "make the network that it is in, nor databases or their files (--as tsql).",
+    );
+    let mut keys = format!(
+        "-Edition {} -VCore {} -StorageSizeInGB {}",
+        sql.edition(),
+        sql.new.vcores,
+        sql.gb()
+    );
+    if let Some(iops) = sql.iops {
+        keys += &format!(" -IsGeneralPurposeV2 $true -StorageIOps {iops}");
+    }
+    let mut lines = vec![
+        parameter("ResourceGroupName", options.resource_group.as_ref()),
+        parameter("InstanceName", options.machine.as_ref()),
+    ];
+    if change.is_known() {
+        parameters(script, &lines);
+        script.blank();
+        script.comment(&sql.words());
+        sql.warns(script);
+        script.lines(&format!(
+            "Set-AzSqlInstance -ResourceGroupName $ResourceGroupName -Name $InstanceName `\n    {keys} -Force"
+        ));
+        return;
+    }
+    lines.push(parameter("Location", options.location.as_ref()));
+    lines.push(parameter("SubnetId", None));
+    lines.push("    [Parameter(Mandatory)] [pscredential] $AdministratorCredential".to_owned());
+    lines.push("    [string] $ComputeGeneration = 'Gen5'".to_owned());
+    parameters(script, &lines);
+    script.blank();
+    script.comment(&sql.words());
+    script.lines(&format!(
+        "$instance = Get-AzSqlInstance -ResourceGroupName $ResourceGroupName | Where-Object {{ \
+         $_.ManagedInstanceName -eq $InstanceName }}\nif (-not $instance) {{\n    Write-Output \"${{InstanceName}}: \
+         making it; that takes hours\"\n    New-AzSqlInstance -ResourceGroupName $ResourceGroupName -Name \
+         $InstanceName -Location $Location `\n        {keys} -ComputeGeneration $ComputeGeneration `\n        \
+         -SubnetId $SubnetId -AdministratorCredential $AdministratorCredential\n}} elseif ($instance.VCores -ne {} \
+         -or $instance.StorageSizeInGB -ne {}) {{\n    Write-Warning \"${{InstanceName}}: has $($instance.VCores) \
+         vCores and $($instance.StorageSizeInGB) GB; nothing is changed\"\n}}",
+        sql.new.vcores,
+        sql.gb()
+    ));
+}

@@ -1,0 +1,76 @@
+//! How each language quotes: whatever is in a name stays in the name.
+//!
+//! Control characters are refused before anything gets here ([`crate::site`]), so that no
+//! language needs a way to write them.
+
+/// An identifier of T-SQL, in brackets.
+pub(crate) fn sql_name(text: &str) -> String {
+    format!("[{}]", text.replace(']', "]]"))
+}
+
+/// A string of T-SQL, in Unicode.
+pub(crate) fn sql(text: &str) -> String {
+    format!("N'{}'", text.replace('\'', "''"))
+}
+
+/// A word of a shell; plain ones as they are.
+pub(crate) fn shell(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A string of PowerShell, which nothing is put into. It takes five signs for a quote.
+pub(crate) fn powershell(text: &str) -> String {
+    let mut quoted = String::from("'");
+    for c in text.chars() {
+        if matches!(c, '\'' | '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}') {
+            quoted.push(c);
+        }
+        quoted.push(c);
+    }
+    quoted + "'"
+}
+
+/// A string of Bicep, which nothing is put into.
+pub(crate) fn bicep(text: &str) -> String {
+    let text = text.replace('\\', r"\\").replace('\'', r"\'").replace("${", r"\${");
+    format!("'{text}'")
+}
+
+/// A string of Terraform, which nothing is put into.
+pub(crate) fn terraform(text: &str) -> String {
+    let text = text.replace('\\', r"\\").replace('"', "\\\"");
+    format!("\"{}\"", text.replace("${", "$${").replace("%{", "%%{"))
+}
+
+/// A field of a table of mounts.
+pub(crate) fn fstab(text: &str) -> String {
+    text.replace('\\', r"\134").replace(' ', r"\040").replace('#', r"\043")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_language_keeps_its_own_signs_in_the_name() {
+        let check = |quote: fn(&str) -> String, text: &str, expect: &str| {
+            assert_eq!(quote(text), expect);
+        };
+        check(sql_name, "a]b]", "[a]]b]]]");
+        check(sql_name, "a'b", "[a'b]");
+        check(sql, "it's", "N'it''s'");
+        check(shell, "data-1", "data-1");
+        check(shell, "", "''");
+        check(shell, "it's $(rm)", r"'it'\''s $(rm)'");
+        check(shell, "a`b`", "'a`b`'");
+        check(powershell, "it's $(x)", "'it''s $(x)'");
+        check(powershell, "a\u{2019}b", "'a\u{2019}\u{2019}b'");
+        check(bicep, r"a'b\c${d}", r"'a\'b\\c\${d}'");
+        check(terraform, "a\"b\\c${d}%{e}", "\"a\\\"b\\\\c$${d}%%{e}\"");
+        check(fstab, r"/mnt/a b\c#", r"/mnt/a\040b\134c\043");
+    }
+}

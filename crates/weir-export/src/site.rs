@@ -1,0 +1,254 @@
+//! What of a layout scripts speak of: disks, what they make together, and files.
+
+use crate::Source;
+use crate::error::ExportError;
+use crate::options::Options;
+use std::collections::BTreeMap;
+use weir_core::{CacheMode, Place};
+use weir_layout::{Export, File, Host, Instance, Role, Volume};
+use weir_units::Bytes;
+
+/// A host of a layout.
+#[derive(Debug, Clone)]
+pub(crate) struct Site {
+    /// The layout's name.
+    pub(crate) layout: String,
+    pub(crate) edition: Option<String>,
+    /// The host's name.
+    pub(crate) host: String,
+    /// The size of a machine, if it has one.
+    pub(crate) size: Option<String>,
+    pub(crate) instance: Option<Instance>,
+    /// Operations a second of an instance that has one quota for all.
+    pub(crate) quota: Option<u64>,
+    /// The volumes of a machine.
+    pub(crate) disks: Vec<Disk>,
+    /// What is served of a machine: stripes, and volumes that are no columns.
+    pub(crate) spaces: Vec<Space>,
+    pub(crate) files: Vec<DbFile>,
+}
+
+/// A volume of a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Disk {
+    /// Its name in the layout.
+    pub(crate) own: String,
+    /// Its name in the target.
+    pub(crate) name: String,
+    pub(crate) family: Option<String>,
+    pub(crate) tier: Option<String>,
+    pub(crate) size: Bytes,
+    /// Operations and bytes a second, where they are bought apart from the size.
+    pub(crate) bought: Option<(u64, u64)>,
+    pub(crate) cache: CacheMode,
+    pub(crate) is_local: bool,
+    /// It has limits that the layout writes out.
+    pub(crate) has_own_limits: bool,
+    pub(crate) on_demand_burst: bool,
+    pub(crate) performance_plus: bool,
+    pub(crate) performance_tier: Option<String>,
+}
+
+/// A device that carries a file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Space {
+    pub(crate) own: String,
+    pub(crate) name: String,
+    /// The unit of a stripe.
+    pub(crate) unit: Option<Bytes>,
+    /// Its disks, by their names in the layout.
+    pub(crate) columns: Vec<String>,
+    pub(crate) size: Bytes,
+    /// Whether all of it is on the machine's own disk.
+    pub(crate) is_local: bool,
+}
+
+/// A database file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DbFile {
+    pub(crate) own: String,
+    /// Its logical name.
+    pub(crate) name: String,
+    pub(crate) database: Option<String>,
+    pub(crate) role: Role,
+    pub(crate) size: Bytes,
+    pub(crate) growth: Option<Bytes>,
+    pub(crate) max_size: Option<Bytes>,
+    /// What it is on, by its name in the layout; `None` on a managed instance.
+    pub(crate) on: Option<String>,
+    /// The tier of its blob, on a managed instance.
+    pub(crate) tier: Option<String>,
+}
+
+impl Site {
+    /// The host called `host`, or the only one.
+    pub(crate) fn of(
+        source: Source<'_>,
+        options: &Options,
+        host: Option<&str>,
+    ) -> Result<Self, ExportError> {
+        let Source { name: layout, layout: all } = source;
+        let own = host_of(source, host)?;
+        let is_machine = own.instance.is_none();
+        let volumes = || own.volumes.iter().filter(|volume| is_machine && !volume.is_gone());
+        let exports = own.exports.iter().filter(|_| is_machine);
+        let site = Self {
+            layout: layout.to_owned(),
+            edition: all.edition.clone(),
+            host: own.name.clone(),
+            size: own.size.clone().filter(|_| is_machine),
+            instance: own.instance.clone(),
+            quota: own.spec.uncached.iops.map(|limit| limit.rate.get()).filter(|_| !is_machine),
+            disks: volumes().map(|volume| Disk::of(volume, options)).collect(),
+            spaces: exports.map(|export| Space::of(own, export, options)).collect(),
+            files: own.files.iter().map(|file| DbFile::of(own, file, options)).collect(),
+        };
+        site.check_files()?;
+        unique(site.spaces.iter().map(|space| (&*space.own, &*space.name)), str::to_owned)?;
+        for file in &site.files {
+            // A server tells no letters' case apart.
+            let beside = site.files.iter().filter(|own| own.database == file.database);
+            unique(beside.map(|own| (&*own.own, &*own.name)), str::to_lowercase)?;
+        }
+        Ok(site)
+    }
+
+    /// Names of databases are not checked where layouts are read.
+    fn check_files(&self) -> Result<(), ExportError> {
+        for file in &self.files {
+            let name = file.database.as_deref().unwrap_or("database");
+            let is_fine = !name.is_empty()
+                && name.encode_utf16().count() <= 128
+                && !name.chars().any(char::is_control);
+            if !is_fine {
+                return Err(ExportError::Cannot {
+                    layout: self.layout.clone(),
+                    what: format!("file {:?}", file.own),
+                    kind: "a script",
+                    reason: format!(
+                        "its database {name:?} is no name: one has 1 to 128 characters, and no line \
+                         break or other control character"
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The disks of a device, in the order of its columns.
+    pub(crate) fn disks_of(&self, space: &Space) -> Vec<&Disk> {
+        let disk = |own: &String| self.disks.iter().find(|disk| disk.own == *own);
+        space.columns.iter().filter_map(disk).collect()
+    }
+
+    /// Disks that are attached, which the machine's own are not.
+    pub(crate) fn remote(&self) -> impl Iterator<Item = &Disk> {
+        self.disks.iter().filter(|disk| !disk.is_local)
+    }
+}
+
+/// Two things of one name would be one to a script: the second would be found there.
+pub(crate) fn unique<'a>(
+    all: impl Iterator<Item = (&'a str, &'a str)>,
+    fold: fn(&str) -> String,
+) -> Result<(), ExportError> {
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    for (own, name) in all {
+        if let Some(first) = seen.insert(fold(name), own) {
+            return Err(ExportError::SameName {
+                name: name.to_owned(),
+                first: first.to_owned(),
+                second: own.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn host_of<'a>(source: Source<'a>, host: Option<&str>) -> Result<&'a Host, ExportError> {
+    let hosts = &source.layout.hosts;
+    let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    let names = names.join(", ");
+    let refused = |option: String, reason: String| ExportError::Option { option, reason };
+    match (host, &hosts[..]) {
+        (None, [only]) => Ok(only),
+        (None, _) => Err(refused(
+            "--host".to_owned(),
+            format!(
+                "{} has several hosts, and a script is for one; say which: {names}",
+                source.name
+            ),
+        )),
+        (Some(name), _) => hosts.iter().find(|host| host.name == name).ok_or_else(|| {
+            refused(
+                format!("--host {name}"),
+                format!("{} has no such host; there are: {names}", source.name),
+            )
+        }),
+    }
+}
+
+impl Disk {
+    fn of(volume: &Volume, options: &Options) -> Self {
+        let choices = volume.choices();
+        let gate = &volume.spec.limits.gate;
+        let rates =
+            gate.iops.zip(gate.bytes).map(|(iops, bytes)| (iops.rate.get(), bytes.rate.get()));
+        let is_bought = volume.tier.is_none() && volume.family.is_some() && !choices.has_own_limits;
+        Self {
+            own: volume.name.clone(),
+            name: options.name_of(&volume.name),
+            family: volume.family.clone(),
+            tier: volume.tier.clone(),
+            size: volume.spec.size,
+            bought: rates.filter(|_| is_bought),
+            cache: volume.spec.cache,
+            is_local: volume.spec.place == Place::Local,
+            has_own_limits: choices.has_own_limits,
+            on_demand_burst: choices.on_demand_burst,
+            performance_plus: choices.performance_plus,
+            performance_tier: choices.performance_tier.map(str::to_owned),
+        }
+    }
+
+    /// What it is, in words.
+    pub(crate) fn words(&self) -> String {
+        let kind = match (&self.tier, &self.family) {
+            (Some(tier), _) => tier.clone(),
+            (None, Some(family)) => family.clone(),
+            (None, None) => "disk".to_owned(),
+        };
+        format!("{kind}, {}", self.size)
+    }
+}
+
+impl Space {
+    fn of(host: &Host, export: &Export, options: &Options) -> Self {
+        let columns = || export.volumes.iter().filter_map(|id| host.volumes.get(id.0));
+        Self {
+            own: export.name.clone(),
+            name: options.name_of(&export.name),
+            unit: export.unit,
+            columns: columns().map(|volume| volume.name.clone()).collect(),
+            size: export.size,
+            is_local: columns().all(|volume| volume.spec.place == Place::Local),
+        }
+    }
+}
+
+impl DbFile {
+    fn of(host: &Host, file: &File, options: &Options) -> Self {
+        let on = host.export_of(file).filter(|_| host.instance.is_none());
+        Self {
+            own: file.name.clone(),
+            name: options.name_of(&file.name),
+            database: file.database.clone(),
+            role: file.role,
+            size: file.size,
+            growth: file.growth.map(|growth| growth.by),
+            max_size: file.max_size,
+            on: on.map(|export| export.name.clone()),
+            tier: host.volume_of(file).and_then(|volume| volume.tier.clone()),
+        }
+    }
+}

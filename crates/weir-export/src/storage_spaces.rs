@@ -1,0 +1,246 @@
+//! Stripes on Windows by Storage Spaces, and single disks, with their volumes.
+
+use crate::change::{Change, Fate};
+use crate::error::ExportError;
+use crate::linux;
+use crate::options::{Options, refused};
+use crate::quote::powershell;
+use crate::script::Script;
+use crate::site::{Disk, Space, unique};
+use std::fmt::Write;
+
+pub(crate) fn write(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+) -> Result<(), ExportError> {
+    let spaces = linux::spaces(change);
+    let is_stripe = |fate: &Fate<'_, Space>| fate.subject().unit.is_some();
+    if !spaces.iter().any(is_stripe) {
+        return Err(ExportError::Nothing {
+            layout: change.new.layout.clone(),
+            kind: "storage-spaces",
+            reason: "it has no [[stripe]] of remote volumes".to_owned(),
+        });
+    }
+    let wanted = spaces.iter().filter_map(|fate| fate.wanted());
+    unique(wanted.map(|space| (&*space.own, &*space.name)), str::to_lowercase)?;
+    if spaces.iter().all(Fate::is_same) {
+        script.nothing(change);
+        return Ok(());
+    }
+    script.header(
+        "Windows Server, PowerShell as administrator; the disks are attached (--as az or another).",
+        "makes a pool and a virtual disk for each stripe, with a column for each disk and the layout's \
+         unit, and formats with the 64 KB that SQL Server reads at once. Disks are found by their LUN. \
+         Run it again: what is there is checked and stays.",
+        "touch a disk that holds anything or has another size than in the layout.",
+    );
+    script.blank();
+    script.lines(FUNCTIONS);
+    for fate in &spaces {
+        match *fate {
+            Fate::New(space) => make(script, change, options, space)?,
+            Fate::Changed(old, space) => changed(script, old, space),
+            Fate::Gone(space) => gone(script, space),
+            Fate::Same(_) => {}
+        }
+    }
+    Ok(())
+}
+
+const FUNCTIONS: &str = r#"
+[CmdletBinding()]
+param()
+
+Set-StrictMode -Version Latest
+$ErrorActionPreference = 'Stop'
+
+# The disk of a LUN: it has to be there once, of the size that the layout has, and empty.
+function Get-LayoutDisk([int] $Lun, [uint64] $Size) {
+    $found = @(Get-PhysicalDisk -CanPool $true | Where-Object { $_.PhysicalLocation -match "LUN $Lun$" })
+    if ($found.Count -ne 1) {
+        throw "LUN ${Lun}: $($found.Count) empty disks are there, and not one"
+    }
+    if ($found[0].Size -ne $Size) {
+        throw "LUN ${Lun}: has $($found[0].Size) bytes, and the layout ${Size}; is it another disk?"
+    }
+    $found[0]
+}
+
+# A volume over all of a disk that has none.
+function New-LayoutVolume($Disk, [string] $Label, [string] $DriveLetter) {
+    if ($Disk.PartitionStyle -ne 'RAW') {
+        Write-Output "${Label}: its volume is there"
+        return
+    }
+    Initialize-Disk -Number $Disk.Number -PartitionStyle GPT
+    $where = if ($DriveLetter) { @{ DriveLetter = $DriveLetter } } else { @{ AssignDriveLetter = $true } }
+    New-Partition -DiskNumber $Disk.Number -UseMaximumSize @where |
+        Format-Volume -FileSystem NTFS -AllocationUnitSize 65536 -NewFileSystemLabel $Label -Confirm:$false
+}
+"#;
+
+fn make(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+    space: &Space,
+) -> Result<(), ExportError> {
+    check_name(space)?;
+    let site = &change.new;
+    let disks = site.disks_of(space);
+    if let Some(local) = disks.iter().find(|disk| disk.is_local) {
+        let reason =
+            format!("its column {} is the machine's own disk, which no LUN finds", local.own);
+        return Err(linux::cannot(script, site, space, reason));
+    }
+    let letter = letter(options, space)?;
+    let name = powershell(&space.name);
+    script.blank();
+    let Some(unit) = space.unit else {
+        let (lun, size) = (change.lun(disks[0]), disks[0].size.get());
+        script.comment(&format!("{}: a disk alone.", space.own));
+        script.lines(&format!(
+            "$volume = Get-Volume | Where-Object {{ $_.FileSystemLabel -eq {name} }}\nif (-not $volume) {{\n    \
+             $disk = Get-LayoutDisk -Lun {lun} -Size {size} | Get-Disk\n    \
+             New-LayoutVolume -Disk $disk -Label {name} -DriveLetter {letter}\n}}"
+        ));
+        return Ok(());
+    };
+    if !unit.get().is_power_of_two() || unit.get() < 16 << 10 {
+        let reason = format!(
+            "its unit, {unit}, is no power of two from 16 KiB up, which Storage Spaces needs"
+        );
+        return Err(linux::cannot(script, site, space, reason));
+    }
+    let count = disks.len();
+    script.comment(&format!(
+        "{}: {count} columns, one for each disk, so that their limits add up (Windows itself takes \
+         fewer, where nobody says); {unit} on one column before the next.",
+        space.own
+    ));
+    script.lines(&format!(
+        "$pool = Get-StoragePool | Where-Object {{ $_.FriendlyName -eq {name} }}\nif (-not $pool) {{\n    $disks = \
+         @(\n{}    )\n    $pool = New-StoragePool -FriendlyName {name} -PhysicalDisks $disks `\n        \
+         -StorageSubSystemUniqueId (Get-StorageSubSystem | Select-Object -First 1).UniqueId\n}}\n\
+         $virtual = Get-VirtualDisk | Where-Object {{ $_.FriendlyName -eq {name} }}\nif (-not $virtual) {{\n    \
+         $virtual = $pool | New-VirtualDisk -FriendlyName {name} -ResiliencySettingName Simple `\n        \
+         -ProvisioningType Fixed -NumberOfColumns {count} -Interleave {} -UseMaximumSize\n}} elseif \
+         ($virtual.NumberOfColumns -ne {count} -or $virtual.Interleave -ne {}) {{\n    throw ({name} + \": has \
+         $($virtual.NumberOfColumns) columns of $($virtual.Interleave) bytes; they cannot be changed in place\")\n\
+         }}\nNew-LayoutVolume -Disk ($virtual | Get-Disk) -Label {name} -DriveLetter {letter}",
+        members(change, &disks),
+        unit.get(),
+        unit.get()
+    ));
+    Ok(())
+}
+
+fn members(change: &Change, disks: &[&Disk]) -> String {
+    let mut lines = String::new();
+    for disk in disks {
+        let line = writeln!(
+            lines,
+            "        Get-LayoutDisk -Lun {} -Size {} # {}",
+            change.lun(disk),
+            disk.size.get(),
+            disk.own
+        );
+        // Writing to a string does not fail.
+        debug_assert!(line.is_ok());
+    }
+    lines
+}
+
+/// The letter of a drive, of a mount like `F:` or `F:\Data`; the next free one if none is said.
+fn letter(options: &Options, space: &Space) -> Result<String, ExportError> {
+    let Some(mount) = options.mount_of(&space.own) else { return Ok("''".to_owned()) };
+    let mut signs = mount.chars();
+    match (signs.next(), signs.next(), signs.next()) {
+        (Some(letter), Some(':'), None | Some('\\')) if letter.is_ascii_alphabetic() => {
+            Ok(powershell(&letter.to_ascii_uppercase().to_string()))
+        }
+        _ => Err(refused(
+            format!("--mount {}={mount}", space.own),
+            "a volume of Windows gets the letter of a drive, like F: or F:\\Data".to_owned(),
+        )),
+    }
+}
+
+fn check_name(space: &Space) -> Result<(), ExportError> {
+    let count = space.name.encode_utf16().count();
+    let fine = |c: char| {
+        !matches!(
+            c,
+            '*' | '?'
+                | '/'
+                | '\\'
+                | '|'
+                | ','
+                | ';'
+                | ':'
+                | '+'
+                | '='
+                | '<'
+                | '>'
+                | '['
+                | ']'
+                | '"'
+                | '.'
+        )
+    };
+    if count == 0 || count > 32 || !space.name.chars().all(fine) {
+        return Err(ExportError::BadName {
+            what: "a volume of Windows",
+            name: space.name.clone(),
+            rule: "1 to 32 characters without * ? / \\ | , ; : + = < > [ ] \" and .",
+            own: space.own.clone(),
+        });
+    }
+    Ok(())
+}
+
+fn changed(script: &mut Script, old: &Space, space: &Space) {
+    script.blank();
+    if linux::shrinks(script, old, space) {
+        return;
+    }
+    if old.unit.is_none() && space.unit.is_none() {
+        script.comment(&format!(
+            "{}: the disk has grown from {} to {}; now its partition.",
+            space.own, old.size, space.size
+        ));
+        let name = powershell(&space.name);
+        script.lines(&format!(
+            "$partition = Get-Volume -FriendlyName {name} | Get-Partition\nUpdate-Disk -Number \
+             $partition.DiskNumber\n$most = (Get-PartitionSupportedSize -DiskNumber $partition.DiskNumber \
+             -PartitionNumber $partition.PartitionNumber).SizeMax\nif ($partition.Size -lt $most) {{\n    \
+             Resize-Partition -DiskNumber $partition.DiskNumber -PartitionNumber $partition.PartitionNumber \
+             -Size $most\n}}"
+        ));
+        return;
+    }
+    script.warn(&format!(
+        "{}: it has {} columns and {} in all, and becomes {} columns and {}, or gets another unit. Disks can be \
+         added to a pool, but a virtual disk keeps its columns and does not spread what it holds: make \
+         another over all disks, copy, and change over.",
+        space.own,
+        old.columns.len(),
+        old.size,
+        space.columns.len(),
+        space.size
+    ));
+}
+
+fn gone(script: &mut Script, space: &Space) {
+    let name = powershell(&space.name);
+    linux::gone(
+        script,
+        space,
+        &[
+            format!("Remove-VirtualDisk -FriendlyName {name}"),
+            format!("Remove-StoragePool -FriendlyName {name}"),
+        ],
+    );
+}

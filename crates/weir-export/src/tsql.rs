@@ -1,0 +1,280 @@
+//! Database files, in T-SQL.
+//!
+//! One batch without variables of a client, so that every client runs it. Whatever can be wrong is
+//! checked before the first change; each change looks first whether it is made already. Files
+//! that are there grow before others are added, since pages go to files by their free space.
+
+mod checks;
+mod steps;
+
+use crate::change::{Change, Fate};
+use crate::error::ExportError;
+use crate::options::{Options, refused};
+use crate::quote::{sql, sql_name};
+use crate::script::Script;
+use crate::site::DbFile;
+use weir_layout::Role;
+use weir_units::Bytes;
+
+/// The unit in which SQL Server counts files.
+const PAGE: u64 = 8 << 10;
+
+pub(crate) fn write(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+) -> Result<(), ExportError> {
+    let files = change.files();
+    if change.new.files.is_empty() && files.is_empty() {
+        return Err(nothing(change, "the layout has no [[file]]; add the files of the database"));
+    }
+    let is_of_database =
+        |fate: &Fate<'_, DbFile>| fate.wanted().is_none_or(|file| file.role != Role::Backup);
+    if !files.iter().any(is_of_database) {
+        let reason = "its files are backups, which are no files of a database";
+        return Err(nothing(change, reason));
+    }
+    let databases = Database::all(&files, options)?;
+    let tsql = Tsql { change, options, databases };
+    tsql.check_mounts()?;
+    if files.iter().all(Fate::is_same) {
+        script.nothing(change);
+        return Ok(());
+    }
+    tsql.header(script);
+    tsql.checks(script)?;
+    for database in &tsql.databases {
+        tsql.steps(script, database)?;
+    }
+    backups(script, &files);
+    tsql.result(script);
+    Ok(())
+}
+
+fn nothing(change: &Change, reason: &str) -> ExportError {
+    ExportError::Nothing {
+        layout: change.new.layout.clone(),
+        kind: "tsql",
+        reason: reason.to_owned(),
+    }
+}
+
+/// What is written about.
+struct Tsql<'a> {
+    change: &'a Change,
+    options: &'a Options,
+    databases: Vec<Database<'a>>,
+}
+
+/// A database and its files.
+struct Database<'a> {
+    /// `None` is the one that the script runs in.
+    name: Option<&'a str>,
+    files: Vec<Fate<'a, DbFile>>,
+}
+
+impl<'a> Database<'a> {
+    /// The databases, in the order in which their files come.
+    fn all(files: &[Fate<'a, DbFile>], options: &'a Options) -> Result<Vec<Self>, ExportError> {
+        let mut all: Vec<Self> = Vec::new();
+        let mut is_used = false;
+        for fate in files {
+            let file = fate.subject();
+            let name = match file.role {
+                Role::Backup => continue,
+                Role::Tempdb => Some("tempdb"),
+                Role::Data | Role::Log => {
+                    is_used |= file.database.is_none();
+                    file.database.as_deref().or(options.database.as_deref())
+                }
+            };
+            match all.iter_mut().find(|own| own.name == name) {
+                Some(own) => own.files.push(*fate),
+                None => all.push(Self { name, files: vec![*fate] }),
+            }
+        }
+        match &options.database {
+            Some(name) if !is_used => Err(refused(
+                format!("--database {name}"),
+                "every file of the layout says its database; leave it out".to_owned(),
+            )),
+            _ => Ok(all),
+        }
+    }
+
+    fn is_tempdb(&self) -> bool {
+        self.name == Some("tempdb")
+    }
+
+    /// Whether anything of it is to be done.
+    fn changes(&self) -> bool {
+        !self.files.iter().all(Fate::is_same)
+    }
+
+    /// Its number in the catalog of the server.
+    fn id(&self) -> String {
+        self.name.map_or_else(|| "DB_ID()".to_owned(), |name| format!("DB_ID({})", sql(name)))
+    }
+
+    /// As `ALTER DATABASE` takes it.
+    fn target(&self) -> String {
+        self.name.map_or_else(|| "CURRENT".to_owned(), sql_name)
+    }
+
+    /// The start of names of its catalog.
+    fn prefix(&self) -> String {
+        self.name.map(|name| format!("{}.", sql_name(name))).unwrap_or_default()
+    }
+
+    /// For people.
+    fn words(&self) -> String {
+        self.name.map_or_else(|| "the current database".to_owned(), sql_name)
+    }
+
+    /// A file of it, for people.
+    fn file_words(&self, file: &DbFile) -> String {
+        let name = sql_name(&file.name);
+        self.name.map_or_else(|| name.clone(), |own| format!("{}.{name}", sql_name(own)))
+    }
+
+    /// The row of a file in the catalog of the server.
+    fn row(&self, file: &DbFile) -> String {
+        format!("{} AND name = {}", self.rows(is_log(file)), sql(&file.name))
+    }
+
+    fn rows(&self, logs: bool) -> String {
+        let kind = u8::from(logs);
+        format!("FROM sys.master_files WHERE database_id = {} AND type = {kind}", self.id())
+    }
+
+    /// The files that are to be, of one kind.
+    fn wanted(&self, logs: bool) -> Vec<&'a DbFile> {
+        let wanted = self.files.iter().filter_map(|fate| fate.wanted());
+        wanted.filter(|file| is_log(file) == logs).collect()
+    }
+}
+
+fn is_log(file: &DbFile) -> bool {
+    file.role == Role::Log
+}
+
+/// Backups of a layout take room and limits; a database has no such files.
+fn backups(script: &mut Script, files: &[Fate<'_, DbFile>]) {
+    for file in files.iter().filter_map(|fate| fate.wanted()) {
+        if file.role == Role::Backup {
+            script.blank();
+            script.comment(&format!(
+                "{}: a backup of {} is no file of a database; it is made by BACKUP DATABASE ... TO \
+                 DISK or TO URL.",
+                file.own, file.size
+            ));
+        }
+    }
+}
+
+/// A size as `SIZE` and `FILEGROWTH` take it: a whole number of the largest unit.
+fn size(change: &Change, file: &DbFile, bytes: Bytes) -> Result<String, ExportError> {
+    let units = [("GB", 30), ("MB", 20), ("KB", 10)];
+    let whole = units.into_iter().find(|(_, shift)| bytes.get().is_multiple_of(1 << shift));
+    let number = whole.map(|(unit, shift)| (bytes.get() >> shift, unit));
+    match number {
+        Some((n, unit)) if i32::try_from(n).is_ok() => Ok(format!("{n}{unit}")),
+        _ => Err(ExportError::Cannot {
+            layout: change.new.layout.clone(),
+            what: format!("file {:?}", file.own),
+            kind: "tsql",
+            reason: format!(
+                "{} is no whole number of KB that SQL Server takes; write sizes like 129 GiB",
+                bytes.exact()
+            ),
+        }),
+    }
+}
+
+/// Pages of a size, as SQL Server counts them.
+fn pages(bytes: Bytes) -> u64 {
+    bytes.get().div_ceil(PAGE)
+}
+
+impl Tsql<'_> {
+    /// A mount that carries no file of a database is given in vain.
+    fn check_mounts(&self) -> Result<(), ExportError> {
+        for (own, path) in &self.options.mounts {
+            let mut files = self.databases.iter().flat_map(|database| &database.files);
+            if !files.any(|fate| fate.subject().on.as_ref() == Some(own)) {
+                let reason = "no file of a database is on it; leave it out".to_owned();
+                return Err(refused(format!("--mount {own}={path}"), reason));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_managed(&self) -> bool {
+        self.change.new.instance.is_some()
+    }
+
+    fn header(&self, script: &mut Script) {
+        let rights = if self.is_managed() {
+            "a managed instance, and a login that may ALTER ANY DATABASE and VIEW SERVER STATE."
+        } else {
+            "SQL Server 2017 or newer on the machine, folders at the mounts that it may write to, and a \
+             login that may ALTER ANY DATABASE and VIEW SERVER STATE."
+        };
+        let does = "checks first, and stops before the first change if something is not as it should \
+                    be; grows data files that are there, adds the others, grows the log; shows what is \
+                    there then. Run it again: what is done is not done again.";
+        let does_not = "shrink, move or remove a file, nor move pages unless @move is 1.";
+        script.header(rights, does, does_not);
+        if self.databases.iter().any(|own| own.name.is_none()) {
+            script.comment("");
+            script.comment(
+                "The layout says no database: it is the one that this runs in. Go there first (or \
+                 export with --database NAME).",
+            );
+            script.line("-- USE [your database];");
+        }
+        script.blank();
+        script.lines(
+            "SET NOCOUNT ON;\nSET XACT_ABORT ON;\n\n\
+             -- 1: also rebuild tables and indexes, so that their pages spread over the files.\n\
+             DECLARE @move bit = 0;\n\
+             DECLARE @problem nvarchar(2048);\n\
+             DECLARE @need bigint;\n\
+             DECLARE @free bigint;\n\
+             DECLARE @statements nvarchar(max);",
+        );
+    }
+
+    /// What is there at the end.
+    fn result(&self, script: &mut Script) {
+        let row = |database: &Database<'_>, file: &DbFile| {
+            format!(
+                "({}, {}, {}, CAST({} AS bigint))",
+                database.id(),
+                u8::from(is_log(file)),
+                sql(&file.name),
+                pages(file.size)
+            )
+        };
+        let mut rows = Vec::new();
+        for database in self.databases.iter().filter(|own| own.changes()) {
+            let files = [database.wanted(false), database.wanted(true)].concat();
+            rows.extend(files.into_iter().map(|file| row(database, file)));
+        }
+        if rows.is_empty() {
+            return;
+        }
+        script.blank();
+        script.comment("What is there now, beside what the layout has.");
+        script.lines(&format!(
+            "SELECT DB_NAME(w.database_id) AS [database], w.name AS [file],\n    \
+             f.size / 128 AS [size MB], w.pages / 128 AS [layout MB],\n    \
+             f.growth, f.is_percent_growth, f.max_size, f.physical_name\n\
+             FROM (VALUES\n    {}\n) AS w (database_id, type, name, pages)\n\
+             LEFT JOIN sys.master_files AS f\n    \
+             ON f.database_id = w.database_id AND f.type = w.type\n    \
+             AND f.name = w.name COLLATE Latin1_General_100_CI_AS;",
+            rows.join(",\n    ")
+        ));
+    }
+}

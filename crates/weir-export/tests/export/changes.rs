@@ -1,0 +1,312 @@
+//! Only what changes, and never what would lose data.
+
+use crate::common::{INSTANCE, MACHINE, changes, mounts};
+use weir_export::{Export, Kind, Options};
+
+#[track_caller]
+fn made(kind: Kind, old: &str, new: &str) -> Export {
+    let options = if kind == Kind::Tsql { mounts() } else { Options::default() };
+    changes(kind, old, new, &options).expect("a script")
+}
+
+/// What a script does: its lines without comments and what only looks.
+fn acts(export: &Export, sign: &str) -> Vec<String> {
+    let words = [
+        "ALTER DATABASE",
+        "az disk update",
+        "az vm",
+        "disk ",
+        "attach ",
+        "mdadm --create",
+        "lvcreate",
+        "lvextend",
+        "pvresize",
+        "xfs_growfs",
+        "LABEL=",
+        "az sql mi update",
+    ];
+    let lines = export.text.lines().map(str::trim).filter(|line| !line.starts_with(sign));
+    let acts = lines.filter(|line| words.iter().any(|word| line.starts_with(word)));
+    // That one is in a function, whose calls are there.
+    acts.filter(|line| !line.starts_with("az vm disk attach")).map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn check(kind: Kind, old: &str, new: &str, expect: &[&str], notes: &[&str]) {
+    let export = made(kind, old, new);
+    let sign = if kind == Kind::Tsql { "--" } else { "#" };
+    assert_eq!(acts(&export, sign), expect, "{}", export.text);
+    assert_eq!(export.notes.len(), notes.len(), "{:#?}", export.notes);
+    for (note, expect) in export.notes.iter().zip(notes) {
+        assert!(note.contains(expect), "{note}");
+    }
+}
+
+#[test]
+fn nothing_to_do_is_said() {
+    for kind in Kind::ALL {
+        let export = made(kind, MACHINE, MACHINE);
+        let note = format!("nothing to do: layout.toml and old.toml are the same to {kind}");
+        assert_eq!(export.notes, [note]);
+        let sign = match kind {
+            Kind::Tsql => "--",
+            Kind::Bicep => "//",
+            _ => "#",
+        };
+        let is_comment = |line: &str| line.is_empty() || line.starts_with(sign);
+        assert!(export.text.lines().all(is_comment), "{}", export.text);
+    }
+    let same = made(Kind::Az, INSTANCE, INSTANCE);
+    assert_eq!(same.notes.len(), 1);
+}
+
+#[test]
+fn a_file_grows_and_does_not_shrink() {
+    let larger = MACHINE.replace("size = \"100 GiB\"", "size = \"128 GiB\"");
+    check(
+        Kind::Tsql,
+        MACHINE,
+        &larger,
+        &["ALTER DATABASE [sales] MODIFY FILE (NAME = N'sales-log', SIZE = 128GB);"],
+        &[],
+    );
+    check(Kind::Tsql, &larger, MACHINE, &[], &["sales-log would shrink from 128 GiB to 100 GiB"]);
+    let back = made(Kind::Tsql, &larger, MACHINE).text;
+    assert!(back.contains("--    DBCC SHRINKFILE (N'sales-log', 102400);"), "{back}");
+    let growth = MACHINE.replace("growth = \"10 GiB\"\nmax", "growth = \"20 GiB\"\nmax");
+    check(
+        Kind::Tsql,
+        MACHINE,
+        &growth,
+        &["ALTER DATABASE [sales] MODIFY FILE (NAME = N'data-1', FILEGROWTH = 20GB);"],
+        &[],
+    );
+}
+
+#[test]
+fn files_are_added_with_the_movement_of_pages_and_removed_by_hand() {
+    let third = "[[file]]\nname = \"data-3\"\ndatabase = \"sales\"\nrole = \"data\"\nsize = \"500 GiB\"\non = \
+                 \"pool\"\n";
+    let more = format!("{MACHINE}{third}");
+    check(
+        Kind::Tsql,
+        MACHINE,
+        &more,
+        &[
+            "ALTER DATABASE [sales] ADD FILE (NAME = N'data-3', FILENAME = N'F:\\Data\\data-3.ndf', SIZE = 500GB)",
+        ],
+        &[],
+    );
+    let text = made(Kind::Tsql, MACHINE, &more).text;
+    assert!(text.contains("REBUILD;'"), "{text}");
+    assert!(text.contains("DECLARE @move bit = 0;"), "{text}");
+    check(Kind::Tsql, &more, MACHINE, &[], &["data-3 is not in the layout any more, and is kept"]);
+    let text = made(Kind::Tsql, &more, MACHINE).text;
+    for line in
+        ["DBCC SHRINKFILE (N'data-3', EMPTYFILE);", "ALTER DATABASE [sales] REMOVE FILE [data-3];"]
+    {
+        assert!(text.contains(&format!("--    {line}")), "{text}");
+    }
+    assert!(!text.contains("REBUILD;'"), "{text}");
+}
+
+#[test]
+fn a_second_log_file_is_added_as_one() {
+    let second = "[[file]]\nname = \"log-2\"\ndatabase = \"sales\"\nrole = \"log\"\nsize = \"10 GiB\"\non = \
+                  \"log\"\n";
+    check(
+        Kind::Tsql,
+        MACHINE,
+        &format!("{MACHINE}{second}"),
+        &[
+            "ALTER DATABASE [sales] ADD LOG FILE (NAME = N'log-2', FILENAME = N'L:\\log-2.ldf', SIZE = 10GB);",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn a_file_that_moves_is_moved_by_hand_and_tempdb_at_a_restart() {
+    let moved =
+        MACHINE.replace("size = \"100 GiB\"\non = \"log\"", "size = \"100 GiB\"\non = \"pool\"");
+    let export = changes(Kind::Tsql, MACHINE, &moved, &mounts());
+    // Nothing is on the log disk any more, so that its mount says nothing.
+    assert!(export.expect_err("no script").to_string().contains("--mount log=L:"));
+    let mut options = mounts();
+    options.mounts.retain(|(name, _)| name != "log");
+    let export = changes(Kind::Tsql, MACHINE, &moved, &options).expect("a script");
+    assert_eq!(acts(&export, "--"), Vec::<String>::new(), "{}", export.text);
+    assert!(export.text.contains("--    ALTER DATABASE [sales] SET OFFLINE"), "{}", export.text);
+    let tempdb = MACHINE.replace("on = \"scratch\"", "on = \"log\"");
+    let mut options = mounts();
+    options.mounts.retain(|(name, _)| name != "scratch");
+    let export = changes(Kind::Tsql, MACHINE, &tempdb, &options).expect("a script");
+    let expect =
+        "ALTER DATABASE [tempdb] MODIFY FILE (NAME = N'tempdev', FILENAME = N'L:\\tempdev.ndf');";
+    assert_eq!(acts(&export, "--"), [expect]);
+    assert_eq!(export.notes, ["tempdev: where it moves, it is there after a restart"]);
+}
+
+const UPDATE: &str = "az disk update --resource-group \"$RESOURCE_GROUP\" --name log";
+
+#[test]
+fn disks_grow_get_another_cache_and_stay_when_they_go() {
+    let larger = MACHINE.replace("P20", "P30");
+    let grow = format!("{UPDATE} --size-gb 1024 --output none");
+    check(Kind::Az, MACHINE, &larger, &[&grow], &[]);
+    check(Kind::Az, &larger, MACHINE, &[], &["log would shrink from 1 TiB to 512 GiB"]);
+    let cached = MACHINE.replace("tier = \"P20\"", "tier = \"P20\"\ncache = \"read-only\"");
+    check(
+        Kind::Az,
+        MACHINE,
+        &cached,
+        &["az vm update --resource-group \"$RESOURCE_GROUP\" --name \"$MACHINE\" \\"],
+        &[],
+    );
+    let raised = MACHINE.replace("tier = \"P20\"", "tier = \"P20\"\nperformance_tier = \"P40\"");
+    let tier = format!("{UPDATE} --set tier=P40 --output none");
+    check(Kind::Az, MACHINE, &raised, &[&tier], &[]);
+    let back = format!("{UPDATE} --set tier=P20 --output none");
+    check(Kind::Az, &raised, MACHINE, &[&back], &[]);
+    let less = MACHINE.replace("count = 4", "count = 3");
+    check(Kind::Az, MACHINE, &less, &[], &["pool-3 is not in the layout any more, and is kept"]);
+    let text = made(Kind::Az, MACHINE, &less).text;
+    assert!(text.contains("#    az vm disk detach"), "{text}");
+    check(
+        Kind::Az,
+        &less,
+        MACHINE,
+        &["disk pool-3 1024 --sku Premium_LRS", "attach pool-3 4 ReadOnly"],
+        &[],
+    );
+    let family = MACHINE.replace("tier = \"P20\"", "family = \"standard-ssd\"\nsize = \"512 GiB\"");
+    check(Kind::Az, MACHINE, &family, &[], &["log would go from premium-ssd to standard-ssd"]);
+}
+
+/// A new disk before others takes a number that is free, and theirs stay.
+#[test]
+fn disks_keep_their_numbers() {
+    let first = MACHINE.replacen(
+        "[[volume]]",
+        "[[volume]]\nname = \"first\"\ntier = \"P10\"\n[[volume]]",
+        1,
+    );
+    check(
+        Kind::Az,
+        MACHINE,
+        &first,
+        &["disk first 128 --sku Premium_LRS", "attach first 5 None"],
+        &[],
+    );
+}
+
+#[test]
+fn a_machine_is_resized_when_that_is_allowed() {
+    let larger = MACHINE.replace("D16s_v3", "D32s_v3");
+    let resize = "az vm resize --resource-group \"$RESOURCE_GROUP\" --name \"$MACHINE\" --size \
+                  Standard_D32s_v3 --output none";
+    check(Kind::Az, MACHINE, &larger, &[resize], &["that restarts the machine"]);
+    let text = made(Kind::Az, MACHINE, &larger).text;
+    assert!(text.contains("if [[ ${RESTART:-no} != yes ]]; then"), "{text}");
+    let text = made(Kind::Powershell, MACHINE, &larger).text;
+    assert!(text.contains("[switch] $AllowRestart"), "{text}");
+}
+
+#[test]
+fn an_instance_is_updated() {
+    let larger = INSTANCE.replace("vcores = 8", "vcores = 16");
+    check(
+        Kind::Az,
+        INSTANCE,
+        &larger,
+        &["az sql mi update --resource-group \"$RESOURCE_GROUP\" --name \"$INSTANCE\" \\"],
+        &["ends with a failover"],
+    );
+    let text = made(Kind::Az, INSTANCE, &larger).text;
+    assert!(
+        text.contains("--edition GeneralPurpose --capacity 16 --storage 8192 --output none"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_stripe_takes_no_column_and_is_said_what_to_copy() {
+    let more = MACHINE.replace("count = 4", "count = 5");
+    check(
+        Kind::Mdadm,
+        MACHINE,
+        &more,
+        &[],
+        &["cannot take a column in place: everything on it has to be copied"],
+    );
+    check(Kind::Lvm, MACHINE, &more, &[], &["what is there keeps its stripes"]);
+    let spaces = made(Kind::StorageSpaces, MACHINE, &more);
+    assert!(spaces.notes[0].contains("keeps its columns"), "{:?}", spaces.notes);
+    let larger = MACHINE.replace("P30", "P40");
+    check(Kind::Mdadm, MACHINE, &larger, &[], &["does not take up larger disks"]);
+    check(
+        Kind::Lvm,
+        MACHINE,
+        &larger,
+        &[
+            "pvresize /dev/disk/azure/scsi1/lun1 /dev/disk/azure/scsi1/lun2 /dev/disk/azure/scsi1/lun3 \
+             /dev/disk/azure/scsi1/lun4",
+            "lvextend --resizefs --extents +100%FREE /dev/vg_pool/lv_pool",
+        ],
+        &[],
+    );
+    for kind in [Kind::Mdadm, Kind::Lvm] {
+        let less = "log: it has 512 GiB and would have 256 GiB. Nothing is made smaller in place";
+        check(kind, MACHINE, &MACHINE.replace("P20", "P15"), &[], &[less]);
+    }
+    let spaces = made(Kind::StorageSpaces, MACHINE, &MACHINE.replace("P20", "P15"));
+    assert!(spaces.notes[0].contains("Nothing is made smaller in place"), "{:?}", spaces.notes);
+    let single = MACHINE.replace("P20", "P30");
+    check(
+        Kind::Mdadm,
+        MACHINE,
+        &single,
+        &["xfs_growfs \"$place\" || resize2fs \"$(findfs 'LABEL=log')\""],
+        &[],
+    );
+}
+
+#[test]
+fn a_mount_that_goes_is_told_and_a_new_one_is_a_line() {
+    let disk = "[[volume]]\nname = \"more\"\ntier = \"P10\"\n";
+    let more = format!("{MACHINE}{disk}");
+    check(
+        Kind::Fstab,
+        MACHINE,
+        &more,
+        &["LABEL=more /mnt/more xfs defaults,noatime,nofail 0 0"],
+        &[],
+    );
+    check(
+        Kind::Fstab,
+        &more,
+        MACHINE,
+        &[],
+        &["more is not in the layout any more: take its line out"],
+    );
+}
+
+/// A module has all that is to be, and keeps what would be destroyed.
+#[test]
+fn a_module_keeps_what_goes_and_what_would_shrink() {
+    let less = MACHINE.replace("count = 4", "count = 3").replace("P20", "P15");
+    let export = made(Kind::Terraform, MACHINE, &less);
+    for words in ["\"pool-3\" = {", "gib      = 512", "prevent_destroy = true"] {
+        assert!(export.text.contains(words), "{}", export.text);
+    }
+    assert_eq!(export.notes.len(), 2, "{:#?}", export.notes);
+    // What else changes of a disk that would shrink is done.
+    let cached = less.replace("tier = \"P15\"", "tier = \"P15\"\ncache = \"read-only\"");
+    let text = made(Kind::Terraform, MACHINE, &cached).text;
+    let row = "gib      = 512\n      lun      = 0\n      caching  = \"ReadOnly\"";
+    assert!(text.contains(row), "{text}");
+    let bicep = made(Kind::Bicep, MACHINE, &less);
+    for words in ["name: 'pool-3'", "diskSizeGB: 512"] {
+        assert!(bicep.text.contains(words), "{}", bicep.text);
+    }
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Made by weir export 0.1.0 --as az from layout.toml (host host, edition azure-now).
+#
+# Needs: bash and the Azure CLI, after az login; a resource group.
+#
+# Does: makes the machine and the disks that are not there, and attaches disks with their LUN and
+# cache mode. Run it again: what is there stays as it is, and another size or cache mode is told.
+#
+# Does not: format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN),
+# nor delete or shrink anything.
+
+set -euo pipefail
+
+RESOURCE_GROUP=${RESOURCE_GROUP:?set RESOURCE_GROUP to the resource group}
+MACHINE=${MACHINE:?set MACHINE to the name of the machine}
+LOCATION=${LOCATION:?set LOCATION to a location, like westeurope}
+
+there=$(az disk list --resource-group "$RESOURCE_GROUP" --query '[].[name, diskSizeGB || diskSizeGb]' --output tsv)
+
+# The disk that is not there is made; of one that is there a difference is told.
+disk() { # NAME GIB ARGUMENT...
+    local name=$1 gib=$2 size
+    shift 2
+    size=$(awk -F '\t' -v name="$name" 'tolower($1) == tolower(name) { print $2 }' <<<"$there")
+    if [[ -z $size ]]; then
+        echo "$name: making it"
+        az disk create --resource-group "$RESOURCE_GROUP" --location "$LOCATION" \
+            --name "$name" --size-gb "$gib" "$@" --output none
+    elif [[ $size != "$gib" ]]; then
+        echo "$name: is there with $size GiB, and the layout has $gib; nothing is changed" >&2
+    else
+        echo "$name: is there"
+    fi
+}
+
+# A disk that is attached stays; with another cache mode it is told.
+attach() { # NAME LUN CACHING
+    local name=$1 lun=$2 caching=$3 now
+    now=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
+        --query 'storageProfile.dataDisks[].[name, caching]' --output tsv |
+        awk -F '\t' -v name="$name" 'tolower($1) == tolower(name) { print $2 }')
+    if [[ -z $now ]]; then
+        echo "$name: attaching it as LUN $lun, cache $caching"
+        az vm disk attach --resource-group "$RESOURCE_GROUP" --vm-name "$MACHINE" \
+            --name "$name" --lun "$lun" --caching "$caching" --output none
+    elif [[ $now != "$caching" ]]; then
+        echo "$name: has cache $now, and the layout has $caching; nothing is changed" >&2
+    fi
+}
+
+# The machine: Standard_D16s_v3. Where it is not there, IMAGE and ADMIN are needed to make it.
+machines=$(az vm list --resource-group "$RESOURCE_GROUP" --query '[].[name, hardwareProfile.vmSize]' --output tsv)
+size=$(awk -F '\t' -v name="$MACHINE" 'tolower($1) == tolower(name) { print $2 }' <<<"$machines")
+if [[ -z $size ]]; then
+    echo "$MACHINE: making it"
+    az vm create --resource-group "$RESOURCE_GROUP" --location "$LOCATION" --name "$MACHINE" \
+        --size Standard_D16s_v3 --image "${IMAGE:?set IMAGE to an image, like Ubuntu2204}" \
+        --admin-username "${ADMIN:?set ADMIN to the name of its administrator}" --output none
+elif [[ $size != Standard_D16s_v3 ]]; then
+    echo "$MACHINE: is $size, and the layout has Standard_D16s_v3; nothing is changed" >&2
+fi
+
+# log: P20, 512 GiB, LUN 0, None: no host cache.
+disk log 512 --sku Premium_LRS
+attach log 0 None
+
+# pool-0: P30, 1 TiB, LUN 1, ReadOnly: host cache for reads.
+disk pool-0 1024 --sku Premium_LRS
+attach pool-0 1 ReadOnly
+
+# pool-1: P30, 1 TiB, LUN 2, ReadOnly: host cache for reads.
+disk pool-1 1024 --sku Premium_LRS
+attach pool-1 2 ReadOnly
+
+# pool-2: P30, 1 TiB, LUN 3, ReadOnly: host cache for reads.
+disk pool-2 1024 --sku Premium_LRS
+attach pool-2 3 ReadOnly
+
+# pool-3: P30, 1 TiB, LUN 4, ReadOnly: host cache for reads.
+disk pool-3 1024 --sku Premium_LRS
+attach pool-3 4 ReadOnly
+
+# scratch: the machine's own disk; it comes with the size, and is empty after each move.

@@ -1,0 +1,12 @@
+//! Scripts, read by parsers that are not Weir's, run against commands that only pretend, and
+//! compared with what somebody who knows the tools would write.
+
+mod changes;
+mod common;
+mod golden;
+mod lines;
+mod parsers;
+mod plans;
+mod refused;
+mod runs;
+mod tools;

@@ -1,0 +1,378 @@
+//! Every script is read by a parser of its language that is not Weir's, and so is one that is
+//! broken: a parser that takes everything would prove nothing.
+
+use crate::common::{INSTANCE, MACHINE, changes, layout, mounts, options_for, pairs, script};
+use crate::tools::{feed, has, is_there};
+use hcl_edit::structure::{Body, Structure};
+use tree_sitter::{Language, Node, Parser};
+use weir_export::{Kind, Options};
+
+/// What is wrong with each text, if anything is.
+type Wrong = Vec<Option<String>>;
+
+/// Names that mean something to one language or the other.
+const HOSTILE: [&str; 7] = [
+    "it's ] -- x",
+    "a]]b\"c",
+    "$(touch /tmp/x) `id`",
+    "${x} %{y} #{z}",
+    "a\\b\\'; DROP TABLE t; --",
+    "\u{2019}; Remove-Item x; \u{2019}",
+    "{{ jinja }} 日本 */ /*",
+];
+
+/// Scripts of one kind, from layouts of all forms and options of all sorts.
+fn scripts(kind: Kind) -> Vec<String> {
+    let bought = MACHINE.replace(
+        "tier = \"P20\"",
+        "family = \"premium-ssd-v2\"\nsize = \"200 GiB\"\niops = 8000\nthroughput = \"300 MB/s\"",
+    );
+    let tuned = MACHINE
+        .replace("tier = \"P20\"", "tier = \"P40\"\nperformance_plus = true")
+        .replace("count = 4, tier = \"P30\"", "count = 3, tier = \"P30\", on_demand_burst = true");
+    let raised = MACHINE.replace("tier = \"P20\"", "tier = \"P20\"\nperformance_tier = \"P40\"");
+    let next = "edition = \"azure-mi-now\"\nhost = { managed_instance = \"next-gen-gp\", vcores = 8, \
+                storage = \"1 TiB\", iops = 6000 }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \
+                \"500 GiB\"\n";
+    let smaller = MACHINE
+        .replace("P20", "P15")
+        .replace("count = 4", "count = 2")
+        .replace("name = \"data-2\"", "name = \"data-9\"");
+    let mut all = Vec::new();
+    let mut push = |script: Result<weir_export::Export, weir_export::ExportError>| {
+        if let Ok(script) = script {
+            all.push(script.text);
+        }
+    };
+    for text in [MACHINE, INSTANCE, &bought, &tuned, &raised, next] {
+        push(script(kind, text, &options_for(kind, &layout(text))));
+    }
+    let options = options_for(kind, &layout(MACHINE));
+    for (old, new) in
+        [(&smaller[..], MACHINE), (MACHINE, &smaller), (MACHINE, &bought), (MACHINE, MACHINE)]
+    {
+        push(changes(kind, old, new, &options));
+    }
+    push(script(kind, MACHINE, &mounts()));
+    push(changes(
+        kind,
+        INSTANCE,
+        &INSTANCE.replace("vcores = 8", "vcores = 16"),
+        &Options::default(),
+    ));
+    for name in HOSTILE {
+        for options in hostile(kind, name) {
+            let text = if options.database.is_some() { INSTANCE } else { MACHINE };
+            push(script(kind, text, &options));
+        }
+    }
+    all
+}
+
+/// Options in which a name does its worst.
+fn hostile(kind: Kind, name: &str) -> Vec<Options> {
+    let own = |value: &str| Some(value.to_owned());
+    let none = Options::default;
+    let pool = |path: String| pairs(&[("pool", &path), ("log", "/l"), ("scratch", "/s")]);
+    match kind {
+        Kind::Tsql => vec![
+            Options { database: own(name), ..none() },
+            Options {
+                names: pairs(&[("data-1", name)]),
+                mounts: pool(format!("/{name}")),
+                ..none()
+            },
+        ],
+        Kind::Az | Kind::Bicep | Kind::Terraform | Kind::Powershell => vec![
+            Options { machine: own(name), location: own(name), zone: own(name), ..none() },
+            Options { resource_group: own(name), ..none() },
+        ],
+        Kind::Mdadm | Kind::Lvm => {
+            vec![Options { device_pattern: Some(format!("/dev/{name}{{lun}}")), ..none() }]
+        }
+        Kind::StorageSpaces => vec![Options { names: pairs(&[("pool", name)]), ..none() }],
+        Kind::Fstab => vec![Options { mounts: pairs(&[("pool", &format!("/{name}"))]), ..none() }],
+    }
+}
+
+/// All scripts of a kind are right, and the broken ones are wrong.
+fn check(kind: Kind, least: usize, wrong: fn(&[String]) -> Wrong, broken: &[(&str, &str)]) {
+    let scripts = scripts(kind);
+    assert!(scripts.len() >= least, "{kind}: only {} scripts", scripts.len());
+    let all = wrong(&scripts);
+    assert_eq!(all.len(), scripts.len(), "{kind}: not every script was read");
+    for (script, what) in scripts.iter().zip(all) {
+        if let Some(what) = what {
+            panic!("{kind}: {what}\n{script}");
+        }
+    }
+    let break_one = |(from, to): &(&str, &str)| {
+        let script = scripts.iter().find(|script| script.contains(from));
+        script.unwrap_or_else(|| panic!("{kind}: no {from}")).replacen(from, to, 1)
+    };
+    let broken_scripts: Vec<String> = broken.iter().map(break_one).collect();
+    for ((from, to), what) in broken.iter().zip(wrong(&broken_scripts)) {
+        assert!(what.is_some(), "{kind}: {to} passed for {from}");
+    }
+}
+
+fn each(texts: &[String], wrong: fn(&str) -> Option<String>) -> Wrong {
+    texts.iter().map(|text| wrong(text)).collect()
+}
+
+/// sqlfluff's dialect of T-SQL, by the Python of `WEIR_TEST_PYTHON` or the usual one.
+fn sqlfluff() -> Option<String> {
+    let python = std::env::var("WEIR_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let (_, found) = feed(&python, &["-c", "import sqlfluff"], "");
+    is_there(found, "sqlfluff for Python").then_some(python)
+}
+
+/// All in one run: it takes longer to start than to read.
+const SQLFLUFF: &str = r#"
+import sys
+from sqlfluff.core import FluffConfig, Linter
+linter = Linter(config=FluffConfig(overrides={"dialect": "tsql", "templater": "raw"}))
+for text in sys.stdin.read().split("\0"):
+    parsed = linter.parse_string(text)
+    problems = [str(one) for one in parsed.violations]
+    if parsed.tree is None or "unparsable" in parsed.tree.type_set():
+        problems.append("unparsable")
+    sys.stdout.write(" ".join(problems).replace("\0", "") + "\0")
+"#;
+
+fn wrong_tsql(texts: &[String]) -> Wrong {
+    let python = sqlfluff().expect("it is there");
+    // It knows no ADD LOG FILE, whose keys are those of ADD FILE, nor that ]] in brackets is a ].
+    let known = |text: &String| text.replace(" ADD LOG FILE (", " ADD FILE (").replace("]]", "");
+    let texts: Vec<String> = texts.iter().map(known).collect();
+    let (said, fine) = feed(&python, &["-c", SQLFLUFF], &texts.join("\0"));
+    assert!(fine, "{said}");
+    let all = said.split('\0').take(texts.len());
+    all.map(|problem| (!problem.is_empty()).then(|| problem.to_owned())).collect()
+}
+
+#[test]
+fn tsql_is_read_by_sqlfluff() {
+    if sqlfluff().is_none() {
+        return;
+    }
+    check(
+        Kind::Tsql,
+        18,
+        wrong_tsql,
+        &[
+            ("SIZE = 500GB)", "SIZE = 500 GBB)"),
+            ("(NAME = N'data-1', SIZE", "(NAME = N'data-1' SIZE"),
+            (" ADD FILE (", " ADD FILE "),
+            ("\\data-2.ndf', SIZE", "\\da'ta-2.ndf', SIZE"),
+            ("[sales] MODIFY", "[sa]les] MODIFY"),
+            ("END;", "END END;"),
+            ("IF NOT EXISTS (SELECT 1", "IF NOT EXISTS SELECT 1"),
+        ],
+    );
+}
+
+/// bash reads it, and shellcheck has nothing to say.
+fn wrong_shell(text: &str) -> Option<String> {
+    let (said, fine) = feed("bash", &["-n"], text);
+    if !fine {
+        return Some(said);
+    }
+    // That a name has a dollar sign, a backslash or a typographer's quote in single quotes is what
+    // is wanted.
+    let args = ["--shell=bash", "--severity=style", "--exclude=SC2016,SC1003,SC1112", "-"];
+    let (said, fine) = feed("shellcheck", &args, text);
+    (!fine).then_some(said)
+}
+
+#[test]
+fn shell_is_read_by_shellcheck() {
+    if !has("shellcheck") || !has("bash") {
+        return;
+    }
+    let broken = [("set -euo pipefail", "set -euo pipefail\nif true; then")];
+    check(
+        Kind::Az,
+        20,
+        |all| each(all, wrong_shell),
+        &[
+            broken[0],
+            ("local name=$1 gib=$2 size", "local name=$1 gib=$2 size; rm $name"),
+            ("MACHINE=", "UNUSED="),
+        ],
+    );
+    let words =
+        [broken[0], ("wipefs --no-act --noheadings \"$1\"", "wipefs --no-act --noheadings $1")];
+    check(Kind::Mdadm, 12, |all| each(all, wrong_shell), &words);
+    check(Kind::Lvm, 12, |all| each(all, wrong_shell), &words);
+}
+
+/// The first place that a grammar cannot read.
+fn first_error<'a>(node: Node<'a>) -> Option<Node<'a>> {
+    if node.is_error() || node.is_missing() {
+        return Some(node);
+    }
+    let mut cursor = node.walk();
+    let children: Vec<Node<'a>> = node.children(&mut cursor).collect();
+    children.into_iter().find_map(first_error)
+}
+
+fn wrong_for(language: &Language, text: &str) -> Option<String> {
+    let mut parser = Parser::new();
+    parser.set_language(language).expect("a grammar");
+    let tree = parser.parse(text, None).expect("a tree");
+    let error = first_error(tree.root_node())?;
+    let line = text.lines().nth(error.start_position().row).unwrap_or_default();
+    Some(format!("line {}: {line}", error.start_position().row + 1))
+}
+
+fn wrong_bicep(text: &str) -> Option<String> {
+    wrong_for(&tree_sitter_bicep::LANGUAGE.into(), text)
+}
+
+#[test]
+fn bicep_is_read_by_its_grammar() {
+    check(
+        Kind::Bicep,
+        15,
+        |all| each(all, wrong_bicep),
+        &[
+            ("diskSizeGB: ", "diskSizeGB "),
+            ("dataDisks: [", "dataDisks: {"),
+            ("createOption: 'Empty'", "createOption: 'Empty"),
+            ("param location string", "param location = string ="),
+        ],
+    );
+}
+
+fn wrong_powershell(text: &str) -> Option<String> {
+    // Its grammar wants a statement; `changes` holds that there is nothing but comments.
+    if text.lines().all(|line| line.is_empty() || line.starts_with('#')) {
+        return None;
+    }
+    wrong_for(&tree_sitter_powershell::LANGUAGE.into(), text)
+}
+
+#[test]
+fn powershell_is_read_by_its_grammar() {
+    check(
+        Kind::Powershell,
+        20,
+        |all| each(all, wrong_powershell),
+        &[
+            ("if (-not $disk) {", "if (-not $disk {"),
+            ("-Caching 'None'", "-Caching 'None"),
+            ("param(", "param(,"),
+        ],
+    );
+    check(
+        Kind::StorageSpaces,
+        7,
+        |all| each(all, wrong_powershell),
+        &[("$disks = @(", "$disks = @{"), ("'pool'", "'po'ol'")],
+    );
+}
+
+/// The attributes of the resources that a module has, in the schema of azurerm 4 (as
+/// `@cdktf/provider-azurerm` 14.23.1 lists them) and of azapi 2.
+const ATTRIBUTES: [(&str, &str); 5] = [
+    (
+        "azurerm_managed_disk",
+        "for_each name resource_group_name location zone create_option storage_account_type disk_size_gb tier \
+         disk_iops_read_write disk_mbps_read_write on_demand_bursting_enabled performance_plus_enabled",
+    ),
+    (
+        "azurerm_virtual_machine_data_disk_attachment",
+        "for_each managed_disk_id virtual_machine_id lun caching",
+    ),
+    (
+        "azurerm_mssql_managed_instance",
+        "name resource_group_name location subnet_id administrator_login administrator_login_password \
+         license_type sku_name vcores storage_size_in_gb",
+    ),
+    ("azapi_update_resource", "type resource_id body"),
+    ("azurerm_virtual_machine", "name resource_group_name"),
+];
+
+fn wrong_terraform(text: &str) -> Option<String> {
+    let body: Body = match text.parse() {
+        Ok(body) => body,
+        Err(error) => return Some(format!("{error}")),
+    };
+    for block in body.get_blocks("resource").chain(body.get_blocks("data")) {
+        let kind = block.labels.first().map(|label| label.as_str().to_owned())?;
+        let Some((_, known)) = ATTRIBUTES.iter().find(|(name, _)| *name == kind) else {
+            return Some(format!("no resource {kind}"));
+        };
+        let known: Vec<&str> = known.split_whitespace().collect();
+        for part in &block.body {
+            let Structure::Attribute(attribute) = part else { continue };
+            if !known.contains(&attribute.key.as_str()) {
+                return Some(format!("{kind} has no {}", attribute.key.as_str()));
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn terraform_is_read_by_a_parser_of_its_language() {
+    check(
+        Kind::Terraform,
+        15,
+        |all| each(all, wrong_terraform),
+        &[
+            ("locals {", "locals {{"),
+            ("lun      = ", "lun      == "),
+            ("storage_account_type", "storage_type"),
+            ("\"azurerm_managed_disk\"", "\"azurerm_disk\""),
+            ("for_each = local.disks", "for_each = "),
+        ],
+    );
+}
+
+/// The sources are on no machine that tests; whether the lines are lines can be said.
+fn wrong_fstab(text: &str) -> Option<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("fstab");
+    std::fs::write(&path, text).expect("a file");
+    let path = path.display().to_string();
+    let (said, _) = feed("findmnt", &["--verify", "--verbose", "--tab-file", &path], "");
+    if !said.contains("0 parse errors") && !said.contains("Success, no errors") {
+        return Some(said);
+    }
+    let fields = |line: &str| line.split_whitespace().count();
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.filter(|line| fields(line) != 6).map(str::to_owned).next()
+}
+
+#[test]
+fn mounts_are_read_by_findmnt() {
+    if !has("findmnt") {
+        return;
+    }
+    check(
+        Kind::Fstab,
+        7,
+        |all| each(all, wrong_fstab),
+        &[
+            ("LABEL=log /mnt/log xfs", "LABEL=log"),
+            ("defaults,noatime,nofail 0 0", "defaults,noatime, nofail 0 0"),
+        ],
+    );
+}
+
+/// What each language reads in a quoted name is the name.
+#[test]
+fn a_shell_reads_the_name_that_was_given() {
+    if !has("bash") {
+        return;
+    }
+    for name in HOSTILE {
+        let options = Options { machine: Some(name.to_owned()), ..Options::default() };
+        let text = script(Kind::Az, MACHINE, &options).expect("a script").text;
+        let line = text.lines().find(|line| line.starts_with("MACHINE=")).expect("a line");
+        let (said, fine) = feed("bash", &["-c", &format!("{line}\nprintf %s \"$MACHINE\"")], "");
+        assert_eq!((said.as_str(), fine), (name, true));
+    }
+}

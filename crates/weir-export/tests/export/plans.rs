@@ -1,0 +1,92 @@
+//! Whatever is planned can be exported.
+
+use crate::common::{layout, options_for};
+use weir_catalog::{Catalog, PriceBook};
+use weir_export::{ExportError, Kind, Source, export};
+use weir_plan::need::NeedFile;
+use weir_plan::{Outcome, Question, plan};
+
+/// The layout of a plan.
+fn planned(need: &str) -> String {
+    let catalog = Catalog::builtin();
+    let file = NeedFile::read("need.toml", need).expect("a need file");
+    let (need, _) = file.need().expect("a need");
+    let wishes = file.wishes();
+    let edition =
+        catalog.edition(file.edition.as_deref().expect("an edition")).expect("an edition");
+    let book = PriceBook::of(edition.prices().iter(), None, None, None).expect("prices");
+    let question = Question {
+        catalog: &catalog,
+        edition,
+        prices: book.as_ref(),
+        need: &need,
+        wishes: &wishes,
+    };
+    match plan(&question).expect("an answer") {
+        Outcome::Met(answer) => answer.plan.layout,
+        Outcome::NotMet(_) => panic!("no plan"),
+    }
+}
+
+/// A plan is exported to these kinds, and refused with a reason by the others.
+fn check(need: &str, has: &str, kinds: &[Kind]) {
+    let text = planned(need);
+    assert!(text.contains(has), "{text}");
+    let own = layout(&text);
+    for kind in Kind::ALL {
+        let options = options_for(kind, &own);
+        let script = export(kind, Source { name: "plan.toml", layout: &own }, None, &options);
+        match script {
+            Ok(script) => {
+                assert!(kinds.contains(&kind), "{kind} of\n{text}\n{}", script.text);
+                assert!(script.text.contains("from plan.toml"), "{}", script.text);
+            }
+            Err(error) => {
+                assert!(!kinds.contains(&kind), "{kind}: {error}\n{text}");
+                assert!(matches!(error, ExportError::Nothing { .. }), "{kind}: {error}");
+            }
+        }
+    }
+}
+
+const CLOUD: [Kind; 4] = [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell];
+
+#[test]
+fn every_form_of_a_plan_is_exported() {
+    let linux = [Kind::Lvm, Kind::Fstab];
+    let stripes = [Kind::Mdadm, Kind::StorageSpaces];
+    let machine = [&CLOUD[..], &[Kind::Tsql], &linux].concat();
+    let striped = [&machine[..], &stripes].concat();
+    let instance = [&CLOUD[..], &[Kind::Tsql]].concat();
+    check(
+        "edition = \"azure-premium-2015\"\n[data]\nsize = \"400 GiB\"\niops = 1000\n",
+        "[[volume]]",
+        &machine,
+    );
+    check(
+        "edition = \"azure-premium-2015\"\n[data]\nsize = \"4 TiB\"\niops = 16000\n",
+        "[[stripe]]",
+        &striped,
+    );
+    check(
+        "edition = \"azure-now\"\ndisks = [\"premium-ssd-v2\"]\n[data]\nsize = \"500 GiB\"\niops = 9000\n",
+        "premium-ssd-v2",
+        &striped,
+    );
+    check(
+        "edition = \"azure-premium-2015\"\n[data]\nsize = \"400 GiB\"\niops = 2000\n[log]\nsize = \"100 \
+         GiB\"\niops = 400\n[tempdb]\nsize = \"50 GiB\"\niops = 500\n",
+        "place = \"local\"",
+        &machine,
+    );
+    for family in ["gp", "next-gen-gp", "bc"] {
+        check(
+            &format!(
+                "edition = \"azure-mi-now\"\nfamilies = [\"{family}\"]\n[data]\nsize = \"300 GiB\"\niops = \
+                 2000\n[log]\nsize = \"50 GiB\"\niops = 200\n"
+            ),
+            family,
+            &instance,
+        );
+    }
+}

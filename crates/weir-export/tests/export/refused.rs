@@ -1,0 +1,172 @@
+//! What cannot be exported, and what is said then.
+
+use crate::common::{INSTANCE, MACHINE, layout, mounts, pairs, script};
+use weir_export::{Kind, Options, Source, export};
+
+#[track_caller]
+fn check(kind: Kind, text: &str, options: &Options, expect: &str) {
+    match script(kind, text, options) {
+        Ok(script) => panic!("{kind} made\n{}", script.text),
+        Err(error) => assert!(error.to_string().contains(expect), "{kind}: {error}"),
+    }
+}
+
+const BARE: &str =
+    "[host]\nunlimited = true\n[[volume]]\nname = \"d\"\nunlimited = true\nsize = \"10 GiB\"\n";
+
+#[test]
+fn a_kind_without_anything_to_do_says_so() {
+    let plain =
+        |kind: Kind, text: &str, expect: &str| check(kind, text, &Options::default(), expect);
+    plain(Kind::Tsql, BARE, "layout.toml: nothing to export as tsql: the layout has no [[file]]");
+    let backup =
+        format!("{BARE}[[file]]\nname = \"b\"\nrole = \"backup\"\nsize = \"1 GiB\"\non = \"d\"\n");
+    plain(Kind::Tsql, &backup, "its files are backups");
+    for kind in [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell] {
+        plain(kind, BARE, "the layout has no edition to take them from; add edition");
+    }
+    let single = MACHINE.split("[[stripe]]").next().expect("the first part").to_owned();
+    plain(Kind::Mdadm, &single, "it has no [[stripe]] of remote volumes");
+    plain(Kind::StorageSpaces, &single, "it has no [[stripe]] of remote volumes");
+    for kind in [Kind::Mdadm, Kind::Lvm, Kind::StorageSpaces, Kind::Fstab] {
+        plain(kind, INSTANCE, "nothing to export as");
+    }
+}
+
+#[test]
+fn an_edition_of_others_is_none_of_azure() {
+    let mut catalog = weir_catalog::Catalog::builtin();
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog/example.toml"));
+    let text = text.expect("the example");
+    catalog
+        .add(weir_catalog::Edition::from_toml("example.toml", &text).expect("an edition"))
+        .expect("new");
+    let text = "edition = \"my-cloud\"\nhost = { size = \"m8\" }\n[[volume]]\nname = \"d\"\ntier = \"F1\"\n";
+    let own = weir_layout::Layout::parse("l.toml", text, &catalog).expect("a layout");
+    let made =
+        export(Kind::Bicep, Source { name: "l.toml", layout: &own }, None, &Options::default());
+    let error = made.expect_err("no script").to_string();
+    assert!(
+        error.contains("bicep is written for Azure, and the edition my-cloud is none of it"),
+        "{error}"
+    );
+    let options =
+        Options { device_pattern: Some("/dev/disk/by-id/{name}".into()), ..Options::default() };
+    let made = export(Kind::Lvm, Source { name: "l.toml", layout: &own }, None, &options);
+    assert!(made.is_ok(), "{made:?}");
+}
+
+#[test]
+fn what_a_layout_does_not_say_is_asked_for() {
+    let none = Options::default();
+    check(
+        Kind::Tsql,
+        MACHINE,
+        &none,
+        "is mounted is not known, so that its files have no path; say it with",
+    );
+    check(Kind::Lvm, BARE, &none, "which device d is is not known");
+    let two = "[[host]]\nname = \"a\"\nunlimited = true\n[[host]]\nname = \"b\"\nunlimited = \
+               true\n[[volume]]\nname = \"d\"\nhost = \"a\"\nunlimited = true\n";
+    check(
+        Kind::Fstab,
+        two,
+        &none,
+        "--host: layout.toml has several hosts, and a script is for one; say which: a, b",
+    );
+    let c = Options { host: Some("c".into()), ..Options::default() };
+    check(Kind::Fstab, two, &c, "--host c: layout.toml has no such host; there are: a, b");
+}
+
+#[test]
+fn an_option_that_does_nothing_is_refused() {
+    let own = |value: &str| Some(value.to_owned());
+    let none = Options::default;
+    check(
+        Kind::Mdadm,
+        MACHINE,
+        &Options { database: own("x"), ..none() },
+        "--database x: a script of kind mdadm has no use for it; leave it out, or take --as tsql",
+    );
+    check(
+        Kind::Tsql,
+        MACHINE,
+        &Options { database: own("x"), ..mounts() },
+        "says its database; leave it out",
+    );
+    let names = Options { names: pairs(&[("dat", "x")]), ..none() };
+    check(
+        Kind::Az,
+        MACHINE,
+        &names,
+        "--name dat=x: layout.toml has no \"dat\" that az speaks of; there are: log",
+    );
+    let twice = Options { names: pairs(&[("log", "x"), ("log", "y")]), ..none() };
+    check(Kind::Az, MACHINE, &twice, "--name log=y: log is given before");
+    let mut all = mounts();
+    all.mounts.push(("pol".into(), "/x".into()));
+    check(Kind::Tsql, MACHINE, &all, "--mount pol=/x: layout.toml has no \"pol\"");
+    let pattern = Options { device_pattern: own("/dev/sdc"), ..none() };
+    check(Kind::Lvm, MACHINE, &pattern, "every disk would be this one");
+    check(Kind::Az, INSTANCE, &Options { zone: own("1"), ..none() }, "an instance is in no zone");
+    check(
+        Kind::Bicep,
+        MACHINE,
+        &Options { resource_group: own("g"), ..none() },
+        "az deployment group create",
+    );
+    let line = Options { machine: own("a\nb"), ..none() };
+    check(Kind::Az, MACHINE, &line, "--machine \"a\\nb\": it has a line break");
+}
+
+#[test]
+fn a_name_that_the_target_cannot_have_is_refused() {
+    let named = |kind: Kind, own: &str, name: &str, expect: &str| {
+        let options = Options { names: pairs(&[(own, name)]), ..Options::default() };
+        check(kind, MACHINE, &options, expect);
+    };
+    for name in ["it's", "a b", "$(id)", "`id`", "a]b", "-a", "a-", "", &"x".repeat(81)] {
+        for kind in [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell] {
+            let expect =
+                if name.is_empty() { "it is empty" } else { "is no name for it: 1 to 80 letters" };
+            named(kind, "log", name, expect);
+        }
+    }
+    named(Kind::Az, "log", "POOL-0", "\"log\" and \"pool-0\" would both be called \"pool-0\"");
+    named(Kind::Mdadm, "log", "pool", "\"log\" and \"pool\" would both be called \"pool\"");
+    named(Kind::StorageSpaces, "log", "Pool", "would both be called \"pool\"");
+    let both = Options { names: pairs(&[("data-1", "DATA-2")]), ..mounts() };
+    check(Kind::Tsql, MACHINE, &both, "\"data-1\" and \"data-2\" would both be called \"data-2\"");
+    for name in ["it's", "a b", "$(id)", "127", ".x", &"x".repeat(33)] {
+        named(Kind::Mdadm, "pool", name, "is no name for it: 1 to 32 letters");
+    }
+    for name in ["a b", "$(id)", "x_tdata", &"x".repeat(57)] {
+        named(Kind::Lvm, "pool", name, "is no name for it: 1 to 56 letters");
+    }
+    named(Kind::Fstab, "pool", "more-than-a-label", "the label of an XFS has at most 12");
+    named(Kind::StorageSpaces, "pool", "a:b", "is no name for it: 1 to 32 characters");
+    let upper = Options { machine: Some("Sales".into()), ..Options::default() };
+    check(Kind::Az, INSTANCE, &upper, "1 to 63 small letters");
+    let database = INSTANCE.replace("role = \"log\"", "database = \"a\\nb\", role = \"log\"");
+    check(Kind::Tsql, &database, &Options::default(), "its database \"a\\nb\" is no name");
+}
+
+#[test]
+fn what_a_tool_cannot_build_is_refused() {
+    let none = Options::default();
+    let unit = |unit: &str| MACHINE.replace("64 KiB", unit);
+    check(Kind::Mdadm, &unit("6 KiB"), &none, "is no multiple of 4 KiB");
+    check(Kind::Lvm, &unit("96 KiB"), &none, "is no power of two from 4 KiB to 4 MiB");
+    check(Kind::StorageSpaces, &unit("8 KiB"), &none, "is no power of two from 16 KiB up");
+    let own = MACHINE.replace("tier = \"P20\"", "limits = { iops = 5 }");
+    check(Kind::Az, &own, &none, "its limits are written out in the layout");
+    let odd = INSTANCE.replace("150 GiB", "153600000512 B");
+    check(Kind::Tsql, &odd, &none, "no whole number of KB that SQL Server takes");
+    let other = layout(INSTANCE);
+    let new = layout(MACHINE);
+    let old = Source { name: "old.toml", layout: &other };
+    let made = export(Kind::Az, Source { name: "new.toml", layout: &new }, Some(old), &none);
+    let error = made.expect_err("no script").to_string();
+    assert!(error.contains("nothing becomes the other in place"), "{error}");
+}

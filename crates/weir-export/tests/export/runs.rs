@@ -1,0 +1,255 @@
+//! Scripts of the shell, run for real against commands that only remember: the first run builds,
+//! and the second finds everything there and does nothing.
+
+use crate::common::{INSTANCE, MACHINE, changes, script};
+use crate::tools::has;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+use weir_export::{Kind, Options};
+
+const LINUX: [&str; 11] = [
+    "lsblk",
+    "wipefs",
+    "blkid",
+    "mkfs.xfs",
+    "mdadm",
+    "update-initramfs",
+    "udevadm",
+    "vgs",
+    "pvcreate",
+    "vgcreate",
+    "lvs",
+];
+
+/// A folder with the commands, and with what they remember.
+struct Fake(tempfile::TempDir);
+
+impl Fake {
+    fn new() -> Self {
+        let fake = Self(tempfile::tempdir().expect("a folder"));
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export/fakes");
+        let bin = fake.0.path().join("bin");
+        fs::create_dir_all(fake.0.path().join("disks")).expect("a folder");
+        fs::create_dir_all(fake.0.path().join("on")).expect("a folder");
+        fs::create_dir(&bin).expect("a folder");
+        symlink(own.join("az"), bin.join("az")).expect("a link");
+        for name in LINUX.iter().chain(&["lvcreate"]) {
+            symlink(own.join("linux"), bin.join(name)).expect("a link");
+        }
+        fake
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        fs::write(self.0.path().join(name), text).expect("a file");
+    }
+
+    /// The disks of the machine: one of 512 GiB, and four of 1 TiB.
+    fn with_disks(self) -> Self {
+        for lun in 0..5_u64 {
+            let size: u64 = if lun == 0 { 512 << 30 } else { 1 << 40 };
+            self.file(&format!("disks/_dev_disk_azure_scsi1_lun{lun}"), &format!(" {size}\n"));
+        }
+        self
+    }
+
+    /// Runs a script; what it changed, what it said, and whether it ended well.
+    fn run(&self, script: &str, variables: &[(&str, &str)]) -> (Vec<String>, String, bool) {
+        let root = self.0.path();
+        let path =
+            format!("{}:{}", root.join("bin").display(), std::env::var("PATH").expect("a path"));
+        self.file("script", script);
+        let mut command = Command::new("bash");
+        command.arg(root.join("script")).env("PATH", path).env("FAKE", root);
+        command.env("MDADM_CONF", root.join("mdadm.conf")).envs(variables.iter().copied());
+        let output = command.output().expect("bash");
+        let changed = fs::read_to_string(root.join("changes")).unwrap_or_default();
+        drop(fs::remove_file(root.join("changes")));
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        (changed.lines().map(str::to_owned).collect(), said, output.status.success())
+    }
+}
+
+const VARIABLES: [(&str, &str); 9] = [
+    ("RESOURCE_GROUP", "my group"),
+    ("LOCATION", "westeurope"),
+    ("MACHINE", "db1"),
+    ("IMAGE", "Ubuntu2204"),
+    ("ADMIN", "me"),
+    ("ZONE", "1"),
+    ("INSTANCE", "sales"),
+    ("SUBNET", "/subscriptions/s/subnet"),
+    ("ADMIN_PASSWORD", "it's $secret"),
+];
+
+/// The first run makes these changes, and the second none.
+#[track_caller]
+fn check(fake: &Fake, script: &str, variables: &[(&str, &str)], expect: &[&str]) {
+    let (changed, said, fine) = fake.run(script, variables);
+    assert!(fine, "{said}\n{script}");
+    assert_eq!(changed, expect, "{said}");
+    let (again, said, fine) = fake.run(script, variables);
+    assert!(fine, "{said}");
+    assert_eq!(again, Vec::<String>::new(), "{said}");
+}
+
+fn text(kind: Kind, layout: &str) -> String {
+    script(kind, layout, &Options::default()).expect("a script").text
+}
+
+#[test]
+fn the_azure_cli_makes_what_is_missing_and_nothing_twice() {
+    if !has("bash") {
+        return;
+    }
+    let expect = [
+        "az vm create db1",
+        "az disk create log",
+        "az vm disk attach log",
+        "az disk create pool-0",
+        "az vm disk attach pool-0",
+        "az disk create pool-1",
+        "az vm disk attach pool-1",
+        "az disk create pool-2",
+        "az vm disk attach pool-2",
+        "az disk create pool-3",
+        "az vm disk attach pool-3",
+    ];
+    check(&Fake::new(), &text(Kind::Az, MACHINE), &VARIABLES, &expect);
+    check(&Fake::new(), &text(Kind::Az, INSTANCE), &VARIABLES, &["az sql mi create sales"]);
+    let next = INSTANCE.replace("2018", "now").replace("\"gp\"", "\"next-gen-gp\"");
+    check(&Fake::new(), &text(Kind::Az, &next), &VARIABLES, &["az sql mi create sales"]);
+    let all = MACHINE.replace(
+        "tier = \"P20\"",
+        "family = \"premium-ssd-v2\"\nsize = \"200 GiB\"\niops = 8000\nthroughput = \"300 MB/s\"",
+    );
+    let all = all.replace("cache = \"read-only\"", "on_demand_burst = true");
+    check(&Fake::new(), &text(Kind::Az, &all), &VARIABLES, &expect);
+    // A script that a variable lacks for stops before it has changed anything.
+    let (changed, said, fine) = Fake::new().run(&text(Kind::Az, MACHINE), &VARIABLES[..2]);
+    assert!(
+        changed.is_empty() && !fine && said.contains("set MACHINE to the name of the machine"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_azure_cli_changes_what_differs() {
+    if !has("bash") {
+        return;
+    }
+    let fake = Fake::new();
+    let (_, said, fine) = fake.run(&text(Kind::Az, MACHINE), &VARIABLES);
+    assert!(fine, "{said}");
+    let larger = MACHINE.replace("P20", "P30").replace("cache = \"read-only\"", "cache = \"none\"");
+    let larger = larger.replace("D16s_v3", "D32s_v3").replace("count = 4", "count = 5");
+    // Without the present layout a difference is told, and left.
+    let (changed, said, fine) = fake.run(&text(Kind::Az, &larger), &VARIABLES);
+    assert!(fine, "{said}");
+    assert_eq!(changed, ["az disk create pool-4", "az vm disk attach pool-4"], "{said}");
+    for words in
+        ["log: is there with 512 GiB, and the layout has 1024", "pool-0: has cache ReadOnly"]
+    {
+        assert!(said.contains(words), "{said}");
+    }
+    let script = changes(Kind::Az, MACHINE, &larger, &Options::default()).expect("a script").text;
+    let (changed, said, fine) = fake.run(&script, &VARIABLES);
+    assert!(!fine && changed.is_empty() && said.contains("set RESTART=yes"), "{said}");
+    let allowed = [&VARIABLES[..], &[("RESTART", "yes")]].concat();
+    let (changed, said, fine) = fake.run(&script, &allowed);
+    assert!(fine, "{said}");
+    let expect = [
+        "az vm resize db1",
+        "az disk update log",
+        "az vm update db1",
+        "az vm update db1",
+        "az vm update db1",
+        "az vm update db1",
+    ];
+    assert_eq!(changed, expect, "{said}");
+    let caching = fs::read_to_string(fake.0.path().join("caching")).expect("what was set");
+    assert_eq!(caching, "1=None\n2=None\n3=None\n4=None\n");
+}
+
+#[test]
+fn mdadm_makes_stripes_once() {
+    if !has("bash") {
+        return;
+    }
+    let fake = Fake::new().with_disks();
+    let script = text(Kind::Mdadm, MACHINE);
+    check(
+        &fake,
+        &script,
+        &[],
+        &[
+            "mkfs.xfs -q -L log /dev/disk/azure/scsi1/lun0",
+            "mdadm --create /dev/md/pool --level=0 --raid-devices=4 --chunk=64 --metadata=1.2 --name=pool \
+         /dev/disk/azure/scsi1/lun1 /dev/disk/azure/scsi1/lun2 /dev/disk/azure/scsi1/lun3 \
+         /dev/disk/azure/scsi1/lun4",
+            "mkfs.xfs -q -d su=64k,sw=4 -L pool /dev/md/pool",
+            "update-initramfs -u",
+        ],
+    );
+    let conf = fs::read_to_string(fake.0.path().join("mdadm.conf")).expect("the stripes");
+    assert_eq!(conf, "ARRAY /dev/md/pool UUID=1\n");
+    // What is there and is another is left.
+    for (from, to, words) in [
+        ("count = 4", "count = 5", "has not 5 columns; they cannot be changed in place"),
+        ("64 KiB", "128 KiB", "has not a unit of 128 KiB; it cannot be changed in place"),
+    ] {
+        let (changed, said, fine) = fake.run(&text(Kind::Mdadm, &MACHINE.replace(from, to)), &[]);
+        assert!(!fine && changed.is_empty() && said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn lvm_makes_volumes_once() {
+    if !has("bash") {
+        return;
+    }
+    let disks = "/dev/disk/azure/scsi1/lun1 /dev/disk/azure/scsi1/lun2 /dev/disk/azure/scsi1/lun3 \
+                 /dev/disk/azure/scsi1/lun4";
+    check(
+        &Fake::new().with_disks(),
+        &text(Kind::Lvm, MACHINE),
+        &[],
+        &[
+            "pvcreate /dev/disk/azure/scsi1/lun0",
+            "vgcreate vg_log /dev/disk/azure/scsi1/lun0",
+            "lvcreate --yes --wipesignatures n --extents 100%FREE --name lv_log vg_log",
+            "mkfs.xfs -q -L log /dev/vg_log/lv_log",
+            &format!("pvcreate {disks}"),
+            &format!("vgcreate vg_pool {disks}"),
+            "lvcreate --yes --wipesignatures n --stripes 4 --stripesize 64k --extents 100%FREE --name lv_pool \
+         vg_pool",
+            "mkfs.xfs -q -d su=64k,sw=4 -L pool /dev/vg_pool/lv_pool",
+        ],
+    );
+}
+
+/// A disk that holds something, or is another, is not touched, and nothing is made of the others.
+#[test]
+fn a_disk_that_is_not_empty_stops_the_script() {
+    if !has("bash") {
+        return;
+    }
+    for kind in [Kind::Mdadm, Kind::Lvm] {
+        let fake = Fake::new().with_disks();
+        fake.file("on/_dev_disk_azure_scsi1_lun3", "ext4\n");
+        let (changed, said, fine) = fake.run(&text(kind, MACHINE), &[]);
+        assert!(
+            !fine && said.contains("lun3: is not empty, nothing is done to it: ext4"),
+            "{said}"
+        );
+        assert!(changed.iter().all(|line| !line.contains("lun1")), "{changed:?}");
+        let fake = Fake::new().with_disks();
+        fake.file("disks/_dev_disk_azure_scsi1_lun2", "549755813888\n");
+        let (_, said, fine) = fake.run(&text(kind, MACHINE), &[]);
+        assert!(
+            !fine && said.contains("has 549755813888 bytes, and the layout 1099511627776"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! `weir export`: a layout as a script that builds it.
+
+use super::read_layout;
+use crate::cli::ExportArgs;
+use crate::error::CliError;
+use crate::output;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use weir_catalog::Catalog;
+use weir_export::{Source, export};
+use weir_layout::Layout;
+
+pub(crate) fn run(args: &ExportArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    if let Some(out) = &args.out {
+        let inputs: Vec<&PathBuf> = std::iter::once(&args.layout).chain(&args.from).collect();
+        check_out(out, &inputs)?;
+    }
+    let layout = read_layout(&args.layout, catalog)?;
+    let from = args.from.as_ref().map(|path| read_layout(path, catalog)).transpose()?;
+    let (name, from_name) = (name_of(&args.layout), args.from.as_deref().map(name_of));
+    let source = |name, layout| Source { name, layout };
+    let from = from_name
+        .as_deref()
+        .zip(from.as_ref())
+        .map(|(name, own): (&str, &Layout)| source(name, own));
+    let options = args.options().map_err(CliError::Refused)?;
+    let script = export(args.kind.kind(), source(&name, &layout), from, &options)?;
+    script.notes.iter().for_each(|note| output::talk(&format!("note: {note}")));
+    match &args.out {
+        None => output::print_text(&script.text)?,
+        Some(out) => {
+            let written = write(out, &script.text);
+            written.map_err(|source| CliError::Write { path: out.clone(), source })?;
+        }
+    }
+    Ok(0)
+}
+
+/// A script does not say in which folder it was made.
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// Whether a script may be written there.
+fn check_out(out: &Path, inputs: &[&PathBuf]) -> Result<(), CliError> {
+    let refused = |why: &str| {
+        let words = format!("--out {}: {why}; give the name of a file", out.display());
+        Err(CliError::Refused(words))
+    };
+    if out.as_os_str() == OsStr::new("-") {
+        return refused("a script is on the standard output without --out");
+    }
+    let Ok(there) = fs::symlink_metadata(out) else { return Ok(()) };
+    let is_one = |file: &&&PathBuf| fs::canonicalize(file).ok() == fs::canonicalize(out).ok();
+    match () {
+        () if there.is_symlink() => refused("it is a link, which would be replaced"),
+        () if !there.is_file() => refused("it is there and is no file"),
+        () if inputs.iter().find(is_one).is_some() => refused("it is a layout that is read"),
+        () => Ok(()),
+    }
+}
+
+/// Beside the place where it is to be, so that what is there stays until the new one is whole.
+fn write(out: &Path, text: &str) -> io::Result<()> {
+    let dir = out.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let dir = dir.unwrap_or(Path::new("."));
+    let all = fs::Permissions::from_mode(0o666);
+    let mut part =
+        tempfile::Builder::new().prefix(".").suffix(".part").permissions(all).tempfile_in(dir)?;
+    part.write_all(text.as_bytes())?;
+    part.as_file().sync_all()?;
+    part.persist(out)?;
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! `weir export`: the script, the notes, where it is written, and what is refused.
+
+use crate::common::{Place, run};
+use std::fs;
+use std::os::unix::fs::symlink;
+
+const LAYOUT: &str = "edition = \"azure-now\"\nhost = { size = \"D8s_v3\" }\n[[stripe]]\nname = \"pool\"\nunit = \
+                      \"64 KiB\"\nvolumes = { count = 4, tier = \"P30\" }\n[[file]]\nname = \"data\"\ndatabase = \
+                      \"sales\"\nrole = \"data\"\nsize = \"500 GiB\"\non = \"pool\"\n";
+
+fn place() -> Place {
+    let place = Place::new();
+    place.file("layout.toml", LAYOUT);
+    place.file("larger.toml", &LAYOUT.replace("P30", "P40").replace("500", "600"));
+    place
+}
+
+fn export(place: &Place, args: &[&str]) -> (String, String, Option<i32>) {
+    run(place.weir(&[&["export"], args].concat()))
+}
+
+#[test]
+fn a_layout_becomes_a_script_for_every_kind() {
+    let place = place();
+    for kind in
+        ["az", "bicep", "terraform", "powershell", "mdadm", "lvm", "storage-spaces", "fstab"]
+    {
+        let (stdout, stderr, code) = export(&place, &["layout.toml", "--as", kind]);
+        assert_eq!((stderr.as_str(), code), ("", Some(0)), "{kind}");
+        assert!(
+            stdout
+                .contains(&format!("--as {kind} from layout.toml (host host, edition azure-now)"))
+        );
+        let (again, _, _) = export(&place, &["layout.toml", "--as", kind]);
+        assert_eq!(stdout, again);
+    }
+    let args =
+        ["layout.toml", "--as", "tsql", "--mount", "pool=/data", "--name", "data=sales_data"];
+    let (stdout, stderr, code) = export(&place, &args);
+    assert_eq!((stderr.as_str(), code), ("", Some(0)));
+    assert!(
+        stdout.contains("ALTER DATABASE [sales] MODIFY FILE (NAME = N'sales_data', SIZE = 500GB);")
+    );
+}
+
+#[test]
+fn a_diff_tells_what_is_not_done_and_goes_to_a_file() {
+    let place = place();
+    let args = ["larger.toml", "--from", "layout.toml", "--as", "mdadm", "--out", "grow.sh"];
+    let (stdout, stderr, code) = export(&place, &args);
+    assert_eq!((stdout.as_str(), code), ("", Some(0)), "{stderr}");
+    assert!(
+        stderr.starts_with("note: pool: its disks are 8 TiB in all, and were 4 TiB."),
+        "{stderr}"
+    );
+    let script = fs::read_to_string(place.path("grow.sh")).expect("a script");
+    assert!(script.contains("# NOT DONE: pool:"), "{script}");
+    let (_, stderr, code) = export(&place, &["layout.toml", "--from", "layout.toml", "--as", "az"]);
+    assert_eq!(code, Some(0));
+    assert_eq!(stderr, "note: nothing to do: layout.toml and layout.toml are the same to az\n");
+}
+
+#[test]
+fn a_script_replaces_no_layout() {
+    let place = place();
+    symlink(place.path("layout.toml"), place.path("link")).expect("a link");
+    for (out, words) in [
+        ("layout.toml", "it is a layout that is read"),
+        ("./layout.toml", "it is a layout that is read"),
+        ("larger.toml", "it is a layout that is read"),
+        ("link", "it is a link, which would be replaced"),
+        ("/dev/null", "it is there and is no file"),
+        ("-", "on the standard output without --out"),
+    ] {
+        let args = ["layout.toml", "--from", "larger.toml", "--as", "az", "--out", out];
+        let (stdout, stderr, code) = export(&place, &args);
+        assert_eq!((stdout.as_str(), code), ("", Some(2)), "{out}: {stderr}");
+        assert!(stderr.contains(words), "{out}: {stderr}");
+    }
+    assert_eq!(fs::read_to_string(place.path("layout.toml")).expect("the layout"), LAYOUT);
+}
+
+#[test]
+fn what_cannot_be_exported_is_said_in_one_line() {
+    let place = place();
+    let refused = |args: &[&str], words: &str| {
+        let (stdout, stderr, code) = export(&place, args);
+        assert_eq!((stdout.as_str(), code), ("", Some(2)), "{args:?}: {stderr}");
+        assert!(stderr.contains(words), "{args:?}: {stderr}");
+    };
+    refused(&["layout.toml", "--as", "tsql"], "say it with --mount pool=PATH");
+    refused(
+        &["layout.toml", "--as", "az", "--database", "x"],
+        "a script of kind az has no use for it",
+    );
+    refused(&["layout.toml", "--as", "perl"], "invalid value 'perl'");
+    refused(&["layout.toml"], "--as <KIND>");
+    refused(&["layout.toml", "--as", "az", "--name", "pool"], "write what the layout calls it");
+    refused(&["layout.toml", "--as", "lvm", "--device", "sdc"], "write NAME=/dev/..");
+    refused(
+        &["layout.toml", "--as", "lvm", "--device", "/a{lun}", "--device", "/b{lun}"],
+        "keep one",
+    );
+    refused(&["none.toml", "--as", "az"], "cannot read none.toml");
+    refused(&["layout.toml", "--as", "az", "--from", "none.toml"], "cannot read none.toml");
+    place
+        .file("single.toml", "edition = \"azure-now\"\n[[volume]]\nname = \"d\"\ntier = \"P10\"\n");
+    refused(&["single.toml", "--as", "mdadm"], "nothing to export as mdadm: it has no [[stripe]]");
+}
