@@ -79,7 +79,7 @@ pub(crate) fn resolve(
         Basis::Unlimited => own(keys, DiskLimits::default()),
         Basis::Own(limits) => {
             let gate = gate_limits(limits).map_err(wrong).map_err(|f| f.within("limits"))?;
-            let io_unit = edition.and_then(|e| NonZeroU64::new(e.io_unit().get()));
+            let io_unit = edition.and_then(|e| NonZeroU64::new(e.io_unit()?.get()));
             own(keys, DiskLimits { gate, io_unit })
         }
         Basis::Tier(tier) => {
@@ -276,7 +276,7 @@ fn of_tier(keys: &VolumeKeys, edition: &Edition, tier: &Tier) -> Result<Resolved
         );
         return Err(TierProblem::Wrong(("size", reason)));
     }
-    let io_unit = NonZeroU64::new(edition.io_unit().get());
+    let io_unit = edition.io_unit().and_then(|unit| NonZeroU64::new(unit.get()));
     let gate = tier_limits(keys, edition, tier)?;
     Ok(Resolved {
         size,
@@ -290,12 +290,21 @@ fn of_tier(keys: &VolumeKeys, edition: &Edition, tier: &Tier) -> Result<Resolved
 fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem> {
     let size = keys.size.unwrap_or(Bytes::ZERO);
     let default = edition.default_set().map(|set| set.name.as_str());
-    let family = keys.family.as_deref().or(default).unwrap_or_default();
+    let Some(family) = keys.family.as_deref().or(default) else {
+        let families = edition.families().collect::<Vec<_>>().join(", ");
+        let reason = format!(
+            "{} has no tiers that a size alone could mean; add family = \"..\", of {families}",
+            edition.name()
+        );
+        return Err(TierProblem::Wrong(("size", reason)));
+    };
     if let Ok(provisioned) = edition.provisioned(family) {
         let limits = provisioned.limits(size, keys.iops, keys.throughput).map_err(|error| {
             let key = match error {
                 CatalogError::IopsOutOfRange { .. } => "iops",
-                CatalogError::ThroughputOutOfRange { .. } => "throughput",
+                CatalogError::ThroughputOutOfRange { .. }
+                | CatalogError::ThroughputOffStep { .. }
+                | CatalogError::ThroughputFollows { .. } => "throughput",
                 _ => "size",
             };
             TierProblem::Catalog(key, error)
@@ -321,10 +330,8 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
     of_tier(keys, edition, tier)
 }
 
-/// Provisioned families count every request once; the facts give no unit for them.
 fn io_unit_of(edition: &Edition, family: &str) -> Option<NonZeroU64> {
-    let provisioned = edition.provisioned(family).is_ok();
-    if provisioned { None } else { NonZeroU64::new(edition.io_unit().get()) }
+    NonZeroU64::new(edition.io_unit_of(family)?.get())
 }
 
 fn tier_limits(

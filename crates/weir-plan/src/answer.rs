@@ -68,6 +68,22 @@ impl Line {
         Self { what, units, free, each, source }
     }
 
+    /// So many units of each of `count` alike: one line, but where the price has steps.
+    pub(crate) fn all_of(what: String, units: u64, count: u64, price: Option<&Price>) -> Vec<Self> {
+        let Some(stepped) = price.filter(|price| !price.steps.is_empty()) else {
+            let mut line = Self::of(what, units * count, price);
+            line.free *= count;
+            return vec![line];
+        };
+        let part = |part: weir_catalog::Part| Self {
+            units: part.units * count,
+            free: part.free * count,
+            each: Some(part.month),
+            ..Self::of(what.clone(), 0, price)
+        };
+        stepped.parts(units).map(part).collect()
+    }
+
     /// What it costs a month, if it is known.
     #[must_use]
     pub fn month(&self) -> Option<Money> {

@@ -5,6 +5,7 @@
 //! Where the throughput is more than the operations bring, it is simulated for itself, in the
 //! largest requests that count once.
 
+use crate::demand::LARGEST;
 use crate::need::{Need, RoleNeed, WHOLE};
 use std::fmt::Write as _;
 use weir_catalog::{Catalog, Edition};
@@ -117,7 +118,7 @@ pub fn verify(
 
 /// The largest request of a role that counts as one operation.
 fn largest(layout: &Layout, role: Role, edition: Option<&Edition>) -> u64 {
-    let unit = edition.map_or(256 << 10, |edition| edition.io_unit().get());
+    let unit = edition.and_then(Edition::io_unit).unwrap_or(LARGEST).get();
     let stripes = places(layout, role).into_iter().filter_map(|(_, export, _)| export.unit);
     stripes.map(Bytes::get).fold(unit, u64::min)
 }

@@ -329,7 +329,7 @@ fn rules_have_figures_with_units() {
     check("azure-mi-now", "log-rate-bc-vcore", RuleValue::Throughput(rate("4.5 MiB/s")));
     check("azure-premium-2015", "account-p30-disks", RuleValue::Count(35));
     let edition = builtin("azure-premium-2015");
-    assert_eq!(edition.io_unit(), Bytes::kib(256));
+    assert_eq!(edition.io_unit(), Some(Bytes::kib(256)));
     let units = edition.striping().unwrap().units.iter().map(|u| (&*u.workload, u.unit));
     assert_eq!(
         units.collect::<Vec<_>>(),
@@ -350,6 +350,8 @@ fn a_name_is_found_wherever_it_is() {
                     Found::Tier(_, tier) => format!("tier {}", tier.set),
                     Found::TierSet(..) => "set".to_owned(),
                     Found::Provisioned(..) => "provisioned".to_owned(),
+                    Found::Store(..) => "store".to_owned(),
+                    Found::Pooled(..) => "pooled".to_owned(),
                     Found::Host(_, host) => format!("host {}", host.series),
                     Found::Latency(..) => "latency".to_owned(),
                     Found::HostCache(..) => "host cache".to_owned(),

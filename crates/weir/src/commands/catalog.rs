@@ -149,7 +149,7 @@ fn provisioned(families: &[Provisioned]) -> Table {
         row.extend([size(Some(family.min_size)), size(Some(family.max_size))]);
         row.extend(pair(Some(family.minimum)));
         row.extend(pair(Some(family.maximum)));
-        row.extend([iops(Some(family.iops_per_gib)), throughput(Some(family.throughput_per_iops))]);
+        row.extend([iops(family.iops_per_gib), throughput(family.throughput_per_iops)]);
         let included = if family.minimum_included { "yes" } else { "no" };
         row.extend(cells![included, family.provenance.as_of(), family.provenance.source()]);
         table.row(row);
@@ -279,7 +279,8 @@ fn about(edition: &Edition) -> Table {
     row("title", edition.title());
     row("as of", edition.as_of());
     row("scope", edition.scope());
-    row("I/O unit", &edition.io_unit().to_string());
+    let unit = edition.io_unit().map(|unit| unit.to_string());
+    row("I/O unit", unit.as_deref().unwrap_or("none: every I/O counts once"));
     edition.conflicts().iter().for_each(|text| row("conflict", text));
     edition.notes().iter().for_each(|text| row("note", text));
     edition.bursting().iter().for_each(|rule| row(&format!("bursting {}", rule.name), &rule.text));
@@ -294,6 +295,8 @@ fn tables_of(found: &Found<'_>, name: &str) -> Vec<Table> {
         Found::Tier(_, tier) => vec![figures(&tier.figures(), &[])],
         Found::Host(_, host) => vec![figures(&host.figures(), &[])],
         Found::Provisioned(_, family) => vec![figures(&family.figures(), &[])],
+        Found::Store(_, store) => vec![figures(&store.figures(), &[])],
+        Found::Pooled(_, family) => vec![figures(&family.figures(), &[])],
         Found::TierSet(edition, set) => vec![tier_table(edition, set)],
         Found::Latency(_, latency) => {
             let families = format!("for {}", latency.families.join(", "));
