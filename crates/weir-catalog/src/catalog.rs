@@ -14,12 +14,14 @@ use crate::tier::{Tier, TierSet};
 use std::sync::{Arc, LazyLock};
 
 /// The editions that are built in, by file.
-pub(crate) const BUILTIN: [(&str, &str); 5] = [
+pub(crate) const BUILTIN: [(&str, &str); 7] = [
     ("catalog/azure-premium-2015.toml", include_str!("../../../catalog/azure-premium-2015.toml")),
     ("catalog/azure-mi-2018.toml", include_str!("../../../catalog/azure-mi-2018.toml")),
     ("catalog/azure-now.toml", include_str!("../../../catalog/azure-now.toml")),
     ("catalog/azure-mi-now.toml", include_str!("../../../catalog/azure-mi-now.toml")),
+    ("catalog/azure-postgres.toml", include_str!("../../../catalog/azure-postgres.toml")),
     ("catalog/aws.toml", include_str!("../../../catalog/aws.toml")),
+    ("catalog/gcp.toml", include_str!("../../../catalog/gcp.toml")),
 ];
 
 /// A set of editions, each with a name of its own. Cheap to clone.

@@ -103,9 +103,9 @@ impl Provisioned {
     pub fn max_throughput(&self, iops: Iops) -> BytesPerSec {
         let Some(each) = self.throughput_per_iops else { return self.maximum.throughput };
         let by_iops = |each: BytesPerSec| each.get().saturating_mul(iops.get());
-        let most = self.bend.map_or(u64::MAX, |bend| {
-            bend.throughput.get().max(by_iops(bend.throughput_per_iops))
-        });
+        let most = self
+            .bend
+            .map_or(u64::MAX, |bend| bend.throughput.get().max(by_iops(bend.throughput_per_iops)));
         self.within(by_iops(each).min(most))
     }
 

@@ -81,28 +81,21 @@ pub struct Pooled {
 }
 
 impl Pooled {
-    /// The limits of disks of `size` in all, on a machine that lets `most` of them through; at
-    /// least one operation and one byte per second.
+    /// The limits of disks of `size` in all, on a machine that lets `most` of them through if it has
+    /// a limit; at least one operation and one byte per second.
     #[must_use]
-    pub fn limits(&self, size: Bytes, most: Limits) -> Limits {
-        let by_size = |base: u64, each: u64, most: u64| {
-            let own = u128::from(each) * u128::from(size.get()) / (100 << 30);
-            u64::try_from(own).unwrap_or(u64::MAX).saturating_add(base).min(most)
+    pub fn limits(&self, size: Bytes, most: Option<Limits>) -> Limits {
+        let by_size = |of: fn(&Limits) -> u64| {
+            let own = u128::from(of(&self.per_100_gib)) * u128::from(size.get()) / (100 << 30);
+            let base = self.base.as_ref().map_or(0, of);
+            let own = u64::try_from(own).unwrap_or(u64::MAX).saturating_add(base);
+            own.min(most.as_ref().map_or(u64::MAX, of)).max(1)
         };
-        let base = |of: fn(&Limits) -> u64| self.base.as_ref().map_or(0, of);
-        let iops = by_size(
-            base(|own| own.iops.get()),
-            self.per_100_gib.iops.get(),
-            most.iops.get(),
-        );
-        let throughput = by_size(
-            base(|own| own.throughput.get()),
-            self.per_100_gib.throughput.get(),
-            most.throughput.get(),
-        );
+        let least = self.per_100_gib;
         Limits {
-            iops: Iops::new(iops.max(1)).unwrap_or(most.iops),
-            throughput: BytesPerSec::new(throughput.max(1)).unwrap_or(most.throughput),
+            iops: Iops::new(by_size(|own| own.iops.get())).unwrap_or(least.iops),
+            throughput: BytesPerSec::new(by_size(|own| own.throughput.get()))
+                .unwrap_or(least.throughput),
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct Volume {
     pub tier_size: Option<Bytes>,
     /// What the engine gets.
     pub spec: VolumeSpec,
+    /// Whether its limits are those of its host, which all disks of its family share.
+    pub is_pooled: bool,
     /// The keys, to resolve it again when it is resized.
     pub(crate) keys: VolumeKeys,
 }
@@ -55,6 +57,7 @@ struct Resolved {
     tier_size: Option<Bytes>,
     family: Option<String>,
     limits: DiskLimits,
+    is_pooled: bool,
 }
 
 /// The largest volume with a host cache: what is held of it is looked up in a table
@@ -105,9 +108,10 @@ pub(crate) fn resolve(
             check_cacheable(name, place, &resolved, edition.and_then(Edition::host_cache));
         checked.map_err(|kind| kind.at("cache"))?;
     }
-    let Resolved { size, tier, tier_size, family, limits } = resolved;
+    let Resolved { size, tier, tier_size, family, limits, is_pooled } = resolved;
     let spec = VolumeSpec { size, limits, cache, place, medium, log: keys.log };
-    Ok(Volume { name: name.to_owned(), tier, family, tier_size, spec, keys: keys.clone() })
+    let (name, keys) = (name.to_owned(), keys.clone());
+    Ok(Volume { name, tier, family, tier_size, spec, is_pooled, keys })
 }
 
 fn contradiction(name: &str, reason: String) -> Kind {
@@ -233,7 +237,8 @@ const OWN_SIZE: Bytes = Bytes::gib(1024);
 
 fn own(keys: &VolumeKeys, limits: DiskLimits) -> Resolved {
     let size = keys.size.unwrap_or(OWN_SIZE);
-    Resolved { size, tier: None, tier_size: None, family: keys.family.clone(), limits }
+    let family = keys.family.clone();
+    Resolved { size, tier: None, tier_size: None, family, limits, is_pooled: false }
 }
 
 /// A problem with a volume of an edition.
@@ -284,6 +289,7 @@ fn of_tier(keys: &VolumeKeys, edition: &Edition, tier: &Tier) -> Result<Resolved
         tier_size: Some(tier.size),
         family: Some(tier.family.clone()),
         limits: DiskLimits { gate, io_unit },
+        is_pooled: false,
     })
 }
 
@@ -315,6 +321,7 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
             tier_size: None,
             family: Some(provisioned.family.clone()),
             limits: DiskLimits { gate: gate_of(limits), io_unit: io_unit_of(edition, family) },
+            is_pooled: false,
         });
     }
     if keys.iops.is_some() || keys.throughput.is_some() {
@@ -324,6 +331,16 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
              family, or write limits = {{ .. }}"
         );
         return Err(TierProblem::Wrong((key, reason)));
+    }
+    if let Some(pooled) = edition.pooled(family) {
+        return Ok(Resolved {
+            size,
+            tier: None,
+            tier_size: None,
+            family: Some(pooled.family.clone()),
+            limits: DiskLimits::default(),
+            is_pooled: true,
+        });
     }
     edition.tier_set(family).map_err(in_key("family"))?;
     let tier = edition.snap(family, size).map_err(in_key("size"))?;

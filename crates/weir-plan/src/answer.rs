@@ -9,7 +9,7 @@ use weir_units::{Bytes, Money};
 /// A layout that meets a need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The family: `vm`, `gp`, `next-gen-gp` or `bc`.
+    /// The family: `vm`, `gp`, `next-gen-gp`, `bc`, `rds` or `postgres`.
     pub family: String,
     /// One line that says what it is.
     pub title: String,

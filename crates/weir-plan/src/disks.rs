@@ -7,9 +7,7 @@
 use crate::answer::Line;
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{Flow, Limits};
-use weir_catalog::{
-    self as catalog, CacheMode, Edition, HostCache, Per, Price, Provisioned, Tier,
-};
+use weir_catalog::{self as catalog, CacheMode, Edition, HostCache, Per, Price, Provisioned, Tier};
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// The unit in which the throughput of a bought disk is sold.
@@ -64,9 +62,7 @@ impl<'a> Disk<'a> {
     pub fn cost(&self, count: u64, prices: Prices<'_>) -> Cost {
         match self {
             Self::Tier(tier) => Cost::of(prices.tier(&tier.name), count, count),
-            Self::Bought { family, .. } => {
-                Rates::of(family, prices).cost(self.bought(), count)
-            }
+            Self::Bought { family, .. } => Rates::of(family, prices).cost(self.bought(), count),
         }
     }
 

@@ -101,6 +101,19 @@ pub struct Searched {
     pub compared: u64,
 }
 
+impl Searched {
+    /// The one with the cheaper plan; what both compared.
+    pub(crate) fn or_cheaper(self, other: Self) -> Self {
+        let compared = self.compared + other.compared;
+        let cost = |own: &Self| own.plan.as_ref().map(|plan| plan.cost);
+        let is_other = match (cost(&self), cost(&other)) {
+            (Some(own), Some(other)) => other < own,
+            (own, _) => own.is_none(),
+        };
+        Self { compared, ..if is_other { other } else { self } }
+    }
+}
+
 impl<'a> Machines<'a> {
     /// Looks for the cheapest layout; for the next cheaper one, too, if `explains`.
     #[must_use]
@@ -125,7 +138,7 @@ impl<'a> Machines<'a> {
     }
 
     /// The machines that may be used, those that cost least first.
-    fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
+    pub(crate) fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
         let mut hosts: Vec<&HostSize> =
             self.edition.hosts().filter(|host| self.is_fit(need, host)).collect();
         hosts.sort_by_key(|host| self.host_cost(host));
@@ -141,11 +154,15 @@ impl<'a> Machines<'a> {
                 self.is_counted(host) && series.is_none_or(|series| !series.preview)
             }
         };
-        let is_own = self.edition.series_of(host).is_none_or(|series| series.service.is_none());
         let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);
         let memory =
             need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory);
-        is_named && is_own && vcpus && memory
+        is_named && self.is_own(host) && vcpus && memory
+    }
+
+    /// Whether one has it to oneself, and no service does.
+    fn is_own(&self, host: &HostSize) -> bool {
+        self.edition.series_of(host).is_none_or(|series| series.service.is_none())
     }
 
     /// Whether it is known, or known of no machine, how many disks a machine takes.
@@ -164,7 +181,7 @@ impl<'a> Machines<'a> {
         wished.unwrap_or(most).min(MOST_DISKS)
     }
 
-    fn host_cost(&self, host: &HostSize) -> Cost {
+    pub(crate) fn host_cost(&self, host: &HostSize) -> Cost {
         let size = host.vcpus.map_or(0, u64::from) << 32 | host.memory.map_or(0, gib);
         Cost::of(self.prices.host(&host.name), 1, size << 8)
     }
@@ -439,7 +456,12 @@ fn only_useful(choices: &mut Vec<Choice<'_>>) {
 }
 
 /// Whether what is to be on the machine's own disk has room there, in size and in rates.
-fn has_room(need: &Need, arrangement: &Arrangement, host: &HostSize, io_unit: Option<Bytes>) -> bool {
+fn has_room(
+    need: &Need,
+    arrangement: &Arrangement,
+    host: &HostSize,
+    io_unit: Option<Bytes>,
+) -> bool {
     let local = || {
         let own = arrangement.iter().filter(|pool| pool.place == Place::Local);
         own.flat_map(|pool| &pool.roles).map(|role| &need.roles[*role])
@@ -519,7 +541,7 @@ fn partitions(n: usize) -> Vec<Vec<Vec<usize>>> {
 impl<'a> Machines<'a> {
     fn plan(&self, need: &Need, found: &Found<'a>) -> Plan {
         let mut reasons = self.reasons(need, found);
-        if found.host.uncached.is_none() {
+        if caps(found.host, &found.choice).uncached.is_none() {
             reasons.push(format!(
                 "no limit of {} itself is published; its disks alone are counted",
                 found.host.name
@@ -668,10 +690,10 @@ impl<'a> Machines<'a> {
         Some(Cheaper { what: self.title(need, &next), cost: next.cost, fails, layout })
     }
 
-    fn is_named(&self, host: &HostSize) -> bool {
+    pub(crate) fn is_named(&self, host: &HostSize) -> bool {
         match &self.wishes.host {
             Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
-            None => self.is_counted(host),
+            None => self.is_counted(host) && self.is_own(host),
         }
     }
 
@@ -748,10 +770,7 @@ fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
 /// Writes the disks of a pool and the files on them.
 fn write_pool(text: &mut String, need: &Need, pool: &Pool, disks: Option<&Disks<'_>>) {
     let name = names(need, pool, "-");
-    let each = disks.map_or_else(
-        || "place = \"local\"".to_owned(),
-        |disks| disks.disk.keys(),
-    );
+    let each = disks.map_or_else(|| "place = \"local\"".to_owned(), |disks| disks.disk.keys());
     let cache = match pool.mode {
         CacheMode::None => "",
         CacheMode::ReadOnly => ", cache = \"read-only\"",

@@ -10,7 +10,10 @@ use crate::store::{Pooled, Store, StoreLimits, StoreStep};
 use weir_units::Bytes;
 
 impl Reader<'_> {
-    pub(super) fn provisioned(&self, mut family: file::Provisioned) -> Result<Provisioned, CatalogError> {
+    pub(super) fn provisioned(
+        &self,
+        mut family: file::Provisioned,
+    ) -> Result<Provisioned, CatalogError> {
         let place = format!("provisioned family {:?}", family.family);
         let provenance = self.provenance(&place, family.cited(), None)?;
         let limits = |l: file::Limits| Limits { iops: l.iops, throughput: l.throughput };
@@ -59,7 +62,6 @@ impl Reader<'_> {
         Ok(provisioned)
     }
 
-
     fn check_ladder(&self, place: &str, provisioned: &Provisioned) -> Result<(), CatalogError> {
         for (size, published) in &provisioned.ladder {
             let iops = provisioned.max_iops(*size);
@@ -100,9 +102,9 @@ impl Reader<'_> {
         let limits =
             |own: file::StoreLimits| StoreLimits { iops: own.iops, throughput: own.throughput };
         let (minimum, maximum) = (limits(row.minimum), row.maximum.map(limits));
-        if maximum.is_some_and(|most| {
-            most.iops < minimum.iops || most.throughput < minimum.throughput
-        }) {
+        if maximum
+            .is_some_and(|most| most.iops < minimum.iops || most.throughput < minimum.throughput)
+        {
             return Err(self.invalid(place, "a `maximum` is below its `minimum`"));
         }
         Ok(StoreStep {

@@ -109,6 +109,7 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
     set(&mut file.os, &args.os);
     set(&mut file.headroom, &args.headroom);
     set(&mut file.host, &args.host);
+    set(&mut file.engine, &args.engine);
     file.vcpus = args.vcpus.or(file.vcpus);
     file.memory = args.memory.or(file.memory);
     file.max_disks = args.max_disks.or(file.max_disks);
