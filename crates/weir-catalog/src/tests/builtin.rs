@@ -23,7 +23,18 @@ fn every_file_reads_and_is_the_edition_that_its_name_says() {
         assert_eq!(origin, format!("catalog/{}.toml", edition.name()));
     }
     let names: Vec<String> = Catalog::builtin().editions().map(|e| e.name().to_owned()).collect();
-    assert_eq!(names, ["azure-premium-2015", "azure-mi-2018", "azure-now", "azure-mi-now"]);
+    assert_eq!(
+        names,
+        [
+            "azure-premium-2015",
+            "azure-mi-2018",
+            "azure-now",
+            "azure-mi-now",
+            "azure-postgres",
+            "aws",
+            "gcp"
+        ]
+    );
 }
 
 #[test]
@@ -375,6 +386,7 @@ fn a_name_is_found_wherever_it_is() {
             ("azure-mi-2018", "tier mi-2023"),
             ("azure-now", "tier premium-ssd"),
             ("azure-mi-now", "tier mi-now"),
+            ("azure-postgres", "tier premium-ssd"),
         ],
     );
     check("mi-2020/P60", &[("azure-mi-2018", "tier mi-2020")]);
@@ -391,7 +403,7 @@ fn a_name_is_found_wherever_it_is() {
         unknown.map_err(|error| error.to_string()),
         Err("unknown name \"DS41\"; did you mean \"DS14\"?; weir catalog tiers EDITION and weir \
              catalog hosts EDITION list names; editions: azure-premium-2015, azure-mi-2018, \
-             azure-now, azure-mi-now"
+             azure-now, azure-mi-now, azure-postgres, aws, gcp"
             .to_owned())
     );
 }
