@@ -241,8 +241,11 @@ impl<'a> Machines<'a> {
             return self.units.iter().copied().max().unwrap_or(Bytes::kib(64));
         }
         let counted = |unit: &Bytes| -> u64 {
-            let peak = Peak::Operations;
-            let of = |need| Flow::of(demand::pieces(need, peak, io_unit, Some(*unit))).operations();
+            let of = |need: &RoleNeed| -> u64 {
+                let peaks = [Peak::Operations, Peak::Throughput];
+                let at = |peak| Flow::of(demand::pieces(need, peak, io_unit, Some(*unit)));
+                peaks.map(|peak| at(peak).operations()).iter().sum()
+            };
             roles.clone().map(of).sum()
         };
         let units = self.units.iter().copied();
