@@ -21,6 +21,10 @@ pub const TOLERANCE: u64 = 20_000;
 /// So many requests are simulated of the whole need, as far as that is between two and ten seconds.
 const REQUESTS: u64 = 400_000;
 
+/// What is missing at most, in millionths, of what is looked at for longer, and how much longer.
+const NEAR: u64 = 30_000;
+const LONGER: u64 = 6;
+
 /// How long a run takes to come to what it does all the time, in seconds.
 const RAMP: u64 = 1;
 
@@ -150,6 +154,8 @@ fn places(layout: &Layout, role: Role) -> Vec<(&Host, &Export, u64)> {
     found
 }
 
+/// Of many columns some get more requests than others for a while; what just misses a rate is given
+/// the time for that to even out.
 fn run(
     layout: &Layout,
     need: &Need,
@@ -158,6 +164,21 @@ fn run(
 ) -> Result<Vec<Got>, VerifyError> {
     let all: u64 = need.roles.iter().map(|own| of(own).0).sum();
     let seconds = (REQUESTS / all.max(1)).clamp(2, 10);
+    let got = run_for(seconds, layout, need, seed, &of)?;
+    let misses = |got: &Got| !got.is_met() && got.part() >= 1.0 - part_of(NEAR);
+    match got.iter().any(misses) {
+        true => run_for(seconds * LONGER, layout, need, seed, &of),
+        false => Ok(got),
+    }
+}
+
+fn run_for(
+    seconds: u64,
+    layout: &Layout,
+    need: &Need,
+    seed: u64,
+    of: &impl Fn(&RoleNeed) -> (u64, u64),
+) -> Result<Vec<Got>, VerifyError> {
     let mut text = format!(
         "[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={seconds}\nramp_time={RAMP}\n\
          io_submit_mode=offload\niodepth=4096\n"

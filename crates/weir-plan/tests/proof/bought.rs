@@ -24,7 +24,7 @@ struct Prices {
     mib: u64,
     /// Of each operation above 500 of a disk whose throughput follows.
     iops_above: u64,
-    tiers: [u64; 3],
+    tier: u64,
     pools: [u64; 2],
 }
 
@@ -36,7 +36,7 @@ impl Prices {
             iops: rng.within(1, 60),
             mib: rng.within(10, 900),
             iops_above: rng.within(1, 60),
-            tiers: [(); 3].map(|()| rng.within(20, 300)),
+            tier: rng.within(20, 300),
             pools: [(); 2].map(|()| rng.within(20, 300)),
         }
     }
@@ -135,7 +135,7 @@ fn edition(prices: &Prices) -> Edition {
         ),
         &by_gib("wide", prices.pools[0]),
         &by_gib("fast", prices.pools[1]),
-        &by_gib("steps", prices.tiers[0]),
+        &by_gib("steps", prices.tier),
         "]\n",
     ]
     .concat();
@@ -298,7 +298,7 @@ fn nothing_cheaper_stores_a_server_of_postgres() {
         let tiers = tiers
             .into_iter()
             .filter(|(gib, iops, bytes)| gib_of(need) <= *gib && holds(&peaks, *iops, *bytes, 1));
-        let tiers = tiers.map(|(gib, ..)| gib * prices.tiers[0]);
+        let tiers = tiers.map(|(gib, ..)| gib * prices.tier);
         let own = cheapest_flex(need, prices, 1, None, (300, 2_000), (30, 80), (10, 400));
         with_machine(need, prices, None, tiers.chain(own).min())
     });
