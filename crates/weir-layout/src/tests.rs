@@ -8,6 +8,7 @@ use weir_core::{
 };
 use weir_units::{Bytes, Instant, Span};
 
+mod clouds;
 mod files;
 
 fn parse(text: &str) -> Result<Layout, String> {
