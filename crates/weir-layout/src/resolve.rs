@@ -284,7 +284,12 @@ impl<'a> Builder<'a> {
         let uncached = side("limits.uncached", limits.uncached.as_ref(), of_size)?;
         let of_size = size.and_then(|s| s.cached.as_ref());
         let cached = side("limits.cached", limits.cached.as_ref(), of_size)?;
-        let notes = size.map(|size| unpublished(size, &uncached, &cached)).unwrap_or_default();
+        let mut notes = size.map(|size| unpublished(size, &uncached, &cached)).unwrap_or_default();
+        let has_cache = self.edition.is_some_and(|edition| edition.host_cache().is_some());
+        if !has_cache && size.is_some_and(|size| size.temp.is_none()) {
+            // Nothing is there that would pass it.
+            notes.retain(|note| !note.ends_with(OF_CACHE));
+        }
         let cache = self.cache(keys.cache.as_ref(), size);
         let cache = cache.map_err(|reason| wrong(("cache.latency", reason)))?;
         let spec = HostSpec { uncached, cached, cache, ..HostSpec::default() };
@@ -618,10 +623,12 @@ pub(crate) fn check_name(name: &str) -> Result<(), Fault> {
 
 /// The side of a machine that remote disks pass, in words.
 pub(crate) const TO_REMOTE: &str = "to remote storage";
+/// And the other.
+const OF_CACHE: &str = "of cache and local SSD";
 
 /// What to know of a size whose limits are not all published.
 fn unpublished(size: &HostSize, uncached: &GateLimits, cached: &GateLimits) -> Vec<String> {
-    [(uncached, TO_REMOTE), (cached, "of cache and local SSD")]
+    [(uncached, TO_REMOTE), (cached, OF_CACHE)]
         .into_iter()
         .filter(|(gate, _)| **gate == GateLimits::default())
         .map(|(_, what)| format!("{} has no published limit {what}", size.name))

@@ -193,7 +193,9 @@ fn first_line(place: &Place, args: &[&str]) -> String {
     let (stdout, stderr, code) = run(place.weir(&[&["plan"], args, &rates].concat()));
     assert_eq!((stderr.as_str(), code), ("", Some(0)), "{args:?}: {stdout}");
     let (checked, stderr, code) = run(place.weir(&["layout", "check", "plan.toml"]));
-    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{args:?}: {checked}");
+    // That disks share their limits is said.
+    let is_fine = stderr.lines().all(|line| line.contains("disks share their limits"));
+    assert!(is_fine && code == Some(0), "{args:?}: {stderr}{checked}");
     stdout.lines().next().unwrap_or_default().to_owned()
 }
 
