@@ -237,13 +237,22 @@ fn families_of(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
         return Ok(wanted);
     }
     // A service that does not have what is asked for stands back where there is another family.
-    let is_fit = |family: &&Family| match family {
-        Family::Service(service) => disk_families(question)
-            .is_ok_and(|disks| services(question, *service, disks).check(question.need).is_ok()),
-        Family::Machine | Family::Instance(_) => true,
+    let is_fit = |family: &&Family| {
+        !matches!(family, Family::Service(_)) || has_what_is_asked(question, **family)
     };
     let fit: Vec<Family> = own.iter().filter(is_fit).copied().collect();
     Ok(if fit.is_empty() { own } else { fit })
+}
+
+/// Whether a family has the roles that are asked for, and what else is.
+fn has_what_is_asked(question: &Question<'_>, family: Family) -> bool {
+    match family {
+        Family::Machine => true,
+        Family::Instance(_) => question.need.role(Role::Backup).is_none(),
+        Family::Service(service) => {
+            services(question, service, Vec::new()).check(question.need).is_ok()
+        }
+    }
 }
 
 fn services<'a>(question: &Question<'a>, service: Service, families: Vec<&'a str>) -> Services<'a> {
@@ -452,14 +461,7 @@ fn relaxations(question: &Question<'_>, families: &[Family]) -> Result<Vec<Relax
     if !wishes.families.is_empty() {
         let all: Vec<Family> =
             Family::ALL.into_iter().filter(|family| family.is_in(question.edition)).collect();
-        let has_backup = need.role(Role::Backup).is_some();
-        let is_fine = |family: &Family| match family {
-            Family::Machine => true,
-            Family::Instance(_) => !has_backup,
-            Family::Service(service) => {
-                services(question, *service, Vec::new()).check(need).is_ok()
-            }
-        };
+        let is_fine = |family: &Family| has_what_is_asked(question, *family);
         let all: Vec<Family> = all.into_iter().filter(is_fine).collect();
         attempt("another family".to_owned(), need, wishes, &all)?;
     }

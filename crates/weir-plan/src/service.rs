@@ -300,7 +300,7 @@ impl<'a> Services<'a> {
         let vcpus = host.vcpus.map_or(0, u64::from);
         let mut cost = Cost::of(self.prices.host(&host.name), 1, 0) + self.cost_of(&storage);
         if let Some(licence) = self.licence(host, &storage) {
-            cost.month = cost.month + licence.month().unwrap_or_default();
+            cost.month += licence.month().unwrap_or_default();
             cost.unpriced += u32::from(licence.each.is_none());
         }
         // Where prices are missing the smaller machine comes first, then the smaller storage.
