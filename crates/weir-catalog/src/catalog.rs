@@ -9,15 +9,19 @@ use crate::nearest::{nearest, plain};
 use crate::provenance::Provenance;
 use crate::provisioned::Provisioned;
 use crate::rules::{BurstRule, Rule, Striping};
+use crate::store::{Pooled, Store};
 use crate::tier::{Tier, TierSet};
 use std::sync::{Arc, LazyLock};
 
 /// The editions that are built in, by file.
-pub(crate) const BUILTIN: [(&str, &str); 4] = [
+pub(crate) const BUILTIN: [(&str, &str); 7] = [
     ("catalog/azure-premium-2015.toml", include_str!("../../../catalog/azure-premium-2015.toml")),
     ("catalog/azure-mi-2018.toml", include_str!("../../../catalog/azure-mi-2018.toml")),
     ("catalog/azure-now.toml", include_str!("../../../catalog/azure-now.toml")),
     ("catalog/azure-mi-now.toml", include_str!("../../../catalog/azure-mi-now.toml")),
+    ("catalog/azure-postgres.toml", include_str!("../../../catalog/azure-postgres.toml")),
+    ("catalog/aws.toml", include_str!("../../../catalog/aws.toml")),
+    ("catalog/gcp.toml", include_str!("../../../catalog/gcp.toml")),
 ];
 
 /// A set of editions, each with a name of its own. Cheap to clone.
@@ -130,6 +134,10 @@ pub enum Found<'a> {
     TierSet(&'a Edition, &'a TierSet),
     /// A family with provisioned limits.
     Provisioned(&'a Edition, &'a Provisioned),
+    /// The store of a service.
+    Store(&'a Edition, &'a Store),
+    /// A family whose disks share their limits.
+    Pooled(&'a Edition, &'a Pooled),
     /// A machine.
     Host(&'a Edition, &'a HostSize),
     /// A latency model.
@@ -151,13 +159,16 @@ impl<'a> Found<'a> {
         let sets = edition.tier_sets().iter().map(move |set| Self::TierSet(edition, set));
         let families = edition.provisioned_families().iter();
         let families = families.map(move |family| Self::Provisioned(edition, family));
+        let stores = edition.stores().iter().map(move |store| Self::Store(edition, store));
+        let pooled = edition.pooled_families().iter().map(move |own| Self::Pooled(edition, own));
         let hosts = edition.hosts().map(move |host| Self::Host(edition, host));
         let latencies = edition.latencies().iter().map(move |l| Self::Latency(edition, l));
         let caches = edition.host_cache().map(move |cache| Self::HostCache(edition, cache));
         let bursts = edition.bursting().iter().map(move |rule| Self::Bursting(edition, rule));
         let striping = edition.striping().map(move |rule| Self::Striping(edition, rule));
         let rules = edition.rules().iter().map(move |rule| Self::Rule(edition, rule));
-        let things = tiers.chain(sets).chain(families).chain(hosts).chain(latencies).chain(caches);
+        let things = tiers.chain(sets).chain(families).chain(stores).chain(pooled).chain(hosts);
+        let things = things.chain(latencies).chain(caches);
         things.chain(bursts).chain(striping).chain(rules)
     }
 
@@ -168,6 +179,8 @@ impl<'a> Found<'a> {
             Self::Tier(edition, _)
             | Self::TierSet(edition, _)
             | Self::Provisioned(edition, _)
+            | Self::Store(edition, _)
+            | Self::Pooled(edition, _)
             | Self::Host(edition, _)
             | Self::Latency(edition, _)
             | Self::HostCache(edition, _)
@@ -184,6 +197,8 @@ impl<'a> Found<'a> {
             Self::Tier(_, tier) => &tier.name,
             Self::TierSet(_, set) => &set.name,
             Self::Provisioned(_, family) => &family.family,
+            Self::Store(_, store) => &store.name,
+            Self::Pooled(_, family) => &family.family,
             Self::Host(_, host) => &host.name,
             Self::Latency(_, latency) => &latency.name,
             Self::HostCache(..) => HOST_CACHE,
@@ -210,6 +225,8 @@ impl<'a> Found<'a> {
             Self::Tier(_, tier) => &tier.provenance,
             Self::TierSet(_, set) => &set.provenance,
             Self::Provisioned(_, family) => &family.provenance,
+            Self::Store(_, store) => &store.provenance,
+            Self::Pooled(_, family) => &family.provenance,
             Self::Host(_, host) => &host.provenance,
             Self::Latency(_, latency) => &latency.provenance,
             Self::HostCache(_, cache) => &cache.provenance,

@@ -10,6 +10,7 @@ use crate::provenance::Provenance;
 use crate::provisioned::Provisioned;
 use crate::read;
 use crate::rules::{BurstRule, Rule, Striping};
+use crate::store::{Pooled, Store};
 use crate::tier::{Tier, TierSet};
 use weir_units::Bytes;
 
@@ -30,11 +31,12 @@ pub struct Edition {
     pub(crate) scope: String,
     pub(crate) notes: Vec<String>,
     pub(crate) conflicts: Vec<String>,
-    pub(crate) io_unit: Bytes,
-    pub(crate) io_unit_provenance: Provenance,
+    pub(crate) io_unit: Option<(Bytes, Provenance)>,
     pub(crate) default_set: Option<usize>,
     pub(crate) tier_sets: Vec<TierSet>,
     pub(crate) provisioned: Vec<Provisioned>,
+    pub(crate) stores: Vec<Store>,
+    pub(crate) pooled: Vec<Pooled>,
     pub(crate) series: Vec<Series>,
     pub(crate) host_cache: Option<HostCache>,
     pub(crate) latencies: Vec<Latency>,
@@ -93,16 +95,25 @@ impl Edition {
     }
 
     /// The unit in which operations are counted: an I/O of n bytes counts
-    /// `ceil(n / io_unit)`. Never zero.
+    /// `ceil(n / io_unit)`. Never zero; `None` where every I/O counts once.
     #[must_use]
-    pub fn io_unit(&self) -> Bytes {
-        self.io_unit
+    pub fn io_unit(&self) -> Option<Bytes> {
+        self.io_unit.as_ref().map(|(unit, _)| *unit)
     }
 
     /// Source and date of the I/O unit.
     #[must_use]
-    pub fn io_unit_provenance(&self) -> &Provenance {
-        &self.io_unit_provenance
+    pub fn io_unit_provenance(&self) -> Option<&Provenance> {
+        self.io_unit.as_ref().map(|(_, provenance)| provenance)
+    }
+
+    /// The unit in which operations of a family are counted; `None` counts each once.
+    #[must_use]
+    pub fn io_unit_of(&self, family: &str) -> Option<Bytes> {
+        match self.provisioned(family) {
+            Ok(family) => family.io_unit,
+            Err(_) => self.io_unit(),
+        }
     }
 
     /// The tier sets, in the file's order.
@@ -207,6 +218,37 @@ impl Edition {
         })
     }
 
+    /// The stores of services.
+    #[must_use]
+    pub fn stores(&self) -> &[Store] {
+        &self.stores
+    }
+
+    /// The families whose disks share their limits.
+    #[must_use]
+    pub fn pooled_families(&self) -> &[Pooled] {
+        &self.pooled
+    }
+
+    /// The family of that name whose disks share their limits, if it is one.
+    #[must_use]
+    pub fn pooled(&self, family: &str) -> Option<&Pooled> {
+        let wanted = plain(family);
+        self.pooled.iter().find(|own| plain(&own.family) == wanted)
+    }
+
+    /// The names of all families, one for each tier set.
+    pub fn families(&self) -> impl Iterator<Item = &str> {
+        let sets = self.tier_sets.iter().map(|set| set.family.as_str());
+        let provisioned = self.provisioned.iter().map(|own| own.family.as_str());
+        sets.chain(provisioned).chain(self.pooled.iter().map(|own| own.family.as_str()))
+    }
+
+    pub(crate) fn has_family(&self, name: &str) -> bool {
+        let wanted = plain(name);
+        self.families().any(|family| plain(family) == wanted)
+    }
+
     /// The machine series, in the file's order.
     #[must_use]
     pub fn series(&self) -> &[Series] {
@@ -254,6 +296,15 @@ impl Edition {
     #[must_use]
     pub fn series_of(&self, host: &HostSize) -> Option<&Series> {
         self.series.iter().find(|series| series.name == host.series)
+    }
+
+    /// The families that a machine takes; all if empty.
+    #[must_use]
+    pub fn takes<'a>(&'a self, host: &'a HostSize) -> &'a [String] {
+        match host.takes.is_empty() {
+            true => self.series_of(host).map_or(&[], |series| &series.takes),
+            false => &host.takes,
+        }
     }
 
     /// The host cache, if machines of this edition have one.

@@ -143,6 +143,26 @@ pub enum CatalogError {
         /// The highest rate with these IOPS.
         max: BytesPerSec,
     },
+    /// A throughput between two steps of a provisioned family.
+    #[error("{family}: {want} cannot be provisioned; throughput is sold in steps of {step}")]
+    ThroughputOffStep {
+        /// The family.
+        family: String,
+        /// The rate asked for.
+        want: BytesPerSec,
+        /// The step.
+        step: BytesPerSec,
+    },
+    /// A throughput asked for where it comes with the IOPS.
+    #[error("{family}: throughput is not sold, {throughput} come with {iops}; leave it out")]
+    ThroughputFollows {
+        /// The family.
+        family: String,
+        /// The operations per second.
+        iops: Iops,
+        /// What comes with them.
+        throughput: BytesPerSec,
+    },
     /// A family that includes nothing in its price: the rates must be stated.
     #[error(
         "{family}: state the {what}; nothing is included, from {min} to {max} can be provisioned"

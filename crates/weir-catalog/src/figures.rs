@@ -8,11 +8,12 @@ use crate::limits::{Burst, BurstKind, Limits};
 use crate::provenance::{Citation, Provenance};
 use crate::provisioned::Provisioned;
 use crate::rules::{BurstRule, Rule, RuleValue, Striping};
+use crate::store::{Pooled, Store};
 use crate::tier::Tier;
 use std::fmt::{self, Display};
 
 /// The figures that can have a source of their own (`figures` in an edition).
-pub const NAMES: [&str; 19] = [
+pub const NAMES: [&str; 20] = [
     "size",
     "holds",
     "iops",
@@ -32,6 +33,7 @@ pub const NAMES: [&str; 19] = [
     "cached.burst",
     "v2",
     "v2.burst",
+    "pools",
 ];
 
 /// One figure of a row.
@@ -117,6 +119,46 @@ impl HostSize {
             list.limits(&format!("{name}."), limits.map(|l| l.limits()));
             list.burst(&format!("{name}.burst"), limits.and_then(|l| l.burst));
         }
+        for (family, limits) in &self.pools {
+            list.limits(&format!("pools.{family}."), Some(*limits));
+        }
+        list.figures
+    }
+}
+
+impl Store {
+    /// Its figures, step by step.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = Vec::new();
+        for step in &self.steps {
+            let mut list = List::of(&step.provenance);
+            let engines = step.engines.join(",");
+            let of = match step.engines.is_empty() {
+                true => format!("from.{}", step.min_size),
+                false => format!("{engines}.from.{}", step.min_size),
+            };
+            list.push(&format!("{of}.max_size"), Some(step.max_size));
+            list.push(&format!("{of}.volumes"), Some(RuleValue::Count(step.volumes)));
+            for (name, limits) in [("minimum", Some(step.minimum)), ("maximum", step.maximum)] {
+                list.push(&format!("{of}.{name}.iops"), limits.map(|own| own.iops));
+                let throughput = limits.and_then(|own| own.throughput);
+                list.push(&format!("{of}.{name}.throughput"), throughput);
+            }
+            list.push(&format!("{of}.gib_per_iops"), step.gib_per_iops.map(RuleValue::Count));
+            figures.append(&mut list.figures);
+        }
+        figures
+    }
+}
+
+impl Pooled {
+    /// Its figures.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure<'_>> {
+        let mut list = List::of(&self.provenance);
+        list.limits("base.", self.base);
+        list.limits("per_100_gib.", Some(self.per_100_gib));
         list.figures
     }
 }
@@ -132,8 +174,14 @@ impl Provisioned {
         list.limits("minimum.", Some(self.minimum));
         list.add("minimum_included", Value::Word(if self.minimum_included { "yes" } else { "no" }));
         list.limits("maximum.", Some(self.maximum));
-        list.push("iops_per_gib", Some(self.iops_per_gib));
-        list.push("throughput_per_iops", Some(self.throughput_per_iops));
+        list.push("io_unit", self.io_unit);
+        list.push("iops_per_gib", self.iops_per_gib);
+        list.push("iops_per_gib_min", self.iops_per_gib_min);
+        list.push("throughput_per_iops", self.throughput_per_iops);
+        list.push("throughput_per_iops_min", self.throughput_per_iops_min);
+        list.push("throughput_step", self.throughput_step);
+        list.push("bend.throughput", self.bend.map(|bend| bend.throughput));
+        list.push("bend.throughput_per_iops", self.bend.map(|bend| bend.throughput_per_iops));
         for (size, limits) in &self.ladder {
             list.limits(&format!("ladder.{size}."), Some(*limits));
         }

@@ -6,6 +6,7 @@ use crate::latency::{Basis, Quantiles};
 use crate::price::Per;
 use crate::rules::{MaxColumns, StripeUnit};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use weir_units::{Bytes, BytesPerSec, Iops, Money, Span};
 
 /// The keys that say where a table or a row comes from.
@@ -82,11 +83,15 @@ pub(crate) struct File {
     #[serde(default)]
     pub(crate) conflicts: Vec<String>,
     pub(crate) default_set: Option<String>,
-    pub(crate) io_unit: IoUnit,
+    pub(crate) io_unit: Option<IoUnit>,
     #[serde(default)]
     pub(crate) tier_set: Vec<TierSet>,
     #[serde(default)]
     pub(crate) provisioned: Vec<Provisioned>,
+    #[serde(default)]
+    pub(crate) store: Vec<Store>,
+    #[serde(default)]
+    pub(crate) pooled: Vec<Pooled>,
     #[serde(default)]
     pub(crate) series: Vec<Series>,
     pub(crate) host_cache: Option<HostCache>,
@@ -134,13 +139,46 @@ cited! {
         min_size: Bytes,
         max_size: Bytes,
         size_step: Option<Bytes>,
+        io_unit: Option<Bytes>,
         minimum: Limits,
         minimum_included: bool,
         maximum: Limits,
-        iops_per_gib: Iops,
-        throughput_per_iops: BytesPerSec,
+        iops_per_gib: Option<Iops>,
+        iops_per_gib_min: Option<Iops>,
+        throughput_per_iops: Option<BytesPerSec>,
+        throughput_per_iops_min: Option<BytesPerSec>,
+        throughput_step: Option<BytesPerSec>,
+        #[serde(default)]
+        throughput_follows: bool,
+        bend: Option<Bend>,
         #[serde(default)]
         ladder: Vec<Step>,
+    }
+
+    struct Store {
+        name: String,
+        service: String,
+        family: String,
+        rows: Vec<StoreStep>,
+    }
+
+    struct StoreStep {
+        #[serde(default)]
+        engines: Vec<String>,
+        min_size: Bytes,
+        max_size: Bytes,
+        volumes: u64,
+        minimum: StoreLimits,
+        maximum: Option<StoreLimits>,
+        gib_per_iops: Option<u64>,
+        #[serde(default)]
+        licensed: bool,
+    }
+
+    struct Pooled {
+        family: String,
+        base: Option<Limits>,
+        per_100_gib: Limits,
     }
 
     struct Series {
@@ -148,6 +186,7 @@ cited! {
         interface: Option<String>,
         #[serde(default)]
         preview: bool,
+        service: Option<String>,
         #[serde(default)]
         takes: Vec<String>,
         premium_caching: Option<bool>,
@@ -166,6 +205,10 @@ cited! {
         uncached: Option<HostLimits>,
         cached: Option<HostLimits>,
         v2: Option<HostLimits>,
+        #[serde(default)]
+        takes: Vec<String>,
+        #[serde(default)]
+        pools: BTreeMap<String, Limits>,
     }
 
     struct HostCache {
@@ -226,6 +269,8 @@ cited! {
         per: Option<Per>,
         free: Option<u64>,
         month: Money,
+        #[serde(default)]
+        steps: Vec<PriceStep>,
     }
 
     struct Rule {
@@ -289,4 +334,28 @@ pub(crate) struct Step {
     pub(crate) size: Bytes,
     pub(crate) iops: Iops,
     pub(crate) throughput: BytesPerSec,
+}
+
+/// Beyond `throughput` so many operations bring less each.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Bend {
+    pub(crate) throughput: BytesPerSec,
+    pub(crate) throughput_per_iops: BytesPerSec,
+}
+
+/// Limits of a store; those of bytes may come with the operations.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StoreLimits {
+    pub(crate) iops: Iops,
+    pub(crate) throughput: Option<BytesPerSec>,
+}
+
+/// What units above so many cost.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PriceStep {
+    pub(crate) above: u64,
+    pub(crate) month: Money,
 }

@@ -5,6 +5,7 @@
 
 use crate::limits::{Burst, Limits};
 use crate::provenance::Provenance;
+use std::collections::BTreeMap;
 use weir_units::{Bytes, BytesPerSec, Iops};
 
 /// A machine size.
@@ -37,6 +38,11 @@ pub struct HostSize {
     pub cached: Option<HostLimits>,
     /// For Premium SSD v2 and Ultra disks, where it differs from `uncached`.
     pub v2: Option<HostLimits>,
+    /// The families that can be attached, if they are others than those of its series.
+    pub takes: Vec<String>,
+    /// Limits of all disks of a family together, for families whose disks share theirs
+    /// ([`crate::Pooled`]).
+    pub pools: BTreeMap<String, Limits>,
     /// Whether disks can be cached by the host: stated, or seen from a published
     /// cache size or cached limit. `None` if the page does not say.
     pub premium_caching: Option<bool>,
@@ -105,6 +111,9 @@ pub struct Series {
     pub interface: Option<String>,
     /// Whether the document calls it a preview.
     pub preview: bool,
+    /// The managed database service whose machines these are; `None` for machines that one has to
+    /// oneself.
+    pub service: Option<String>,
     /// The families that can be attached, if not all; empty if not stated.
     pub takes: Vec<String>,
     /// The machines, in the document's order.

@@ -26,6 +26,7 @@
 //! | [`catalog`] | [`Catalog`]: all editions, and search by name |
 //! | [`edition`] | [`Edition`]: one dated set of facts |
 //! | [`tier`], [`provisioned`] | what a disk gives: by its size step, or by what is bought |
+//! | [`store`] | [`Store`], [`Pooled`]: what a service keeps everything on, disks that share limits |
 //! | [`host`] | [`HostSize`]: machines and their caps |
 //! | [`cache`] | [`HostCache`]: which limits an I/O counts against |
 //! | [`latency`] | [`Latency`]: how long a medium takes; models, not facts |
@@ -48,13 +49,15 @@
 //! | table | holds |
 //! |---|---|
 //! | top level | `name`, `title`, `as_of`, `scope`, `notes`, `conflicts`, `default_set` (the tier set of a size without a family; needed if there is more than one) |
-//! | `[io_unit]` | `size`: an I/O counts once for each unit begun |
+//! | `[io_unit]` | `size`: an I/O counts once for each unit begun; left out, every I/O counts once |
 //! | `[[tier_set]]` | `name`, `family`, `rows` of tiers, ascending. `holds` is the largest size that snaps to the tier, if it isn't `size`; `burst` is `kind = "credit"` with a `duration`, or `kind = "on-demand"`; `plus` are limits that can be chosen |
-//! | `[[provisioned]]` | a family whose limits are bought: sizes, `minimum`, `maximum`, `iops_per_gib`, `throughput_per_iops`; `minimum_included` if who asks for nothing gets the minimum; `ladder` repeats published maxima, which must agree with the rules |
-//! | `[[series]]` | `rows` of machines: `uncached`, `cached` and `v2` limits, `cache` size, local disks `temp` and `nvme`, `storage` of a managed instance; for the whole series `takes` (families, if limited) and `premium_caching` |
+//! | `[[provisioned]]` | a family whose limits are bought: sizes, `minimum`, `maximum`, `iops_per_gib` and `throughput_per_iops` (the most; with `_min` the least), `io_unit` if it splits I/Os; `minimum_included` if who asks for nothing gets the minimum; `throughput_step`, in which throughput is sold; `throughput_follows` if it comes with the IOPS, with a `bend` from which on they bring less; `ladder` repeats published maxima, which must agree with the rules |
+//! | `[[store]]` | what a managed `service` keeps all files on: the `family` of its disks, and `rows` by size and `engines`: `volumes`, `minimum`, `maximum` if more can be bought, `gib_per_iops`, `licensed` |
+//! | `[[pooled]]` | a family whose disks on a machine share their limits: `base`, and what is had `per_100_gib`; machines cap them with `pools` |
+//! | `[[series]]` | `rows` of machines: `uncached`, `cached` and `v2` limits, `cache` size, local disks `temp` and `nvme`, `storage` of a managed instance, `takes` (families, if limited), `pools` (limits of all disks of a pooled family); for the whole series `takes`, `premium_caching` and the `service` whose machines these are |
 //! | `[host_cache]` | defaults, `max_disk_exclusive`, `uncacheable` families, `recommended`, and `rows`: for each mode and operation whether it counts at the disk, the uncached and the cached limit |
 //! | `[[latency]]` | quantiles of `read` and `write`, `transfer`, and on which `basis` (`calibrated`, `assumed`) with the `reason`. Each family needs one; `host-cache` is what the cache serves, `local-ssd` the machine's own disks |
-//! | `[[price]]` | `region`, `currency`, `os` if it has machines, and `rows`: a `tier`, a `host`, or `of` a family or series `per` `GiB`, `IOPS`, `MB/s`, `vCore` or `vCore licence`, the first `free`; and what it costs a `month` |
+//! | `[[price]]` | `region`, `currency`, `os` if it has machines, and `rows`: a `tier`, a `host`, or `of` a family, series, service or store `per` `GiB`, `IOPS`, `MB/s`, `MiB/s`, `vCore` or `vCore licence`, the first `free`; what it costs a `month`, and in `steps` what each unit `above` so many costs |
 //! | `[[bursting]]`, `[striping]`, `[[rule]]` | rules in words, with a value where there is one |
 //!
 //! A small edition that is complete:
@@ -78,6 +81,7 @@ pub mod provisioned;
 mod read;
 mod retail;
 pub mod rules;
+pub mod store;
 pub mod tier;
 
 #[cfg(test)]
@@ -91,8 +95,9 @@ pub use figures::{Figure, Value};
 pub use host::{HostLimits, HostSize, LocalDisk, Series};
 pub use latency::{Basis, Latency, Quantiles};
 pub use limits::{Burst, BurstKind, Limits};
-pub use price::{Per, Price, PriceBook, PriceList};
+pub use price::{Part, Per, Price, PriceBook, PriceList};
 pub use provenance::{Citation, Provenance};
-pub use provisioned::Provisioned;
+pub use provisioned::{Bend, Provisioned};
 pub use rules::{BurstRule, Rule, RuleValue, Striping};
+pub use store::{Pooled, Store, StoreLimits, StoreStep};
 pub use tier::{Tier, TierSet};

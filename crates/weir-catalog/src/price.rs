@@ -54,6 +54,8 @@ pub struct Price {
     pub free: u64,
     /// The price of each, a month.
     pub month: Money,
+    /// Above so many units each costs this instead, ascending.
+    pub steps: Vec<(u64, Money)>,
     /// Source, date, conflicts.
     pub provenance: Provenance,
 }
@@ -62,8 +64,32 @@ impl Price {
     /// What `units` cost a month.
     #[must_use]
     pub fn of(&self, units: u64) -> Money {
-        self.month.times(units.saturating_sub(self.free))
+        self.parts(units).map(|part| part.month.times(part.units - part.free)).sum()
     }
+
+    /// `units` by what each costs: one part, but where there are steps.
+    pub fn parts(&self, units: u64) -> impl Iterator<Item = Part> + use<'_> {
+        let starts = std::iter::once((0, self.month)).chain(self.steps.iter().copied());
+        let ends = self.steps.iter().map(|step| step.0).chain([u64::MAX]);
+        starts.zip(ends).filter(move |((start, _), _)| *start == 0 || *start < units).map(
+            move |((start, month), end)| {
+                let free = self.free.saturating_sub(start);
+                let units = units.min(end) - start;
+                Part { units, free: free.min(units), month }
+            },
+        )
+    }
+}
+
+/// Units that cost alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// How many.
+    pub units: u64,
+    /// Of which so many cost nothing.
+    pub free: u64,
+    /// The price of each other, a month.
+    pub month: Money,
 }
 
 /// What is paid for.
@@ -94,6 +120,9 @@ pub enum Per {
     /// 10^6 bytes per second.
     #[serde(rename = "MB/s")]
     Mbps,
+    /// 2^20 bytes per second.
+    #[serde(rename = "MiB/s")]
+    Mibps,
     /// A virtual processor.
     #[serde(rename = "vCore")]
     Vcore,
@@ -110,6 +139,7 @@ impl Per {
             Self::Gib => "GiB",
             Self::Iops => "IOPS",
             Self::Mbps => "MB/s",
+            Self::Mibps => "MiB/s",
             Self::Vcore => "vCore",
             Self::Licence => "vCore licence",
         }

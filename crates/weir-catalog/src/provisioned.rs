@@ -8,9 +8,14 @@ use weir_units::{Bytes, BytesPerSec, Iops};
 /// A family with provisioned limits. With `clamp(x, min, max)`:
 ///
 /// ```text
-/// highest IOPS        clamp(iops_per_gib x size,       minimum.iops,       maximum.iops)
+/// highest IOPS        clamp(iops_per_gib x size,        minimum.iops,       maximum.iops)
+/// lowest IOPS         clamp(iops_per_gib_min x size,    minimum.iops,       maximum.iops)
 /// highest throughput  clamp(throughput_per_iops x IOPS, minimum.throughput, maximum.throughput)
+/// lowest throughput   clamp(throughput_per_iops_min x IOPS, minimum.throughput, maximum.throughput)
 /// ```
+///
+/// What a rule is not published for is not a rule: any size has the highest IOPS, any IOPS the
+/// highest throughput.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Provisioned {
@@ -22,6 +27,8 @@ pub struct Provisioned {
     pub max_size: Bytes,
     /// Sizes are multiples of this; `None` if no step is published.
     pub size_step: Option<Bytes>,
+    /// An I/O counts once for each unit begun; `None` counts every request once.
+    pub io_unit: Option<Bytes>,
     /// The lowest limits that can be had.
     pub minimum: Limits,
     /// Whether the minimum is part of the price of the size: who asks for nothing
@@ -30,13 +37,33 @@ pub struct Provisioned {
     /// The highest limits that can be had at any size.
     pub maximum: Limits,
     /// IOPS that a GiB of size allows.
-    pub iops_per_gib: Iops,
+    pub iops_per_gib: Option<Iops>,
+    /// IOPS that a GiB of size asks for.
+    pub iops_per_gib_min: Option<Iops>,
     /// Bytes per second that one provisioned IOPS allows.
-    pub throughput_per_iops: BytesPerSec,
+    pub throughput_per_iops: Option<BytesPerSec>,
+    /// Bytes per second that one provisioned IOPS asks for.
+    pub throughput_per_iops_min: Option<BytesPerSec>,
+    /// The unit in which throughput is sold; `None` if none is published.
+    pub throughput_step: Option<BytesPerSec>,
+    /// Whether the highest throughput comes with the IOPS, and is not sold.
+    pub throughput_follows: bool,
+    /// From where on an IOPS brings less throughput.
+    pub bend: Option<Bend>,
     /// Published maxima at some sizes; they agree with the rules.
     pub ladder: Vec<(Bytes, Limits)>,
     /// Source, date, conflicts.
     pub provenance: Provenance,
+}
+
+/// `throughput_per_iops` holds up to a throughput; more comes only where so many IOPS bring it at
+/// the lower ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bend {
+    /// Up to where the family's own ratio holds.
+    pub throughput: BytesPerSec,
+    /// What one IOPS brings in the end.
+    pub throughput_per_iops: BytesPerSec,
 }
 
 impl Provisioned {
@@ -62,17 +89,42 @@ impl Provisioned {
     /// disk is offered.
     #[must_use]
     pub fn max_iops(&self, size: Bytes) -> Iops {
-        let by_size = (u128::from(self.iops_per_gib.get()) * u128::from(size.get())) >> 30;
-        let by_size = Iops::new(u64::try_from(by_size).unwrap_or(u64::MAX));
-        by_size.unwrap_or(self.minimum.iops).clamp(self.minimum.iops, self.maximum.iops)
+        self.iops_per_gib.map_or(self.maximum.iops, |each| self.by_size(each, size))
+    }
+
+    /// The fewest IOPS that a disk of `size` can be given.
+    #[must_use]
+    pub fn min_iops(&self, size: Bytes) -> Iops {
+        self.iops_per_gib_min.map_or(self.minimum.iops, |each| self.by_size(each, size))
     }
 
     /// The most bytes per second that a disk with `iops` can be given.
     #[must_use]
     pub fn max_throughput(&self, iops: Iops) -> BytesPerSec {
-        let by_iops = self.throughput_per_iops.get().saturating_mul(iops.get());
-        let by_iops = BytesPerSec::new(by_iops).unwrap_or(self.minimum.throughput);
-        by_iops.clamp(self.minimum.throughput, self.maximum.throughput)
+        let Some(each) = self.throughput_per_iops else { return self.maximum.throughput };
+        let by_iops = |each: BytesPerSec| each.get().saturating_mul(iops.get());
+        let most = self
+            .bend
+            .map_or(u64::MAX, |bend| bend.throughput.get().max(by_iops(bend.throughput_per_iops)));
+        self.within(by_iops(each).min(most))
+    }
+
+    /// The fewest bytes per second that a disk with `iops` can be given.
+    #[must_use]
+    pub fn min_throughput(&self, iops: Iops) -> BytesPerSec {
+        let each = self.throughput_per_iops_min.map_or(0, BytesPerSec::get);
+        self.within(each.saturating_mul(iops.get()))
+    }
+
+    fn by_size(&self, each: Iops, size: Bytes) -> Iops {
+        let by_size = (u128::from(each.get()) * u128::from(size.get())) >> 30;
+        let by_size = Iops::new(u64::try_from(by_size).unwrap_or(u64::MAX));
+        by_size.unwrap_or(self.minimum.iops).clamp(self.minimum.iops, self.maximum.iops)
+    }
+
+    fn within(&self, throughput: u64) -> BytesPerSec {
+        let throughput = BytesPerSec::new(throughput).unwrap_or(self.minimum.throughput);
+        throughput.clamp(self.minimum.throughput, self.maximum.throughput)
     }
 
     fn check_size(&self, size: Bytes) -> Result<(), CatalogError> {
@@ -98,7 +150,7 @@ impl Provisioned {
     }
 
     fn iops(&self, size: Bytes, want: Option<Iops>) -> Result<Iops, CatalogError> {
-        let (min, max) = (self.minimum.iops, self.max_iops(size));
+        let (min, max) = (self.min_iops(size), self.max_iops(size));
         match want {
             Some(want) if want < min || want > max => Err(CatalogError::IopsOutOfRange {
                 family: self.family.clone(),
@@ -118,16 +170,22 @@ impl Provisioned {
         iops: Iops,
         want: Option<BytesPerSec>,
     ) -> Result<BytesPerSec, CatalogError> {
-        let (min, max) = (self.minimum.throughput, self.max_throughput(iops));
+        let (min, max) = (self.min_throughput(iops), self.max_throughput(iops));
+        let family = || self.family.clone();
         match want {
-            Some(want) if want < min || want > max => Err(CatalogError::ThroughputOutOfRange {
-                family: self.family.clone(),
-                want,
-                iops,
-                min,
-                max,
-            }),
-            Some(want) => Ok(want),
+            Some(_) if self.throughput_follows => {
+                Err(CatalogError::ThroughputFollows { family: family(), iops, throughput: max })
+            }
+            None if self.throughput_follows => Ok(max),
+            Some(want) if want < min || want > max => {
+                Err(CatalogError::ThroughputOutOfRange { family: family(), want, iops, min, max })
+            }
+            Some(want) => match self.throughput_step {
+                Some(step) if !want.get().is_multiple_of(step.get()) => {
+                    Err(CatalogError::ThroughputOffStep { family: family(), want, step })
+                }
+                _ => Ok(want),
+            },
             None if self.minimum_included => Ok(min),
             None => Err(self.not_stated("throughput", min.to_string(), max.to_string())),
         }

@@ -13,10 +13,11 @@ use crate::limits::{Burst, BurstKind, Limits};
 use crate::nearest::{nearest, plain};
 use crate::price::{Item, Price, PriceList};
 use crate::provenance::{Citation, Provenance};
-use crate::provisioned::Provisioned;
 use crate::rules::{BurstRule, Rule, RuleValue, Striping};
 use crate::tier::{Tier, TierSet};
-use weir_units::Bytes;
+use weir_units::{Bytes, Money};
+
+mod families;
 
 /// Reads an edition; `origin` names the text in messages.
 pub(crate) fn edition(origin: &str, text: &str) -> Result<Edition, CatalogError> {
@@ -52,7 +53,10 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn edition(&self, mut file: file::File) -> Result<Edition, CatalogError> {
         self.check_head(&file)?;
-        let io_unit_provenance = self.provenance("[io_unit]", file.io_unit.cited(), None)?;
+        let io_unit = file.io_unit.take().map(|mut unit| {
+            let provenance = self.provenance("[io_unit]", unit.cited(), None)?;
+            Ok::<_, CatalogError>((unit.size, provenance))
+        });
         let edition = Edition {
             default_set: self.default_set(&file)?,
             name: file.name,
@@ -61,10 +65,11 @@ impl Reader<'_> {
             scope: file.scope,
             notes: file.notes,
             conflicts: file.conflicts,
-            io_unit: file.io_unit.size,
-            io_unit_provenance,
+            io_unit: io_unit.transpose()?,
             tier_sets: all(file.tier_set, |set| self.tier_set(set))?,
             provisioned: all(file.provisioned, |family| self.provisioned(family))?,
+            stores: all(file.store, |store| self.store(store))?,
+            pooled: all(file.pooled, |family| self.pooled(family))?,
             series: all(file.series, |series| self.series(series))?,
             host_cache: file.host_cache.map(|cache| self.host_cache(cache)).transpose()?,
             latencies: all(file.latency, |latency| self.latency(latency))?,
@@ -85,7 +90,7 @@ impl Reader<'_> {
             let reason = format!("{:?} is no name; use letters, digits and hyphens", file.name);
             return Err(self.invalid("`name`", reason));
         }
-        if file.io_unit.size == Bytes::ZERO {
+        if file.io_unit.as_ref().is_some_and(|unit| unit.size == Bytes::ZERO) {
             return Err(self.invalid("[io_unit]", "`size` must be more than zero"));
         }
         Ok(())
@@ -187,49 +192,6 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn provisioned(&self, mut family: file::Provisioned) -> Result<Provisioned, CatalogError> {
-        let place = format!("provisioned family {:?}", family.family);
-        let provenance = self.provenance(&place, family.cited(), None)?;
-        let limits = |l: file::Limits| Limits { iops: l.iops, throughput: l.throughput };
-        let (minimum, maximum) = (limits(family.minimum), limits(family.maximum));
-        self.check_above(&place, "maximum", maximum, minimum)?;
-        if family.size_step == Some(Bytes::ZERO) {
-            return Err(self.invalid(&place, "`size_step` must be more than zero"));
-        }
-        if family.min_size > family.max_size {
-            return Err(self.invalid(&place, "`min_size` is above `max_size`"));
-        }
-        let ladder = family
-            .ladder
-            .iter()
-            .map(|step| (step.size, Limits { iops: step.iops, throughput: step.throughput }));
-        let provisioned = Provisioned {
-            ladder: ladder.collect(),
-            family: family.family,
-            min_size: family.min_size,
-            max_size: family.max_size,
-            size_step: family.size_step,
-            minimum,
-            minimum_included: family.minimum_included,
-            maximum,
-            iops_per_gib: family.iops_per_gib,
-            throughput_per_iops: family.throughput_per_iops,
-            provenance,
-        };
-        for (size, published) in &provisioned.ladder {
-            let iops = provisioned.max_iops(*size);
-            let by_rule = Limits { iops, throughput: provisioned.max_throughput(iops) };
-            if by_rule != *published {
-                let reason = format!(
-                    "the ladder gives {size} {} and {}, the rules give {} and {}",
-                    published.iops, published.throughput, by_rule.iops, by_rule.throughput
-                );
-                return Err(self.invalid(&place, reason));
-            }
-        }
-        Ok(provisioned)
-    }
-
     fn series(&self, mut series: file::Series) -> Result<Series, CatalogError> {
         let place = format!("series {:?}", series.name);
         let provenance = self.provenance(&place, series.cited(), None)?;
@@ -239,6 +201,7 @@ impl Reader<'_> {
             name: series.name,
             interface: series.interface,
             preview: series.preview,
+            service: series.service,
             takes: series.takes,
             hosts,
             provenance,
@@ -277,6 +240,12 @@ impl Reader<'_> {
             max_data_disks: row.max_data_disks,
             storage: row.storage,
             cache: row.cache,
+            takes: row.takes,
+            pools: row
+                .pools
+                .into_iter()
+                .map(|(of, l)| (of, Limits { iops: l.iops, throughput: l.throughput }))
+                .collect(),
             premium_caching: premium_caching.or(cacheable),
             provenance,
         })
@@ -463,7 +432,14 @@ impl Reader<'_> {
                 return Err(self.invalid(place, reason));
             }
         };
-        Ok(Price { item, free: row.free.unwrap_or(0), month: row.month, provenance })
+        let steps: Vec<(u64, Money)> = row.steps.iter().map(|own| (own.above, own.month)).collect();
+        let free = row.free.unwrap_or(0);
+        let is_ascending = steps.first().is_none_or(|first| first.0 > 0)
+            && steps.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        if !is_ascending {
+            return Err(self.invalid(place, "the `steps` of a price ascend by `above`"));
+        }
+        Ok(Price { item, free, month: row.month, steps, provenance })
     }
 
     /// What has a price is in the edition: a name with a slip of the hand would never be found.
@@ -479,9 +455,13 @@ impl Reader<'_> {
                         edition.hosts().any(|host| plain(&host.name) == plain(name))
                     }
                     Item::Unit { of, .. } => {
-                        let families = edition.provisioned.iter().map(|family| &family.family);
-                        let series = edition.series.iter().map(|series| &series.name);
-                        families.chain(series).any(|name| plain(name) == plain(of))
+                        let series = edition.series.iter().map(|series| series.name.as_str());
+                        let services =
+                            edition.series.iter().filter_map(|series| series.service.as_deref());
+                        let stores = edition.stores.iter().map(|store| store.name.as_str());
+                        let mut names = edition.families().chain(series).chain(services);
+                        names.any(|name| plain(name) == plain(of))
+                            || stores.into_iter().any(|name| plain(name) == plain(of))
                     }
                 };
                 if !is_known {
@@ -514,7 +494,30 @@ impl Reader<'_> {
             }
         }
         families.extend(edition.provisioned.iter().map(|p| &*p.family));
-        self.check_unique("family", families.into_iter())
+        families.extend(edition.pooled.iter().map(|p| &*p.family));
+        self.check_unique("store", edition.stores.iter().map(|store| &*store.name))?;
+        self.check_unique("family", families.into_iter())?;
+        self.check_references(edition)
+    }
+
+    /// What names a family names one that there is.
+    fn check_references(&self, edition: &Edition) -> Result<(), CatalogError> {
+        for store in &edition.stores {
+            edition.provisioned(&store.family)?;
+            let mut services = edition.series.iter().filter_map(|own| own.service.as_ref());
+            if !services.any(|service| *service == store.service) {
+                let reason = format!("there is no series of the service {:?}", store.service);
+                return Err(self.invalid(&format!("store {:?}", store.name), reason));
+            }
+        }
+        for host in edition.hosts() {
+            let names = host.pools.keys().chain(&host.takes);
+            if let Some(name) = names.into_iter().find(|name| !edition.has_family(name)) {
+                let reason = format!("there is no family {name:?}");
+                return Err(self.invalid(&format!("host {}", host.qualified()), reason));
+            }
+        }
+        Ok(())
     }
 
     fn check_unique<'n>(
@@ -535,8 +538,7 @@ impl Reader<'_> {
     fn check_latencies(&self, edition: &Edition) -> Result<(), CatalogError> {
         let modelled = edition.latencies.iter().flat_map(|latency| &latency.families);
         self.check_unique("latency of family", modelled.map(String::as_str))?;
-        let families = edition.tier_sets.iter().map(|set| &*set.family);
-        let families = families.chain(edition.provisioned.iter().map(|p| &*p.family));
+        let families = edition.families();
         let cache = edition.host_cache.as_ref().map(|_| HOST_CACHE);
         let local = (!edition.series.is_empty()).then_some(LOCAL_SSD);
         match families.chain(cache).chain(local).find(|f| edition.latency(f).is_none()) {

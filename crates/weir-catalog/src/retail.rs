@@ -69,7 +69,7 @@ pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, Catalog
             conflicts: Vec::new(),
             history: Vec::new(),
         };
-        let price = Price { item, free, month, provenance: provenance.clone() };
+        let price = Price { item, free, month, steps: Vec::new(), provenance: provenance.clone() };
         match lists.iter_mut().find(is_own) {
             Some(list) => list.rows.push(price),
             None => lists.push(PriceList {

@@ -2,6 +2,7 @@
 //! rules of provisioned disks, and the messages that bad input gets.
 
 mod builtin;
+mod clouds;
 mod messages;
 mod provisioned;
 

@@ -3,6 +3,7 @@
 use crate::error::Kind;
 use crate::file::{CacheKey, FileKeys, LimitKeys, Role, VolumeKeys};
 use crate::files::File;
+use crate::pool;
 use crate::resolve::{Export, Host};
 use crate::volume::{self, Volume};
 use serde::{Deserialize, Serialize};
@@ -102,6 +103,7 @@ impl Host {
             };
             let volume = volume::resolve(&new.name, &keys, edition).map_err(|fault| fault.kind)?;
             self.check_cache(&volume)?;
+            pool::check_alone(&volume)?;
             return Ok(Coming { volume, file: None });
         };
         let own = new.unlimited || new.iops.is_some() || new.throughput.is_some();

@@ -8,6 +8,7 @@ use crate::file::{
 };
 use crate::files::{self, File};
 use crate::instance::{self, Instance};
+use crate::pool;
 use crate::volume::{self, Volume, Wrong, catalog_latency, gate_limits, gate_of, own_latency};
 use weir_catalog::{BurstKind, Catalog, Edition, HostLimits, HostSize};
 use weir_core::{
@@ -161,6 +162,7 @@ impl Host {
         size: Bytes,
         edition: Option<&Edition>,
     ) -> Result<Volume, Kind> {
+        pool::check_alone(&self.volumes[volume.0])?;
         let resized = self.volumes[volume.0].at_size(size, edition).map_err(|fault| fault.kind)?;
         if let Some(instance) = &self.instance {
             let mut files = self.file_uses();
@@ -282,7 +284,12 @@ impl<'a> Builder<'a> {
         let uncached = side("limits.uncached", limits.uncached.as_ref(), of_size)?;
         let of_size = size.and_then(|s| s.cached.as_ref());
         let cached = side("limits.cached", limits.cached.as_ref(), of_size)?;
-        let notes = size.map(|size| unpublished(size, &uncached, &cached)).unwrap_or_default();
+        let mut notes = size.map(|size| unpublished(size, &uncached, &cached)).unwrap_or_default();
+        let has_cache = self.edition.is_some_and(|edition| edition.host_cache().is_some());
+        if !has_cache && size.is_some_and(|size| size.temp.is_none()) {
+            // Nothing is there that would pass it.
+            notes.retain(|note| !note.ends_with(OF_CACHE));
+        }
         let cache = self.cache(keys.cache.as_ref(), size);
         let cache = cache.map_err(|reason| wrong(("cache.latency", reason)))?;
         let spec = HostSpec { uncached, cached, cache, ..HostSpec::default() };
@@ -565,8 +572,10 @@ impl<'a> Builder<'a> {
             let at = |kind: Kind, key: &str| source.at(kind.at(format!("host.{index}.{key}")));
             if let Some(size) = size {
                 check_disk_count(host, size).map_err(|kind| at(kind, "size"))?;
+                check_takes(host, size).map_err(|kind| at(kind, "size"))?;
                 take_v2_limits(host, size, self.edition);
             }
+            pool::take(host, *size, self.edition).map_err(|kind| at(kind, "size"))?;
             let engine =
                 Engine::new(host.spec.clone()).map_err(|error| at(Kind::Spec(error), "limits"))?;
             for export in &mut host.exports {
@@ -612,9 +621,14 @@ pub(crate) fn check_name(name: &str) -> Result<(), Fault> {
     Ok(())
 }
 
+/// The side of a machine that remote disks pass, in words.
+pub(crate) const TO_REMOTE: &str = "to remote storage";
+/// And the other.
+const OF_CACHE: &str = "of cache and local SSD";
+
 /// What to know of a size whose limits are not all published.
 fn unpublished(size: &HostSize, uncached: &GateLimits, cached: &GateLimits) -> Vec<String> {
-    [(uncached, "to remote storage"), (cached, "of cache and local SSD")]
+    [(uncached, TO_REMOTE), (cached, OF_CACHE)]
         .into_iter()
         .filter(|(gate, _)| **gate == GateLimits::default())
         .map(|(_, what)| format!("{} has no published limit {what}", size.name))
@@ -654,6 +668,23 @@ fn check_disk_count(host: &Host, size: &HostSize) -> Result<(), Kind> {
     }
 }
 
+/// A machine whose row says which families it takes takes no others.
+fn check_takes(host: &Host, size: &HostSize) -> Result<(), Kind> {
+    let is_other = |volume: &&Volume| {
+        let family = volume.family.as_ref().filter(|_| volume.spec.place == Place::Remote);
+        family.is_some_and(|family| !size.takes.contains(family))
+    };
+    match host.volumes.iter().find(is_other) {
+        Some(volume) if !size.takes.is_empty() => {
+            let family = volume.family.as_deref().unwrap_or_default();
+            let reason = format!("{} does not take {family}; it takes", size.name);
+            let reason = format!("{reason} {}", size.takes.join(", "));
+            Err(Kind::Contradiction { what: format!("volume {:?}", volume.name), reason })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Some sizes have higher limits for disks with provisioned limits. They hold
 /// where all remote disks are such; for a mixture nothing is published, so the
 /// lower ones stay.
@@ -670,7 +701,9 @@ fn take_v2_limits(host: &mut Host, size: &HostSize, edition: Option<&Edition>) {
     }
     if count == remote.len() {
         host.spec.uncached = size.v2_or_uncached().map(host_gate).unwrap_or_default();
-        host.notes.push(format!("{} has higher limits for these disks, which hold", size.name));
+        host.notes.retain(|note| !note.ends_with(TO_REMOTE));
+        let higher = if size.uncached.is_some() { "higher limits" } else { "limits" };
+        host.notes.push(format!("{} has {higher} for these disks, which hold", size.name));
     } else {
         host.notes.push(format!(
             "{} has higher limits for some of these disks; for a mixture none are published, so \

@@ -8,6 +8,7 @@ use weir_core::{
 };
 use weir_units::{Bytes, Instant, Span};
 
+mod clouds;
 mod files;
 
 fn parse(text: &str) -> Result<Layout, String> {
@@ -117,7 +118,7 @@ fn check(text: &str, expect: &str) {
 fn what_is_wrong_is_said_with_its_place() {
     check(
         "edition = \"azure-premium-2051\"\n",
-        "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now",
+        "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
     );
     check(
         "[[volume]]\nname = \"a\"\nteir = \"P30\"",
@@ -223,7 +224,7 @@ fn a_rate_that_nothing_has_is_refused() {
 
 #[test]
 fn what_needs_an_edition_lists_them() {
-    let known = "add edition = \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, or \
+    let known = "add edition = \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp, or \
                  give limits = { .. }";
     let volume = |keys: &str, needs: &str| {
         check(

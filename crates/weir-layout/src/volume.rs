@@ -21,6 +21,8 @@ pub struct Volume {
     pub tier_size: Option<Bytes>,
     /// What the engine gets.
     pub spec: VolumeSpec,
+    /// Whether its limits are those of its host, which all disks of its family share.
+    pub is_pooled: bool,
     /// The keys, to resolve it again when it is resized.
     pub(crate) keys: VolumeKeys,
 }
@@ -79,6 +81,7 @@ struct Resolved {
     tier_size: Option<Bytes>,
     family: Option<String>,
     limits: DiskLimits,
+    is_pooled: bool,
 }
 
 /// The largest volume with a host cache: what is held of it is looked up in a table
@@ -103,7 +106,7 @@ pub(crate) fn resolve(
         Basis::Unlimited => own(keys, DiskLimits::default()),
         Basis::Own(limits) => {
             let gate = gate_limits(limits).map_err(wrong).map_err(|f| f.within("limits"))?;
-            let io_unit = edition.and_then(|e| NonZeroU64::new(e.io_unit().get()));
+            let io_unit = edition.and_then(|e| NonZeroU64::new(e.io_unit()?.get()));
             own(keys, DiskLimits { gate, io_unit })
         }
         Basis::Tier(tier) => {
@@ -129,9 +132,10 @@ pub(crate) fn resolve(
             check_cacheable(name, place, &resolved, edition.and_then(Edition::host_cache));
         checked.map_err(|kind| kind.at("cache"))?;
     }
-    let Resolved { size, tier, tier_size, family, limits } = resolved;
+    let Resolved { size, tier, tier_size, family, limits, is_pooled } = resolved;
     let spec = VolumeSpec { size, limits, cache, place, medium, log: keys.log };
-    Ok(Volume { name: name.to_owned(), tier, family, tier_size, spec, keys: keys.clone() })
+    let (name, keys) = (name.to_owned(), keys.clone());
+    Ok(Volume { name, tier, family, tier_size, spec, is_pooled, keys })
 }
 
 fn contradiction(name: &str, reason: String) -> Kind {
@@ -257,7 +261,8 @@ const OWN_SIZE: Bytes = Bytes::gib(1024);
 
 fn own(keys: &VolumeKeys, limits: DiskLimits) -> Resolved {
     let size = keys.size.unwrap_or(OWN_SIZE);
-    Resolved { size, tier: None, tier_size: None, family: keys.family.clone(), limits }
+    let family = keys.family.clone();
+    Resolved { size, tier: None, tier_size: None, family, limits, is_pooled: false }
 }
 
 /// A problem with a volume of an edition.
@@ -300,7 +305,7 @@ fn of_tier(keys: &VolumeKeys, edition: &Edition, tier: &Tier) -> Result<Resolved
         );
         return Err(TierProblem::Wrong(("size", reason)));
     }
-    let io_unit = NonZeroU64::new(edition.io_unit().get());
+    let io_unit = edition.io_unit().and_then(|unit| NonZeroU64::new(unit.get()));
     let gate = tier_limits(keys, edition, tier)?;
     Ok(Resolved {
         size,
@@ -308,18 +313,28 @@ fn of_tier(keys: &VolumeKeys, edition: &Edition, tier: &Tier) -> Result<Resolved
         tier_size: Some(tier.size),
         family: Some(tier.family.clone()),
         limits: DiskLimits { gate, io_unit },
+        is_pooled: false,
     })
 }
 
 fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem> {
     let size = keys.size.unwrap_or(Bytes::ZERO);
     let default = edition.default_set().map(|set| set.name.as_str());
-    let family = keys.family.as_deref().or(default).unwrap_or_default();
+    let Some(family) = keys.family.as_deref().or(default) else {
+        let families = edition.families().collect::<Vec<_>>().join(", ");
+        let reason = format!(
+            "{} has no tiers that a size alone could mean; add family = \"..\", of {families}",
+            edition.name()
+        );
+        return Err(TierProblem::Wrong(("size", reason)));
+    };
     if let Ok(provisioned) = edition.provisioned(family) {
         let limits = provisioned.limits(size, keys.iops, keys.throughput).map_err(|error| {
             let key = match error {
                 CatalogError::IopsOutOfRange { .. } => "iops",
-                CatalogError::ThroughputOutOfRange { .. } => "throughput",
+                CatalogError::ThroughputOutOfRange { .. }
+                | CatalogError::ThroughputOffStep { .. }
+                | CatalogError::ThroughputFollows { .. } => "throughput",
                 _ => "size",
             };
             TierProblem::Catalog(key, error)
@@ -330,6 +345,7 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
             tier_size: None,
             family: Some(provisioned.family.clone()),
             limits: DiskLimits { gate: gate_of(limits), io_unit: io_unit_of(edition, family) },
+            is_pooled: false,
         });
     }
     if keys.iops.is_some() || keys.throughput.is_some() {
@@ -340,15 +356,23 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
         );
         return Err(TierProblem::Wrong((key, reason)));
     }
+    if let Some(pooled) = edition.pooled(family) {
+        return Ok(Resolved {
+            size,
+            tier: None,
+            tier_size: None,
+            family: Some(pooled.family.clone()),
+            limits: DiskLimits::default(),
+            is_pooled: true,
+        });
+    }
     edition.tier_set(family).map_err(in_key("family"))?;
     let tier = edition.snap(family, size).map_err(in_key("size"))?;
     of_tier(keys, edition, tier)
 }
 
-/// Provisioned families count every request once; the facts give no unit for them.
 fn io_unit_of(edition: &Edition, family: &str) -> Option<NonZeroU64> {
-    let provisioned = edition.provisioned(family).is_ok();
-    if provisioned { None } else { NonZeroU64::new(edition.io_unit().get()) }
+    NonZeroU64::new(edition.io_unit_of(family)?.get())
 }
 
 fn tier_limits(

@@ -9,7 +9,7 @@ use weir_units::{Bytes, Money};
 /// A layout that meets a need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The family: `vm`, `gp`, `next-gen-gp` or `bc`.
+    /// The family: `vm`, `gp`, `next-gen-gp`, `bc`, `rds` or `postgres`.
     pub family: String,
     /// One line that says what it is.
     pub title: String,
@@ -66,6 +66,22 @@ impl Line {
         });
         let (free, each) = (price.map_or(0, |price| price.free), price.map(|price| price.month));
         Self { what, units, free, each, source }
+    }
+
+    /// So many units of each of `count` alike: one line, but where the price has steps.
+    pub(crate) fn all_of(what: String, units: u64, count: u64, price: Option<&Price>) -> Vec<Self> {
+        let Some(stepped) = price.filter(|price| !price.steps.is_empty()) else {
+            let mut line = Self::of(what, units * count, price);
+            line.free *= count;
+            return vec![line];
+        };
+        let part = |part: weir_catalog::Part| Self {
+            units: part.units * count,
+            free: part.free * count,
+            each: Some(part.month),
+            ..Self::of(what.clone(), 0, price)
+        };
+        stepped.parts(units).map(part).collect()
     }
 
     /// What it costs a month, if it is known.

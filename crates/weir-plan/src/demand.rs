@@ -21,6 +21,10 @@ use std::ops::AddAssign;
 use weir_catalog::{CacheMode, CacheOp, HostCache};
 use weir_units::Bytes;
 
+/// The largest requests of a need's throughput where no cap splits them: what other clouds split in,
+/// so that plans for either compare.
+pub const LARGEST: Bytes = Bytes::kib(256);
+
 /// Operations and bytes per second: what a cap lets through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Limits {
@@ -178,10 +182,16 @@ impl AddAssign<&Self> for Demand {
 }
 
 /// The requests of a role at a peak, as they come to disks. `stripe` is the unit of the stripe
-/// that they are on.
+/// that they are on; without an I/O unit each counts once.
 #[must_use]
-pub fn pieces(need: &RoleNeed, peak: Peak, io_unit: Bytes, stripe: Option<Bytes>) -> Pieces {
-    let io_unit = io_unit.get().max(1);
+pub fn pieces(
+    need: &RoleNeed,
+    peak: Peak,
+    io_unit: Option<Bytes>,
+    stripe: Option<Bytes>,
+) -> Pieces {
+    let is_split = io_unit.is_some();
+    let io_unit = io_unit.unwrap_or(LARGEST).get().max(1);
     if peak == Peak::Throughput && has_more_throughput(need) {
         let once = stripe.map_or(io_unit, |unit| unit.get().min(io_unit));
         return Pieces { rate: need.throughput.div_ceil(once), operations: 1, bytes: once };
@@ -195,7 +205,7 @@ pub fn pieces(need: &RoleNeed, peak: Peak, io_unit: Bytes, stripe: Option<Bytes>
     let longest = stripe.map_or(need.request, |unit| unit.get().min(need.request));
     Pieces {
         rate: need.iops.saturating_mul(cut),
-        operations: longest.div_ceil(io_unit),
+        operations: if is_split { longest.div_ceil(io_unit) } else { 1 },
         bytes: need.request.div_ceil(cut),
     }
 }
@@ -260,7 +270,7 @@ mod tests {
     #[test]
     fn operations_are_counted_as_caps_count_them() {
         let check = |need: &RoleNeed, peak: Peak, stripe: Option<u64>, operations: u64| {
-            let pieces = pieces(need, peak, Bytes::kib(256), stripe.map(Bytes::kib));
+            let pieces = pieces(need, peak, Some(Bytes::kib(256)), stripe.map(Bytes::kib));
             assert_eq!(Flow::of(pieces).operations(), operations, "{need:?} {stripe:?}");
         };
         let operations = Peak::Operations;

@@ -4,9 +4,10 @@
 //! nothing that is asked for. Of disks whose limits are bought every number is tried, because what
 //! comes with each for nothing comes again with every further one.
 
+use crate::answer::Line;
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{Flow, Limits};
-use weir_catalog::{CacheMode, Edition, HostCache, Per, Price, Provisioned, Tier};
+use weir_catalog::{self as catalog, CacheMode, Edition, HostCache, Per, Price, Provisioned, Tier};
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// The unit in which the throughput of a bought disk is sold.
@@ -52,10 +53,7 @@ impl<'a> Disk<'a> {
     /// What it lets through.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        let (iops, throughput) = match self {
-            Self::Tier(tier) => (tier.iops, tier.throughput),
-            Self::Bought { iops, throughput, .. } => (*iops, *throughput),
-        };
+        let (iops, throughput) = self.rates();
         Limits { operations: iops.get(), bytes: throughput.get() }
     }
 
@@ -64,30 +62,79 @@ impl<'a> Disk<'a> {
     pub fn cost(&self, count: u64, prices: Prices<'_>) -> Cost {
         match self {
             Self::Tier(tier) => Cost::of(prices.tier(&tier.name), count, count),
-            Self::Bought { family, .. } => Rates::of(family, prices).cost(self, count),
+            Self::Bought { family, .. } => Rates::of(family, prices).cost(self.bought(), count),
+        }
+    }
+
+    /// The lines of the bill for `count` of them called `name`.
+    #[must_use]
+    pub fn lines(&self, name: &str, count: u64, prices: Prices<'_>) -> Vec<Line> {
+        match self {
+            Self::Tier(tier) => {
+                let what = format!("{name}: disk {}", tier.name);
+                vec![Line::of(what, count, prices.tier(&tier.name))]
+            }
+            Self::Bought { family, .. } => {
+                Rates::of(family, prices).lines(name, &family.family, self.bought(), count)
+            }
+        }
+    }
+
+    /// The keys of a volume that it is, in a layout.
+    #[must_use]
+    pub fn keys(&self) -> String {
+        match self {
+            Self::Tier(tier) => format!("tier = {:?}", tier.name),
+            Self::Bought { family, size, iops, throughput } => {
+                let (name, size, iops) = (&family.family, size.exact(), iops.get());
+                let keys = format!("family = {name:?}, size = \"{size}\", iops = {iops}");
+                match family.throughput_follows {
+                    true => keys,
+                    false => format!("{keys}, throughput = \"{throughput}\""),
+                }
+            }
+        }
+    }
+
+    fn bought(&self) -> Bought {
+        let (iops, throughput) = self.rates();
+        Bought { size: self.size(), limits: catalog::Limits { iops, throughput } }
+    }
+
+    fn rates(&self) -> (Iops, BytesPerSec) {
+        match self {
+            Self::Tier(tier) => (tier.iops, tier.throughput),
+            Self::Bought { iops, throughput, .. } => (*iops, *throughput),
         }
     }
 }
 
 /// What the limits of a family cost by the unit.
 #[derive(Debug, Clone, Copy)]
-struct Rates<'p> {
+pub(crate) struct Rates<'p> {
     gib: Option<&'p Price>,
     iops: Option<&'p Price>,
-    mbps: Option<&'p Price>,
+    /// And the unit in which it is sold; `None` where it comes with the operations.
+    throughput: Option<(Option<&'p Price>, Per)>,
 }
 
 impl<'p> Rates<'p> {
-    fn of(family: &Provisioned, prices: Prices<'p>) -> Self {
+    pub(crate) fn of(family: &Provisioned, prices: Prices<'p>) -> Self {
         let price = |per| prices.unit(&family.family, per);
-        Self { gib: price(Per::Gib), iops: price(Per::Iops), mbps: price(Per::Mbps) }
+        let per = match family.throughput_step {
+            Some(step) if step.get() == 1 << 20 => Per::Mibps,
+            _ => Per::Mbps,
+        };
+        let throughput = (!family.throughput_follows).then(|| (price(per), per));
+        Self { gib: price(Per::Gib), iops: price(Per::Iops), throughput }
     }
 
-    fn cost(&self, disk: &Disk<'_>, count: u64) -> Cost {
-        let limits = disk.limits();
-        let one = Cost::of(self.gib, gib(disk.size()), 0)
-            + Cost::of(self.iops, limits.operations, 0)
-            + Cost::of(self.mbps, limits.bytes.div_ceil(MB), 0);
+    fn cost(&self, bought: Bought, count: u64) -> Cost {
+        let mut one = Cost::of(self.gib, gib(bought.size), 0)
+            + Cost::of(self.iops, bought.limits.iops.get(), 0);
+        if let Some((price, per)) = self.throughput {
+            one = one + Cost::of(price, units(bought.limits.throughput, per), 0);
+        }
         let disks = u32::try_from(count).unwrap_or(u32::MAX);
         Cost {
             unpriced: one.unpriced.saturating_mul(disks),
@@ -95,6 +142,23 @@ impl<'p> Rates<'p> {
             size: count,
         }
     }
+
+    /// The lines of the bill for `count` disks called `name`.
+    fn lines(&self, name: &str, family: &str, bought: Bought, count: u64) -> Vec<Line> {
+        let of = |what: &str| format!("{name}: {what} of {count} {family}");
+        let mut lines = Line::all_of(of("GiB"), gib(bought.size), count, self.gib);
+        lines.extend(Line::all_of(of("IOPS"), bought.limits.iops.get(), count, self.iops));
+        if let Some((price, per)) = self.throughput {
+            let units = units(bought.limits.throughput, per);
+            lines.extend(Line::all_of(of(per.name()), units, count, price));
+        }
+        lines
+    }
+}
+
+/// A throughput in the units that it is sold in, begun ones too.
+fn units(throughput: BytesPerSec, per: Per) -> u64 {
+    throughput.get().div_ceil(if per == Per::Mibps { 1 << 20 } else { MB })
 }
 
 /// Disks alike that carry a load together: a stripe, or one.
@@ -155,9 +219,10 @@ impl<'a> Market<'a, '_> {
                 let rates = Rates::of(family, self.prices);
                 let counts = if asked.is_striped { 2..=asked.most } else { 1..=asked.most.min(1) };
                 found.extend(counts.filter_map(|count| {
-                    let disk = bought(family, asked, count, &rates)?;
+                    let own = bought(family, asked, count, &|own| rates.cost(own, count))?;
+                    let disk = own.disk(family);
                     let is_fit = self.is_fit(&disk, asked);
-                    is_fit.then(|| Disks { disk, count, cost: rates.cost(&disk, count) })
+                    is_fit.then(|| Disks { disk, count, cost: rates.cost(own, count) })
                 }));
             }
         }
@@ -216,26 +281,44 @@ fn fewest(disk: &Disk<'_>, asked: &Asked<'_>) -> u64 {
     by_rates.max(by_size).max(least)
 }
 
+/// What is bought of a family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bought {
+    pub(crate) size: Bytes,
+    pub(crate) limits: catalog::Limits,
+}
+
+impl Bought {
+    pub(crate) fn disk(self, family: &Provisioned) -> Disk<'_> {
+        let catalog::Limits { iops, throughput } = self.limits;
+        Disk::Bought { family, size: self.size, iops, throughput }
+    }
+}
+
 /// The cheapest of `count` disks that carry what is asked, if such can be bought.
-fn bought<'a>(
-    family: &'a Provisioned,
+pub(crate) fn bought(
+    family: &Provisioned,
     asked: &Asked<'_>,
     count: u64,
-    rates: &Rates<'_>,
-) -> Option<Disk<'a>> {
-    let least = family.minimum.throughput.get().div_ceil(MB);
-    let most = family.maximum.throughput.get() / MB;
-    let of = |mbps: u64| with_throughput(family, asked, count, mbps);
-    let cost = |mbps: u64| of(mbps).map(|disk| rates.cost(&disk, count));
-    // The throughput that the bytes alone ask for is the least there is a way with.
-    let bytes = asked.peaks.iter().map(|flow| flow.bytes()).max().unwrap_or(0);
-    let least = least.max(bytes.div_ceil(count).div_ceil(MB));
+    cost: &dyn Fn(Bought) -> Cost,
+) -> Option<Bought> {
+    if family.throughput_follows {
+        return following(family, asked, count);
+    }
+    let step = step(family);
+    let of = |units: u64| with_throughput(family, asked, count, units * step);
+    let cost = |units: u64| of(units).map(cost);
+    // The throughput that the bytes alone ask for is the least there is a way with, and what the
+    // operations ask for.
+    let bytes = asked.peaks.iter().map(|flow| flow.bytes()).max().unwrap_or(0).div_ceil(count);
+    let least = bytes.max(family.min_throughput(fewest_iops(family, asked, count)?).get());
+    let (least, most) = (least.div_ceil(step), family.maximum.throughput.get() / step);
     if asked.peaks.iter().all(|flow| flow.is_alike()) {
         return of(least);
     }
     // Where requests are mixed, more throughput may save operations. What all costs has one lowest
     // place, for what carries a load is convex in both rates.
-    let first = (least..=most).find(|mbps| cost(*mbps).is_some())?;
+    let first = (least..=most).find(|units| cost(*units).is_some())?;
     let (mut low, mut high) = (first, most);
     while high - low > 8 {
         let (one, other) = (low + (high - low) / 3, high - (high - low) / 3);
@@ -245,50 +328,90 @@ fn bought<'a>(
         }
     }
     let best = (low.saturating_sub(8).max(first)..=high)
-        .filter_map(|mbps| Some((cost(mbps)?, mbps)))
+        .filter_map(|units| Some((cost(units)?, units)))
         .min();
     of(best?.1)
 }
 
-/// A disk of so many MB/s with the fewest operations and the least size that do.
-fn with_throughput<'a>(
-    family: &'a Provisioned,
+/// The unit in which throughput is bought.
+fn step(family: &Provisioned) -> u64 {
+    family.throughput_step.map_or(MB, BytesPerSec::get)
+}
+
+/// The fewest operations of each disk that do not fall short of those that come.
+fn fewest_iops(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Option<Iops> {
+    let operations = asked.peaks.iter().map(|flow| flow.operations()).max().unwrap_or(0);
+    Some(Iops::new(operations.div_ceil(count).max(1))?.max(family.minimum.iops))
+}
+
+/// The fewest operations with which `fits` is so; what fits with some fits with more.
+fn fewest_that(family: &Provisioned, least: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
+    let (mut low, mut high) = (least.max(1), family.maximum.iops.get());
+    if low > high || !fits(high) {
+        return None;
+    }
+    if fits(low) {
+        return Some(low);
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { high = middle } else { low = middle }
+    }
+    Some(high)
+}
+
+/// A disk whose throughput comes with its operations: the fewest of these that do.
+fn following(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Option<Bought> {
+    let fits = |iops: u64| {
+        let Some(iops) = Iops::new(iops) else { return false };
+        let bytes = family.max_throughput(iops).get();
+        let limits = Limits { operations: iops.get(), bytes };
+        asked.peaks.iter().all(|flow| flow.fits(limits, count))
+    };
+    let least = fewest_iops(family, asked, count)?.get();
+    of_size(family, asked, count, Iops::new(fewest_that(family, least, fits)?)?, None)
+}
+
+/// A disk of so many bytes per second with the fewest operations and the least size that do.
+fn with_throughput(
+    family: &Provisioned,
     asked: &Asked<'_>,
     count: u64,
-    mbps: u64,
-) -> Option<Disk<'a>> {
-    let step = family.size_step.map_or(1 << 30, Bytes::get);
-    let throughput = BytesPerSec::new(mbps * MB)?.max(family.minimum.throughput);
+    throughput: u64,
+) -> Option<Bought> {
+    let throughput = BytesPerSec::new(throughput)?.max(family.minimum.throughput);
     let fits = |iops: u64| {
         let limits = Limits { operations: iops, bytes: throughput.get() };
         asked.peaks.iter().all(|flow| flow.fits(limits, count))
     };
     // Fewer than come on average do not do.
     let operations = asked.peaks.iter().map(|flow| flow.operations()).max().unwrap_or(0);
-    let (mut low, mut high) = (operations.div_ceil(count).max(1), family.maximum.iops.get());
-    if low > high || !fits(high) {
-        return None;
-    }
-    if fits(low) {
-        high = low;
-    }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if fits(middle) { high = middle } else { low = middle }
-    }
+    let fewest = fewest_that(family, operations.div_ceil(count), fits)?;
     // So many operations allow the throughput.
-    let of_throughput = match throughput > family.minimum.throughput {
-        true => throughput.get().div_ceil(family.throughput_per_iops.get().max(1)),
-        false => 0,
+    let of_throughput = match (family.throughput_per_iops, throughput > family.minimum.throughput) {
+        (Some(each), true) => throughput.get().div_ceil(each.get()),
+        _ => 0,
     };
-    let iops = Iops::new(high.max(of_throughput).max(family.minimum.iops.get()))?;
-    // And so much size the operations.
-    let of_iops = match iops > family.minimum.iops {
-        true => iops.get().div_ceil(family.iops_per_gib.get().max(1)) << 30,
-        false => 0,
+    let iops = Iops::new(fewest.max(of_throughput))?.max(family.minimum.iops);
+    of_size(family, asked, count, iops, Some(throughput))
+}
+
+/// A disk with so many operations and the least size that allows them and has the room.
+fn of_size(
+    family: &Provisioned,
+    asked: &Asked<'_>,
+    count: u64,
+    iops: Iops,
+    throughput: Option<BytesPerSec>,
+) -> Option<Bought> {
+    let of_iops = match (family.iops_per_gib, iops > family.minimum.iops) {
+        (Some(each), true) => iops.get().div_ceil(each.get()) << 30,
+        _ => 0,
     };
     let size = asked.size.get().div_ceil(count).max(of_iops).max(family.min_size.get());
+    let step = family.size_step.map_or(1 << 30, Bytes::get);
     let size = Bytes::new(size.next_multiple_of(step));
-    let limits = family.limits(size, Some(iops), Some(throughput)).ok()?;
-    Some(Disk::Bought { family, size, iops: limits.iops, throughput: limits.throughput })
+    let iops = iops.max(family.min_iops(size));
+    let limits = family.limits(size, Some(iops), throughput).ok()?;
+    Some(Bought { size, limits })
 }

@@ -17,8 +17,10 @@
 //! | [`cost`] | prices of what a layout is made of, and their order |
 //! | [`disks`] | the kinds of disks, and how many of each carry a load |
 //! | [`machine`] | machines with disks |
+//! | [`pooled`] | machines whose disks share their limits |
 //! | [`instance`] | managed instances |
 //! | [`fleet`] | many databases onto instances |
+//! | [`service`] | services with one store for all files: RDS, Azure Database for PostgreSQL |
 //! | [`answer`] | [`Answer`], [`Plan`]: what is found |
 //! | [`verify`] | [`verify()`](verify::verify): a need simulated on a layout |
 //! | [`planner`] | [`plan`] and [`within`]: the families beside each other; what is next, what gives |
@@ -35,6 +37,8 @@ pub mod instance;
 pub mod machine;
 pub mod need;
 pub mod planner;
+pub mod pooled;
+pub mod service;
 pub mod verify;
 
 pub use answer::{Answer, CapUse, Cheaper, Line, Plan, Relaxation};

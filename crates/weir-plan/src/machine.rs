@@ -18,7 +18,7 @@ use crate::need::{Need, RoleNeed, WHOLE, Wishes, in_percent, rate_words};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
-use weir_catalog::{CacheMode, Edition, HostLimits, HostSize, Per};
+use weir_catalog::{CacheMode, Edition, HostLimits, HostSize};
 use weir_layout::Role;
 use weir_units::{Bytes, Span};
 
@@ -27,8 +27,12 @@ const OF_DISKS: [&str; 3] = ["disk operations", "disk bytes", "disk, mixed reque
 const UNCACHED: [&str; 3] = ["uncached operations", "uncached bytes", "uncached, mixed requests"];
 const CACHED: [&str; 3] = ["cached operations", "cached bytes", "cached, mixed requests"];
 
-/// The most disks that are tried where a machine's number is not published.
+/// The most disks that are tried where nothing else says how many.
 const MOST_DISKS: u64 = 1024;
+
+/// The most disks where nothing is published of any machine of an edition, and nothing is wished
+/// for. It is ours: what every machine that one would plan with takes.
+pub const UNPUBLISHED_DISKS: u64 = 16;
 
 /// What to plan machines with.
 #[derive(Debug)]
@@ -97,6 +101,19 @@ pub struct Searched {
     pub compared: u64,
 }
 
+impl Searched {
+    /// The one with the cheaper plan; what both compared.
+    pub(crate) fn or_cheaper(self, other: Self) -> Self {
+        let compared = self.compared + other.compared;
+        let cost = |own: &Self| own.plan.as_ref().map(|plan| plan.cost);
+        let is_other = match (cost(&self), cost(&other)) {
+            (Some(own), Some(other)) => other < own,
+            (own, _) => own.is_none(),
+        };
+        Self { compared, ..if is_other { other } else { self } }
+    }
+}
+
 impl<'a> Machines<'a> {
     /// Looks for the cheapest layout; for the next cheaper one, too, if `explains`.
     #[must_use]
@@ -121,7 +138,7 @@ impl<'a> Machines<'a> {
     }
 
     /// The machines that may be used, those that cost least first.
-    fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
+    pub(crate) fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
         let mut hosts: Vec<&HostSize> =
             self.edition.hosts().filter(|host| self.is_fit(need, host)).collect();
         hosts.sort_by_key(|host| self.host_cost(host));
@@ -134,16 +151,37 @@ impl<'a> Machines<'a> {
             // Whose disks cannot be counted cannot be filled.
             None => {
                 let series = self.edition.series_of(host);
-                host.max_data_disks.is_some() && series.is_none_or(|series| !series.preview)
+                self.is_counted(host) && series.is_none_or(|series| !series.preview)
             }
         };
         let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);
         let memory =
             need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory);
-        is_named && vcpus && memory
+        is_named && self.is_own(host) && vcpus && memory
     }
 
-    fn host_cost(&self, host: &HostSize) -> Cost {
+    /// Whether one has it to oneself, and no service does.
+    fn is_own(&self, host: &HostSize) -> bool {
+        self.edition.series_of(host).is_none_or(|series| series.service.is_none())
+    }
+
+    /// Whether it is known, or known of no machine, how many disks a machine takes.
+    fn is_counted(&self, host: &HostSize) -> bool {
+        host.max_data_disks.is_some() || !self.publishes_disks()
+    }
+
+    fn publishes_disks(&self) -> bool {
+        self.edition.hosts().any(|host| host.max_data_disks.is_some())
+    }
+
+    /// The most disks of any machine.
+    fn most_disks(&self) -> u64 {
+        let wished = self.wishes.max_disks;
+        let most = if self.publishes_disks() { MOST_DISKS } else { UNPUBLISHED_DISKS };
+        wished.unwrap_or(most).min(MOST_DISKS)
+    }
+
+    pub(crate) fn host_cost(&self, host: &HostSize) -> Cost {
         let size = host.vcpus.map_or(0, u64::from) << 32 | host.memory.map_or(0, gib);
         Cost::of(self.prices.host(&host.name), 1, size << 8)
     }
@@ -198,9 +236,16 @@ impl<'a> Machines<'a> {
     /// The unit in which the requests of some roles are fewest; the smaller of two that are equal.
     fn unit<'n>(&self, roles: impl Iterator<Item = &'n RoleNeed> + Clone) -> Bytes {
         let io_unit = self.edition.io_unit();
+        if io_unit.is_none() {
+            // What is not split for its size is best not cut at all.
+            return self.units.iter().copied().max().unwrap_or(Bytes::kib(64));
+        }
         let counted = |unit: &Bytes| -> u64 {
-            let peak = Peak::Operations;
-            let of = |need| Flow::of(demand::pieces(need, peak, io_unit, Some(*unit))).operations();
+            let of = |need: &RoleNeed| -> u64 {
+                let peaks = [Peak::Operations, Peak::Throughput];
+                let at = |peak| Flow::of(demand::pieces(need, peak, io_unit, Some(*unit)));
+                peaks.map(|peak| at(peak).operations()).iter().sum()
+            };
             roles.clone().map(of).sum()
         };
         let units = self.units.iter().copied();
@@ -263,13 +308,13 @@ impl<'a> Machines<'a> {
             mode: pool.mode,
             is_striped: pool.place != Place::Single,
             latencies,
-            most: self.wishes.max_disks.unwrap_or(MOST_DISKS).min(MOST_DISKS),
+            most: self.most_disks(),
         }
     }
 
     /// The families that a machine takes, of those that may be used.
     fn taken(&self, host: &HostSize) -> Vec<&'a str> {
-        let takes = self.edition.series_of(host).map_or(&[][..], |series| &series.takes);
+        let takes = self.edition.takes(host);
         let is_taken = |family: &&&str| takes.is_empty() || takes.iter().any(|own| own == *family);
         self.families.iter().filter(is_taken).copied().collect()
     }
@@ -303,8 +348,7 @@ impl<'a> Search<'a, '_> {
         if best.as_ref().is_some_and(|best| best.cost < host_cost) {
             return;
         }
-        let most = host.max_data_disks.map_or(MOST_DISKS, u64::from);
-        let most = most.min(self.of.wishes.max_disks.unwrap_or(MOST_DISKS));
+        let most = host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.of.most_disks());
         let taken = self.of.taken(host);
         for index in 0..self.arrangements.len() {
             let Some(hits) = self.of.hits(self.need, &self.arrangements[index], host) else {
@@ -415,7 +459,12 @@ fn only_useful(choices: &mut Vec<Choice<'_>>) {
 }
 
 /// Whether what is to be on the machine's own disk has room there, in size and in rates.
-fn has_room(need: &Need, arrangement: &Arrangement, host: &HostSize, io_unit: Bytes) -> bool {
+fn has_room(
+    need: &Need,
+    arrangement: &Arrangement,
+    host: &HostSize,
+    io_unit: Option<Bytes>,
+) -> bool {
     let local = || {
         let own = arrangement.iter().filter(|pool| pool.place == Place::Local);
         own.flat_map(|pool| &pool.roles).map(|role| &need.roles[*role])
@@ -495,10 +544,18 @@ fn partitions(n: usize) -> Vec<Vec<Vec<usize>>> {
 impl<'a> Machines<'a> {
     fn plan(&self, need: &Need, found: &Found<'a>) -> Plan {
         let mut reasons = self.reasons(need, found);
-        if found.host.uncached.is_none() {
+        if caps(found.host, &found.choice).uncached.is_none() {
             reasons.push(format!(
                 "no limit of {} itself is published; its disks alone are counted",
                 found.host.name
+            ));
+        }
+        if found.host.max_data_disks.is_none() && found.choice.count > 1 {
+            reasons.push(format!(
+                "how many disks {} takes was not published in what was read; {} are tried at most \
+                 (--max-disks tries others)",
+                found.host.name,
+                self.most_disks()
             ));
         }
         Plan {
@@ -525,29 +582,7 @@ impl<'a> Machines<'a> {
         let mut lines = vec![Line::of(format!("machine {}", found.host.name), 1, host)];
         for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
             let Some(Disks { disk, count, .. }) = disks else { continue };
-            let name = names(need, pool, "-");
-            match disk {
-                Disk::Tier(tier) => {
-                    lines.push(Line::of(
-                        format!("{name}: disk {}", tier.name),
-                        *count,
-                        self.prices.tier(&tier.name),
-                    ));
-                }
-                Disk::Bought { family, size, iops, throughput } => {
-                    let price = |per| self.prices.unit(&family.family, per);
-                    let of = |what: &str| format!("{name}: {} of {count} {}", what, family.family);
-                    for (what, per, each) in [
-                        ("GiB", Per::Gib, gib(*size)),
-                        ("IOPS", Per::Iops, iops.get()),
-                        ("MB/s", Per::Mbps, throughput.get().div_ceil(1_000_000)),
-                    ] {
-                        let mut own = Line::of(of(what), each * count, price(per));
-                        own.free *= count;
-                        lines.push(own);
-                    }
-                }
-            }
+            lines.extend(disk.lines(&names(need, pool, "-"), *count, self.prices));
         }
         lines
     }
@@ -658,10 +693,10 @@ impl<'a> Machines<'a> {
         Some(Cheaper { what: self.title(need, &next), cost: next.cost, fails, layout })
     }
 
-    fn is_named(&self, host: &HostSize) -> bool {
+    pub(crate) fn is_named(&self, host: &HostSize) -> bool {
         match &self.wishes.host {
             Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
-            None => host.max_data_disks.is_some(),
+            None => self.is_counted(host) && self.is_own(host),
         }
     }
 
@@ -671,7 +706,7 @@ impl<'a> Machines<'a> {
         let pool = &best.arrangement[at];
         let families = [tier.family.as_str()];
         let market = Market { edition: self.edition, prices: self.prices, families: &families };
-        let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from);
+        let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.most_disks());
         let mut found = Vec::new();
         for tier in market.tiers() {
             let disk = Disk::Tier(tier);
@@ -738,18 +773,7 @@ fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
 /// Writes the disks of a pool and the files on them.
 fn write_pool(text: &mut String, need: &Need, pool: &Pool, disks: Option<&Disks<'_>>) {
     let name = names(need, pool, "-");
-    let each = disks.map_or_else(
-        || "place = \"local\"".to_owned(),
-        |disks| match disks.disk {
-            Disk::Tier(tier) => format!("tier = {:?}", tier.name),
-            Disk::Bought { family, size, iops, throughput } => format!(
-                "family = {:?}, size = \"{}\", iops = {}, throughput = \"{throughput}\"",
-                family.family,
-                size.exact(),
-                iops.get()
-            ),
-        },
-    );
+    let each = disks.map_or_else(|| "place = \"local\"".to_owned(), |disks| disks.disk.keys());
     let cache = match pool.mode {
         CacheMode::None => "",
         CacheMode::ReadOnly => ", cache = \"read-only\"",

@@ -100,7 +100,7 @@ pub const MOST_FILES: u64 = 8;
 /// What may be used.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Wishes {
-    /// Families: `vm`, `gp`, `next-gen-gp`, `bc`; all that the edition has if empty.
+    /// Families: `vm`, `gp`, `next-gen-gp`, `bc`, `rds`, `postgres`; all that the edition has if empty.
     pub families: Vec<String>,
     /// Families of disks; if empty those that are no slower than what the edition gives who says
     /// nothing.
@@ -117,6 +117,8 @@ pub struct Wishes {
     pub storage: Option<Bytes>,
     /// Licences of the database are there already.
     pub has_licence: bool,
+    /// The database engine of a service that has several.
+    pub engine: Option<String>,
 }
 
 /// Virtual processors, in thousandths: a database may use less than one.
@@ -215,6 +217,8 @@ pub struct NeedFile {
     /// As [`Wishes::has_licence`].
     #[serde(default)]
     pub licence_owned: bool,
+    /// As [`Wishes::engine`].
+    pub engine: Option<String>,
     /// Pages of tables and indexes.
     pub data: Option<RoleKeys>,
     /// The transaction log.
@@ -338,6 +342,7 @@ impl NeedFile {
             is_apart: self.apart,
             storage: self.storage,
             has_licence: self.licence_owned,
+            engine: self.engine.clone(),
         }
     }
 }

@@ -7,7 +7,9 @@ use crate::error::PlanError;
 use crate::instance::Instances;
 use crate::machine::{Machines, Searched};
 use crate::need::{Need, WHOLE, Wishes, in_percent};
-use weir_catalog::{Catalog, Edition, PriceBook};
+use crate::pooled;
+use crate::service::{Service, Services};
+use weir_catalog::{Catalog, Edition, HostSize, PriceBook, Series};
 use weir_layout::{ManagedInstance, Role};
 use weir_units::{Bytes, Money};
 
@@ -46,31 +48,46 @@ pub enum Outcome {
 enum Family {
     Machine,
     Instance(ManagedInstance),
+    Service(Service),
 }
 
 impl Family {
-    const ALL: [Self; 4] = [
+    const ALL: [Self; 6] = [
         Self::Machine,
         Self::Instance(ManagedInstance::Gp),
         Self::Instance(ManagedInstance::NextGenGp),
         Self::Instance(ManagedInstance::Bc),
+        Self::Service(Service::Rds),
+        Self::Service(Service::Postgres),
     ];
 
     fn name(self) -> &'static str {
         match self {
             Self::Machine => "vm",
             Self::Instance(kind) => kind.name(),
+            Self::Service(service) => service.name(),
         }
     }
 
     fn is_in(self, edition: &Edition) -> bool {
-        let instances = Self::ALL.into_iter().filter(|family| *family != Self::Machine);
-        let is_instance = |name: &str| instances.clone().any(|family| family.name() == name);
-        let mut series = edition.series().iter();
+        edition.series().iter().any(|series| self.has(series))
+    }
+
+    /// Whether the machines of a series are of this family.
+    fn has(self, series: &Series) -> bool {
+        let is_instance = Self::ALL
+            .into_iter()
+            .any(|family| matches!(family, Self::Instance(_)) && family.name() == series.name);
         match self {
-            Self::Machine => series.any(|series| !is_instance(&series.name)),
-            Self::Instance(kind) => series.any(|series| series.name == kind.name()),
+            Self::Machine => !is_instance && series.service.is_none(),
+            Self::Instance(kind) => series.name == kind.name(),
+            Self::Service(service) => series.service.as_deref() == Some(service.name()),
         }
+    }
+
+    fn hosts(self, edition: &Edition) -> impl Iterator<Item = &HostSize> {
+        let own = edition.series().iter().filter(move |series| self.has(series));
+        own.flat_map(|series| &series.hosts)
     }
 }
 
@@ -165,14 +182,16 @@ fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
     let families = families_of(question)?;
     let wishes = question.wishes;
     let has_machines = families.contains(&Family::Machine);
-    let has_instances = families.iter().any(|family| *family != Family::Machine);
+    let has_instances = families.iter().any(|family| matches!(family, Family::Instance(_)));
+    let has_services = families.iter().any(|family| matches!(family, Family::Service(_)));
     let stray = [
-        ("disks", !wishes.disks.is_empty(), has_machines),
+        ("disks", !wishes.disks.is_empty(), has_machines || has_services),
         ("max_disks", wishes.max_disks.is_some(), has_machines),
         ("apart", wishes.is_apart, has_machines),
         ("max_files", wishes.max_files.is_some(), has_instances),
-        ("storage", wishes.storage.is_some(), has_instances),
-        ("licence_owned", wishes.has_licence, has_instances),
+        ("storage", wishes.storage.is_some(), has_instances || has_services),
+        ("licence_owned", wishes.has_licence, has_instances || has_services),
+        ("engine", wishes.engine.is_some(), has_services),
     ];
     if let Some((key, ..)) = stray.into_iter().find(|(_, is_said, is_used)| *is_said && !is_used) {
         let names: Vec<&str> = families.iter().map(|family| family.name()).collect();
@@ -205,10 +224,8 @@ fn families_of(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
     // A machine that is named is of one family.
     if let Some(host) = &question.wishes.host {
         let size = question.edition.host(host)?;
-        let is_own = |family: &Family| match family {
-            Family::Machine => own.iter().all(|own| own.name() != size.series),
-            Family::Instance(kind) => kind.name() == size.series,
-        };
+        let series = question.edition.series_of(size);
+        let is_own = |family: &Family| series.is_some_and(|series| family.has(series));
         let named: Vec<Family> = own.iter().copied().filter(is_own).collect();
         if !wanted.is_empty() && !named.iter().any(|family| wanted.contains(family)) {
             let reason = format!("is not of the families {}", question.wishes.families.join(", "));
@@ -216,16 +233,38 @@ fn families_of(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
         }
         return Ok(named);
     }
-    Ok(if wanted.is_empty() { own } else { wanted })
+    if !wanted.is_empty() {
+        return Ok(wanted);
+    }
+    // A service that does not have what is asked for stands back where there is another family.
+    let is_fit = |family: &&Family| {
+        !matches!(family, Family::Service(_)) || has_what_is_asked(question, **family)
+    };
+    let fit: Vec<Family> = own.iter().filter(is_fit).copied().collect();
+    Ok(if fit.is_empty() { own } else { fit })
+}
+
+/// Whether a family has the roles that are asked for, and what else is.
+fn has_what_is_asked(question: &Question<'_>, family: Family) -> bool {
+    match family {
+        Family::Machine => true,
+        Family::Instance(_) => question.need.role(Role::Backup).is_none(),
+        Family::Service(service) => {
+            services(question, service, Vec::new()).check(question.need).is_ok()
+        }
+    }
+}
+
+fn services<'a>(question: &Question<'a>, service: Service, families: Vec<&'a str>) -> Services<'a> {
+    let (edition, prices) = (question.edition, Prices(question.prices));
+    Services { service, edition, prices, families, wishes: question.wishes }
 }
 
 /// The families of disks that may be used.
 fn disk_families<'a>(question: &Question<'a>) -> Result<Vec<&'a str>, PlanError> {
     let edition = question.edition;
     let mut all: Vec<&str> = Vec::new();
-    let sets = edition.tier_sets().iter().map(|set| set.family.as_str());
-    let provisioned = edition.provisioned_families().iter().map(|own| own.family.as_str());
-    for family in sets.chain(provisioned) {
+    for family in edition.families() {
         if !all.contains(&family) {
             all.push(family);
         }
@@ -266,12 +305,17 @@ fn search(
                 families: disk_families(question)?,
                 wishes: question.wishes,
             };
-            Ok(machines.search(question.need, explains))
+            let own = machines.search(question.need, explains);
+            Ok(own.or_cheaper(pooled::search(&machines, question.need, explains)))
         }
         Family::Instance(kind) => {
             let (catalog, edition) = (question.catalog, question.edition);
             let instances = Instances { kind, catalog, edition, prices, wishes: question.wishes };
             instances.search(question.need, explains)
+        }
+        Family::Service(service) => {
+            let services = services(question, service, disk_families(question)?);
+            services.search(question.need, explains)
         }
     };
     families.iter().map(of).collect()
@@ -319,10 +363,13 @@ fn answer(
                 .to_owned(),
         ),
         Some(book) => {
-            let hosts = question.edition.hosts();
-            let unknown = hosts.filter(|host| book.host(&host.name).is_none()).count();
-            if plan.family == "vm" && unknown > 0 && question.wishes.host.is_none() {
-                let all = question.edition.hosts().count();
+            let family = Family::ALL.into_iter().find(|family| family.name() == plan.family);
+            // What has no price of its own is paid by the vCore.
+            let family = family.filter(|family| !matches!(family, Family::Instance(_)));
+            let hosts = || family.into_iter().flat_map(|family| family.hosts(question.edition));
+            let unknown = hosts().filter(|host| book.host(&host.name).is_none()).count();
+            if unknown > 0 && question.wishes.host.is_none() {
+                let all = hosts().count();
                 notes.push(format!(
                     "of {all} machines {unknown} have no price (region: {}) and are not ranked (--prices \
                      FILE takes prices)",
@@ -414,8 +461,7 @@ fn relaxations(question: &Question<'_>, families: &[Family]) -> Result<Vec<Relax
     if !wishes.families.is_empty() {
         let all: Vec<Family> =
             Family::ALL.into_iter().filter(|family| family.is_in(question.edition)).collect();
-        let has_backup = need.role(Role::Backup).is_some();
-        let is_fine = |family: &Family| !has_backup || *family == Family::Machine;
+        let is_fine = |family: &Family| has_what_is_asked(question, *family);
         let all: Vec<Family> = all.into_iter().filter(is_fine).collect();
         attempt("another family".to_owned(), need, wishes, &all)?;
     }

@@ -449,7 +449,7 @@ pub(crate) struct PlanArgs {
     /// The catalog edition to plan with [default: azure-now; of a fleet azure-mi-now].
     #[arg(long, value_name = "EDITION")]
     pub(crate) edition: Option<String>,
-    /// vm, gp, next-gen-gp or bc; may be repeated [default: all that the edition has].
+    /// vm, gp, next-gen-gp, bc, rds or postgres; may be repeated [default: all that the edition has].
     #[arg(long, value_name = "FAMILY", value_delimiter = ',')]
     pub(crate) family: Vec<String>,
     /// Families of disks, like premium-ssd; may be repeated [default: those no slower than the
@@ -474,10 +474,14 @@ pub(crate) struct PlanArgs {
     /// Each role has disks of its own.
     #[arg(long)]
     pub(crate) apart: bool,
-    /// The most storage of an instance.
+    /// The database engine of rds: postgresql, mysql, mariadb, oracle or sqlserver [default:
+    /// postgresql].
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+    /// The most storage of an instance or a service.
     #[arg(long, value_name = "SIZE")]
     pub(crate) storage: Option<Bytes>,
-    /// Licences of SQL Server are there already.
+    /// Licences of the database are there already.
     #[arg(long)]
     pub(crate) licence_owned: bool,
     /// The region of prices.

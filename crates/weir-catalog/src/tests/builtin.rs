@@ -23,7 +23,18 @@ fn every_file_reads_and_is_the_edition_that_its_name_says() {
         assert_eq!(origin, format!("catalog/{}.toml", edition.name()));
     }
     let names: Vec<String> = Catalog::builtin().editions().map(|e| e.name().to_owned()).collect();
-    assert_eq!(names, ["azure-premium-2015", "azure-mi-2018", "azure-now", "azure-mi-now"]);
+    assert_eq!(
+        names,
+        [
+            "azure-premium-2015",
+            "azure-mi-2018",
+            "azure-now",
+            "azure-mi-now",
+            "azure-postgres",
+            "aws",
+            "gcp"
+        ]
+    );
 }
 
 #[test]
@@ -329,7 +340,7 @@ fn rules_have_figures_with_units() {
     check("azure-mi-now", "log-rate-bc-vcore", RuleValue::Throughput(rate("4.5 MiB/s")));
     check("azure-premium-2015", "account-p30-disks", RuleValue::Count(35));
     let edition = builtin("azure-premium-2015");
-    assert_eq!(edition.io_unit(), Bytes::kib(256));
+    assert_eq!(edition.io_unit(), Some(Bytes::kib(256)));
     let units = edition.striping().unwrap().units.iter().map(|u| (&*u.workload, u.unit));
     assert_eq!(
         units.collect::<Vec<_>>(),
@@ -350,6 +361,8 @@ fn a_name_is_found_wherever_it_is() {
                     Found::Tier(_, tier) => format!("tier {}", tier.set),
                     Found::TierSet(..) => "set".to_owned(),
                     Found::Provisioned(..) => "provisioned".to_owned(),
+                    Found::Store(..) => "store".to_owned(),
+                    Found::Pooled(..) => "pooled".to_owned(),
                     Found::Host(_, host) => format!("host {}", host.series),
                     Found::Latency(..) => "latency".to_owned(),
                     Found::HostCache(..) => "host cache".to_owned(),
@@ -373,6 +386,7 @@ fn a_name_is_found_wherever_it_is() {
             ("azure-mi-2018", "tier mi-2023"),
             ("azure-now", "tier premium-ssd"),
             ("azure-mi-now", "tier mi-now"),
+            ("azure-postgres", "tier premium-ssd"),
         ],
     );
     check("mi-2020/P60", &[("azure-mi-2018", "tier mi-2020")]);
@@ -389,7 +403,7 @@ fn a_name_is_found_wherever_it_is() {
         unknown.map_err(|error| error.to_string()),
         Err("unknown name \"DS41\"; did you mean \"DS14\"?; weir catalog tiers EDITION and weir \
              catalog hosts EDITION list names; editions: azure-premium-2015, azure-mi-2018, \
-             azure-now, azure-mi-now"
+             azure-now, azure-mi-now, azure-postgres, aws, gcp"
             .to_owned())
     );
 }

@@ -13,11 +13,11 @@ fn fails<T: std::fmt::Debug>(result: Result<T, CatalogError>, expect: &str) {
 fn an_unknown_name_gets_the_nearest_one() {
     fails(
         Catalog::builtin().edition("azure-premium-2051"),
-        "unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now",
+        "unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
     );
     fails(
-        Catalog::builtin().edition("aws"),
-        "unknown edition \"aws\"; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now",
+        Catalog::builtin().edition("ibm"),
+        "unknown edition \"ibm\"; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
     );
     let edition = builtin("azure-premium-2015");
     fails(
@@ -109,7 +109,8 @@ fn a_key_or_value_that_is_not_in_the_format_is_refused_with_its_line() {
         "scope =",
         "scop =",
         "own.toml:5:1: unknown field `scop`, expected one of `name`, `title`, `as_of`, `scope`, \
-         `notes`, `conflicts`, `default_set`, `io_unit`, `tier_set`, `provisioned`, `series`, \
+         `notes`, `conflicts`, `default_set`, `io_unit`, `tier_set`, `provisioned`, `store`, `pooled`, \
+         `series`, \
          `host_cache`, `latency`, `bursting`, `striping`, `rule`, `price`",
     );
     edited(

@@ -171,7 +171,7 @@ impl<'a> Entities<'a> {
             }
             disk.tier.get_or_insert_with(|| tier.name.clone());
             disk.family.get_or_insert_with(|| tier.family.clone());
-            disk.io_unit.get_or_insert_with(|| float(edition.io_unit().get()));
+            disk.io_unit = disk.io_unit.or_else(|| Some(float(edition.io_unit()?.get())));
         }
         let medium = |latency: &Latency| {
             let byte = latency.transfer.map_or(0.0, |rate| 1e9 / float(rate.per_sec().get()));

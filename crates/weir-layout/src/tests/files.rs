@@ -349,7 +349,7 @@ fn what_is_wrong_with_an_instance_is_said() {
         Some(
             "layout.toml:2:1: host \"host\": a managed instance needs an edition to be looked up in; \
              add edition = \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, \
-             azure-mi-now, or give limits = { .. }"
+             azure-mi-now, azure-postgres, aws, gcp, or give limits = { .. }"
         )
     );
 }

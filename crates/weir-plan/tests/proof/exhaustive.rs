@@ -168,11 +168,11 @@ fn text(machine: &str, pools: &[Pool]) -> String {
 }
 
 /// What comes to a cap: so many a second, of so many operations and bytes.
-type Pieces = (f64, f64, f64);
+pub(crate) type Pieces = (f64, f64, f64);
 
 /// A role's requests as they come to a disk; they are powers of two, so that the borders of units
 /// cut them where they cut.
-fn pieces(need: &RoleNeed, unit: Option<u64>, is_peak_of_bytes: bool) -> Vec<Pieces> {
+pub(crate) fn pieces(need: &RoleNeed, unit: Option<u64>, is_peak_of_bytes: bool) -> Vec<Pieces> {
     let of_operations = need.iops * need.request;
     if is_peak_of_bytes && need.throughput > of_operations {
         let once = unit.unwrap_or(u64::MAX).min(256 << 10) as f64;

@@ -80,7 +80,11 @@ fn burst(burst: Option<Burst>) -> [Cell; 5] {
 fn tiers(edition: &Edition) -> Vec<Table> {
     let mut tables: Vec<Table> =
         edition.tier_sets().iter().map(|set| tier_table(edition, set)).collect();
+    if tables.is_empty() {
+        tables.push(Table::new("", &TIER_HEADS).named("tiers"));
+    }
     tables.push(provisioned(edition.provisioned_families()));
+    tables.extend([stores(edition), pooled(edition)]);
     let mut remarks = remarks_table();
     for set in edition.tier_sets() {
         remark(&mut remarks, edition, &set.name, &set.provenance);
@@ -88,29 +92,38 @@ fn tiers(edition: &Edition) -> Vec<Table> {
     for family in edition.provisioned_families() {
         remark(&mut remarks, edition, &family.family, &family.provenance);
     }
+    for store in edition.stores() {
+        remark(&mut remarks, edition, &store.name, &store.provenance);
+    }
+    for family in edition.pooled_families() {
+        remark(&mut remarks, edition, &family.family, &family.provenance);
+    }
     tables.push(remarks);
     tables
 }
 
+/// What is listed of a tier.
+const TIER_HEADS: [&str; 15] = [
+    "tier",
+    "|set",
+    "family",
+    ">size GiB|size_bytes",
+    ">IOPS|iops",
+    ">throughput|throughput_bytes_per_s",
+    ">burst|",
+    "|burst_kind",
+    "|burst_iops",
+    "|burst_throughput_bytes_per_s",
+    "|burst_duration_s",
+    "|plus_iops",
+    "|plus_throughput_bytes_per_s",
+    "as of|as_of",
+    "|source",
+];
+
 fn tier_table(edition: &Edition, set: &TierSet) -> Table {
-    let heads = [
-        "tier",
-        "|set",
-        "family",
-        ">size GiB|size_bytes",
-        ">IOPS|iops",
-        ">throughput|throughput_bytes_per_s",
-        ">burst|",
-        "|burst_kind",
-        "|burst_iops",
-        "|burst_throughput_bytes_per_s",
-        "|burst_duration_s",
-        "|plus_iops",
-        "|plus_throughput_bytes_per_s",
-        "as of|as_of",
-        "|source",
-    ];
-    let mut table = Table::new(format!("{} {}", edition.name(), set.name), &heads).named("tiers");
+    let mut table =
+        Table::new(format!("{} {}", edition.name(), set.name), &TIER_HEADS).named("tiers");
     for tier in &set.tiers {
         let (name, family) = (tier.name.as_str(), tier.family.as_str());
         let mut row = cells![name, set.name.as_str(), family, gib(tier.size.get())];
@@ -149,7 +162,7 @@ fn provisioned(families: &[Provisioned]) -> Table {
         row.extend([size(Some(family.min_size)), size(Some(family.max_size))]);
         row.extend(pair(Some(family.minimum)));
         row.extend(pair(Some(family.maximum)));
-        row.extend([iops(Some(family.iops_per_gib)), throughput(Some(family.throughput_per_iops))]);
+        row.extend([iops(family.iops_per_gib), throughput(family.throughput_per_iops)]);
         let included = if family.minimum_included { "yes" } else { "no" };
         row.extend(cells![included, family.provenance.as_of(), family.provenance.source()]);
         table.row(row);
@@ -161,6 +174,64 @@ fn provisioned(families: &[Provisioned]) -> Table {
             lines.map(|line| format!("{}: {line}", family.family))
         })
         .collect();
+    table
+}
+
+/// What services keep everything on.
+fn stores(edition: &Edition) -> Table {
+    let heads = [
+        "store",
+        "service",
+        "family",
+        "engines",
+        ">min GiB|min_size_bytes",
+        ">max GiB|max_size_bytes",
+        ">volumes",
+        ">min IOPS|min_iops",
+        ">min throughput|min_throughput_bytes_per_s",
+        ">max IOPS|max_iops",
+        ">max throughput|max_throughput_bytes_per_s",
+        "as of|as_of",
+        "|source",
+    ];
+    let mut table = Table::new("", &heads).named("stores");
+    for store in edition.stores() {
+        for step in &store.steps {
+            let engines = step.engines.join(", ");
+            let (name, service) = (store.name.as_str(), store.service.as_str());
+            let mut row = cells![name, service, store.family.as_str(), engines];
+            row.extend([size(Some(step.min_size)), size(Some(step.max_size))]);
+            row.push(count(u32::try_from(step.volumes).ok()));
+            let minimum = step.minimum;
+            row.extend([iops(Some(minimum.iops)), throughput(minimum.throughput)]);
+            let (most, rate) = (step.maximum.map(|own| own.iops), step.maximum);
+            row.extend([iops(most), throughput(rate.and_then(|own| own.throughput))]);
+            row.extend(cells![step.provenance.as_of(), step.provenance.source()]);
+            table.row(row);
+        }
+    }
+    table
+}
+
+/// The families whose disks share their limits.
+fn pooled(edition: &Edition) -> Table {
+    let heads = [
+        "shared|family",
+        ">base IOPS|base_iops",
+        ">base throughput|base_throughput_bytes_per_s",
+        ">IOPS per 100 GiB|iops_per_100_gib",
+        ">throughput per 100 GiB|throughput_bytes_per_s_per_100_gib",
+        "as of|as_of",
+        "|source",
+    ];
+    let mut table = Table::new("", &heads).named("pooled");
+    for family in edition.pooled_families() {
+        let mut row = cells![family.family.as_str()];
+        row.extend(pair(family.base));
+        row.extend(pair(Some(family.per_100_gib)));
+        row.extend(cells![family.provenance.as_of(), family.provenance.source()]);
+        table.row(row);
+    }
     table
 }
 
@@ -242,6 +313,10 @@ fn hosts(edition: &Edition) -> Table {
         true => format!("{} has no hosts", edition.name()),
         false => "- is not published; weir catalog show NAME gives the sources".to_owned(),
     });
+    if edition.hosts().any(|host| !host.pools.is_empty()) {
+        let words = "limits that disks of a type share on a machine: weir catalog show NAME";
+        table.notes.push(words.to_owned());
+    }
     table
 }
 
@@ -279,7 +354,8 @@ fn about(edition: &Edition) -> Table {
     row("title", edition.title());
     row("as of", edition.as_of());
     row("scope", edition.scope());
-    row("I/O unit", &edition.io_unit().to_string());
+    let unit = edition.io_unit().map(|unit| unit.to_string());
+    row("I/O unit", unit.as_deref().unwrap_or("none: every I/O counts once"));
     edition.conflicts().iter().for_each(|text| row("conflict", text));
     edition.notes().iter().for_each(|text| row("note", text));
     edition.bursting().iter().for_each(|rule| row(&format!("bursting {}", rule.name), &rule.text));
@@ -294,6 +370,8 @@ fn tables_of(found: &Found<'_>, name: &str) -> Vec<Table> {
         Found::Tier(_, tier) => vec![figures(&tier.figures(), &[])],
         Found::Host(_, host) => vec![figures(&host.figures(), &[])],
         Found::Provisioned(_, family) => vec![figures(&family.figures(), &[])],
+        Found::Store(_, store) => vec![figures(&store.figures(), &[])],
+        Found::Pooled(_, family) => vec![figures(&family.figures(), &[])],
         Found::TierSet(edition, set) => vec![tier_table(edition, set)],
         Found::Latency(_, latency) => {
             let families = format!("for {}", latency.families.join(", "));

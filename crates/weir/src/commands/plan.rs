@@ -134,6 +134,7 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
     set(&mut file.headroom, &args.headroom);
     set(&mut file.host, &args.host);
     file.vcpus = args.vcpus.map(Vcpus::whole).or(file.vcpus);
+    set(&mut file.engine, &args.engine);
     file.memory = args.memory.or(file.memory);
     file.max_disks = args.max_disks.or(file.max_disks);
     file.max_files = args.max_files.or(file.max_files);

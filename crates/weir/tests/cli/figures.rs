@@ -90,7 +90,16 @@ fn a_layout_in_numbers() {
 fn the_catalog_in_numbers() {
     let place = Place::new();
     let (mut tiers, mut hosts) = (0, 0);
-    for edition in ["azure-premium-2015", "azure-mi-2018", "azure-now", "azure-mi-now"] {
+    let editions = [
+        "azure-premium-2015",
+        "azure-mi-2018",
+        "azure-now",
+        "azure-mi-now",
+        "azure-postgres",
+        "aws",
+        "gcp",
+    ];
+    for edition in editions {
         let (json, csv) = outputs(&place, &["catalog", "tiers", edition]);
         for table in ["tiers", "provisioned", "remarks"] {
             assert!(json[table].is_array(), "{edition} {table}");

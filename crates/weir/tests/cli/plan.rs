@@ -186,3 +186,91 @@ fn what_is_no_need_is_refused_with_what_to_do() {
     assert_eq!(code, Some(2), "{stderr}");
     assert!(stderr.contains("backs itself up"), "{stderr}");
 }
+
+/// The first line of a plan, which is simulated, and its layout checked.
+fn first_line(place: &Place, args: &[&str]) -> String {
+    let rates = ["--iops", "16000", "--size", "4TiB", "--verify", "--out", "plan.toml"];
+    let (stdout, stderr, code) = run(place.weir(&[&["plan"], args, &rates].concat()));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{args:?}: {stdout}");
+    let (checked, stderr, code) = run(place.weir(&["layout", "check", "plan.toml"]));
+    // That disks share their limits is said.
+    let is_fine = stderr.lines().all(|line| line.contains("disks share their limits"));
+    assert!(is_fine && code == Some(0), "{args:?}: {stderr}{checked}");
+    stdout.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn other_clouds_and_services_have_plans_that_hold() {
+    let place = Place::new();
+    let check = |args: &[&str], expect: &str| assert_eq!(first_line(&place, args), expect);
+    // 560.64 and 4,096 GiB at 0.08; 3,000 IOPS come with each.
+    check(
+        &["--edition", "aws"],
+        "plan: m5.4xlarge: data on 8 x gp3 of 512 GiB, 3000 IOPS and 125 MiB/s: 888.32 USD a month",
+    );
+    // 388.36 and 4,096 GiB at 0.10.
+    check(
+        &["--edition", "gcp"],
+        "plan: n1-standard-16: data on pd-balanced of 4 TiB: 797.96 USD a month",
+    );
+    // 1,138.80 and 8,192 GiB at 0.138.
+    check(
+        &["--edition", "azure-postgres"],
+        "plan: D16s_v3: postgresql on P60 of 8 TiB: 2,269.30 USD a month",
+    );
+    // 4,096 GiB at 0.125 and 16,000 IOPS at 0.10.
+    check(
+        &["--edition", "aws", "--family", "rds", "--engine", "mysql"],
+        "plan: db.m5.4xlarge: mysql on 4 x io1 of 1 TiB, 4000 IOPS and 500 MiB/s: 2,112.00 USD a \
+         month and a price that is not known",
+    );
+}
+
+#[test]
+fn one_gib_less_keeps_the_cache_of_a_server_of_postgres() {
+    let place = Place::new();
+    let args = ["plan", "--edition", "azure-postgres", "--iops", "7000", "--size", "3TiB"];
+    let (stdout, _, code) = run(place.weir(&args));
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(stdout.contains("postgresql on P50 of 4095 GiB"), "{stdout}");
+    assert!(
+        stdout.contains("4095 GiB and not 4 TiB: below 4 TiB storage has a host cache"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("tier = \"P50\"\nsize = \"4095 GiB\""), "{stdout}");
+}
+
+#[test]
+fn what_a_service_does_not_have_is_refused() {
+    let place = Place::new();
+    let refused = |args: &[&str], need: &str, words: &str| {
+        place.file("need.toml", need);
+        let all = [&["plan", "--need", "need.toml"], args].concat();
+        let (stdout, stderr, code) = run(place.weir(&all));
+        assert_eq!((stdout.as_str(), code), ("", Some(2)), "{args:?}: {stderr}");
+        assert!(stderr.contains(words), "{args:?}: {stderr}");
+    };
+    let rds = ["--edition", "aws", "--family", "rds"];
+    let postgres = ["--edition", "azure-postgres"];
+    let with = |role: &str| format!("[data]\nsize = \"1 TiB\"\n[{role}]\nsize = \"9 GiB\"\n");
+    refused(&rds, &with("backup"), "rds backs itself up to storage of its own; leave it out");
+    refused(&postgres, &with("backup"), "postgres backs itself up");
+    refused(&postgres, &with("tempdb"), "postgresql has no tempdb");
+    refused(&rds, &with("tempdb"), "postgresql has no tempdb");
+    let data = "[data]\nsize = \"1 TiB\"\n";
+    let engine = [&rds[..], &["--engine", "db2"]].concat();
+    refused(
+        &engine,
+        data,
+        "engine: rds has no \"db2\"; it has mariadb, mysql, postgresql, oracle, sqlserver",
+    );
+    let memory = [&postgres[..], &["--memory", "64GiB"]].concat();
+    refused(&memory, data, "what memory a server of postgres has is not in the catalog");
+    let stray = ["--edition", "gcp", "--engine", "mysql"];
+    refused(&stray, data, "engine: it says nothing to what is planned, vm");
+    // Machines have what the service has not; it stands back.
+    place.file("need.toml", &with("tempdb"));
+    let (stdout, stderr, code) =
+        run(place.weir(&["plan", "--edition", "aws", "--need", "need.toml"]));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+}

@@ -1,0 +1,82 @@
+//! Disks that share their limits: all of one type on a machine have those of their sizes together.
+//!
+//! The engine holds such a pool at the host's gate to remote storage, which all of them pass. So a
+//! host has disks of one such type, or disks with limits of their own, and not both.
+
+use crate::error::Kind;
+use crate::resolve::Host;
+use crate::volume::{Volume, gate_of};
+use weir_catalog::{Edition, HostSize};
+use weir_core::{GateLimits, Place};
+use weir_units::Bytes;
+
+/// Gives a host the limits of its pool, if its disks share theirs. `size` is its row in the
+/// edition, if it has one.
+pub(crate) fn take(
+    host: &mut Host,
+    size: Option<&HostSize>,
+    edition: Option<&Edition>,
+) -> Result<(), Kind> {
+    let Some(own) = host.volumes.iter().find(|volume| volume.is_pooled) else { return Ok(()) };
+    let family = own.family.clone().unwrap_or_default();
+    let Some(pooled) = edition.and_then(|edition| edition.pooled(&family)) else { return Ok(()) };
+    let is_other = |volume: &&Volume| {
+        let is_remote = volume.spec.place == Place::Remote;
+        is_remote && !(volume.is_pooled && volume.family.as_deref() == Some(&*family))
+    };
+    if let Some(other) = host.volumes.iter().find(is_other) {
+        let reason = format!(
+            "{family} disks share their limits on a machine, which are held where all its remote disks \
+             pass; {:?} beside them has limits of its own: put it on another host",
+            other.name
+        );
+        return Err(wrong(host, reason));
+    }
+    let most = match size {
+        Some(size) => Some(*size.pools.get(&pooled.family).ok_or_else(|| {
+            let others: Vec<&str> = size.pools.keys().map(String::as_str).collect();
+            let reason = format!(
+                "no limit of {family} disks is published for {}; it has some of {}",
+                size.name,
+                others.join(", ")
+            );
+            wrong(host, reason)
+        })?),
+        None => None,
+    };
+    let all = host.volumes.iter().filter(|volume| volume.is_pooled);
+    let all = Bytes::new(all.map(|volume| volume.spec.size.get()).fold(0, u64::saturating_add));
+    let limits = pooled.limits(all, most);
+    host.spec.uncached = lower(host.spec.uncached, gate_of(limits));
+    host.notes.retain(|note| !note.ends_with(crate::resolve::TO_REMOTE));
+    host.notes.push(format!(
+        "{family} disks share their limits on a machine: {all} in all have {} and {}",
+        limits.iops, limits.throughput
+    ));
+    Ok(())
+}
+
+/// Whether the family of a volume shares its limits, so that a volume cannot change alone.
+pub(crate) fn check_alone(volume: &Volume) -> Result<(), Kind> {
+    if !volume.is_pooled {
+        return Ok(());
+    }
+    let reason = format!(
+        "{} disks share the limits of their sizes on a machine; change the layout and start again",
+        volume.family.as_deref().unwrap_or_default()
+    );
+    Err(Kind::Contradiction { what: format!("volume {:?}", volume.name), reason })
+}
+
+fn wrong(host: &Host, reason: String) -> Kind {
+    Kind::Contradiction { what: format!("host {:?}", host.name), reason }
+}
+
+/// What was written out for a host holds beside what its disks have.
+fn lower(own: GateLimits, pool: GateLimits) -> GateLimits {
+    let least = |own: Option<weir_core::Limit>, pool: Option<weir_core::Limit>| match (own, pool) {
+        (Some(own), Some(pool)) if own.rate < pool.rate => Some(own),
+        (own, pool) => pool.or(own),
+    };
+    GateLimits { iops: least(own.iops, pool.iops), bytes: least(own.bytes, pool.bytes) }
+}

@@ -1,0 +1,117 @@
+//! Disks of other clouds: bought by rules of their own, and such as share their limits.
+
+use super::{layout, parse};
+use weir_units::Bytes;
+
+fn gcp(host: &str, volumes: &[&str]) -> String {
+    let volumes: Vec<String> = volumes
+        .iter()
+        .enumerate()
+        .map(|(at, keys)| format!("[[volume]]\nname = \"v{at}\"\n{keys}\n"))
+        .collect();
+    format!("edition = \"gcp\"\nhost = {host}\n{}", volumes.concat())
+}
+
+/// Operations and bytes of a host's gate to remote storage.
+fn uncached(text: &str) -> (Option<u64>, Option<u64>) {
+    let gate = layout(text).hosts[0].spec.uncached;
+    let rate = |limit: Option<weir_core::Limit>| limit.map(|limit| limit.rate.get());
+    (rate(gate.iops), rate(gate.bytes))
+}
+
+#[test]
+fn disks_of_one_type_share_what_their_sizes_bring() {
+    let ssd = |gib: u64| format!("family = \"pd-ssd\"\nsize = \"{gib} GiB\"");
+    let check = |host: &str, sizes: &[u64], iops: u64, bytes: u64| {
+        let volumes: Vec<String> = sizes.iter().map(|gib| ssd(*gib)).collect();
+        let volumes: Vec<&str> = volumes.iter().map(String::as_str).collect();
+        assert_eq!(uncached(&gcp(host, &volumes)), (Some(iops), Some(bytes)), "{host} {sizes:?}");
+    };
+    let n2 = "{ size = \"n2-standard-8\" }";
+    // 6,000 + 30 x 100, and 240 + 0.48 x 100 MiB/s.
+    check(n2, &[100], 9_000, 288 << 20);
+    // The base is had once, however many disks there are.
+    check(n2, &[50, 50], 9_000, 288 << 20);
+    // 15,000 and 800 MiB/s are what the machine lets through.
+    check(n2, &[100, 900], 15_000, 720 << 20);
+    check(n2, &[1_000, 1_000], 15_000, 800 << 20);
+    check("{ unlimited = true }", &[1_000, 1_000], 66_000, 1_200 << 20);
+    let limited = "{ limits = { uncached = { iops = 500 } } }";
+    check(limited, &[100], 500, 288 << 20);
+    let text = gcp(n2, &[&ssd(100)]);
+    let host = &layout(&text).hosts[0];
+    assert!(host.volumes[0].is_pooled && host.volumes[0].spec.limits.gate.iops.is_none());
+    let note =
+        "pd-ssd disks share their limits on a machine: 100 GiB in all have 9000 IOPS and 288 MiB/s";
+    assert!(host.notes.iter().any(|own| own == note), "{:?}", host.notes);
+}
+
+#[test]
+fn what_shares_its_limits_is_beside_nothing_else() {
+    let check = |host: &str, volumes: &[&str], expect: &str| {
+        let error = parse(&gcp(host, volumes)).expect_err("no layout");
+        assert!(error.contains(expect), "{error}");
+    };
+    let (ssd, balanced) =
+        ("family = \"pd-ssd\"\nsize = \"10 GiB\"", "family = \"pd-balanced\"\nsize = \"10 GiB\"");
+    let hyperdisk = "family = \"hyperdisk-balanced\"\nsize = \"10 GiB\"";
+    let n2 = "{ size = \"n2-standard-8\" }";
+    let expect = "pd-ssd disks share their limits on a machine, which are held where all its remote \
+                  disks pass; \"v1\" beside them has limits of its own: put it on another host";
+    check(n2, &[ssd, balanced], expect);
+    check("{ size = \"c3-8vcpu\" }", &[ssd, hyperdisk], expect);
+    check(n2, &[hyperdisk], "n2-standard-8 does not take hyperdisk-balanced; it takes pd-standard");
+    check(n2, &["family = \"pd-ssd\"\nsize = \"10 GiB\"\niops = 5"], "come with the size");
+    check(n2, &["size = \"10 GiB\""], "add family = \"..\", of hyperdisk-balanced");
+    check(
+        "{ size = \"c3-8vcpu\" }",
+        &["family = \"pd-standard\"\nsize = \"10 GiB\""],
+        "c3-8vcpu does not take pd-standard",
+    );
+}
+
+#[test]
+fn one_disk_of_a_pool_does_not_change_alone() {
+    let text = gcp("{ size = \"n2-standard-8\" }", &["family = \"pd-ssd\"\nsize = \"10 GiB\""]);
+    let catalog = weir_catalog::Catalog::builtin();
+    let edition = catalog.edition("gcp").ok();
+    let layout = layout(&text);
+    let resized = layout.hosts[0].resized(weir_core::VolumeId(0), Bytes::gib(20), edition);
+    let error = resized.expect_err("no other size").to_string();
+    assert!(error.ends_with("change the layout and start again"), "{error}");
+}
+
+#[test]
+fn bought_disks_count_as_their_family_does() {
+    let of = |edition: &str, host: &str, keys: &str| {
+        let text = format!(
+            "edition = \"{edition}\"\nhost = {{ size = \"{host}\" }}\n[[volume]]\nname = \"v\"\n{keys}\n"
+        );
+        let layout = layout(&text);
+        let limits = layout.hosts[0].volumes[0].spec.limits;
+        let rate = |limit: Option<weir_core::Limit>| limit.map_or(0, |limit| limit.rate.get());
+        let unit = limits.io_unit.map_or(0, std::num::NonZeroU64::get);
+        (rate(limits.gate.iops), rate(limits.gate.bytes), unit)
+    };
+    let size = "size = \"100 GiB\"";
+    assert_eq!(
+        of("aws", "m5.large", &format!("family = \"gp3\"\n{size}")),
+        (3_000, 125 << 20, 256 << 10)
+    );
+    assert_eq!(
+        of("aws", "m5.large", &format!("family = \"io1\"\n{size}\niops = 1000")),
+        (1_000, 250 << 20, 256 << 10)
+    );
+    assert_eq!(
+        of("gcp", "c3-8vcpu", &format!("family = \"hyperdisk-balanced\"\n{size}\niops = 9000")),
+        (9_000, 140 << 20, 0)
+    );
+    assert_eq!(
+        of("azure-postgres", "D8ds_v5", "tier = \"P50\"\nsize = \"4095 GiB\""),
+        (7_500, 250_000_000, 256 << 10)
+    );
+    // C3 lets so much of Hyperdisk through.
+    let text =
+        gcp("{ size = \"c3-8vcpu\" }", &["family = \"hyperdisk-balanced\"\nsize = \"10 GiB\""]);
+    assert_eq!(uncached(&text), (Some(50_000), Some(800 << 20)));
+}

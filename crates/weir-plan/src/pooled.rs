@@ -1,0 +1,269 @@
+//! Machines whose disks share their limits by type: what they let through is bought by the size of
+//! all of them together, so that neither their number nor stripes bring anything.
+
+use crate::answer::{CapUse, Cheaper, Line, Plan};
+use crate::cost::{Cost, gib};
+use crate::demand::{self, Flow, Limits, Peak};
+use crate::disks::typical;
+use crate::machine::{Machines, Searched};
+use crate::need::{Need, rate_words};
+use weir_catalog::{HostSize, Per, Pooled};
+use weir_units::Bytes;
+
+/// The largest size in all that is tried, in GiB: what a volume of a layout can have.
+const MOST_GIB: u64 = 1 << 20;
+
+/// Looks for the cheapest machine with disks that share their limits; for the next cheaper one,
+/// too, if `explains`.
+#[must_use]
+pub fn search(machines: &Machines<'_>, need: &Need, explains: bool) -> Searched {
+    let of = Pools { of: machines, need };
+    let mut searched = Searched::default();
+    let mut best: Option<Found<'_>> = None;
+    for host in machines.hosts(need) {
+        for family in of.families(host) {
+            searched.compared += 1;
+            let Some(gib) = of.fewest(host, family) else { continue };
+            let found = of.found(host, family, gib);
+            if best.as_ref().is_none_or(|best| found.cost < best.cost) {
+                best = Some(found);
+            }
+        }
+    }
+    searched.plan = best.as_ref().map(|best| of.plan(best));
+    let best = best.filter(|_| explains);
+    searched.cheaper = best.and_then(|best| of.cheaper(&best));
+    searched
+}
+
+struct Pools<'m, 'a> {
+    of: &'m Machines<'a>,
+    need: &'m Need,
+}
+
+/// A machine with disks of one type.
+#[derive(Debug, Clone, Copy)]
+struct Found<'a> {
+    host: &'a HostSize,
+    family: &'a Pooled,
+    /// All of them.
+    gib: u64,
+    cost: Cost,
+}
+
+impl<'a> Pools<'_, 'a> {
+    /// The families that may be used, that are fast enough, and that a machine has a limit of.
+    fn families(&self, host: &HostSize) -> impl Iterator<Item = &'a Pooled> {
+        let edition = self.of.edition;
+        let is_fast = |family: &str| {
+            let mut limited =
+                self.need.roles.iter().filter_map(|own| Some((own.latency?, own.request)));
+            limited.all(|(most, request)| {
+                typical(edition, family, request).is_some_and(|own| own <= most)
+            })
+        };
+        edition.pooled_families().iter().filter(move |own| {
+            let is_wished = self.of.families.contains(&own.family.as_str());
+            is_wished && host.pools.contains_key(&own.family) && is_fast(&own.family)
+        })
+    }
+
+    /// The disks, in GiB: one for all roles, or one for each.
+    fn disks(&self) -> Vec<(String, Vec<usize>, u64)> {
+        let names = |roles: &[usize]| {
+            let names: Vec<&str> =
+                roles.iter().map(|role| self.need.roles[*role].role.name()).collect();
+            names.join("-")
+        };
+        let size = |roles: &[usize]| {
+            let sizes = roles.iter().map(|role| self.need.roles[*role].size.get());
+            gib(Bytes::new(sizes.fold(0, u64::saturating_add)))
+        };
+        let all = 0..self.need.roles.len();
+        let groups: Vec<Vec<usize>> = match self.of.wishes.is_apart {
+            true => all.map(|role| vec![role]).collect(),
+            false => vec![all.collect()],
+        };
+        groups.into_iter().map(|roles| (names(&roles), roles.clone(), size(&roles))).collect()
+    }
+
+    fn least(&self) -> u64 {
+        self.disks().iter().map(|(.., gib)| gib).sum()
+    }
+
+    fn limits(&self, host: &HostSize, family: &Pooled, gib: u64) -> Limits {
+        let most = host.pools.get(&family.family).copied();
+        let limits = family.limits(Bytes::gib(gib), most);
+        Limits { operations: limits.iops.get(), bytes: limits.throughput.get() }
+    }
+
+    fn peaks(&self) -> Vec<Flow> {
+        let io_unit = self.of.edition.io_unit();
+        let of = |peak: &Peak| {
+            let mut all = Flow::default();
+            for own in &self.need.roles {
+                all += &Flow::of(demand::pieces(own, *peak, io_unit, None));
+            }
+            all
+        };
+        Peak::of(self.need).iter().map(of).collect()
+    }
+
+    /// The least size in all that stores and carries the need.
+    fn fewest(&self, host: &HostSize, family: &Pooled) -> Option<u64> {
+        let peaks = self.peaks();
+        let fits = |gib: u64| {
+            let limits = self.limits(host, family, gib);
+            peaks.iter().all(|flow| flow.fits(limits, 1))
+        };
+        let (mut low, mut high) = (self.least().max(1), MOST_GIB);
+        let is_counted =
+            self.of.wishes.max_disks.is_none_or(|most| self.disks().len() as u64 <= most);
+        if low > high || !fits(high) || !is_counted {
+            return None;
+        }
+        if fits(low) {
+            return Some(low);
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if fits(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
+    }
+
+    fn found(&self, host: &'a HostSize, family: &'a Pooled, gib: u64) -> Found<'a> {
+        let price = self.of.prices.unit(&family.family, Per::Gib);
+        // Machines come first where prices are missing; then the smaller storage.
+        let cost = self.of.host_cost(host) + Cost::of(price, gib, self.disks().len() as u64);
+        Found { host, family, gib, cost }
+    }
+
+    fn plan(&self, found: &Found<'_>) -> Plan {
+        let Found { host, family, gib, cost } = *found;
+        let limits = self.limits(host, family, gib);
+        let peaks = self.peaks();
+        let most = |of: fn(&Flow) -> u64| peaks.iter().map(of).max().unwrap_or(0);
+        let mut reasons = vec![
+            format!(
+                "{} operations and {} a second; all disks of {} together carry {} and {}, by their \
+                 {gib} GiB and what {} lets through",
+                most(Flow::operations),
+                rate_words(most(Flow::bytes)),
+                family.family,
+                limits.operations,
+                rate_words(limits.bytes),
+                host.name,
+            ),
+            "limits are shared by all disks of a type: more disks and stripes bring nothing"
+                .to_owned(),
+        ];
+        if gib > self.least() {
+            let (own, room) = (Bytes::gib(self.least()), Bytes::gib(gib));
+            reasons.push(format!("{own} are stored in {room}: the size buys the limits"));
+        }
+        Plan {
+            family: "vm".to_owned(),
+            title: self.title(found),
+            layout: self.layout(found),
+            lines: self.lines(found),
+            cost,
+            caps: self.caps(found),
+            reasons,
+        }
+    }
+
+    fn title(&self, found: &Found<'_>) -> String {
+        let disks = self.sized(found).into_iter().map(|(name, _, gib)| {
+            format!(
+                "{} on {} of {}",
+                name.replace('-', " and "),
+                found.family.family,
+                Bytes::gib(gib)
+            )
+        });
+        format!("{}: {}", found.host.name, disks.collect::<Vec<_>>().join(", "))
+    }
+
+    /// The disks with what is beyond the need on the first of them.
+    fn sized(&self, found: &Found<'_>) -> Vec<(String, Vec<usize>, u64)> {
+        let mut disks = self.disks();
+        let more = found.gib.saturating_sub(self.least());
+        if let Some(first) = disks.first_mut() {
+            first.2 += more;
+        }
+        disks
+    }
+
+    fn lines(&self, found: &Found<'_>) -> Vec<Line> {
+        let prices = self.of.prices;
+        let name = &found.host.name;
+        let family = &found.family.family;
+        vec![
+            Line::of(format!("machine {name}"), 1, prices.host(name)),
+            Line::of(format!("GiB of {family}"), found.gib, prices.unit(family, Per::Gib)),
+        ]
+    }
+
+    fn caps(&self, found: &Found<'_>) -> Vec<CapUse> {
+        let peaks = self.peaks();
+        let peaks: Vec<&Flow> = peaks.iter().collect();
+        let limits = self.limits(found.host, found.family, found.gib);
+        let of = format!("{} of {}", found.family.family, found.host.name);
+        let names = ["shared operations", "shared bytes", "shared, mixed requests"];
+        let mut caps = CapUse::rates(&of, &peaks, limits, 1, names);
+        let (own, room) = (Bytes::gib(self.least()), Bytes::gib(found.gib));
+        caps.push(CapUse::size(&of, "size", own, room));
+        caps
+    }
+
+    fn fails(&self, found: &Found<'_>) -> Vec<CapUse> {
+        let mut fails = self.caps(found);
+        fails.retain(|cap| cap.used > cap.most);
+        let vcpus = found.host.vcpus.map_or(0, u64::from);
+        let of = &found.host.name;
+        fails.extend(CapUse::number(of, "vCPUs", u64::from(self.need.vcpus), vcpus).lacking());
+        fails
+    }
+
+    fn layout(&self, found: &Found<'_>) -> String {
+        let (edition, size) = (self.of.edition.name(), &found.host.name);
+        let mut text = format!("edition = {edition:?}\n\n[host]\nsize = {size:?}\n");
+        for (name, roles, gib) in self.sized(found) {
+            let (family, size) = (&found.family.family, Bytes::gib(gib).exact());
+            text +=
+                &format!("\n[[volume]]\nname = {name:?}\nfamily = {family:?}\nsize = \"{size}\"\n");
+            for role in roles {
+                let own = &self.need.roles[role];
+                let (role, size) = (own.role.name(), own.size.exact());
+                text += &format!(
+                    "\n[[file]]\nname = \"{role}-file\"\nrole = {role:?}\nsize = \"{size}\"\non = {name:?}\n"
+                );
+            }
+        }
+        text
+    }
+
+    /// The dearest layout that costs less than the best, one step away from it: a smaller machine,
+    /// a type that brings less, or no more size than is stored.
+    fn cheaper(&self, best: &Found<'a>) -> Option<Cheaper> {
+        let edition = self.of.edition;
+        let hosts = edition.hosts().filter(|host| self.of.is_named(host));
+        let hosts = hosts.map(|host| self.found(host, best.family, best.gib));
+        let families = self.families(best.host);
+        let families = families.map(|family| self.found(best.host, family, self.least()));
+        let is_less = |found: &Found<'_>| {
+            found.host.pools.contains_key(&found.family.family)
+                && found.cost.unpriced == best.cost.unpriced
+                && found.cost.month < best.cost.month
+        };
+        let all = hosts.chain(families).filter(|found| is_less(found));
+        let next = all.filter(|found| !self.fails(found).is_empty()).max_by_key(|own| own.cost)?;
+        Some(Cheaper {
+            what: self.title(&next),
+            cost: next.cost,
+            fails: self.fails(&next),
+            layout: Some(self.layout(&next)),
+        })
+    }
+}

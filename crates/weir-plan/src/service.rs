@@ -1,0 +1,555 @@
+//! Managed services that keep all files of a database on one store: RDS, and Azure Database for
+//! PostgreSQL.
+//!
+//! A store is a disk with tiers, or one or several disks whose limits are bought, which the
+//! service stripes itself; data and log share it. So a layout is a machine and a store. Stores do
+//! not depend on the machine but for its caps: the cheapest of each kind is worked out once.
+
+use crate::answer::{CapUse, Cheaper, Line, Plan};
+use crate::cost::{Cost, Prices, gib};
+use crate::demand::{self, Flow, Limits, Peak};
+use crate::disks::{Asked, Bought, Disk, bought, typical};
+use crate::error::PlanError;
+use crate::machine::Searched;
+use crate::need::{Need, Wishes, rate_words};
+use weir_catalog::{
+    self as catalog, CacheMode, Edition, HostSize, Per, Provisioned, RuleValue, Store, StoreStep,
+    Tier,
+};
+use weir_layout::Role;
+use weir_units::{Bytes, BytesPerSec, Iops};
+
+/// The rule that says below which size storage has a host cache.
+const CACHED_BELOW: &str = "host-cache-below";
+
+/// A service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Service {
+    /// Amazon RDS.
+    Rds,
+    /// Azure Database for PostgreSQL flexible server.
+    Postgres,
+}
+
+impl Service {
+    /// As plans and the catalog write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rds => "rds",
+            Self::Postgres => "postgres",
+        }
+    }
+}
+
+/// The engine where none is wished for.
+const ENGINE: &str = "postgresql";
+/// The engine with a tempdb.
+const WITH_TEMPDB: &str = "sqlserver";
+
+/// What to plan a service with.
+#[derive(Debug)]
+pub struct Services<'a> {
+    /// The service.
+    pub service: Service,
+    /// What there is.
+    pub edition: &'a Edition,
+    /// What it costs.
+    pub prices: Prices<'a>,
+    /// The families of disks that may be used.
+    pub families: Vec<&'a str>,
+    /// What else may be used.
+    pub wishes: &'a Wishes,
+}
+
+/// Where everything is.
+#[derive(Debug, Clone, Copy)]
+struct Storage<'a> {
+    disk: Disk<'a>,
+    /// In so many disks alike.
+    count: u64,
+    /// Of each.
+    size: Bytes,
+    /// Where it is bought, by which rules.
+    of: Option<(&'a Store, &'a StoreStep)>,
+}
+
+/// A machine and its storage.
+#[derive(Debug, Clone, Copy)]
+struct Found<'a> {
+    host: &'a HostSize,
+    storage: Storage<'a>,
+    cost: Cost,
+}
+
+impl<'a> Services<'a> {
+    /// Looks for the cheapest layout; for the next cheaper one, too, if `explains`.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Need`] for what the service does not have.
+    pub fn search(&self, need: &Need, explains: bool) -> Result<Searched, PlanError> {
+        self.check(need)?;
+        let mut searched = Searched::default();
+        let storages = self.storages(need);
+        let mut best: Option<Found<'a>> = None;
+        for host in self.hosts(need) {
+            for storage in &storages {
+                searched.compared += 1;
+                let found = self.found(host, *storage);
+                let is_less = best.as_ref().is_none_or(|best| found.cost < best.cost);
+                if is_less && self.fails(need, &found).is_empty() {
+                    best = Some(found);
+                }
+            }
+        }
+        searched.plan = best.as_ref().map(|best| self.plan(need, best));
+        let best = best.filter(|_| explains);
+        searched.cheaper = best.and_then(|best| self.cheaper(need, &best));
+        Ok(searched)
+    }
+
+    /// Whether the service has what is asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Need`] with what it does not have.
+    pub fn check(&self, need: &Need) -> Result<(), PlanError> {
+        let engine = self.engine();
+        let engines = self.engines();
+        if !engines.contains(&engine) {
+            let reason =
+                format!("{} has no {engine:?}; it has {}", self.name(), engines.join(", "));
+            return Err(PlanError::need("engine", reason));
+        }
+        if need.role(Role::Backup).is_some() {
+            let reason =
+                format!("{} backs itself up to storage of its own; leave it out", self.name());
+            return Err(PlanError::need("backup", reason));
+        }
+        if need.role(Role::Tempdb).is_some() && engine != WITH_TEMPDB {
+            let reason = format!(
+                "{engine} has no tempdb; its temporary files are on the storage of the data: add them \
+                 to [data]"
+            );
+            return Err(PlanError::need("tempdb", reason));
+        }
+        if need.memory > Bytes::ZERO && self.all_hosts().all(|host| host.memory.is_none()) {
+            let reason = format!(
+                "what memory a server of {} has is not in the catalog; leave it out",
+                self.name()
+            );
+            return Err(PlanError::need("memory", reason));
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> &'static str {
+        self.service.name()
+    }
+
+    fn engine(&self) -> &'a str {
+        self.wishes.engine.as_deref().unwrap_or(ENGINE)
+    }
+
+    /// The engines that stores are for.
+    fn engines(&self) -> Vec<&'a str> {
+        let mut all: Vec<&str> = Vec::new();
+        let steps = self.stores().flat_map(|store| &store.steps);
+        for engine in steps.flat_map(|step| &step.engines) {
+            if !all.contains(&engine.as_str()) {
+                all.push(engine);
+            }
+        }
+        if all.is_empty() { vec![ENGINE] } else { all }
+    }
+
+    fn stores(&self) -> impl Iterator<Item = &'a Store> {
+        let name = self.name();
+        self.edition.stores().iter().filter(move |store| store.service == name)
+    }
+
+    fn all_hosts(&self) -> impl Iterator<Item = &'a HostSize> {
+        let name = self.name();
+        let of = move |series: &&catalog::Series| series.service.as_deref() == Some(name);
+        self.edition.series().iter().filter(of).flat_map(|series| &series.hosts)
+    }
+
+    fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
+        let is_named = |host: &&HostSize| match &self.wishes.host {
+            Some(name) => self.edition.host(name).is_ok_and(|own| own == *host),
+            None => true,
+        };
+        let is_large = |host: &&HostSize| {
+            host.vcpus.is_some_and(|own| own >= need.vcpus)
+                && (need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory))
+        };
+        self.all_hosts().filter(is_named).filter(is_large).collect()
+    }
+
+    /// Of each kind of storage what carries the need and costs least.
+    fn storages(&self, need: &Need) -> Vec<Storage<'a>> {
+        let fast = |family: &str| {
+            let limited = need.roles.iter().filter_map(|own| Some((own.latency?, own.request)));
+            limited.into_iter().all(|(most, request)| {
+                typical(self.edition, family, request).is_some_and(|own| own <= most)
+            })
+        };
+        let is_used = |family: &str| self.families.contains(&family) && fast(family);
+        let tiers = self.tiers().filter(|tier| is_used(&tier.family));
+        let mut all: Vec<Storage<'_>> =
+            tiers.map(|tier| self.of_tier(tier, size_of(need))).collect();
+        all.retain(|storage| self.carries(need, storage));
+        for store in self.stores().filter(|store| is_used(&store.family)) {
+            let steps = store.steps_of(self.engine());
+            all.extend(steps.filter_map(|step| self.of_step(need, store, step)));
+        }
+        all
+    }
+
+    /// The tiers that the service itself offers: of an edition of its own all.
+    fn tiers(&self) -> impl Iterator<Item = &'a Tier> {
+        self.edition.tiers().filter(|_| self.service == Service::Postgres)
+    }
+
+    /// A disk of a tier; one GiB below the size from which on there is no host cache, if that
+    /// does.
+    fn of_tier(&self, tier: &'a Tier, needed: Bytes) -> Storage<'a> {
+        let below = match self.edition.rule(CACHED_BELOW).and_then(|rule| rule.value) {
+            Some(RuleValue::Size(below)) => Bytes::new(below.get().saturating_sub(1 << 30)),
+            _ => Bytes::ZERO,
+        };
+        let keeps_cache = below >= needed && below < tier.size && self.holds_more(tier, below);
+        let size = if keeps_cache { below } else { tier.size };
+        Storage { disk: Disk::Tier(tier), count: 1, size, of: None }
+    }
+
+    /// Whether a size is of this tier and not of the one below it.
+    fn holds_more(&self, tier: &Tier, size: Bytes) -> bool {
+        self.edition.snap(&tier.set, size).is_ok_and(|own| own == tier)
+    }
+
+    /// What is bought of a step of a store: its disks have the rules of their family within the
+    /// bounds of the step, each its part.
+    fn of_step(&self, need: &Need, store: &'a Store, step: &'a StoreStep) -> Option<Storage<'a>> {
+        let family = self.edition.provisioned(&store.family).ok()?;
+        let needed = size_of(need).max(step.min_size);
+        let within = within(family, step, needed)?;
+        let unit = self.unit(step.volumes, family);
+        let peaks = self.peaks(need, unit, self.edition.io_unit_of(&store.family));
+        let peaks: Vec<&Flow> = peaks.iter().collect();
+        let asked = Asked {
+            peaks: &peaks,
+            size: needed,
+            mode: CacheMode::None,
+            is_striped: step.volumes > 1,
+            latencies: &[],
+            most: step.volumes,
+        };
+        let cost = |own: Bought| {
+            let storage = Storage {
+                disk: own.disk(family),
+                count: step.volumes,
+                size: own.size,
+                of: Some((store, step)),
+            };
+            self.cost_of(&storage)
+        };
+        let own = bought(&within, &asked, step.volumes, &cost)?;
+        let (disk, size) = (own.disk(family), own.size);
+        Some(Storage { disk, count: step.volumes, size, of: Some((store, step)) })
+    }
+
+    /// The unit of the stripe. None is published: with the unit in which limits count, requests
+    /// count on several disks as they would on one.
+    fn unit(&self, volumes: u64, family: &Provisioned) -> Option<Bytes> {
+        let unit = family.io_unit.or(self.edition.io_unit()).unwrap_or(demand::LARGEST);
+        (volumes > 1).then_some(unit)
+    }
+
+    fn unit_of(&self, storage: &Storage<'_>) -> Option<Bytes> {
+        match storage.disk {
+            Disk::Bought { family, .. } => self.unit(storage.count, family),
+            Disk::Tier(_) => None,
+        }
+    }
+
+    /// What all files ask of the storage, and so of the machine, at each peak of the need.
+    fn peaks(&self, need: &Need, stripe: Option<Bytes>, io_unit: Option<Bytes>) -> Vec<Flow> {
+        let of = |peak: &Peak| {
+            let mut all = Flow::default();
+            for own in &need.roles {
+                all += &Flow::of(demand::pieces(own, *peak, io_unit, stripe));
+            }
+            all
+        };
+        Peak::of(need).iter().map(of).collect()
+    }
+
+    fn peaks_of(&self, need: &Need, storage: &Storage<'_>) -> Vec<Flow> {
+        let io_unit = self.edition.io_unit_of(storage.disk.family());
+        self.peaks(need, self.unit_of(storage), io_unit)
+    }
+
+    fn carries(&self, need: &Need, storage: &Storage<'_>) -> bool {
+        let fits = |flow: &Flow| flow.fits(storage.disk.limits(), storage.count);
+        size_of(need) <= room(storage) && self.peaks_of(need, storage).iter().all(fits)
+    }
+
+    fn found(&self, host: &'a HostSize, storage: Storage<'a>) -> Found<'a> {
+        let vcpus = host.vcpus.map_or(0, u64::from);
+        let mut cost = Cost::of(self.prices.host(&host.name), 1, 0) + self.cost_of(&storage);
+        if let Some(licence) = self.licence(host, &storage) {
+            cost.month += licence.month().unwrap_or_default();
+            cost.unpriced += u32::from(licence.each.is_none());
+        }
+        // Where prices are missing the smaller machine comes first, then the smaller storage.
+        cost.size = vcpus.min(1 << 10) << 52
+            | host.memory.map_or(0, gib).min((1 << 13) - 1) << 38
+            | gib(room(&storage)).min((1 << 18) - 1) << 20
+            | (storage.disk.limits().operations * storage.count).min((1 << 20) - 1);
+        Found { host, storage, cost }
+    }
+
+    /// The licence of the database, where it is part of what one pays.
+    fn licence(&self, host: &HostSize, storage: &Storage<'_>) -> Option<Line> {
+        let (_, step) = storage.of?;
+        let vcpus = host.vcpus.map_or(0, u64::from);
+        let price = self.prices.unit(self.name(), Per::Licence);
+        let line = || Line::of(format!("vCPUs, licence of {}", self.engine()), vcpus, price);
+        (step.is_licensed && !self.wishes.has_licence).then(line)
+    }
+
+    fn cost_of(&self, storage: &Storage<'_>) -> Cost {
+        let lines = self.lines_of(storage);
+        let unpriced = lines.iter().filter(|line| line.units > 0 && line.each.is_none()).count();
+        Cost {
+            unpriced: u32::try_from(unpriced).unwrap_or(u32::MAX),
+            month: lines.iter().filter_map(Line::month).sum(),
+            size: gib(room(storage)),
+        }
+    }
+
+    /// The bill of the storage: its size, and what is bought beyond what comes with it.
+    fn lines_of(&self, storage: &Storage<'_>) -> Vec<Line> {
+        let Some((store, step)) = storage.of else {
+            let price = self.prices.unit(storage.disk.family(), Per::Gib);
+            return vec![Line::of("GiB of storage".to_owned(), gib(storage.size), price)];
+        };
+        let Disk::Bought { family, iops, throughput, .. } = storage.disk else { return Vec::new() };
+        let count = storage.count;
+        let price = |per| self.prices.unit(&store.name, per);
+        let included = |n: u64| if family.minimum_included { n } else { 0 };
+        let operations = iops.get() * count;
+        let more = operations.saturating_sub(included(step.minimum.iops.get()));
+        let size = gib(storage.size) * count;
+        let mut lines = vec![
+            Line::of("GiB of storage".to_owned(), size, price(Per::Gib)),
+            Line::of("IOPS bought".to_owned(), more, price(Per::Iops)),
+        ];
+        if let Some(least) = step.minimum.throughput.filter(|_| !family.throughput_follows) {
+            let (per, unit) = match family.throughput_step {
+                Some(step) if step.get() == 1 << 20 => (Per::Mibps, 1 << 20),
+                _ => (Per::Mbps, 1_000_000),
+            };
+            let more = (throughput.get() * count).saturating_sub(included(least.get()));
+            let what = format!("{} bought", per.name());
+            lines.push(Line::of(what, more.div_ceil(unit), price(per)));
+        }
+        lines
+    }
+
+    fn caps(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
+        let Found { host, storage, .. } = found;
+        let peaks = self.peaks_of(need, storage);
+        let peaks: Vec<&Flow> = peaks.iter().collect();
+        let names = ["disk operations", "disk bytes", "disk, mixed requests"];
+        let limits = storage.disk.limits();
+        let mut caps = CapUse::rates("storage", &peaks, limits, storage.count, names);
+        caps.push(CapUse::size("storage", "size", size_of(need), room(storage)));
+        if let Some(most) = self.wishes.storage {
+            caps.push(CapUse::size("storage", "what may be used", room(storage), most));
+        }
+        if let Some(most) = host.uncached {
+            let most = Limits { operations: most.iops.get(), bytes: most.throughput.get() };
+            let names = ["uncached operations", "uncached bytes", "uncached, mixed requests"];
+            caps.extend(CapUse::rates(&host.name, &peaks, most, 1, names));
+        }
+        caps
+    }
+
+    /// What does not carry the need.
+    fn fails(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
+        let mut fails = self.caps(need, found);
+        fails.retain(|cap| cap.used > cap.most);
+        let of = &found.host.name;
+        let vcpus = found.host.vcpus.map_or(0, u64::from);
+        fails.extend(CapUse::number(of, "vCPUs", u64::from(need.vcpus), vcpus).lacking());
+        let memory = found.host.memory.unwrap_or(Bytes::ZERO);
+        fails.extend(CapUse::size(of, "memory", need.memory, memory).lacking());
+        fails
+    }
+
+    fn plan(&self, need: &Need, found: &Found<'_>) -> Plan {
+        let host = self.prices.host(&found.host.name);
+        let mut lines = vec![Line::of(format!("machine {}", found.host.name), 1, host)];
+        lines.extend(self.licence(found.host, &found.storage));
+        lines.extend(self.lines_of(&found.storage));
+        Plan {
+            family: self.name().to_owned(),
+            title: self.title(found),
+            layout: self.layout(need, found),
+            lines,
+            cost: found.cost,
+            caps: self.caps(need, found),
+            reasons: self.reasons(need, found),
+        }
+    }
+
+    fn title(&self, found: &Found<'_>) -> String {
+        let Storage { disk, count, size, .. } = found.storage;
+        let storage = match disk {
+            Disk::Tier(tier) => format!("{} of {size}", tier.name),
+            Disk::Bought { family, iops, throughput, .. } => {
+                format!("{count} x {} of {size}, {iops} and {throughput}", family.family)
+            }
+        };
+        format!("{}: {} on {storage}", found.host.name, self.engine())
+    }
+
+    fn reasons(&self, need: &Need, found: &Found<'_>) -> Vec<String> {
+        let Storage { disk, count, size, of } = found.storage;
+        let peaks = self.peaks_of(need, &found.storage);
+        let most = |of: fn(&Flow) -> u64| peaks.iter().map(of).max().unwrap_or(0);
+        let each = disk.limits();
+        let mut all = vec![format!(
+            "all files share one storage: {} operations and {} a second; it carries {} and {}",
+            most(Flow::operations),
+            rate_words(most(Flow::bytes)),
+            each.operations * count,
+            rate_words(each.bytes * count),
+        )];
+        if self.wishes.engine.is_none() && self.service == Service::Rds {
+            all.push(format!("no engine is named, so it is {ENGINE} (--engine names another)"));
+        }
+        if let (Some(unit), Some((store, _))) = (self.unit_of(&found.storage), of) {
+            all.push(format!(
+                "the service stripes {count} volumes from this size on ({}); the unit is not published, \
+                 so it is taken to be {unit}, with which nothing is gained from requests being cut",
+                store.name
+            ));
+        }
+        if room(&found.storage) > size_of(need) && of.is_some() {
+            let (own, room) = (size_of(need), room(&found.storage));
+            all.push(format!("{own} are stored in {room}: the size buys the limits"));
+        }
+        all.extend(self.cache_words(disk, size));
+        all
+    }
+
+    /// On which side of the size from which on there is no host cache a tier is.
+    fn cache_words(&self, disk: Disk<'_>, size: Bytes) -> Option<String> {
+        let Some(RuleValue::Size(below)) = self.edition.rule(CACHED_BELOW)?.value else {
+            return None;
+        };
+        let Disk::Tier(tier) = disk else { return None };
+        match size < below {
+            true if size < tier.size => Some(format!(
+                "{size} and not {}: below {below} storage has a host cache, whose hits come on top and \
+                 are not counted on, for nothing is published of its size",
+                tier.size
+            )),
+            true => None,
+            false => Some(format!(
+                "from {below} on storage has no host cache; with one GiB less than {below} it would \
+                 have one"
+            )),
+        }
+    }
+
+    fn layout(&self, need: &Need, found: &Found<'_>) -> String {
+        let is_single = self.edition.host(&found.host.name).is_ok();
+        let host = if is_single { found.host.name.clone() } else { found.host.qualified() };
+        let Storage { disk, count, size, .. } = found.storage;
+        let mut keys = disk.keys();
+        if size != disk.size() {
+            keys += &format!(", size = \"{}\"", size.exact());
+        }
+        let edition = self.edition.name();
+        let mut text = format!("edition = {edition:?}\n\n[host]\nsize = {host:?}\n");
+        text += &match self.unit_of(&found.storage) {
+            Some(unit) => format!(
+                "\n[[stripe]]\nname = \"storage\"\nunit = \"{}\"\nvolumes = {{ count = {count}, {keys} }}\n",
+                unit.exact()
+            ),
+            None => {
+                format!("\n[[volume]]\nname = \"storage\"\n{}\n", keys.replace(", ", "\n"))
+            }
+        };
+        for own in &need.roles {
+            let (role, size) = (own.role.name(), own.size.exact());
+            text += &format!(
+                "\n[[file]]\nname = \"{role}-file\"\nrole = {role:?}\nsize = \"{size}\"\non = \"storage\"\n"
+            );
+        }
+        text
+    }
+
+    /// The dearest layout that costs less than the best, one step away from it: a smaller machine,
+    /// or a smaller tier.
+    fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
+        let hosts = self.all_hosts().map(|host| self.found(host, best.storage));
+        let tiers = self.tiers().filter(|tier| self.families.contains(&tier.family.as_str()));
+        let tiers = tiers.map(|tier| self.found(best.host, self.of_tier(tier, Bytes::ZERO)));
+        let is_less = |found: &Found<'_>| {
+            found.cost.unpriced == best.cost.unpriced && found.cost.month < best.cost.month
+        };
+        let all = hosts.chain(tiers).filter(|found| is_less(found));
+        let all = all.filter(|found| !self.fails(need, found).is_empty());
+        let next = all.max_by_key(|found| found.cost)?;
+        Some(Cheaper {
+            what: self.title(&next),
+            cost: next.cost,
+            fails: self.fails(need, &next),
+            layout: Some(self.layout(need, &next)),
+        })
+    }
+}
+
+fn size_of(need: &Need) -> Bytes {
+    Bytes::new(need.roles.iter().fold(0, |sum, own| sum.saturating_add(own.size.get())))
+}
+
+fn room(storage: &Storage<'_>) -> Bytes {
+    Bytes::new(storage.size.get().saturating_mul(storage.count))
+}
+
+/// The rules of a family within the bounds of a step of a store, for each of its disks; `None` if
+/// the step does not hold so much.
+fn within(family: &Provisioned, step: &StoreStep, needed: Bytes) -> Option<Provisioned> {
+    let count = step.volumes;
+    if needed > step.max_size {
+        return None;
+    }
+    let part = |own: Iops| Iops::new(own.get().div_ceil(count));
+    let part_of_bytes = |own: BytesPerSec| BytesPerSec::new(own.get().div_ceil(count));
+    let of = |own: catalog::StoreLimits, family: BytesPerSec| {
+        let throughput = own.throughput.map_or(Some(family), part_of_bytes)?;
+        Some(catalog::Limits { iops: part(own.iops)?, throughput })
+    };
+    let mut minimum = of(step.minimum, family.minimum.throughput)?;
+    let maximum = step.maximum.map_or(Some(minimum), |most| of(most, family.maximum.throughput))?;
+    // What the size asks for. A disk that is larger for its operations has more than these.
+    if let Some(per) = step.gib_per_iops {
+        let least = Iops::new(gib(needed).div_ceil(per).div_ceil(count))?;
+        minimum.iops = minimum.iops.max(least);
+    }
+    if minimum.iops > maximum.iops {
+        return None;
+    }
+    let mut within = family.clone();
+    (within.minimum, within.maximum) = (minimum, maximum);
+    within.min_size = family.min_size.max(Bytes::new(step.min_size.get().div_ceil(count)));
+    within.max_size = family.max_size.min(Bytes::new(step.max_size.get() / count));
+    Some(within)
+}
