@@ -52,6 +52,9 @@ pub enum LabError {
     /// Where its jobs go.
     #[error("{0}")]
     Place(#[from] PlaceError),
+    /// What it plans.
+    #[error("{0}")]
+    Plan(#[from] weir_plan::PlanError),
     /// The simulation.
     #[error("{0}")]
     Sim(#[from] SimError),

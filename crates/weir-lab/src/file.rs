@@ -43,7 +43,7 @@ pub struct LabFile {
     pub figure: Vec<FigureKeys>,
 }
 
-/// One run of a lab: fio jobs or databases on a layout, or the layout alone.
+/// One run of a lab: fio jobs or databases on a layout, the layout alone, or a need.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunKeys {
@@ -62,6 +62,8 @@ pub struct RunKeys {
     pub oltp: Option<OneOrMore>,
     /// ... or the descriptions themselves.
     pub oltp_text: Option<OneOrMore>,
+    /// A need that the cheapest layout is planned for; then there is no layout.
+    pub need_text: Option<String>,
     /// An export whose files are read once before, so that the cache holds them.
     pub warm_up: Option<String>,
     /// Report over stretches of this length.
@@ -212,8 +214,9 @@ fn is_near(name: &str, known: &str) -> bool {
 mod tests {
     use super::*;
 
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 13] = [
         "cache-warmup",
+        "cost-16k-iops",
         "ds14-benchmark",
         "hammerdb-presize",
         "io-size",

@@ -10,7 +10,7 @@
 //! | [`mod@file`] | the shape of `lab.toml` |
 //! | [`mod@figure`] | its figures, one by one or in columns |
 //! | [`mod@run`] | running labs, and judging what they give |
-//! | `work` | what a run does: `bench` has fio jobs, `oltp` databases |
+//! | `work` | what a run does: `bench` has fio jobs, `oltp` databases, `planned` a need |
 //! | `metric` | reading a figure from what came of a run |
 //! | `error` | [`LabError`] |
 
@@ -23,6 +23,7 @@ pub mod file;
 mod metric;
 mod notes;
 mod oltp;
+mod planned;
 pub mod run;
 mod work;
 

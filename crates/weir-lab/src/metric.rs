@@ -1,11 +1,13 @@
 //! Reading a figure from what came of a run.
 //!
 //! A metric is a name, or a name and what it is of: `wait_pct:WRITELOG`. Which there
-//! are depends on what ran: [`jobs`], [`databases`], or nothing but a [`layout`].
+//! are depends on what ran: [`jobs`], [`databases`], or nothing but a [`layout`] or what was
+//! [`planned`].
 
 mod databases;
 mod jobs;
 mod layout;
+mod planned;
 
 use crate::figure::FigureKeys;
 use crate::work::Outcome;
@@ -59,6 +61,7 @@ pub(crate) fn read(keys: &FigureKeys, outcome: &Outcome<'_>) -> Result<Option<Va
         Outcome::Databases(run) => {
             ("databases have", databases::read(metric, database(keys, run)?))
         }
+        Outcome::Plan(planned) => ("a plan has", planned::read(metric, planned)),
         Outcome::Layout(checked) => ("a layout alone has", layout::read(metric, checked)),
     };
     value.map_err(|Unknown| format!("{what} no metric {metric:?}"))

@@ -14,7 +14,7 @@ pub(crate) fn of<'a>(
 ) -> Vec<String> {
     let databases = works.clone().find_map(|work| match work {
         Work::Databases(databases) => Some(databases),
-        Work::Jobs(_) | Work::Layout(_) => None,
+        Work::Jobs(_) | Work::Layout(_) | Work::Plan(_) => None,
     });
     let has_jobs = works.clone().any(|work| matches!(work, Work::Jobs(_)));
     let mut notes = Vec::new();

@@ -151,7 +151,7 @@ impl<'a> Round<'a> {
     fn virtually(&self, talk: &mut dyn FnMut(&str)) -> Result<Outcomes<'_>, LabError> {
         let runs = self.works.iter().map(|(id, work)| {
             self.go_on()?;
-            if !matches!(work, Work::Layout(_)) {
+            if !matches!(work, Work::Layout(_) | Work::Plan(_)) {
                 talk(&format!("{}: {id} in virtual time", self.lab.name));
             }
             Ok((*id, work.virtually()?))

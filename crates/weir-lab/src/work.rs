@@ -4,6 +4,7 @@ use crate::bench::Bench;
 use crate::error::LabError;
 use crate::file::{Lab, RunKeys};
 use crate::oltp::Databases;
+use crate::planned::Planned;
 use crate::run::Options;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
@@ -20,6 +21,8 @@ pub(crate) enum Work<'a> {
     Databases(Box<Databases<'a>>),
     /// Nothing runs: what the layout comes to is the result.
     Layout(Box<Checked<'a>>),
+    /// Nothing runs: the plan for a need is the result.
+    Plan(Box<Planned>),
 }
 
 /// A layout as `weir layout check` sees it.
@@ -38,6 +41,8 @@ pub(crate) enum Outcome<'a> {
     Databases(Box<OltpReport>),
     /// Of a layout alone.
     Layout(&'a Checked<'a>),
+    /// Of a need.
+    Plan(&'a Planned),
 }
 
 impl<'a> Work<'a> {
@@ -48,6 +53,9 @@ impl<'a> Work<'a> {
         catalog: &'a Catalog,
         options: &'a Options,
     ) -> Result<Self, LabError> {
+        if let Some(need) = &keys.need_text {
+            return Ok(Self::Plan(Box::new(Planned::read(lab, keys, need, catalog)?)));
+        }
         let (name, text) = lab.layout_of(keys)?;
         let layout = Layout::parse(&name, &text, catalog);
         let oltp = lab.oltp_of(keys)?;
@@ -81,7 +89,7 @@ impl<'a> Work<'a> {
     pub(crate) fn check(&self) -> Result<(), LabError> {
         match self {
             Self::Jobs(bench) => bench.check(),
-            Self::Databases(_) | Self::Layout(_) => Ok(()),
+            Self::Databases(_) | Self::Layout(_) | Self::Plan(_) => Ok(()),
         }
     }
 
@@ -91,6 +99,7 @@ impl<'a> Work<'a> {
             Self::Jobs(bench) => Outcome::Jobs(Box::new(bench.virtually()?)),
             Self::Databases(databases) => Outcome::Databases(Box::new(databases.virtually()?)),
             Self::Layout(checked) => Outcome::Layout(checked),
+            Self::Plan(planned) => Outcome::Plan(planned),
         })
     }
 
@@ -99,7 +108,7 @@ impl<'a> Work<'a> {
         match self {
             Self::Jobs(_) => true,
             Self::Databases(databases) => databases.lab.file.not_in_wall_time.is_none(),
-            Self::Layout(_) => false,
+            Self::Layout(_) | Self::Plan(_) => false,
         }
     }
 
@@ -111,6 +120,7 @@ impl<'a> Work<'a> {
                 databases.really()?.map(|report| Outcome::Databases(Box::new(report)))
             }
             Self::Layout(checked) => Some(Outcome::Layout(checked)),
+            Self::Plan(planned) => Some(Outcome::Plan(planned)),
         })
     }
 }

@@ -43,8 +43,8 @@ fn members(count: u64, seed: u64) -> Vec<Member> {
 
 fn fleet(members: &[Member], edition: &str, families: &[&str], is_fewest: bool) -> FleetOutcome {
     let catalog = Catalog::builtin();
-    let edition = catalog.edition(edition).unwrap();
-    let book = PriceBook::of(edition.prices(), None, None, None).unwrap();
+    let edition = catalog.edition(edition).expect("an edition");
+    let book = PriceBook::of(edition.prices(), None, None, None).expect("prices of one place");
     let families = families.iter().map(|name| (*name).to_owned()).collect();
     let wishes = Wishes { families, ..Wishes::default() };
     let prices = book.as_ref();
@@ -58,7 +58,7 @@ fn fleet(members: &[Member], edition: &str, families: &[&str], is_fewest: bool) 
         is_fewest,
         effort,
     };
-    plan_fleet(&question).unwrap()
+    plan_fleet(&question).expect("a fleet")
 }
 
 fn met(outcome: FleetOutcome) -> FleetPlan {
@@ -73,7 +73,7 @@ fn check(plan: &FleetPlan, members: &[Member]) {
     let catalog = Catalog::builtin();
     let mut seen = BTreeSet::new();
     for own in &plan.instances {
-        let layout = Layout::parse("instance", &own.plan.layout, &catalog).unwrap();
+        let layout = Layout::parse("instance", &own.plan.layout, &catalog).expect("a layout");
         let host = &layout.hosts[0];
         for member in &own.members {
             assert!(seen.insert(*member), "{} twice", members[*member].name);
@@ -87,7 +87,7 @@ fn check(plan: &FleetPlan, members: &[Member]) {
             }
         }
         let used: u64 = own.members.iter().map(|member| members[*member].millicores).sum();
-        assert!(used <= u64::from(host.instance.as_ref().unwrap().vcores) * 1_000);
+        assert!(used <= u64::from(host.instance.as_ref().expect("an instance").vcores) * 1_000);
     }
     assert_eq!(seen.len(), members.len());
 }

@@ -76,7 +76,7 @@ impl FleetReport {
                 own.plan.month.as_str(),
                 own.databases.len().to_string().as_str(),
                 binds.unwrap_or_default().as_str(),
-                own.verified.map_or_else(Cell::none, |part| percent(part).into()),
+                own.verified.map_or_else(Cell::none, percent),
                 own.databases.join(" ").as_str(),
             ]);
         }
