@@ -7,7 +7,10 @@
 use crate::answer::Line;
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{Flow, Limits};
-use weir_catalog::{self as catalog, CacheMode, Edition, HostCache, Per, Price, Provisioned, Tier};
+use crate::keep::KeptPool;
+use weir_catalog::{
+    self as catalog, BurstKind, CacheMode, Edition, HostCache, Per, Price, Provisioned, Tier,
+};
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// The unit in which the throughput of a bought disk is sold.
@@ -18,6 +21,8 @@ const MB: u64 = 1_000_000;
 pub enum Disk<'a> {
     /// Its limits come with its size.
     Tier(&'a Tier),
+    /// The same while its credits last.
+    Burst(&'a Tier),
     /// Its limits are bought.
     Bought {
         /// The family.
@@ -36,7 +41,7 @@ impl<'a> Disk<'a> {
     #[must_use]
     pub fn family(&self) -> &'a str {
         match self {
-            Self::Tier(tier) => &tier.family,
+            Self::Tier(tier) | Self::Burst(tier) => &tier.family,
             Self::Bought { family, .. } => &family.family,
         }
     }
@@ -45,7 +50,7 @@ impl<'a> Disk<'a> {
     #[must_use]
     pub fn size(&self) -> Bytes {
         match self {
-            Self::Tier(tier) => tier.size,
+            Self::Tier(tier) | Self::Burst(tier) => tier.size,
             Self::Bought { size, .. } => *size,
         }
     }
@@ -61,7 +66,7 @@ impl<'a> Disk<'a> {
     #[must_use]
     pub fn cost(&self, count: u64, prices: Prices<'_>) -> Cost {
         match self {
-            Self::Tier(tier) => Cost::of(prices.tier(&tier.name), count, count),
+            Self::Tier(tier) | Self::Burst(tier) => Cost::of(prices.tier(&tier.name), count, count),
             Self::Bought { family, .. } => Rates::of(family, prices).cost(self.bought(), count),
         }
     }
@@ -70,7 +75,7 @@ impl<'a> Disk<'a> {
     #[must_use]
     pub fn lines(&self, name: &str, count: u64, prices: Prices<'_>) -> Vec<Line> {
         match self {
-            Self::Tier(tier) => {
+            Self::Tier(tier) | Self::Burst(tier) => {
                 let what = format!("{name}: disk {}", tier.name);
                 vec![Line::of(what, count, prices.tier(&tier.name))]
             }
@@ -84,7 +89,7 @@ impl<'a> Disk<'a> {
     #[must_use]
     pub fn keys(&self) -> String {
         match self {
-            Self::Tier(tier) => format!("tier = {:?}", tier.name),
+            Self::Tier(tier) | Self::Burst(tier) => format!("tier = {:?}", tier.name),
             Self::Bought { family, size, iops, throughput } => {
                 let (name, size, iops) = (&family.family, size.exact(), iops.get());
                 let keys = format!("family = {name:?}, size = \"{size}\", iops = {iops}");
@@ -104,6 +109,10 @@ impl<'a> Disk<'a> {
     fn rates(&self) -> (Iops, BytesPerSec) {
         match self {
             Self::Tier(tier) => (tier.iops, tier.throughput),
+            Self::Burst(tier) => match &tier.burst {
+                Some(burst) => (burst.iops, burst.throughput),
+                None => (tier.iops, tier.throughput),
+            },
             Self::Bought { iops, throughput, .. } => (*iops, *throughput),
         }
     }
@@ -187,6 +196,16 @@ pub struct Asked<'a> {
     pub latencies: &'a [(Span, u64)],
     /// The most disks.
     pub most: u64,
+    /// Those that are there and stay.
+    pub kept: Option<&'a KeptPool>,
+    /// How long peaks last, if credits may carry them.
+    pub peaks_last: Option<Span>,
+}
+
+/// Whether credits carry peaks that last so long.
+fn lasts(tier: &Tier, peaks: Option<Span>) -> bool {
+    let Some((peaks, burst)) = peaks.zip(tier.burst) else { return false };
+    matches!(burst.kind, BurstKind::Credit { duration } if duration >= peaks)
 }
 
 /// The families to choose from.
@@ -205,11 +224,13 @@ impl<'a> Market<'a, '_> {
     #[must_use]
     pub fn options(&self, asked: &Asked<'_>) -> Vec<Disks<'a>> {
         let mut found = Vec::new();
-        for tier in self.tiers() {
-            let disk = Disk::Tier(tier);
+        let bursts = self.tiers().filter(|tier| lasts(tier, asked.peaks_last)).map(Disk::Burst);
+        for disk in self.tiers().map(Disk::Tier).chain(bursts) {
             if self.is_fit(&disk, asked) {
-                let count = fewest(&disk, asked);
-                if count <= asked.most && (count > 1) == asked.is_striped {
+                let fewest = fewest(&disk, asked);
+                let count = asked.kept.map_or(fewest, |kept| kept.count);
+                let is_enough = count >= fewest && count <= asked.most;
+                if is_enough && (count > 1) == asked.is_striped {
                     found.push(Disks { disk, count, cost: disk.cost(count, self.prices) });
                 }
             }
@@ -217,7 +238,11 @@ impl<'a> Market<'a, '_> {
         for family in self.edition.provisioned_families() {
             if self.families.contains(&family.family.as_str()) {
                 let rates = Rates::of(family, self.prices);
-                let counts = if asked.is_striped { 2..=asked.most } else { 1..=asked.most.min(1) };
+                let counts = match asked.kept {
+                    Some(kept) => kept.count..=kept.count,
+                    None if asked.is_striped => 2..=asked.most,
+                    None => 1..=asked.most.min(1),
+                };
                 found.extend(counts.filter_map(|count| {
                     let own = bought(family, asked, count, &|own| rates.cost(own, count))?;
                     let disk = own.disk(family);
@@ -256,7 +281,9 @@ impl<'a> Market<'a, '_> {
         let is_fast = asked.latencies.iter().all(|(most, request)| {
             typical(self.edition, disk.family(), *request).is_some_and(|own| own <= *most)
         });
-        is_cacheable && is_fast
+        let is_kept =
+            asked.kept.is_none_or(|kept| disk.family() == kept.family && disk.size() >= kept.size);
+        is_cacheable && is_fast && is_kept
     }
 }
 

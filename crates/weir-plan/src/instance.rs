@@ -109,8 +109,14 @@ impl<'a> Instances<'a> {
             Some(name) => self.edition.host(name).is_ok_and(|own| own == *host),
             None => true,
         };
+        let stays = |host: &&HostSize| match &self.wishes.keep {
+            Some(kept) if kept.is_up => {
+                kept.instance.is_some_and(|(_, vcores, _)| host.vcpus == Some(vcores))
+            }
+            _ => true,
+        };
         let is_large = |host: &&HostSize| host.vcpus.is_some_and(|own| own >= need.vcpus);
-        self.series().filter(is_named).filter(is_large).collect()
+        self.series().filter(is_named).filter(stays).filter(is_large).collect()
     }
 
     fn set(&self) -> Option<&'a TierSet> {
@@ -148,7 +154,9 @@ impl<'a> Instances<'a> {
     /// The sizes of storage that may be reserved for so much: one, but where more of it brings more.
     fn storages(&self, least: u64, host: &HostSize) -> Vec<u64> {
         let step = self.step();
-        let first = least.max(1).next_multiple_of(step);
+        let kept = self.wishes.keep.as_ref().and_then(|kept| kept.instance);
+        let reserved = kept.map_or(0, |(.., storage)| gib(storage));
+        let first = least.max(reserved).max(1).next_multiple_of(step);
         let most = host.storage.map_or(first, |most| most.get() >> 30);
         match self.kind {
             ManagedInstance::NextGenGp if first < most => {
@@ -168,19 +176,23 @@ impl<'a> Instances<'a> {
     /// The ways in which the files of a role can be had.
     pub(crate) fn files(&self, need: &RoleNeed) -> Vec<Option<Files<'a>>> {
         let role = need.role;
+        let kept = self.wishes.keep.as_ref().and_then(|kept| kept.files(role));
+        let (there, large) = kept.map_or((1, 0), |kept| (kept.count, kept.gib));
         let Some(set) = self.set() else {
-            return vec![Some(Files { role, count: 1, gib: gib(need.size), tier: None })];
+            let size = gib(need.size).div_ceil(there).max(large);
+            return vec![Some(Files { role, count: there, gib: size, tier: None })];
         };
         let peaks = self.peaks_of(need);
         let wished = self.wishes.max_files.unwrap_or(MOST_FILES);
         let most = if role == Role::Data { self.most_files().min(wished) } else { 1 };
+        let most = most.max(there);
         let mut all = Vec::new();
         let mut below = 0;
         for tier in &set.tiers {
             let limits = Limits { operations: tier.iops.get(), bytes: tier.throughput.get() };
-            let least = peaks.iter().map(|flow| flow.fewest(limits)).max().unwrap_or(0).max(1);
+            let least = peaks.iter().map(|flow| flow.fewest(limits)).max().unwrap_or(0).max(there);
             for count in least..=most {
-                let size = gib(need.size).div_ceil(count).max(below + 1);
+                let size = gib(need.size).div_ceil(count).max(below + 1).max(large);
                 if size <= tier.holds.get() >> 30 {
                     all.push(Some(Files { role, count, gib: size, tier: Some(tier) }));
                 }
@@ -474,11 +486,53 @@ impl<'a> Instances<'a> {
         if found.files.iter().any(|files| files.role == Role::Data && files.count > 1) {
             all.push("data files are equal: what is written goes to each by its free space, and the smallest would throttle all".to_owned());
         }
+        all.extend(self.growth(found));
         let log = found.files.iter().find(|files| files.role == Role::Log);
         if log.is_some_and(|files| files.tier.is_some()) {
             all.push("the log is one file however many there are: grow it first".to_owned());
         }
         all
+    }
+
+    /// Which files that are there to grow first: what brings most for what it takes, the log before
+    /// equals.
+    fn growth(&self, found: &Found<'_>) -> Vec<String> {
+        let Some(kept) = &self.wishes.keep else { return Vec::new() };
+        let mut steps: Vec<(u64, u64, String)> = Vec::new();
+        for files in &found.files {
+            let (Some(old), Some(tier)) = (kept.files(files.role), files.tier) else { continue };
+            let of = |gib: u64| self.set().and_then(|set| set.snap(Bytes::gib(gib)));
+            let before = of(old.gib).map_or(0, |tier| tier.iops.get() * old.count);
+            let after = tier.iops.get() * files.count;
+            let takes = (files.count * files.gib).saturating_sub(old.total);
+            if takes == 0 {
+                continue;
+            }
+            let gain = after.saturating_sub(before) * 1_000 / takes;
+            let more = match files.count - old.count {
+                0 => String::new(),
+                n => format!(", and {n} more as large"),
+            };
+            steps.push((
+                gain,
+                u64::from(files.role == Role::Log),
+                format!(
+                    "{}: {} of {} in all to {} each{more}: {before} IOPS become {after} for {} of storage",
+                    files.role.name(),
+                    old.count,
+                    Bytes::gib(old.total),
+                    Bytes::gib(files.gib),
+                    Bytes::gib(takes),
+                ),
+            ));
+        }
+        steps.sort_by_key(|(gain, log, _)| std::cmp::Reverse((*gain, *log)));
+        let count = steps.len();
+        let nth = |(at, (.., text)): (usize, (u64, u64, String))| match count {
+            1 => format!("grow {text}"),
+            _ => format!("grow {}. {text}", at + 1),
+        };
+        steps.into_iter().enumerate().map(nth).collect()
     }
 
     /// The dearest instance that costs less than the best, one step away from it.

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`need`] | [`Need`], [`Wishes`], and the file that they are written in |
 //! | [`demand`] | what a load asks of a cap, by cache mode and stripe |
+//! | [`keep`] | what is there already and stays |
 //! | [`cost`] | prices of what a layout is made of, and their order |
 //! | [`disks`] | the kinds of disks, and how many of each carry a load |
 //! | [`machine`] | machines with disks |
@@ -34,6 +35,7 @@ pub mod disks;
 mod error;
 pub mod fleet;
 pub mod instance;
+pub mod keep;
 pub mod machine;
 pub mod need;
 pub mod planner;

@@ -14,6 +14,7 @@ use crate::answer::{CapUse, Cheaper, Line, Plan};
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{self, Demand, Flow, Limits, Peak};
 use crate::disks::{Asked, Disk, Disks, Market};
+use crate::keep::KeptPool;
 use crate::need::{Need, RoleNeed, WHOLE, Wishes, in_percent, rate_words};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -154,10 +155,15 @@ impl<'a> Machines<'a> {
                 self.is_counted(host) && series.is_none_or(|series| !series.preview)
             }
         };
+        let stays = self.wishes.keep.as_ref().filter(|kept| kept.is_up).is_none_or(|kept| {
+            kept.host
+                .as_ref()
+                .is_some_and(|name| self.edition.host(name).is_ok_and(|own| own == host))
+        });
         let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);
         let memory =
             need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory);
-        is_named && self.is_own(host) && vcpus && memory
+        is_named && stays && self.is_own(host) && vcpus && memory
     }
 
     /// Whether one has it to oneself, and no service does.
@@ -193,6 +199,9 @@ impl<'a> Machines<'a> {
             if self.wishes.is_apart && partition.iter().any(|roles| roles.len() > 1) {
                 continue;
             }
+            if !self.is_kept(need, &partition) {
+                continue;
+            }
             let ways = partition.iter().map(|roles| self.ways(need, roles));
             let mut made: Vec<Arrangement> = vec![Vec::new()];
             for ways in ways {
@@ -213,9 +222,38 @@ impl<'a> Machines<'a> {
         all
     }
 
+    /// Whether roles that share disks now share them still, and no others with them.
+    fn is_kept(&self, need: &Need, partition: &[Vec<usize>]) -> bool {
+        let pool = |role: &usize| self.wishes.keep.as_ref()?.pool(need.roles[*role].role);
+        let needed = |pool: &KeptPool| {
+            need.roles.iter().filter(|own| pool.roles.contains(&own.role)).count()
+        };
+        partition.iter().all(|roles| match roles.first().and_then(pool) {
+            Some(first) => {
+                roles.iter().all(|role| pool(role) == Some(first)) && roles.len() == needed(first)
+            }
+            None => roles.iter().all(|role| pool(role).is_none()),
+        })
+    }
+
+    /// The disks that some roles are on and stay on.
+    fn kept(&self, need: &Need, roles: &[usize]) -> Option<&'a KeptPool> {
+        self.wishes.keep.as_ref()?.pool(need.roles[*roles.first()?].role)
+    }
+
     /// The ways in which disks of some roles can be had.
     fn ways(&self, need: &Need, roles: &[usize]) -> Vec<Pool> {
         let of = |mode, place| Pool { roles: roles.to_vec(), mode, place };
+        if let Some(kept) = self.kept(need, roles) {
+            return vec![of(
+                kept.mode,
+                match kept.unit {
+                    _ if kept.is_local => Place::Local,
+                    Some(unit) => Place::Striped(unit),
+                    None => Place::Single,
+                },
+            )];
+        }
         let own = || roles.iter().map(|role| &need.roles[*role]);
         let is_kept = |role: Role| matches!(role, Role::Data | Role::Tempdb);
         let is_cacheable =
@@ -298,7 +336,10 @@ impl<'a> Machines<'a> {
         pool: &Pool,
         peaks: &'l [&'l Flow],
         latencies: &'l mut Vec<(Span, u64)>,
-    ) -> Asked<'l> {
+    ) -> Asked<'l>
+    where
+        'a: 'l,
+    {
         let own = || pool.roles.iter().map(|role| &need.roles[*role]);
         latencies.extend(own().filter_map(|own| Some((own.latency?, own.request))));
         let size: u64 = own().map(|own| own.size.get()).fold(0, u64::saturating_add);
@@ -309,6 +350,8 @@ impl<'a> Machines<'a> {
             is_striped: pool.place != Place::Single,
             latencies,
             most: self.most_disks(),
+            kept: self.kept(need, &pool.roles),
+            peaks_last: self.wishes.peaks,
         }
     }
 
@@ -395,7 +438,9 @@ impl<'a> Search<'a, '_> {
         let mut options = Vec::new();
         if pool.place != Place::Local {
             let (edition, prices) = (self.of.edition, self.of.prices);
-            let market = Market { edition, prices, families: taken };
+            let kept = self.of.kept(self.need, &pool.roles).map(|kept| [kept.family.as_str()]);
+            let families = kept.as_ref().map_or(taken, |kept| kept.as_slice());
+            let market = Market { edition, prices, families };
             let peaks: Vec<&Flow> = demands.iter().map(|own| &own.disk).collect();
             let mut latencies = Vec::new();
             options = market.options(&self.of.asked(self.need, pool, &peaks, &mut latencies));
@@ -649,6 +694,14 @@ impl<'a> Machines<'a> {
                 each.operations * count,
                 rate_words(each.bytes * count),
             ));
+            if let Disk::Burst(tier) = disk {
+                all.push(format!(
+                    "{name}: counts on bursts, as asked for: each {} falls to {} and {} when its credits \
+                     are spent, and they come back only while it is used less than that",
+                    tier.name, tier.iops, tier.throughput
+                ));
+            }
+            all.extend(self.kept(need, &pool.roles).map(|kept| stays(&name, kept, disk)));
             if let (Place::Striped(unit), true) = (pool.place, *count > 1) {
                 all.push(format!("{name}: {count} columns, one for each disk, in units of {unit}"));
             }
@@ -752,6 +805,18 @@ impl<'a> Machines<'a> {
     }
 }
 
+/// What becomes of disks that are there.
+fn stays(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> String {
+    let (count, size) = (kept.count, disk.size());
+    let old = kept.tier.clone().unwrap_or_else(|| format!("{} of {}", kept.family, kept.size));
+    match size > kept.size {
+        true => {
+            format!("{name}: the {count} x {old} stay and grow to {size} each, without copying")
+        }
+        false => format!("{name}: the {count} x {old} stay as large as they are"),
+    }
+}
+
 fn names(need: &Need, pool: &Pool, between: &str) -> String {
     let names: Vec<&str> = pool.roles.iter().map(|role| need.roles[*role].role.name()).collect();
     names.join(between)
@@ -761,6 +826,9 @@ fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
     let cached = if pool.mode == CacheMode::None { "" } else { ", cached" };
     match disks {
         None => "the local disk".to_owned(),
+        Some(Disks { disk: Disk::Burst(tier), count, .. }) => {
+            format!("{count} x {} bursting{cached}", tier.name)
+        }
         Some(Disks { disk: Disk::Tier(tier), count, .. }) => {
             format!("{count} x {}{cached}", tier.name)
         }

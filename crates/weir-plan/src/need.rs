@@ -5,7 +5,9 @@
 //! whole: shares are millionths, everything else operations and bytes.
 
 use crate::error::PlanError;
+use crate::keep::Kept;
 use serde::Deserialize;
+use std::path::PathBuf;
 use weir_layout::Role;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
@@ -119,6 +121,10 @@ pub struct Wishes {
     pub has_licence: bool,
     /// The database engine of a service that has several.
     pub engine: Option<String>,
+    /// What is there already and stays.
+    pub keep: Option<Kept>,
+    /// Peaks that last no longer than this may be carried by credits.
+    pub peaks: Option<Span>,
 }
 
 /// Virtual processors, in thousandths: a database may use less than one.
@@ -214,6 +220,13 @@ pub struct NeedFile {
     pub apart: bool,
     /// As [`Wishes::storage`].
     pub storage: Option<Bytes>,
+    /// As [`Wishes::peaks`].
+    pub bursting: Option<Span>,
+    /// The layout of what is there and stays, a file.
+    pub keep: Option<PathBuf>,
+    /// Whether what is there must not be down.
+    #[serde(default)]
+    pub no_downtime: bool,
     /// As [`Wishes::has_licence`].
     #[serde(default)]
     pub licence_owned: bool,
@@ -315,6 +328,9 @@ impl NeedFile {
             ("apart", self.apart),
             ("storage", self.storage.is_some()),
             ("licence_owned", self.licence_owned),
+            ("bursting", self.bursting.is_some()),
+            ("keep", self.keep.is_some()),
+            ("no_downtime", self.no_downtime),
         ];
         if let Some((key, _)) = stray.into_iter().find(|(_, is_said)| *is_said) {
             let what = format!("{name}: {key}");
@@ -343,6 +359,8 @@ impl NeedFile {
             storage: self.storage,
             has_licence: self.licence_owned,
             engine: self.engine.clone(),
+            keep: None,
+            peaks: self.bursting,
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::cost::Prices;
 use crate::disks::typical;
 use crate::error::PlanError;
 use crate::instance::Instances;
+use crate::keep::Kept;
 use crate::machine::{Machines, Searched};
 use crate::need::{Need, WHOLE, Wishes, in_percent};
 use crate::pooled;
@@ -192,6 +193,8 @@ fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
         ("storage", wishes.storage.is_some(), has_instances || has_services),
         ("licence_owned", wishes.has_licence, has_instances || has_services),
         ("engine", wishes.engine.is_some(), has_services),
+        ("keep", wishes.keep.is_some(), has_machines || has_instances),
+        ("bursting", wishes.peaks.is_some(), has_machines),
     ];
     if let Some((key, ..)) = stray.into_iter().find(|(_, is_said, is_used)| *is_said && !is_used) {
         let names: Vec<&str> = families.iter().map(|family| family.name()).collect();
@@ -205,6 +208,26 @@ fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
 fn families_of(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
     let has = |family: &Family| family.is_in(question.edition);
     let own: Vec<Family> = Family::ALL.into_iter().filter(has).collect();
+    let own: Vec<Family> = own
+        .into_iter()
+        .filter(|family| match (&question.wishes.keep, family) {
+            (None, _) => true,
+            (Some(kept), Family::Machine) => kept.instance.is_none(),
+            (Some(kept), Family::Instance(kind)) => {
+                kept.instance.is_some_and(|(own, ..)| own == *kind)
+            }
+            (Some(_), Family::Service(_)) => false,
+        })
+        .collect();
+    if let (true, Some(kept)) = (own.is_empty(), &question.wishes.keep) {
+        let what = match kept.instance {
+            Some((kind, ..)) => {
+                format!("no {} instances, which the layout to keep is", kind.name())
+            }
+            None => "no machines, which the layout to keep is".to_owned(),
+        };
+        return Err(PlanError::Nothing { edition: question.edition.name().to_owned(), what });
+    }
     let known = || own.iter().map(|family| family.name()).collect::<Vec<_>>().join(", ");
     let edition = question.edition.name();
     if own.is_empty() {
@@ -426,6 +449,15 @@ fn relaxations(question: &Question<'_>, families: &[Family]) -> Result<Vec<Relax
     if wishes.host.is_some() {
         let wishes = Wishes { host: None, ..wishes.clone() };
         attempt("another machine".to_owned(), need, &wishes, families)?;
+    }
+    if let Some(kept) = &wishes.keep {
+        if kept.is_up {
+            let keep = Some(Kept { is_up: false, ..kept.clone() });
+            let wishes = Wishes { keep, ..wishes.clone() };
+            attempt("a restart".to_owned(), need, &wishes, families)?;
+        }
+        let wishes = Wishes { keep: None, ..wishes.clone() };
+        attempt("a new layout, to which all is copied".to_owned(), need, &wishes, families)?;
     }
     if let Some(most) = wishes.max_disks {
         // The fewest that would do.

@@ -245,6 +245,8 @@ impl<'a> Services<'a> {
             is_striped: step.volumes > 1,
             latencies: &[],
             most: step.volumes,
+            kept: None,
+            peaks_last: None,
         };
         let cost = |own: Bought| {
             let storage = Storage {
@@ -270,7 +272,7 @@ impl<'a> Services<'a> {
     fn unit_of(&self, storage: &Storage<'_>) -> Option<Bytes> {
         match storage.disk {
             Disk::Bought { family, .. } => self.unit(storage.count, family),
-            Disk::Tier(_) => None,
+            Disk::Tier(_) | Disk::Burst(_) => None,
         }
     }
 
@@ -409,7 +411,7 @@ impl<'a> Services<'a> {
     fn title(&self, found: &Found<'_>) -> String {
         let Storage { disk, count, size, .. } = found.storage;
         let storage = match disk {
-            Disk::Tier(tier) => format!("{} of {size}", tier.name),
+            Disk::Tier(tier) | Disk::Burst(tier) => format!("{} of {size}", tier.name),
             Disk::Bought { family, iops, throughput, .. } => {
                 format!("{count} x {} of {size}, {iops} and {throughput}", family.family)
             }

@@ -98,6 +98,15 @@ pub struct Load<'a> {
     pub need: &'a Need,
 }
 
+/// How to simulate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct How {
+    /// The seed.
+    pub seed: u64,
+    /// Whether volumes burst, from full credits.
+    pub bursts: bool,
+}
+
 /// Simulates `need` on the layout in `text`; `name` is its name in messages. What each role gets,
 /// a second time for those whose throughput is more than their operations bring.
 ///
@@ -109,10 +118,10 @@ pub fn verify(
     text: &str,
     need: &Need,
     catalog: &Catalog,
-    seed: u64,
+    how: How,
 ) -> Result<Vec<Got>, VerifyError> {
     let loads = [Load { database: None, need }];
-    Ok(verify_all(name, text, &loads, catalog, seed)?.into_iter().map(|(_, got)| got).collect())
+    Ok(verify_all(name, text, &loads, catalog, how)?.into_iter().map(|(_, got)| got).collect())
 }
 
 /// As [`verify`], for several databases at once, each with its place in `loads`.
@@ -125,12 +134,12 @@ pub fn verify_all(
     text: &str,
     loads: &[Load<'_>],
     catalog: &Catalog,
-    seed: u64,
+    how: How,
 ) -> Result<Vec<(usize, Got)>, VerifyError> {
     let mut layout = Layout::parse(name, text, catalog)?;
     let edition = layout.edition.as_ref().and_then(|name| catalog.edition(name).ok());
-    without_bursts(&mut layout);
-    let mut all = run(&layout, loads, seed, |own| (own.iops, own.request))?;
+    without_bursts(&mut layout, how.bursts);
+    let mut all = run(&layout, loads, how.seed, |own| (own.iops, own.request))?;
     let once = |own: &RoleNeed| {
         let unit = largest(&layout, own.role, edition);
         (own.throughput.div_ceil(unit), unit)
@@ -138,7 +147,7 @@ pub fn verify_all(
     let is_more = |own: &&RoleNeed| own.throughput > own.iops.saturating_mul(own.request);
     if loads.iter().flat_map(|load| &load.need.roles).any(|own| is_more(&own)) {
         let own = |own: &RoleNeed| if is_more(&own) { once(own) } else { (own.iops, own.request) };
-        let got = run(&layout, loads, seed, own)?;
+        let got = run(&layout, loads, how.seed, own)?;
         let is_own = |(at, got): &(usize, Got)| {
             loads[*at].need.role(got.role).is_some_and(|own| is_more(&own))
         };
@@ -154,7 +163,8 @@ fn largest(layout: &Layout, role: Role, edition: Option<&Edition>) -> u64 {
     stripes.map(Bytes::get).fold(unit, u64::min)
 }
 
-fn without_bursts(layout: &mut Layout) {
+/// A plan holds when credits are spent; those of machines are never counted on.
+fn without_bursts(layout: &mut Layout, of_hosts_alone: bool) {
     let base = |limit: Option<Limit>| limit.map(|limit| Limit { burst: None, ..limit });
     let without = |gate: &mut GateLimits| {
         *gate = GateLimits { iops: base(gate.iops), bytes: base(gate.bytes) };
@@ -162,7 +172,7 @@ fn without_bursts(layout: &mut Layout) {
     for host in &mut layout.hosts {
         without(&mut host.spec.uncached);
         without(&mut host.spec.cached);
-        for volume in &mut host.spec.volumes {
+        for volume in host.spec.volumes.iter_mut().filter(|_| !of_hosts_alone) {
             without(&mut volume.limits.gate);
         }
     }

@@ -10,7 +10,7 @@ use weir_catalog::{Catalog, PriceBook};
 use weir_layout::{Layout, Role};
 use weir_plan::fleet::{Effort, Goal};
 use weir_plan::need::NeedFile;
-use weir_plan::verify::{Load, verify_all};
+use weir_plan::verify::{How, Load, verify_all};
 use weir_plan::{
     FleetOutcome, FleetPlan, FleetQuestion, Member, Need, RoleNeed, Wishes, plan_fleet,
 };
@@ -107,7 +107,9 @@ fn databases_go_onto_instances_that_carry_them() {
                 need: &members[*at].need,
             };
             let loads: Vec<Load<'_>> = own.members.iter().map(load).collect();
-            for (at, got) in verify_all(family, &own.plan.layout, &loads, &catalog, 1).unwrap() {
+            for (at, got) in
+                verify_all(family, &own.plan.layout, &loads, &catalog, How::default()).unwrap()
+            {
                 let name = loads[at].database;
                 assert!(got.is_met(), "{family}: {name:?} {got:?}");
             }

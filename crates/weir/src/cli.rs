@@ -509,6 +509,16 @@ pub(crate) struct PlanArgs {
     /// A layout that is there at present, to simulate beside the plan.
     #[arg(long, value_name = "LAYOUT", requires = "verify")]
     pub(crate) present: Option<PathBuf>,
+    /// The layout of what is there: its disks and files stay, and may grow and be added to.
+    #[arg(long, value_name = "LAYOUT", conflicts_with = "fleet")]
+    pub(crate) keep: Option<PathBuf>,
+    /// What is there must not be down: the machine, or the vCores of the instance, stay as well.
+    #[arg(long, conflicts_with = "fleet")]
+    pub(crate) no_downtime: bool,
+    /// Peaks last no longer than this, and the credits of disks may carry them: 20min. Without it
+    /// bursts are not counted on.
+    #[arg(long, value_name = "TIME", value_parser = some_time, conflicts_with = "fleet")]
+    pub(crate) bursting: Option<Span>,
     /// Write the layout to a file; of a fleet the layouts into a folder, which is made.
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,

@@ -4,7 +4,7 @@ use crate::rng::Rng;
 use crate::world::{need_text, planned};
 use weir_catalog::Catalog;
 use weir_plan::Outcome;
-use weir_plan::verify::{TOLERANCE, verify};
+use weir_plan::verify::{How, TOLERANCE, verify};
 
 /// How many needs.
 const NEEDS: u64 = 500;
@@ -57,7 +57,8 @@ fn check(seed: u64, needs: u64, kinds: &[Kind], least: [u32; 2]) -> String {
             unmet += 1;
             continue;
         };
-        let got = verify("plan.toml", &answer.plan.layout, &need, &catalog, seed);
+        let got =
+            verify("plan.toml", &answer.plan.layout, &need, &catalog, How { seed, bursts: false });
         let got = got.unwrap_or_else(|error| panic!("{error}\n{text}\n{}", answer.plan.layout));
         assert!(got.iter().all(|got| got.is_met()), "{got:#?}\n{text}\n{}", answer.plan.layout);
         plans += 1;
@@ -77,7 +78,7 @@ fn check(seed: u64, needs: u64, kinds: &[Kind], least: [u32; 2]) -> String {
             continue;
         }
         let layout = next.layout.expect("a layout");
-        let got = verify("next.toml", &layout, &need, &catalog, seed);
+        let got = verify("next.toml", &layout, &need, &catalog, How { seed, bursts: false });
         let got = got.expect("a layout that can be simulated");
         assert!(
             !got.iter().all(|got| got.is_met()),

@@ -9,12 +9,15 @@ use crate::error::{CliError, NO};
 use crate::output;
 use observed::Measure;
 use std::fs;
+use std::path::{Path, PathBuf};
 use weir_catalog::{Catalog, Edition, PriceBook, PriceList};
+use weir_layout::Layout;
 use weir_plan::answer::{CapUse, Plan};
 use weir_plan::cost::Cost;
+use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, RoleKeys, Vcpus, WHOLE};
-use weir_plan::verify::{Got, verify};
-use weir_plan::{Answer, Need, Outcome, Question, plan, within};
+use weir_plan::verify::{Got, How, verify};
+use weir_plan::{Answer, Outcome, Question, plan, within};
 use weir_report::number::float;
 use weir_report::plan::{
     PlanBeside, PlanCap, PlanCheaper, PlanChoice, PlanLine, PlanRelaxation, PlanReport,
@@ -33,7 +36,15 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let mut notes = observed(&mut file, args)?;
     let (need, assumed) = file.need()?;
     notes.extend(assumed);
-    let wishes = file.wishes();
+    let mut wishes = file.wishes();
+    if let Some(path) = &file.keep {
+        let (text, _) = read_layout_text(path, catalog)?;
+        let layout = Layout::parse(&path.display().to_string(), &text, catalog)?;
+        wishes.keep = Some(Kept::of(&layout, file.no_downtime)?);
+    } else if file.no_downtime {
+        let words = "no_downtime is for what is there; say keep, too, the layout of that";
+        return Err(CliError::Refused(words.to_owned()));
+    }
     let edition = catalog.edition(file.edition.as_deref().unwrap_or(EDITION))?;
     let own = own_prices(args)?;
     let book = book(&file, edition, &own)?;
@@ -57,13 +68,13 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
                 .iter()
                 .map(|own| PlanRelaxation {
                     what: own.what.clone(),
-                    then: beside(&own.title, own.cost),
+                    then: next_to(&own.title, own.cost),
                 })
                 .collect();
         }
     }
     if args.verify {
-        verified(&mut report, args, &need, &outcome, catalog)?;
+        verified(&mut report, args, &question, &outcome)?;
     }
     if let (Some(path), Some(plan)) = (&args.out, &report.plan) {
         let written = fs::write(path, &plan.layout);
@@ -140,6 +151,9 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
     file.max_files = args.max_files.or(file.max_files);
     file.storage = args.storage.or(file.storage);
     file.apart |= args.apart;
+    file.keep = args.keep.clone().or_else(|| beside(args.need.as_deref(), file.keep.take()));
+    file.no_downtime |= args.no_downtime;
+    file.bursting = args.bursting.or(file.bursting);
     file.licence_owned |= args.licence_owned;
     if !args.family.is_empty() {
         file.families.clone_from(&args.family);
@@ -148,6 +162,12 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
         file.disks.clone_from(&args.disks);
     }
     Ok(file)
+}
+
+/// The paths of a file begin where it is.
+fn beside(file: Option<&Path>, path: Option<PathBuf>) -> Option<PathBuf> {
+    let folder = file.and_then(Path::parent);
+    path.map(|path| folder.map_or(path.clone(), |folder| folder.join(&path)))
 }
 
 /// The price lists that were given.
@@ -173,10 +193,10 @@ fn met(report: &mut PlanReport, answer: &Answer) {
     report.is_met = true;
     report.plan = Some(choice(&answer.plan));
     report.compared = answer.compared;
-    report.others = answer.others.iter().map(|own| beside(&own.title, own.cost)).collect();
-    report.better = answer.better.as_ref().map(|own| beside(&own.title, own.cost));
+    report.others = answer.others.iter().map(|own| next_to(&own.title, own.cost)).collect();
+    report.better = answer.better.as_ref().map(|own| next_to(&own.title, own.cost));
     report.cheaper = answer.cheaper.as_ref().map(|own| PlanCheaper {
-        what: beside(&own.what, own.cost),
+        what: next_to(&own.what, own.cost),
         fails: own.fails.iter().map(cap).collect(),
     });
     report.notes.extend(answer.notes.iter().cloned());
@@ -210,7 +230,7 @@ fn choice(plan: &Plan) -> PlanChoice {
     }
 }
 
-fn beside(title: &str, cost: Cost) -> PlanBeside {
+fn next_to(title: &str, cost: Cost) -> PlanBeside {
     let month = cost.month.to_string();
     PlanBeside { title: title.to_owned(), month, unpriced: cost.unpriced }
 }
@@ -241,10 +261,11 @@ fn cap(own: &CapUse) -> PlanCap {
 fn verified(
     report: &mut PlanReport,
     args: &PlanArgs,
-    need: &Need,
+    question: &Question<'_>,
     outcome: &Outcome,
-    catalog: &Catalog,
 ) -> Result<(), CliError> {
+    let Question { need, catalog, wishes, .. } = *question;
+    let bursts = wishes.peaks.is_some();
     let rows = |layout: &str, got: Vec<Got>| {
         let row = |own: &Got| PlanVerified {
             layout: layout.to_owned(),
@@ -257,13 +278,14 @@ fn verified(
         };
         got.iter().map(row).collect::<Vec<_>>()
     };
+    let how = How { seed: 1, bursts };
     if let Some(path) = &args.present {
         let (text, _) = read_layout_text(path, catalog)?;
         let name = path.display().to_string();
-        report.verified.extend(rows("at present", verify(&name, &text, need, catalog, 1)?));
+        report.verified.extend(rows("at present", verify(&name, &text, need, catalog, how)?));
     }
     let Outcome::Met(answer) = outcome else { return Ok(()) };
-    let got = verify("the plan", &answer.plan.layout, need, catalog, 1)?;
+    let got = verify("the plan", &answer.plan.layout, need, catalog, how)?;
     let holds = got.iter().all(Got::is_met);
     report.verified.extend(rows("plan", got));
     if !holds {

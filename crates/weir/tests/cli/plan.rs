@@ -274,3 +274,197 @@ fn what_a_service_does_not_have_is_refused() {
         run(place.weir(&["plan", "--edition", "aws", "--need", "need.toml"]));
     assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
 }
+
+const PRESENT: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n[[stripe]]\n\
+                       name = \"d\"\nunit = \"64 KiB\"\nvolumes = { count = 4, tier = \"P20\" }\n\
+                       [[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"400 GiB\"\non = \"d\"\n";
+
+#[test]
+fn what_is_there_stays_and_grows() {
+    let place = Place::new();
+    place.file("now.toml", PRESENT);
+    let need = ["--iops", "12000", "--size", "400GiB", "--keep", "now.toml", "--no-downtime"];
+    let (stdout, stderr, code) = plan(&place, &[&need[..], &["--verify", "-o", "json"]].concat());
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
+    // Four columns stay four columns, whatever five of P20 would cost.
+    assert_eq!(report["plan"]["title"], "DS13: data on 4 x P30");
+    assert_eq!(
+        report["plan"]["reasons"][1],
+        "data: the 4 x P20 stay and grow to 1 TiB each, without copying"
+    );
+    assert_eq!(report["verified"][0]["is_met"], true);
+    // More than the machine lets through, which may not restart.
+    let more = ["--iops", "30000", "--size", "400GiB", "--keep", "now.toml", "--no-downtime"];
+    let (stdout, _, code) = plan(&place, &more);
+    assert_eq!(code, Some(1), "{stdout}");
+    assert!(
+        stdout.contains("it could be met with a new layout, to which all is copied: "),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn the_files_of_an_instance_that_bring_most_grow_first() {
+    let place = Place::new();
+    place.file(
+        "now.toml",
+        "edition = \"azure-mi-2018\"\n[host]\nmanaged_instance = \"gp\"\nvcores = 8\n\
+         storage = \"2 TiB\"\n[[file]]\nname = \"data1\"\nrole = \"data\"\nsize = \"100 GiB\"\n\
+         [[file]]\nname = \"data2\"\nrole = \"data\"\nsize = \"120 GiB\"\n\
+         [[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"100 GiB\"\n",
+    );
+    place.file(
+        "need.toml",
+        "edition = \"azure-mi-2018\"\nkeep = \"now.toml\"\nno_downtime = true\n\
+         [data]\nsize = \"200 GiB\"\niops = 4000\n[log]\nsize = \"100 GiB\"\niops = 600\nrequest = \"16 KiB\"\n",
+    );
+    let (stdout, stderr, code) = run(place.weir(&["plan", "--need", "need.toml", "--verify"]));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+    assert!(stdout.starts_with("plan: gp with 8 vCores, 2 TiB: data 2 x 257 GiB (P20), log 1 x 129 GiB (P15)"));
+    // 600 IOPS more for 29 GiB, before 3,600 for 294.
+    let log = "grow 1. log: 1 of 100 GiB in all to 129 GiB each: 500 IOPS become 1100 for 29 GiB";
+    let data = "grow 2. data: 2 of 220 GiB in all to 257 GiB each: 1000 IOPS become 4600 for 294 GiB";
+    assert!(stdout.contains(log) && stdout.contains(data), "{stdout}");
+}
+
+#[test]
+fn bursts_are_counted_on_only_if_asked() {
+    let place = Place::new();
+    let disks = |more: &[&str]| {
+        let args = ["plan", "--iops", "3000", "--size", "400GiB", "--host", "Standard_D8s_v3"];
+        let args = [&args[..], &["--disks", "premium-ssd"], more].concat();
+        run(place.weir(&args))
+    };
+    let (stdout, _, code) = disks(&["--verify"]);
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(!stdout.contains("burst"), "{stdout}");
+    let (stdout, _, code) = disks(&["--bursting", "20min", "--verify"]);
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(stdout.contains(" bursting: "), "{stdout}");
+    assert!(stdout.contains("data: counts on bursts, as asked for: each P"), "{stdout}");
+    // Credits last half an hour.
+    let (stdout, _, code) = disks(&["--bursting", "31min"]);
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(!stdout.contains("counts on bursts"), "{stdout}");
+}
+
+/// Two files of a database, seen every second: `data` reads so many pages.
+fn observed(place: &Place, name: &str, reads: u64) {
+    let mut text = String::from(
+        "sample_time,database_name,name,type_desc,size_on_disk_bytes,num_of_reads,num_of_bytes_read,\
+         io_stall_read_ms,num_of_writes,num_of_bytes_written,io_stall_write_ms\n",
+    );
+    for second in 0..=90_u64 {
+        for (file, kind, read, write) in
+            [("sales", "ROWS", reads, 100), ("sales_log", "LOG", 0, 50)]
+        {
+            let (read, write) = (read * second, write * second);
+            text += &format!(
+                "2026-11-22 10:{:02}:{:02},sales,{file},{kind},107374182400,{read},{},{read},{write},{},{write}\n",
+                second / 60,
+                second % 60,
+                read * 8_192,
+                write * 8_192,
+            );
+        }
+    }
+    place.file(&format!("{name}.csv"), &text);
+    let out = format!("{name}.weirobs");
+    let (_, stderr, code) =
+        run(place.weir(&["observe", "import", &format!("{name}.csv"), "--out", &out]));
+    assert_eq!(code, Some(0), "{stderr}");
+}
+
+#[test]
+fn what_was_observed_is_what_is_needed() {
+    let place = Place::new();
+    observed(&place, "files", 900);
+    let from = ["plan", "--from", "files.weirobs", "--percentile", "99", "--growth", "50%"];
+    let (stdout, stderr, code) =
+        run(place.weir(&[&from[..], &["-o", "json", "--verify"]].concat()));
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("90.0 s were observed; rates are the 99th percentile"), "{notes}");
+    assert!(notes.contains("are little to size from"), "{notes}");
+    // 1,000 operations a second and half of them more, and 75 of the log.
+    let asked = |at: usize| report["verified"][at]["asked"].as_u64().expect("a rate");
+    assert!((1_490..=1_520).contains(&asked(0)), "{}", asked(0));
+    assert!((74..=77).contains(&asked(1)), "{}", asked(1));
+    assert!(report["plan"]["layout"].to_string().contains("150 GiB"), "{stdout}");
+    // What an observation says is not said twice, and it says nothing of nobody.
+    let check = |args: &[&str], expect: &str| {
+        let (stdout, stderr, code) = run(place.weir(&[&["plan"], args].concat()));
+        assert_eq!((stdout.as_str(), code), ("", Some(2)), "{stderr}");
+        assert!(stderr.contains(expect), "{stderr}");
+    };
+    place.file("need.toml", "[data]\nsize = \"1 TiB\"\niops = 5\n");
+    check(
+        &["--from", "files.weirobs", "--need", "need.toml"],
+        "data: files.weirobs says its iops, and so does the need; keep one",
+    );
+    check(
+        &["--from", "files.weirobs", "--role", "sale=data"],
+        "nobody in it is called sale; it has sales, sales_log",
+    );
+    check(&["--size", "1TiB", "--growth", "5%"], "--growth is for what is observed");
+    check(
+        &["--from", "files.weirobs", "--role", "sales=page"],
+        "a role is data, log, tempdb or backup",
+    );
+}
+
+#[test]
+fn a_fleet_has_an_instance_for_each_database_and_a_bound() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("fleet")).expect("a folder");
+    for n in 0..8 {
+        let text = format!(
+            "vcpus = 0.{}\n[data]\nsize = \"{} GiB\"\niops = {}\n[log]\nsize = \"10 GiB\"\niops = 20\n",
+            n + 1,
+            20 + 30 * n,
+            50 + 100 * n
+        );
+        place.file(&format!("fleet/db{n}.toml"), &text);
+    }
+    observed(&place, "fleet/seen", 40);
+    std::fs::remove_file(place.path("fleet/seen.csv")).expect("a file");
+    let args = ["plan", "--fleet", "fleet", "--family", "gp", "--verify", "--out", "made"];
+    let (stdout, stderr, code) = run(place.weir(&[&args[..], &["-o", "json"]].concat()));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
+    let instances = report["instances"].as_array().expect("a list");
+    let mut names: Vec<String> = instances
+        .iter()
+        .flat_map(|own| own["databases"].as_array().expect("a list"))
+        .map(|name| name.as_str().expect("a name").to_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["db0", "db1", "db2", "db3", "db4", "db5", "db6", "db7", "seen"]);
+    assert!(report["gap"].as_f64().expect("a share") <= 0.01, "{stdout}");
+    for (at, own) in instances.iter().enumerate() {
+        assert!(own["verified"].as_f64().expect("a share") >= 0.98, "{stdout}");
+        let layout = format!("made/instance{}.toml", at + 1);
+        let (_, stderr, code) = run(place.weir(&["layout", "check", &layout]));
+        assert_eq!((stderr.as_str(), code), ("", Some(0)));
+    }
+    place.file("fleet/huge.toml", "vcpus = 99\n[data]\nsize = \"1 GiB\"\niops = 1\n");
+    let (stdout, _, code) = run(place.weir(&["plan", "--fleet", "fleet", "--family", "gp"]));
+    assert_eq!(code, Some(1), "{stdout}");
+    assert!(stdout.starts_with("plan: 1 of 10 databases fit no instance"), "{stdout}");
+    assert!(stdout.contains("huge"), "{stdout}");
+    let check = |args: &[&str], expect: &str| {
+        let (stdout, stderr, code) = run(place.weir(&[&["plan"], args].concat()));
+        assert_eq!((stdout.as_str(), code), ("", Some(2)), "{stderr}");
+        assert!(stderr.contains(expect), "{stderr}");
+    };
+    check(&["--fleet", "nowhere"], "cannot read nowhere");
+    check(&["--fleet", "fleet", "--edition", "azure-now"], "no managed instances");
+    check(&["--fleet", "fleet", "--out", "fleet"], "is the folder of the needs");
+    place.file("fleet/huge.toml", "edition = \"azure-now\"\n[data]\nsize = \"1 GiB\"\n");
+    check(&["--fleet", "fleet"], "huge: edition: is the fleet's");
+    check(&["--fleet", "fleet", "--iops", "5"], "cannot be used with");
+    std::fs::create_dir(place.path("empty")).expect("a folder");
+    check(&["--fleet", "empty"], "empty has no need files");
+}

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
 use weir_plan::fleet::FleetInstance;
 use weir_plan::need::{NeedFile, Wishes};
-use weir_plan::verify::{Got, Load, verify_all};
+use weir_plan::verify::{Got, How, Load, verify_all};
 use weir_plan::{FleetOutcome, FleetQuestion, Member, plan_fleet};
 use weir_report::fleet::{FleetHost, FleetLack, FleetReport};
 
@@ -18,6 +18,10 @@ use weir_report::fleet::{FleetHost, FleetLack, FleetReport};
 const EDITION: &str = "azure-mi-now";
 
 pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    if let Some(out) = args.out.as_ref().filter(|out| is_same(out, folder)) {
+        let words = format!("--out {}: is the folder of the needs; take another", out.display());
+        return Err(CliError::Refused(words));
+    }
     let (members, notes) = members(folder, args)?;
     let wishes = Wishes {
         families: args.family.clone(),
@@ -84,6 +88,11 @@ pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u
     }
     output::print(&report, args.output.format())?;
     Ok(if report.is_met { 0 } else { NO })
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    real(one).is_some_and(|one| real(other) == Some(one))
 }
 
 /// The databases of a folder, by name: a need file or an observation for each.
@@ -182,7 +191,7 @@ fn verified(
             Load { database: Some(own.name.as_str()), need: &own.need }
         };
         let loads: Vec<Load<'_>> = own.members.iter().map(load).collect();
-        let got = verify_all(&host.name, &host.plan.layout, &loads, catalog, 1)?;
+        let got = verify_all(&host.name, &host.plan.layout, &loads, catalog, How::default())?;
         let least = got.iter().map(|(_, got)| Got::part(got)).fold(1.0, f64::min);
         host.verified = Some(least);
         if !got.iter().all(|(_, got)| got.is_met()) {

@@ -1,0 +1,160 @@
+//! What is there already and stays: a plan may add to it and grow it, and takes nothing away.
+//!
+//! Disks and files grow in place. What cannot be done in place is not planned: a column more for a
+//! stripe, another cache mode (the disk is detached for it), a smaller file. A machine of another
+//! size restarts, and an instance with other vCores fails over, so both stay as they are where
+//! there must be no downtime.
+
+use crate::error::PlanError;
+use weir_catalog::CacheMode;
+use weir_core::CacheMode as EngineMode;
+use weir_layout::{Export, Host, Layout, ManagedInstance, Role};
+use weir_units::Bytes;
+
+/// What is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The machine's size.
+    pub host: Option<String>,
+    /// Of a managed instance, its kind, vCores and storage.
+    pub instance: Option<(ManagedInstance, u32, Bytes)>,
+    /// Disks, by what is on them.
+    pub pools: Vec<KeptPool>,
+    /// Files of an instance, by role.
+    pub files: Vec<KeptFiles>,
+    /// Whether it must not be down.
+    pub is_up: bool,
+}
+
+/// Disks that are there, alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptPool {
+    /// The roles of the files on them.
+    pub roles: Vec<Role>,
+    /// The host cache.
+    pub mode: CacheMode,
+    /// The unit of the stripe, if there is one.
+    pub unit: Option<Bytes>,
+    /// Whether it is the machine's own disk.
+    pub is_local: bool,
+    /// The family.
+    pub family: String,
+    /// The tier, if it has one.
+    pub tier: Option<String>,
+    /// How many.
+    pub count: u64,
+    /// The size of each.
+    pub size: Bytes,
+}
+
+/// Files of a role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptFiles {
+    /// The role.
+    pub role: Role,
+    /// How many.
+    pub count: u64,
+    /// The size of the largest, in GiB: equal files are all as large.
+    pub gib: u64,
+    /// The size of all, in GiB.
+    pub total: u64,
+}
+
+impl Kept {
+    /// What a layout has.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Need`] for what no plan can keep.
+    pub fn of(layout: &Layout, is_up: bool) -> Result<Self, PlanError> {
+        let [host] = layout.hosts.as_slice() else {
+            let reason = "has several machines; a plan keeps one, so give a layout with that alone";
+            return Err(PlanError::need("the layout to keep", reason));
+        };
+        let instance = host.instance.as_ref().map(|own| (own.kind, own.vcores, own.storage));
+        let pools = match instance {
+            Some(_) => Vec::new(),
+            None => pools(host)?,
+        };
+        let files = Role::ALL.into_iter().filter_map(|role| files(host, role));
+        let files = if instance.is_some() { files.collect() } else { Vec::new() };
+        Ok(Self { host: host.size.clone(), instance, pools, files, is_up })
+    }
+
+    /// The files of a role that are there.
+    #[must_use]
+    pub fn files(&self, role: Role) -> Option<&KeptFiles> {
+        self.files.iter().find(|own| own.role == role)
+    }
+
+    /// The disks that a role is on.
+    #[must_use]
+    pub fn pool(&self, role: Role) -> Option<&KeptPool> {
+        self.pools.iter().find(|own| own.roles.contains(&role))
+    }
+}
+
+fn files(host: &Host, role: Role) -> Option<KeptFiles> {
+    let own = || host.files.iter().filter(move |file| file.role == role);
+    let sizes = || own().map(|file| file.size.get().div_ceil(1 << 30));
+    Some(KeptFiles { role, count: own().count() as u64, gib: sizes().max()?, total: sizes().sum() })
+}
+
+fn pools(host: &Host) -> Result<Vec<KeptPool>, PlanError> {
+    let mut all = Vec::new();
+    for export in &host.exports {
+        let on = host.files.iter().filter(|file| file.device == export.device);
+        let mut roles: Vec<Role> = on.map(|file| file.role).collect();
+        roles.dedup();
+        if !roles.is_empty() {
+            all.push(pool(host, export, roles)?);
+        }
+    }
+    let twice = Role::ALL
+        .into_iter()
+        .find(|role| all.iter().filter(|pool: &&KeptPool| pool.roles.contains(role)).count() > 1);
+    if let Some(role) = twice {
+        let reason = "is on several disks or stripes; a plan keeps one for each role";
+        return Err(PlanError::need(format!("{} of the layout to keep", role.name()), reason));
+    }
+    if all.is_empty() {
+        let reason = "says of no [[file]] what its disks are for; add role and on for each";
+        return Err(PlanError::need("the layout to keep", reason));
+    }
+    Ok(all)
+}
+
+fn pool(host: &Host, export: &Export, mut roles: Vec<Role>) -> Result<KeptPool, PlanError> {
+    roles.sort_by_key(|role| Role::ALL.iter().position(|own| own == role));
+    roles.dedup();
+    let volumes = export.volumes.iter().filter_map(|id| {
+        let spec = host.spec.volumes.get(id.0)?;
+        Some((host.volumes.get(id.0)?, spec))
+    });
+    let mut kept: Option<KeptPool> = None;
+    for (volume, spec) in volumes {
+        let own = KeptPool {
+            roles: roles.clone(),
+            mode: match spec.cache {
+                EngineMode::None => CacheMode::None,
+                EngineMode::ReadOnly => CacheMode::ReadOnly,
+                EngineMode::ReadWrite => CacheMode::ReadWrite,
+            },
+            unit: export.unit,
+            is_local: spec.place == weir_core::Place::Local,
+            family: volume.family.clone().unwrap_or_default(),
+            tier: volume.tier.clone(),
+            count: export.volumes.len() as u64,
+            size: spec.size,
+        };
+        if kept.as_ref().is_some_and(|kept| *kept != own) {
+            let what = format!("{} of the layout to keep", export.name);
+            return Err(PlanError::need(
+                what,
+                "has disks that are not alike; make them alike first",
+            ));
+        }
+        kept = Some(own);
+    }
+    kept.ok_or_else(|| PlanError::need(export.name.clone(), "has no disks"))
+}
