@@ -321,10 +321,13 @@ fn the_files_of_an_instance_that_bring_most_grow_first() {
     );
     let (stdout, stderr, code) = run(place.weir(&["plan", "--need", "need.toml", "--verify"]));
     assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
-    assert!(stdout.starts_with("plan: gp with 8 vCores, 2 TiB: data 2 x 257 GiB (P20), log 1 x 129 GiB (P15)"));
+    assert!(stdout.starts_with(
+        "plan: gp with 8 vCores, 2 TiB: data 2 x 257 GiB (P20), log 1 x 129 GiB (P15)"
+    ));
     // 600 IOPS more for 29 GiB, before 3,600 for 294.
     let log = "grow 1. log: 1 of 100 GiB in all to 129 GiB each: 500 IOPS become 1100 for 29 GiB";
-    let data = "grow 2. data: 2 of 220 GiB in all to 257 GiB each: 1000 IOPS become 4600 for 294 GiB";
+    let data =
+        "grow 2. data: 2 of 220 GiB in all to 257 GiB each: 1000 IOPS become 4600 for 294 GiB";
     assert!(stdout.contains(log) && stdout.contains(data), "{stdout}");
 }
 
