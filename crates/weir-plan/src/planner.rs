@@ -460,17 +460,9 @@ fn relaxations(question: &Question<'_>, families: &[Family]) -> Result<Vec<Relax
         attempt("a new layout, to which all is copied".to_owned(), need, &wishes, families)?;
     }
     if let Some(most) = wishes.max_disks {
-        // The fewest that would do.
-        for disks in most + 1..=1_024 {
+        if let Some(disks) = fewest_beyond(question, families, most)? {
             let wishes = Wishes { max_disks: Some(disks), ..wishes.clone() };
-            let searched = search(&Question { wishes: &wishes, ..*question }, families, false)?;
-            if cheapest(&searched).is_some() {
-                attempt(format!("{disks} instead of {most} disks"), need, &wishes, families)?;
-                break;
-            }
-            if disks > most + 64 {
-                break;
-            }
+            attempt(format!("{disks} instead of {most} disks"), need, &wishes, families)?;
         }
     }
     let is_instance = |family: &Family| matches!(family, Family::Instance(_));
@@ -510,6 +502,22 @@ fn relaxations(question: &Question<'_>, families: &[Family]) -> Result<Vec<Relax
         attempt("a smaller machine".to_owned(), &without, wishes, families)?;
     }
     Ok(found)
+}
+
+/// The fewest disks beyond so many that would do, if not many more are needed.
+fn fewest_beyond(
+    question: &Question<'_>,
+    families: &[Family],
+    most: u64,
+) -> Result<Option<u64>, PlanError> {
+    for disks in most + 1..=(most + 64).min(1_024) {
+        let wishes = Wishes { max_disks: Some(disks), ..question.wishes.clone() };
+        let searched = search(&Question { wishes: &wishes, ..*question }, families, false)?;
+        if cheapest(&searched).is_some() {
+            return Ok(Some(disks));
+        }
+    }
+    Ok(None)
 }
 
 /// The largest part of the rates that can be met, in millionths.
