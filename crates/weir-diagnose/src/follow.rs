@@ -5,6 +5,7 @@
 //! that what it waited can be told at the end, when it is known what its requests take where
 //! nothing waits.
 
+mod arrivals;
 mod cap;
 mod component;
 mod holding;
@@ -16,6 +17,7 @@ pub use moments::Moment;
 pub use others::{FULL, Gauged, HostFacts, OUT, Others, WaitFacts};
 
 use crate::system::{Counts, Medium, System, What};
+use arrivals::Arrivals;
 use cap::CapTrack;
 use component::Component;
 use hdrhistogram::Histogram;
@@ -261,6 +263,7 @@ pub struct Follow<'a> {
 struct Following {
     facts: SubjectFacts,
     moments: Moments,
+    arrivals: Arrivals,
     parts: Vec<(usize, f64)>,
     /// What requests take where nothing waits, as it was when so many samples were known: in
     /// nanoseconds or, where there is a medium, in thousandths of that.
@@ -415,7 +418,14 @@ impl Following {
                 latency_ms: Points::new(second),
             },
         };
-        Self { facts, moments: Moments::default(), parts: Vec::new(), usual: None, looked: 0 }
+        Self {
+            facts,
+            moments: Moments::default(),
+            arrivals: Arrivals::default(),
+            parts: Vec::new(),
+            usual: None,
+            looked: 0,
+        }
     }
 
     /// Takes a sample; `caps_of` is the path by the caps of the system.

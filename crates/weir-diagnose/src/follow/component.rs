@@ -5,7 +5,7 @@
 //! and by as many threads as there are.
 
 use super::cap::{CapTrack, others_of_burst};
-use super::holding::Holding;
+use super::holding::{Holding, Pieces};
 use super::{CapFacts, Following, SubjectFacts};
 use crate::system::{Counts, Subject, System, What};
 use std::collections::BTreeMap;
@@ -121,20 +121,26 @@ impl<'a> Component<'a> {
         }
         for (member, load) in self.members.iter().zip(&self.now) {
             let Some(load) = load.as_ref().filter(|_| member.subject.is_meter) else { continue };
+            let whole = whole(member, load, &self.now);
             let own = |counts: &Counts| self.tracks[counts.cap].service_s(member.index);
             let service_s = member.path.iter().map(own).fold(0.0, f64::max);
             let others = others_of_burst(load, service_s);
             for counts in &member.path {
-                self.tracks[counts.cap].meet(member.index, others);
+                let track = &mut self.tracks[counts.cap];
+                let others = match whole {
+                    Some((pieces, columns)) => others.map(|others| {
+                        let of = |is_of_disk| Pieces::of(pieces, columns, is_of_disk);
+                        of(track.is_of_disk()).others(of(true).requests(others).max(1.0))
+                    }),
+                    None => others,
+                };
+                track.meet(member.index, others);
             }
         }
         for (member, load) in self.members.iter_mut().zip(&self.now) {
             let Some(load) = load else { continue };
-            let whole = member.stripe.and_then(|(stripe, columns)| {
-                let whole = self.now[stripe].as_ref()?;
-                let size = mean(whole.bytes, whole.operations)?;
-                Some((size / mean(load.bytes, load.operations)?, columns))
-            });
+            let whole = whole(member, load, &self.now);
+            member.following.arrivals.take(load);
             member.following.take(
                 &Holding {
                     subject: member.index,
@@ -142,6 +148,7 @@ impl<'a> Component<'a> {
                     path: &member.path,
                     medium: member.subject.medium,
                     whole,
+                    is_even: member.following.arrivals.are_even(),
                     caps: &self.tracks,
                 },
                 &member.subject.path,
@@ -161,6 +168,14 @@ impl<'a> Component<'a> {
         let caps = self.caps.into_iter().zip(self.tracks.into_iter().map(CapTrack::finish));
         (subjects.collect(), caps.collect())
     }
+}
+
+/// Of a column: into how many pieces a request to its stripe is cut, and over how many columns.
+fn whole(member: &Member<'_>, load: &Load, now: &[Option<Load>]) -> Option<(f64, f64)> {
+    let (stripe, columns) = member.stripe?;
+    let whole = now[stripe].as_ref()?;
+    let size = mean(whole.bytes, whole.operations)?;
+    Some((size / mean(load.bytes, load.operations)?, columns))
 }
 
 /// The subjects of each component, in order.

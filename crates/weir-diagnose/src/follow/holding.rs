@@ -17,8 +17,11 @@ const USED_UP: f64 = 0.95;
 /// So many requests under way while a cap is used are a line, not a coincidence.
 const DEEP: f64 = 30.0;
 
-/// So many pieces of a request on average are those of one that is cut.
-const CUT: f64 = 1.01;
+/// No line is worked out for a cap that is used more.
+const FULLEST: f64 = 0.95;
+
+/// What is taken for the number of requests at once where nothing tells.
+const MANY: f64 = 1000.0;
 
 /// A line of so large a part of all requests came at once, and not one after the other.
 const AT_ONCE: f64 = 0.2;
@@ -33,6 +36,8 @@ pub(super) struct Holding<'a> {
     /// Of a column: into how many pieces a request to its stripe is cut, and over how many
     /// columns.
     pub(super) whole: Option<(f64, f64)>,
+    /// Whether they come evenly, and not by chance.
+    pub(super) is_even: bool,
     pub(super) caps: &'a [CapTrack],
 }
 
@@ -89,7 +94,9 @@ impl Holding<'_> {
     /// Whether requests come one after the other as others end, and not at once.
     fn is_steady(&self, most: f64) -> bool {
         let depth = self.load.ns.unwrap_or(0.0) / (most * self.load.seconds() * 1e9);
-        depth >= DEEP && depth < AT_ONCE * self.operations()
+        // What is under way while the cap is not used waits for others or for the medium.
+        let is_all = self.load.busy().is_none_or(|busy| most >= USED_UP * busy.min(1.0));
+        is_all && depth >= DEEP && depth < AT_ONCE * self.operations()
     }
 
     /// What requests take beyond the medium, each, in seconds, if that is known.
@@ -113,36 +120,98 @@ impl Holding<'_> {
         left_s
     }
 
-    /// The pieces of a request to a stripe come at once, and where requests do, those of more. Of
-    /// those that come to one cap, the first does not wait for the others.
-    fn behind_the_first(&self, counts: &Counts) -> f64 {
-        let Some((pieces, columns)) = self.whole else { return 1.0 };
-        // A cap of the host has what all columns have under way.
-        let caps = if self.caps[counts.cap].is_of_disk() { columns } else { 1.0 };
-        let of_one = pieces / caps;
-        let at_once = match self.load.at_once() {
-            Some(of_column) => of_one.max(of_column * columns / caps),
-            // A burst of requests that are not cut is as one of requests to a disk.
-            None if pieces < CUT => return 1.0,
-            None => of_one,
-        };
-        1.0 - 1.0 / at_once.max(1.0)
+    /// What comes to a cap at once of a request to a stripe.
+    fn pieces(&self, counts: &Counts) -> Pieces {
+        let Some((pieces, columns)) = self.whole else { return Pieces::ONE };
+        Pieces::of(pieces, columns, self.caps[counts.cap].is_of_disk())
     }
 
     /// Bursts: what others do stays what it is, and the burst takes what they leave.
-    fn in_bursts(&self, left: f64, parts: &mut Vec<(usize, f64)>) {
-        let burst = |counts: &Counts| {
+    fn in_bursts(&self, left_s: f64, parts: &mut Vec<(usize, f64)>) {
+        let line = |counts: &Counts| {
             let Shares { own, others, .. } = self.caps[counts.cap].shares(self.subject);
-            let score = own.min(self.score(counts)?) / (1.0 - others).max(0.05);
-            Some(score * self.behind_the_first(counts))
+            let used = own.min(self.score(counts)?) / (1.0 - others).max(0.05);
+            let pieces = self.pieces(counts);
+            let service_s = used * self.load.seconds() / (self.operations() * pieces.columns);
+            let used = if self.is_even { 0.0 } else { used.min(FULLEST) };
+            (service_s > 0.0).then_some(Line { used, service_s, pieces })
         };
-        let last = self.path.iter().filter_map(burst).fold(0.0, f64::max);
+        let requests = |line: Line| line.requests(left_s);
+        let at_once = self.path.iter().filter_map(line).map(requests).fold(MANY, f64::min).max(1.0);
+        let wait_s = |counts: &Counts| Some(line(counts)?.wait_s(at_once));
+        let last = self.path.iter().filter_map(wait_s).fold(0.0, f64::max);
         let mut before = 0.0;
         for (place, counts) in self.path.iter().enumerate().filter(|_| last > 0.0) {
-            if let Some(score) = burst(counts).filter(|score| *score > before) {
-                parts.push((place, left * (score - before) / last));
-                before = score;
+            if let Some(wait_s) = wait_s(counts).filter(|wait_s| *wait_s > before) {
+                parts.push((place, left_s * (wait_s - before) / last));
+                before = wait_s;
             }
         }
+    }
+}
+
+/// What comes to a cap at once of requests to a stripe.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pieces {
+    /// Besides one of its pieces, how many others of one request.
+    of_its_own: f64,
+    /// How many of each other request that comes at once.
+    of_another: f64,
+    /// For how many disks such as this they come there.
+    columns: f64,
+}
+
+impl Pieces {
+    /// Those of requests that are not cut.
+    pub(super) const ONE: Self = Self { of_its_own: 0.0, of_another: 1.0, columns: 1.0 };
+
+    /// Those of requests that are cut into so many pieces for so many columns, at the cap of a
+    /// column or at one of all.
+    pub(super) fn of(pieces: f64, columns: f64, is_of_disk: bool) -> Self {
+        match is_of_disk {
+            true => {
+                let of_another = pieces / columns;
+                Self { of_its_own: (of_another - 1.0).max(0.0), of_another, columns: 1.0 }
+            }
+            false => {
+                Self { of_its_own: (pieces - 1.0).max(0.0), of_another: pieces.max(1.0), columns }
+            }
+        }
+    }
+
+    /// Besides one piece, how many others are there if so many requests come at once.
+    pub(super) fn others(self, requests: f64) -> f64 {
+        self.of_its_own + (requests - 1.0) * self.of_another
+    }
+
+    /// How many requests come at once if there are so many others.
+    pub(super) fn requests(self, others: f64) -> f64 {
+        1.0 + (others - self.of_its_own) / self.of_another
+    }
+}
+
+/// Requests before a cap as if it were the only one. In a row of caps, each of which takes its time
+/// for every request, all together is waited what is waited before the slowest if that is alone;
+/// what is waited at one is that without what is waited before those that come first.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    /// The part of the cap that is used, if they come by chance; nothing if they come in turns.
+    used: f64,
+    /// How long one of them holds it.
+    service_s: f64,
+    /// How many of them are one request.
+    pieces: Pieces,
+}
+
+impl Line {
+    /// What is waited on average, if so many requests come at once.
+    fn wait_s(self, requests: f64) -> f64 {
+        let others = self.pieces.others(requests);
+        self.service_s * (others + self.used) / 2.0 / (1.0 - self.used)
+    }
+
+    /// How many requests come at once, if so much is waited.
+    fn requests(self, wait_s: f64) -> f64 {
+        self.pieces.requests(wait_s * 2.0 * (1.0 - self.used) / self.service_s - self.used)
     }
 }
