@@ -2,6 +2,7 @@
 
 use super::NEAR;
 use crate::system::{Cap, Counts, Limit, Owner, Reads, System};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use weir_core::Cap as Kind;
 use weir_observe::load::Load;
@@ -119,22 +120,35 @@ pub(super) struct Longest {
 }
 
 /// How many others of its burst a request meets, from how long something was under way: those
-/// that come at once are under way for as long as one of them and the waits of the others. Bursts
-/// come by chance, so that some of them overlap. Each request takes `service_s` of the cap that
-/// it holds longest. Nothing if nobody says how long anything was under way.
-pub(super) fn others_of_burst(load: &Load, service_s: f64) -> Option<f64> {
+/// that come at once are under way for as long as one of them and the waits of the others. Each
+/// request takes `service_s` of the cap that it holds longest. Bursts come by chance, so that some
+/// of them overlap; or one after the other, if they come so `evenly` and leave a medium such as
+/// that. Nothing if nobody says how long anything was under way.
+pub(super) fn others_of_burst(load: &Load, service_s: f64, evenly: Option<f64>) -> Option<f64> {
     let operations = load.operations?;
     if operations <= 0.0 {
         return Some(0.0);
     }
     let latency_s = load.latency_ns()? / 1e9;
-    let idle = (1.0 - load.busy()?).max(1e-3);
-    let started_s = -idle.ln() * load.seconds() / operations;
     // n requests: n * started = (n - 1) * service + medium, latency = medium + (n - 1) * service / 2.
-    let apart = started_s - service_s / 2.0;
-    let others = (latency_s - started_s) / apart;
-    Some(if apart > 0.0 { others.max(0.0) } else { f64::INFINITY })
+    let others = |busy_s: f64| {
+        let started_s = busy_s / operations;
+        let apart = started_s - service_s / 2.0;
+        let others = (latency_s - started_s) / apart;
+        if apart > 0.0 { others.max(0.0) } else { f64::INFINITY }
+    };
+    let busy = load.busy()?;
+    let in_turns = others(busy.min(1.0) * load.seconds());
+    let medium_s = latency_s - in_turns * service_s / 2.0;
+    if evenly.is_some_and(|own| AS_SAID.contains(&(medium_s / own))) {
+        return Some(in_turns);
+    }
+    let idle = (1.0 - busy).max(1e-3);
+    Some(others(-idle.ln() * load.seconds()))
 }
+
+/// What is left for the medium is what is said of it, if it is that beside it.
+const AS_SAID: std::ops::Range<f64> = 0.6..1.5;
 
 /// Who uses less than this part of what another does is not held where that one is.
 const FAIR: f64 = 0.8;
@@ -152,6 +166,8 @@ struct Member {
     service_s: f64,
     /// Which part of the cap it used before that.
     share: f64,
+    /// And which of the cap of its gate of which it uses more.
+    binding: f64,
     /// The columns of a stripe do what they do together.
     group: usize,
 }
@@ -237,6 +253,7 @@ impl CapTrack {
             operations: 0.0,
             service_s: 0.0,
             share: 0.0,
+            binding: 0.0,
             group,
         };
         let at = self.members.binary_search_by_key(&subject, |member| member.subject);
@@ -302,6 +319,7 @@ impl CapTrack {
         self.bursts_s = Some(0.0);
         for member in &mut self.members {
             member.share = member.cost / seconds / limit;
+            member.binding = member.share;
             self.largest = self.largest.max(member.share);
             let (share, services) = self.groups.entry(member.group).or_default();
             *share += member.share;
@@ -335,10 +353,31 @@ impl CapTrack {
         Shares { own, others, others_wait_s: by_chance.min(services / others.max(1e-9)) }
     }
 
+    /// The other cap of the same gate is known, too: it gives each the same part of the time that
+    /// its requests take of that one of the two which they take longer.
+    pub(super) fn bind(&mut self, other: &mut Self) {
+        let (mut one, mut two) = (self.members.iter_mut(), other.members.iter_mut());
+        let (mut left, mut right) = (one.next(), two.next());
+        let mut largest = 0.0_f64;
+        while let (Some(own), Some(its)) = (&mut left, &mut right) {
+            match own.subject.cmp(&its.subject) {
+                Ordering::Less => left = one.next(),
+                Ordering::Greater => right = two.next(),
+                Ordering::Equal => {
+                    let binding = own.share.max(its.share);
+                    (own.binding, its.binding) = (binding, binding);
+                    largest = largest.max(binding);
+                    (left, right) = (one.next(), two.next());
+                }
+            }
+        }
+        (self.largest, other.largest) = (largest, largest);
+    }
+
     /// How much of it a subject uses of what the one does that uses most: a cap that is shared
     /// gives each its part, so that who uses less is not held there.
     pub(super) fn of_the_largest(&self, subject: usize) -> f64 {
-        let own = self.member(subject).map(|member| member.share);
+        let own = self.member(subject).map(|member| member.binding);
         own.filter(|own| *own < FAIR * self.largest).map_or(f64::INFINITY, |own| own / self.largest)
     }
 

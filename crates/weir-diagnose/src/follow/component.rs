@@ -9,6 +9,7 @@ use super::holding::{Holding, Pieces};
 use super::{CapFacts, Following, SubjectFacts};
 use crate::system::{Counts, Subject, System, What};
 use std::collections::BTreeMap;
+use weir_core::Cap as Kind;
 use weir_observe::load::{Load, Loads, mean};
 use weir_observe::{Block, Contents, EntityId};
 use weir_units::Instant;
@@ -25,6 +26,8 @@ pub(super) struct Component<'a> {
     /// Its caps by their indices in the system, which paths have as places here.
     caps: Vec<usize>,
     tracks: Vec<CapTrack>,
+    /// The two caps, of operations and of bytes, of the gates that several share.
+    gates: Vec<(usize, usize)>,
 }
 
 /// Facts with their indices in the system.
@@ -92,6 +95,7 @@ impl<'a> Component<'a> {
             now: vec![None; members.len()],
             members,
             tracks: caps.iter().map(|cap| CapTrack::new(system, contents, *cap)).collect(),
+            gates: gates(system, &caps),
             caps,
         }
     }
@@ -119,12 +123,22 @@ impl<'a> Component<'a> {
         for (cap, track) in self.caps.iter().zip(&mut self.tracks) {
             track.settle(&self.system.caps[*cap], at, row);
         }
-        for (member, load) in self.members.iter().zip(&self.now) {
-            let Some(load) = load.as_ref().filter(|_| member.subject.is_meter) else { continue };
+        for (one, other) in &self.gates {
+            let (before, from) = self.tracks.split_at_mut(*other);
+            before[*one].bind(&mut from[0]);
+        }
+        for (member, load) in self.members.iter_mut().zip(&self.now) {
+            let Some(load) = load.as_ref() else { continue };
+            member.following.arrivals.take(load);
+            if !member.subject.is_meter {
+                continue;
+            }
             let whole = whole(member, load, &self.now);
             let own = |counts: &Counts| self.tracks[counts.cap].service_s(member.index);
             let service_s = member.path.iter().map(own).fold(0.0, f64::max);
-            let others = others_of_burst(load, service_s);
+            let medium = member.subject.medium.filter(|_| member.following.arrivals.are_even());
+            let medium_s = medium.map(|own| own.of_load(load) / 1e9 / load.operations.unwrap_or(1.0));
+            let others = others_of_burst(load, service_s, medium_s);
             for counts in &member.path {
                 let track = &mut self.tracks[counts.cap];
                 let others = match whole {
@@ -140,7 +154,6 @@ impl<'a> Component<'a> {
         for (member, load) in self.members.iter_mut().zip(&self.now) {
             let Some(load) = load else { continue };
             let whole = whole(member, load, &self.now);
-            member.following.arrivals.take(load);
             member.following.take(
                 &Holding {
                     subject: member.index,
@@ -176,6 +189,22 @@ fn whole(member: &Member<'_>, load: &Load, now: &[Option<Load>]) -> Option<(f64,
     let whole = now[stripe].as_ref()?;
     let size = mean(whole.bytes, whole.operations)?;
     Some((size / mean(load.bytes, load.operations)?, columns))
+}
+
+/// The places of the two caps of each gate of a host.
+fn gates(system: &System, caps: &[usize]) -> Vec<(usize, usize)> {
+    let side = |kind: Kind| match kind {
+        Kind::HostUncachedIops | Kind::HostUncachedBytes => Some(Kind::HostUncachedIops),
+        Kind::HostCachedIops | Kind::HostCachedBytes => Some(Kind::HostCachedIops),
+        _ => None,
+    };
+    let gate = |place: usize| {
+        let cap = &system.caps[caps[place]];
+        Some((cap.owner, side(cap.kind)?))
+    };
+    let of = |one: usize| (one + 1..caps.len()).find(|other| gate(*other) == gate(one));
+    let all = (0..caps.len()).filter(|place| gate(*place).is_some());
+    all.filter_map(|one| Some((one, of(one)?))).collect()
 }
 
 /// The subjects of each component, in order.
