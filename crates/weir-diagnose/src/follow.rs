@@ -430,14 +430,15 @@ impl Following {
 
     /// Takes a sample; `caps_of` is the path by the caps of the system.
     fn take(&mut self, holding: &Holding<'_>, caps_of: &[Counts]) {
-        let Holding { load, path, medium, caps, .. } = *holding;
+        let Holding { subject, load, path, medium, caps, .. } = *holding;
+        let in_loops = load.depth.filter(|_| self.arrivals.are_in_loops());
         let used = holding.parts(&mut self.parts);
         let is_slow = self.is_slow(load, medium, used);
         let facts = &mut self.facts;
         let operations = load.operations.unwrap_or(0.0);
         let (mut is_bounded, mut likely_ns) = (true, 0.0);
         for counts in path {
-            let likely = caps[counts.cap].longest().likely_ns;
+            let likely = caps[counts.cap].longest(subject, in_loops).likely_ns;
             is_bounded &= likely.is_some();
             likely_ns += likely.unwrap_or(0.0);
         }
@@ -449,7 +450,7 @@ impl Following {
         for stretch in [Some(&mut facts.whole), is_slow.then_some(&mut facts.slow)] {
             let Some(stretch) = stretch else { continue };
             for (place, part) in &self.parts {
-                let longest = caps[path[*place].cap].longest();
+                let longest = caps[path[*place].cap].longest(subject, in_loops);
                 let possible = (longest.ns * operations, longest.most_ns * operations);
                 stretch.bins[*place][bin(used)].add(load, *part, possible);
             }
@@ -478,7 +479,8 @@ impl Following {
             let milliseconds = latency / 1e6;
             facts.over_time.latency_ms.add(&reading(milliseconds * load.seconds()));
             let alone = load.ns.unwrap_or(0.0) - queued(load).unwrap_or(0.0);
-            let is_alone = used < IDLE && likely_ns < ALONE * latency;
+            let is_quiet = used < IDLE || (in_loops.is_some() && is_bounded);
+            let is_alone = is_quiet && likely_ns < ALONE * latency;
             if used < IDLE {
                 record(&mut facts.idle_latency, alone / operations, 1);
             }

@@ -1,4 +1,4 @@
-//! Whether requests come by chance or evenly.
+//! Whether requests come by chance, evenly, or as others end.
 
 use weir_observe::load::Load;
 
@@ -6,6 +6,10 @@ use weir_observe::load::Load;
 /// that. Of what comes in turns, as a timer or the end of those before lets it, that is a
 /// small part.
 const EVEN: f64 = 0.5;
+
+/// Where each request comes as another ends, as many as ever are under way, however long they
+/// take: what is under way varies by less than this part of what the operations do, both squared.
+const STEADY: f64 = 0.25;
 
 /// How much the numbers of operations vary from sample to sample.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,18 +19,34 @@ pub(super) struct Arrivals {
     /// What is expected of the squares of the differences if they come by chance, and what they are.
     expected: f64,
     squares: f64,
+    /// What was under way in the sample before, and the squares of the differences of that and of
+    /// the operations, beside what they are.
+    depth_before: Option<f64>,
+    of_depth: f64,
+    of_operations: f64,
 }
 
 impl Arrivals {
     pub(super) fn take(&mut self, load: &Load) {
         let seconds = load.seconds();
         let now = load.operations.filter(|operations| *operations > 0.0).map(|all| all / seconds);
+        let depth = load.ns.filter(|ns| *ns > 0.0).map(|ns| ns / seconds / 1e9);
         if let (Some(before), Some(now)) = (self.before, now) {
             // Of two numbers around the same mean, the difference has the variance of both.
             self.squares += (now - before).powi(2) * seconds.powi(2);
             self.expected += (now + before) * seconds;
+            if let (Some(depth_before), Some(depth)) = (self.depth_before, depth) {
+                let beside = |one: f64, other: f64| (2.0 * (one - other) / (one + other)).powi(2);
+                self.of_depth += beside(depth, depth_before);
+                self.of_operations += beside(now, before);
+            }
         }
-        self.before = now;
+        (self.before, self.depth_before) = (now, depth);
+    }
+
+    /// Whether they come as others end, as far as was seen.
+    pub(super) fn are_in_loops(&self) -> bool {
+        self.of_operations > 0.0 && self.of_depth < STEADY * self.of_operations
     }
 
     /// Whether they come evenly, as far as was seen.

@@ -84,8 +84,8 @@ pub(super) struct CapTrack {
     largest: f64,
     /// What is waited in bursts, in seconds, if all say how long something was under way.
     bursts_s: Option<f64>,
-    /// What is waited for others that come by chance, in seconds.
-    chance_s: f64,
+    /// How long an operation holds it on average, in seconds.
+    mean_service_s: f64,
     /// The part that each group uses, and that times how long its operations last.
     groups: BTreeMap<usize, (f64, f64)>,
     longest_services: f64,
@@ -219,7 +219,7 @@ impl CapTrack {
             backlog: 0.0,
             largest: 0.0,
             bursts_s: None,
-            chance_s: 0.0,
+            mean_service_s: 0.0,
             groups: BTreeMap::new(),
             longest_services: 0.0,
         }
@@ -314,8 +314,7 @@ impl CapTrack {
         self.longest_services = 0.0;
         let operations: f64 = self.members.iter().map(|member| member.operations).sum();
         let cost: f64 = self.members.iter().map(|member| member.cost).sum();
-        let service_s = cost / operations.max(1.0) / limit;
-        self.chance_s = share.min(NEAR) * service_s / 2.0 / (1.0 - share.min(NEAR));
+        self.mean_service_s = cost / operations.max(1.0) / limit;
         self.bursts_s = Some(0.0);
         for member in &mut self.members {
             member.share = member.cost / seconds / limit;
@@ -441,14 +440,25 @@ impl CapTrack {
         self.bursts_s = met.map(|(all, others)| all + others * service_s / 2.0);
     }
 
-    /// What requests can have waited at it on average: as if all had come at once or, where it is
-    /// known how long something was under way, as many as that shows.
-    pub(super) fn longest(&self) -> Longest {
+    /// What is waited for those that come by chance, in seconds. Of a subject that always has so
+    /// many under way, one waits for no more than the others of these.
+    fn chance_s(&self, subject: usize, in_loops: Option<f64>) -> f64 {
+        let all = self.used.map_or(0.0, |used| used.share);
+        let own = self.member(subject).map_or(0.0, |member| member.share);
+        let without = in_loops.map_or(0.0, |depth| own / depth.max(1.0));
+        let used = (all - without).clamp(0.0, NEAR);
+        used * self.mean_service_s / 2.0 / (1.0 - used)
+    }
+
+    /// What requests of a subject can have waited at it on average: as if all had come at once or,
+    /// where it is known how long something was under way, as many as that shows.
+    pub(super) fn longest(&self, subject: usize, in_loops: Option<f64>) -> Longest {
         let is_near = self.used.is_some_and(|used| used.share >= NEAR);
         match self.bursts_s.filter(|_| !is_near) {
             Some(bursts_s) => {
-                let most_s = UNEVEN * bursts_s + BY_CHANCE * self.chance_s;
-                let likely_ns = Some((bursts_s + self.chance_s) * 1e9);
+                let chance_s = self.chance_s(subject, in_loops);
+                let most_s = UNEVEN * bursts_s + BY_CHANCE * chance_s;
+                let likely_ns = Some((bursts_s + chance_s) * 1e9);
                 let most_ns = self.longest_ns;
                 Longest { ns: most_ns.min(most_s * 1e9), most_ns, likely_ns }
             }

@@ -136,9 +136,16 @@ impl<'a> Component<'a> {
             let whole = whole(member, load, &self.now);
             let own = |counts: &Counts| self.tracks[counts.cap].service_s(member.index);
             let service_s = member.path.iter().map(own).fold(0.0, f64::max);
-            let medium = member.subject.medium.filter(|_| member.following.arrivals.are_even());
-            let medium_s = medium.map(|own| own.of_load(load) / 1e9 / load.operations.unwrap_or(1.0));
-            let others = others_of_burst(load, service_s, medium_s);
+            let others = match member.following.arrivals {
+                // Nobody comes at once with another who waits until one has ended.
+                arrivals if arrivals.are_in_loops() => load.busy().map(|_| 0.0),
+                arrivals => {
+                    let medium = member.subject.medium.filter(|_| arrivals.are_even());
+                    let operations = load.operations.unwrap_or(1.0);
+                    let medium_s = medium.map(|own| own.of_load(load) / 1e9 / operations);
+                    others_of_burst(load, service_s, medium_s)
+                }
+            };
             for counts in &member.path {
                 let track = &mut self.tracks[counts.cap];
                 let others = match whole {
