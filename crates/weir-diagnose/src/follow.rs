@@ -18,7 +18,7 @@ pub use others::{FULL, Gauged, HostFacts, OUT, Others, WaitFacts};
 
 use crate::system::{Counts, Medium, System, What};
 use arrivals::Arrivals;
-use cap::CapTrack;
+use cap::{CapTrack, OFTEN_IDLE};
 use component::Component;
 use hdrhistogram::Histogram;
 use holding::Holding;
@@ -188,6 +188,9 @@ pub struct SubjectFacts {
     /// edition says of the medium, in thousandths. Where nobody says for how long it was busy,
     /// those of samples in which no cap was used much.
     pub alone: Histogram<u64>,
+    /// The same of samples in which they came in bursts, between which nothing was under way for
+    /// long enough to tell the wait in these: without it.
+    pub apart: Histogram<u64>,
     /// Mean latencies of all samples.
     pub latency: Histogram<u64>,
     /// When it waited most.
@@ -408,6 +411,7 @@ impl Following {
             depth: Spread::default(),
             idle_latency: histogram(),
             alone: histogram(),
+            apart: histogram(),
             latency: histogram(),
             moments: Vec::new(),
             says_queued: false,
@@ -432,15 +436,22 @@ impl Following {
     fn take(&mut self, holding: &Holding<'_>, caps_of: &[Counts]) {
         let Holding { subject, load, path, medium, caps, .. } = *holding;
         let in_loops = load.depth.filter(|_| self.arrivals.are_in_loops());
+        let by_chance = match in_loops {
+            // One of those that are always under way waits for no more than the others of these.
+            Some(depth) => 1.0 - 1.0 / depth.max(1.0),
+            None if self.arrivals.are_even() => 0.0,
+            None => 1.0,
+        };
         let used = holding.parts(&mut self.parts);
         let is_slow = self.is_slow(load, medium, used);
         let facts = &mut self.facts;
         let operations = load.operations.unwrap_or(0.0);
-        let (mut is_bounded, mut likely_ns) = (true, 0.0);
+        let (mut is_bounded, mut likely_ns) = (true, 0.0_f64);
         for counts in path {
-            let likely = caps[counts.cap].longest(subject, in_loops).likely_ns;
+            let likely = caps[counts.cap].longest(subject, by_chance).likely_ns;
             is_bounded &= likely.is_some();
-            likely_ns += likely.unwrap_or(0.0);
+            // In a row of caps all together is waited what is waited before the slowest.
+            likely_ns = likely_ns.max(likely.unwrap_or(0.0));
         }
         for (place, part) in &self.parts {
             let at_peak = caps[path[*place].cap].is_at_peak();
@@ -450,7 +461,7 @@ impl Following {
         for stretch in [Some(&mut facts.whole), is_slow.then_some(&mut facts.slow)] {
             let Some(stretch) = stretch else { continue };
             for (place, part) in &self.parts {
-                let longest = caps[path[*place].cap].longest(subject, in_loops);
+                let longest = caps[path[*place].cap].longest(subject, by_chance);
                 let possible = (longest.ns * operations, longest.most_ns * operations);
                 stretch.bins[*place][bin(used)].add(load, *part, possible);
             }
@@ -487,6 +498,11 @@ impl Following {
             if let Some(medium) = medium.filter(|_| is_alone).map(|medium| medium.of_load(load)) {
                 let likely_ns = if is_bounded { likely_ns * operations } else { 0.0 };
                 record(&mut facts.alone, 1000.0 * (alone - likely_ns) / medium, 1);
+            }
+            let is_idle = is_bounded && load.busy().is_some_and(|busy| busy < OFTEN_IDLE);
+            if let Some(medium) = medium.filter(|_| is_idle).map(|medium| medium.of_load(load)) {
+                let left_ns = (alone - likely_ns * operations).max(0.0);
+                record(&mut facts.apart, 1000.0 * left_ns / medium, 1);
             }
         }
         let most = self.parts.iter().max_by(|one, other| one.1.total_cmp(&other.1));

@@ -297,12 +297,15 @@ fn counted(system: &System, subject: &Subject, own: &SubjectFacts, all: &Bin) ->
 /// How many times what the edition says the medium of a subject takes, as far as was seen: what is
 /// published is not what every disk has on every day.
 fn beside_edition(subject: &Subject, own: &SubjectFacts) -> f64 {
+    let may_hit = subject.path.iter().any(|counts| counts.reads != Reads::All);
     if own.alone.is_empty() {
-        return 1.0;
+        // Where all come in bursts, a fast medium is known by what these do not explain.
+        let is_known = own.apart.len() >= QUIET_SAMPLES && !may_hit;
+        let middle = || weir_report::number::float(own.apart.value_at_quantile(0.5)) / 1000.0;
+        return if is_known { middle().clamp(FASTEST, 1.0) } else { 1.0 };
     }
     let at = |share| weir_report::number::float(own.alone.value_at_quantile(share)) / 1000.0;
     let (fast, middle) = (at(0.1), at(0.5));
-    let may_hit = subject.path.iter().any(|counts| counts.reads != Reads::All);
     // Where it is not known how many came at once, bursts too short to be seen wait for longer than
     // that.
     let is_known = own.whole.bounded_s >= 0.5 * own.seconds();

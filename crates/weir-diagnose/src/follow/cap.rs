@@ -103,7 +103,7 @@ pub(super) struct Shares {
 }
 
 /// What is not known of bursts may make a wait so many times as long as the estimate.
-const UNEVEN: f64 = 3.0;
+const UNEVEN: f64 = 2.0;
 
 /// And what others do by chance so many times.
 const BY_CHANCE: f64 = 2.0;
@@ -134,18 +134,25 @@ pub(super) fn others_of_burst(load: &Load, service_s: f64, evenly: Option<f64>) 
     let others = |busy_s: f64| {
         let started_s = busy_s / operations;
         let apart = started_s - service_s / 2.0;
+        // Where a cap is held for longer than the medium takes, few of them are in pairs.
+        let apart = if apart > 0.0 { apart } else { started_s / 2.0 };
         let others = (latency_s - started_s) / apart;
-        if apart > 0.0 { others.max(0.0) } else { f64::INFINITY }
+        others.clamp(0.0, 2.0 * latency_s / service_s)
     };
     let busy = load.busy()?;
     let in_turns = others(busy.min(1.0) * load.seconds());
     let medium_s = latency_s - in_turns * service_s / 2.0;
-    if evenly.is_some_and(|own| AS_SAID.contains(&(medium_s / own))) {
+    let is_seen = |own: f64| busy < OFTEN_IDLE || AS_SAID.contains(&(medium_s / own));
+    if evenly.is_some_and(is_seen) {
         return Some(in_turns);
     }
     let idle = (1.0 - busy).max(1e-3);
     Some(others(-idle.ln() * load.seconds()))
 }
+
+/// Who has nothing under way for the rest of the time shows how many came at once, whatever the
+/// medium takes.
+pub(super) const OFTEN_IDLE: f64 = 0.7;
 
 /// What is left for the medium is what is said of it, if it is that beside it.
 const AS_SAID: std::ops::Range<f64> = 0.6..1.5;
@@ -164,6 +171,8 @@ struct Member {
     operations: f64,
     /// How long an operation holds the cap, in seconds.
     service_s: f64,
+    /// What its requests waited for those of their burst on average, in seconds.
+    met_s: f64,
     /// Which part of the cap it used before that.
     share: f64,
     /// And which of the cap of its gate of which it uses more.
@@ -252,6 +261,7 @@ impl CapTrack {
             cost: 0.0,
             operations: 0.0,
             service_s: 0.0,
+            met_s: 0.0,
             share: 0.0,
             binding: 0.0,
             group,
@@ -432,33 +442,38 @@ impl CapTrack {
         self.member(subject).map_or(0.0, |member| member.service_s)
     }
 
-    /// Takes how many `others` the requests of a subject met of their burst.
-    pub(super) fn meet(&mut self, subject: usize, others: Option<f64>) {
-        let service_s = self.service_s(subject);
-        let met = self.bursts_s.zip(others);
+    /// Takes how many `others` the requests of a subject met of their burst, of which this is the
+    /// part of one of so many disks.
+    pub(super) fn meet(&mut self, subject: usize, others: Option<f64>, disks: f64) {
+        let Ok(at) = self.members.binary_search_by_key(&subject, |member| member.subject) else {
+            return;
+        };
+        let member = &mut self.members[at];
         // Of a burst the first waits for nobody, the last for all others.
-        self.bursts_s = met.map(|(all, others)| all + others * service_s / 2.0);
+        let met_s = others.map(|others| others * member.service_s / 2.0);
+        member.met_s = met_s.unwrap_or(0.0);
+        self.bursts_s = self.bursts_s.zip(met_s).map(|(all, own)| all + own / disks);
     }
 
-    /// What is waited for those that come by chance, in seconds. Of a subject that always has so
-    /// many under way, one waits for no more than the others of these.
-    fn chance_s(&self, subject: usize, in_loops: Option<f64>) -> f64 {
+    /// What is waited for those that come by chance, in seconds: all others, and so much of the
+    /// subject's own.
+    fn chance_s(&self, subject: usize, by_chance: f64) -> f64 {
         let all = self.used.map_or(0.0, |used| used.share);
         let own = self.member(subject).map_or(0.0, |member| member.share);
-        let without = in_loops.map_or(0.0, |depth| own / depth.max(1.0));
-        let used = (all - without).clamp(0.0, NEAR);
+        let used = (all - own * (1.0 - by_chance)).clamp(0.0, NEAR);
         used * self.mean_service_s / 2.0 / (1.0 - used)
     }
 
     /// What requests of a subject can have waited at it on average: as if all had come at once or,
     /// where it is known how long something was under way, as many as that shows.
-    pub(super) fn longest(&self, subject: usize, in_loops: Option<f64>) -> Longest {
+    pub(super) fn longest(&self, subject: usize, by_chance: f64) -> Longest {
         let is_near = self.used.is_some_and(|used| used.share >= NEAR);
         match self.bursts_s.filter(|_| !is_near) {
             Some(bursts_s) => {
-                let chance_s = self.chance_s(subject, in_loops);
+                let chance_s = self.chance_s(subject, by_chance);
                 let most_s = UNEVEN * bursts_s + BY_CHANCE * chance_s;
-                let likely_ns = Some((bursts_s + chance_s) * 1e9);
+                let met_s = self.member(subject).map_or(bursts_s, |member| member.met_s);
+                let likely_ns = Some((met_s + chance_s) * 1e9);
                 let most_ns = self.longest_ns;
                 Longest { ns: most_ns.min(most_s * 1e9), most_ns, likely_ns }
             }

@@ -148,14 +148,14 @@ impl<'a> Component<'a> {
             };
             for counts in &member.path {
                 let track = &mut self.tracks[counts.cap];
-                let others = match whole {
-                    Some((pieces, columns)) => others.map(|others| {
-                        let of = |is_of_disk| Pieces::of(pieces, columns, is_of_disk);
-                        of(track.is_of_disk()).others(of(true).requests(others).max(1.0))
-                    }),
-                    None => others,
+                let Some((pieces, columns)) = whole else {
+                    track.meet(member.index, others, 1.0);
+                    continue;
                 };
-                track.meet(member.index, others);
+                let of = |is_of_disk| Pieces::of(pieces, columns, is_of_disk);
+                let own = of(track.is_of_disk());
+                let others = others.map(|others| own.others(of(true).requests(others).max(1.0)));
+                track.meet(member.index, others, own.columns);
             }
         }
         for (member, load) in self.members.iter_mut().zip(&self.now) {

@@ -158,7 +158,7 @@ pub(super) struct Pieces {
     /// How many of each other request that comes at once.
     of_another: f64,
     /// For how many disks such as this they come there.
-    columns: f64,
+    pub(super) columns: f64,
 }
 
 impl Pieces {
