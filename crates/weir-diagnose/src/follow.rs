@@ -490,8 +490,10 @@ impl Following {
             let milliseconds = latency / 1e6;
             facts.over_time.latency_ms.add(&reading(milliseconds * load.seconds()));
             let alone = load.ns.unwrap_or(0.0) - queued(load).unwrap_or(0.0);
+            // Of the pieces of one request the first waits least, and the same disk may always have it.
+            let is_cut = holding.whole.is_some_and(|(pieces, _)| pieces > 1.0);
             let is_quiet = used < IDLE || (in_loops.is_some() && is_bounded);
-            let is_alone = is_quiet && likely_ns < ALONE * latency;
+            let is_alone = is_quiet && !is_cut && likely_ns < ALONE * latency;
             if used < IDLE {
                 record(&mut facts.idle_latency, alone / operations, 1);
             }
@@ -499,7 +501,7 @@ impl Following {
                 let likely_ns = if is_bounded { likely_ns * operations } else { 0.0 };
                 record(&mut facts.alone, 1000.0 * (alone - likely_ns) / medium, 1);
             }
-            let is_idle = is_bounded && load.busy().is_some_and(|busy| busy < OFTEN_IDLE);
+            let is_idle = is_bounded && !is_cut && load.busy().is_some_and(|busy| busy < OFTEN_IDLE);
             if let Some(medium) = medium.filter(|_| is_idle).map(|medium| medium.of_load(load)) {
                 let left_ns = (alone - likely_ns * operations).max(0.0);
                 record(&mut facts.apart, 1000.0 * left_ns / medium, 1);
