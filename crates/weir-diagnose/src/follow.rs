@@ -62,6 +62,8 @@ pub struct Bin {
     pub reads: f64,
     /// The latency of reads.
     pub read_ns: f64,
+    /// Reads that a host cache served, as far as that is said.
+    pub hits: f64,
     /// Writes.
     pub writes: f64,
     /// The latency of writes.
@@ -97,6 +99,7 @@ impl Bin {
             self.mixed.0 += part * reads;
             self.mixed.1 += part * writes;
         }
+        self.hits += part * load.hits.unwrap_or(0.0);
         self.bytes.0 += part * load.read_bytes.unwrap_or(0.0);
         self.bytes.1 += part * load.write_bytes.or(load.bytes).unwrap_or(0.0);
         self.queued_ns += part * queued(load).unwrap_or(0.0);
@@ -115,6 +118,7 @@ impl Bin {
         self.write_ns += other.write_ns;
         self.mixed.0 += other.mixed.0;
         self.mixed.1 += other.mixed.1;
+        self.hits += other.hits;
         self.bytes.0 += other.bytes.0;
         self.bytes.1 += other.bytes.1;
         self.queued_ns += other.queued_ns;

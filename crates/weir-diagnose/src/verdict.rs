@@ -361,7 +361,7 @@ impl Usual {
                 let both = (all.reads + all.mixed.0, all.writes + all.mixed.1);
                 let known = both.0 + both.1 > 0.0;
                 let most = || medium.most(operations, all.bytes.1) / operations;
-                Some(if known { medium.of(both, all.bytes) / (both.0 + both.1) } else { most() })
+                Some(if known { medium.of(both, all.bytes, all.hits) / (both.0 + both.1) } else { most() })
             }
             Self::Quiet(ns) => Some(ns),
             Self::Unknown => None,
@@ -376,12 +376,13 @@ impl Usual {
         let beyond = match self {
             Self::Medium(medium) if bin.reads + bin.writes > 0.0 => {
                 // Reads that a host cache served took less, and make up for nobody's waiting.
-                let reads = bin.read_ns - medium.reads(bin.reads, bin.bytes.0);
+                let usual = medium.reads_with_hits(bin.reads, bin.bytes.0, bin.hits);
+                let reads = bin.read_ns - usual;
                 let writes = bin.write_ns - medium.writes(bin.writes, bin.bytes.1);
                 reads.max(0.0) + writes.max(0.0)
             }
             Self::Medium(medium) if bin.mixed.0 + bin.mixed.1 > 0.0 => {
-                bin.ns - medium.of(bin.mixed, bin.bytes)
+                bin.ns - medium.of(bin.mixed, bin.bytes, bin.hits)
             }
             Self::Medium(medium) => bin.ns - medium.most(bin.operations, bin.bytes.1),
             Self::Quiet(ns) => bin.ns - bin.operations * ns,

@@ -8,7 +8,7 @@
 
 use super::NEAR;
 use super::cap::{CapTrack, Shares};
-use crate::system::{Counts, Medium};
+use crate::system::{Counts, Medium, Reads};
 use weir_observe::load::Load;
 
 /// A cap of which so much is used is used up all the time.
@@ -128,25 +128,40 @@ impl Holding<'_> {
 
     /// Bursts: what others do stays what it is, and the burst takes what they leave.
     fn in_bursts(&self, left_s: f64, parts: &mut Vec<(usize, f64)>) {
+        let missing = self.missing();
         let line = |counts: &Counts| {
             let Shares { own, others, .. } = self.caps[counts.cap].shares(self.subject);
             let used = own.min(self.score(counts)?) / (1.0 - others).max(0.05);
             let pieces = self.pieces(counts);
-            let service_s = used * self.load.seconds() / (self.operations() * pieces.columns);
+            let passing = if counts.reads == Reads::Misses { missing } else { 1.0 };
+            let operations = (self.operations() * pieces.columns * passing).max(1.0);
+            let service_s = used * self.load.seconds() / operations;
             let used = if self.is_even { 0.0 } else { used.min(FULLEST) };
-            (service_s > 0.0).then_some(Line { used, service_s, pieces })
+            (service_s > 0.0).then_some(Line { used, service_s, pieces, passing })
         };
-        let requests = |line: Line| line.requests(left_s);
+        let requests = |line: Line| line.requests(left_s / line.passing);
         let at_once = self.path.iter().filter_map(line).map(requests).fold(MANY, f64::min).max(1.0);
-        let wait_s = |counts: &Counts| Some(line(counts)?.wait_s(at_once));
-        let last = self.path.iter().filter_map(wait_s).fold(0.0, f64::max);
-        let mut before = 0.0;
-        for (place, counts) in self.path.iter().enumerate().filter(|_| last > 0.0) {
-            if let Some(wait_s) = wait_s(counts).filter(|wait_s| *wait_s > before) {
-                parts.push((place, left_s * (wait_s - before) / last));
-                before = wait_s;
+        let first = parts.len();
+        // What the host's cache serves passes its cap alone.
+        for (part, is_hit) in [(missing, false), (1.0 - missing, true)] {
+            let mut before = 0.0;
+            for (place, counts) in self.path.iter().enumerate().filter(|_| part > 0.0) {
+                let passes = !is_hit || counts.reads == Reads::All;
+                let wait_s = line(counts).filter(|_| passes).map(|line| line.wait_s(at_once));
+                if let Some(wait_s) = wait_s.filter(|wait_s| *wait_s > before) {
+                    parts.push((place, part * (wait_s - before)));
+                    before = wait_s;
+                }
             }
         }
+        let all: f64 = parts[first..].iter().map(|(_, part)| part).sum();
+        parts[first..].iter_mut().for_each(|(_, part)| *part *= left_s / all);
+    }
+
+    /// The part of the requests that the host's cache does not serve, as far as that is said.
+    fn missing(&self) -> f64 {
+        let hits = self.load.hits.unwrap_or(0.0);
+        (1.0 - hits / self.operations()).clamp(0.0, 1.0)
     }
 }
 
@@ -201,6 +216,8 @@ struct Line {
     service_s: f64,
     /// How many of them are one request.
     pieces: Pieces,
+    /// The part of all that passes it.
+    passing: f64,
 }
 
 impl Line {
