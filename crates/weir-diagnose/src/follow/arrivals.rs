@@ -7,6 +7,12 @@ use weir_observe::load::Load;
 /// small part.
 const EVEN: f64 = 0.5;
 
+/// Bursts show in differences of which the squares are so many times what is expected by chance ...
+const IN_BURSTS: f64 = 8.0;
+
+/// ... in one of so many samples and more: one that begins and ends is no burst.
+const OFTEN: f64 = 6.0;
+
 /// Where each request comes as another ends, as many as ever are under way, however long they
 /// take: what is under way varies by less than this part of what the operations do, both squared.
 const STEADY: f64 = 0.25;
@@ -19,6 +25,14 @@ pub(super) struct Arrivals {
     /// What is expected of the squares of the differences if they come by chance, and what they are.
     expected: f64,
     squares: f64,
+    /// Operations of the sample before, if there were any or not.
+    all_before: Option<f64>,
+    /// In how many samples there were some now or before, and in how many of these far more or less.
+    pairs: f64,
+    uneven: f64,
+    /// For how long something was under way, in seconds, and the operations meanwhile.
+    busy_s: f64,
+    operations: f64,
     /// What was under way in the sample before, and the squares of the differences of that and of
     /// the operations, beside what they are.
     depth_before: Option<f64>,
@@ -29,6 +43,17 @@ pub(super) struct Arrivals {
 impl Arrivals {
     pub(super) fn take(&mut self, load: &Load) {
         let seconds = load.seconds();
+        let operations = load.operations.unwrap_or(0.0);
+        if let Some(before) = self.all_before.filter(|before| before + operations > 0.0) {
+            self.pairs += 1.0;
+            let is_uneven = (operations - before).powi(2) > IN_BURSTS * (operations + before);
+            self.uneven += f64::from(u8::from(is_uneven));
+        }
+        self.all_before = Some(operations);
+        if let Some(busy_ns) = load.busy_ns {
+            self.busy_s += busy_ns / 1e9;
+            self.operations += operations;
+        }
         let now = load.operations.filter(|operations| *operations > 0.0).map(|all| all / seconds);
         let depth = load.ns.filter(|ns| *ns > 0.0).map(|ns| ns / seconds / 1e9);
         if let (Some(before), Some(now)) = (self.before, now) {
@@ -42,6 +67,13 @@ impl Arrivals {
             }
         }
         (self.before, self.depth_before) = (now, depth);
+    }
+
+    /// For how long something was under way for each of them on average, in seconds, if many come at
+    /// once now and then, and it is known.
+    pub(super) fn busy_of_bursts(&self) -> Option<f64> {
+        let is_often = OFTEN * self.uneven >= self.pairs && self.pairs > 0.0;
+        (is_often && self.busy_s > 0.0).then(|| self.busy_s / self.operations)
     }
 
     /// Whether they come as others end, as far as was seen.

@@ -140,11 +140,17 @@ pub(super) fn others_of_burst(load: &Load, service_s: f64, evenly: Option<f64>) 
         others.clamp(0.0, 2.0 * latency_s / service_s)
     };
     let busy = load.busy()?;
-    let in_turns = others(busy.min(1.0) * load.seconds());
-    let medium_s = latency_s - in_turns * service_s / 2.0;
-    let is_seen = |own: f64| busy < OFTEN_IDLE || AS_SAID.contains(&(medium_s / own));
-    if evenly.is_some_and(is_seen) {
-        return Some(in_turns);
+    let busy_s = busy.min(1.0) * load.seconds();
+    if let Some(medium_s) = evenly {
+        if busy < OFTEN_IDLE {
+            return Some(others(busy_s));
+        }
+        let others = (2.0 * (latency_s - medium_s) / service_s).max(0.0);
+        // The last of a burst to end is the slowest of them.
+        let last_s = (others + 1.0) * busy_s / operations - others * service_s;
+        if AS_SAID.contains(&(last_s / medium_s)) {
+            return Some(others);
+        }
     }
     let idle = (1.0 - busy).max(1e-3);
     Some(others(-idle.ln() * load.seconds()))
@@ -154,8 +160,9 @@ pub(super) fn others_of_burst(load: &Load, service_s: f64, evenly: Option<f64>) 
 /// medium takes.
 pub(super) const OFTEN_IDLE: f64 = 0.7;
 
-/// What is left for the medium is what is said of it, if it is that beside it.
-const AS_SAID: std::ops::Range<f64> = 0.6..1.5;
+/// Of bursts one after the other that leave what is said of the medium, the last takes so many
+/// times that.
+const AS_SAID: std::ops::Range<f64> = 0.8..2.0;
 
 /// Who uses less than this part of what another does is not held where that one is.
 const FAIR: f64 = 0.8;

@@ -169,6 +169,7 @@ impl<'a> Component<'a> {
                     medium: member.subject.medium,
                     whole,
                     is_even: member.following.arrivals.are_even(),
+                    busy_of_bursts_s: member.following.arrivals.busy_of_bursts(),
                     caps: &self.tracks,
                 },
                 &member.subject.path,

@@ -23,6 +23,12 @@ const FULLEST: f64 = 0.95;
 /// What is taken for the number of requests at once where nothing tells.
 const MANY: f64 = 1000.0;
 
+/// So many pieces of a request on average are those of one that is cut.
+const CUT: f64 = 1.01;
+
+/// What is under way for less than this part longer than the slowest cap takes tells nothing.
+const TOLD: f64 = 0.05;
+
 /// A line of so large a part of all requests came at once, and not one after the other.
 const AT_ONCE: f64 = 0.2;
 
@@ -38,6 +44,8 @@ pub(super) struct Holding<'a> {
     pub(super) whole: Option<(f64, f64)>,
     /// Whether they come evenly, and not by chance.
     pub(super) is_even: bool,
+    /// For how long something is under way for each of them, in seconds, if they come in bursts.
+    pub(super) busy_of_bursts_s: Option<f64>,
     pub(super) caps: &'a [CapTrack],
 }
 
@@ -141,14 +149,19 @@ impl Holding<'_> {
         };
         let requests = |line: Line| line.requests(left_s / line.passing);
         let at_once = self.path.iter().filter_map(line).map(requests).fold(MANY, f64::min).max(1.0);
+        let window = self.window(self.path.iter().filter_map(line), at_once);
         let first = parts.len();
         // What the host's cache serves passes its cap alone.
         for (part, is_hit) in [(missing, false), (1.0 - missing, true)] {
+            let wait_s = |counts: &Counts| {
+                let passes = !is_hit || counts.reads == Reads::All;
+                line(counts).filter(|_| passes).map(|line| line.wait_s(at_once))
+            };
+            let last = self.path.iter().filter_map(wait_s).fold(0.0, f64::max);
             let mut before = 0.0;
             for (place, counts) in self.path.iter().enumerate().filter(|_| part > 0.0) {
-                let passes = !is_hit || counts.reads == Reads::All;
-                let wait_s = line(counts).filter(|_| passes).map(|line| line.wait_s(at_once));
-                if let Some(wait_s) = wait_s.filter(|wait_s| *wait_s > before) {
+                let wait_s = wait_s(counts).filter(|wait_s| *wait_s > before);
+                if let Some(wait_s) = wait_s.map(|wait_s| last * in_window(wait_s / last, window)) {
                     parts.push((place, part * (wait_s - before)));
                     before = wait_s;
                 }
@@ -156,6 +169,27 @@ impl Holding<'_> {
         }
         let all: f64 = parts[first..].iter().map(|(_, part)| part).sum();
         parts[first..].iter_mut().for_each(|(_, part)| *part *= left_s / all);
+    }
+
+    /// Which part of a burst comes at once, if so many requests at once would wait as long as they
+    /// do: the others come as these end. How many a burst has is told by for how long something was
+    /// under way: for each as long as it holds the slowest cap, and once the medium.
+    fn window(&self, lines: impl Iterator<Item = Line>, at_once: f64) -> f64 {
+        let slowest = lines.max_by(|one, other| one.spacing_s().total_cmp(&other.spacing_s()));
+        let known = (self.busy_of_bursts_s, self.medium, slowest);
+        let (Some(busy_s), Some(medium), Some(slowest)) = known else { return 1.0 };
+        // The pieces of one request are a burst of their own, which comes at once.
+        let (pieces, columns) = self.whole.unwrap_or((1.0, 1.0));
+        if pieces > CUT {
+            return 1.0;
+        }
+        let medium_s = medium.of_load(self.load) / self.operations() / 1e9;
+        let apart_s = busy_s - slowest.spacing_s();
+        if apart_s < TOLD * slowest.spacing_s() {
+            return 1.0;
+        }
+        let burst = columns * medium_s / apart_s;
+        1.0 - (1.0 - ((at_once - 1.0) / burst).clamp(0.0, 1.0)).sqrt()
     }
 
     /// The part of the requests that the host's cache does not serve, as far as that is said.
@@ -220,7 +254,31 @@ struct Line {
     passing: f64,
 }
 
+/// Of a burst of which the `window` comes at once and the rest as these end, how much of what is
+/// waited before the slowest cap is waited before one that comes first and takes `beside` of its
+/// time. What has come at once is let through there first; from then on it takes no more than
+/// what the slowest lets through, and so what waits there becomes less.
+fn in_window(beside: f64, window: f64) -> f64 {
+    if window >= 1.0 || beside >= 1.0 {
+        return beside;
+    }
+    // By the time that the slowest takes for the burst.
+    let (line, rest) = (window * beside, 1.0 - window);
+    let cleared = line / (1.0 - beside);
+    let after = match cleared < rest {
+        true => line * cleared / 2.0,
+        false => rest * (line - (1.0 - beside) * rest / 2.0),
+    };
+    let all = window * (1.0 - window / 2.0);
+    if all > 0.0 { (window * line / 2.0 + after) / all } else { 0.0 }
+}
+
 impl Line {
+    /// How long those that come to one disk are apart if all are let through as fast as it goes.
+    fn spacing_s(self) -> f64 {
+        self.service_s * self.pieces.columns
+    }
+
     /// What is waited on average, if so many requests come at once.
     fn wait_s(self, requests: f64) -> f64 {
         let others = self.pieces.others(requests);
