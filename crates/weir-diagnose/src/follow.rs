@@ -505,7 +505,8 @@ impl Following {
                 let likely_ns = if is_bounded { likely_ns * operations } else { 0.0 };
                 record(&mut facts.alone, 1000.0 * (alone - likely_ns) / medium, 1);
             }
-            let is_idle = is_bounded && !is_cut && load.busy().is_some_and(|busy| busy < OFTEN_IDLE);
+            let is_idle =
+                is_bounded && !is_cut && load.busy().is_some_and(|busy| busy < OFTEN_IDLE);
             if let Some(medium) = medium.filter(|_| is_idle).map(|medium| medium.of_load(load)) {
                 let left_ns = (alone - likely_ns * operations).max(0.0);
                 record(&mut facts.apart, 1000.0 * left_ns / medium, 1);

@@ -160,12 +160,7 @@ impl Medium {
     /// What so many reads and writes with so many bytes take, all together, if a host cache serves
     /// so many of the reads.
     #[must_use]
-    pub fn of(
-        &self,
-        (reads, writes): (f64, f64),
-        (read, written): (f64, f64),
-        hits: f64,
-    ) -> f64 {
+    pub fn of(&self, (reads, writes): (f64, f64), (read, written): (f64, f64), hits: f64) -> f64 {
         self.reads_with_hits(reads, read, hits) + self.writes(writes, written)
     }
 

@@ -361,7 +361,11 @@ impl Usual {
                 let both = (all.reads + all.mixed.0, all.writes + all.mixed.1);
                 let known = both.0 + both.1 > 0.0;
                 let most = || medium.most(operations, all.bytes.1) / operations;
-                Some(if known { medium.of(both, all.bytes, all.hits) / (both.0 + both.1) } else { most() })
+                Some(if known {
+                    medium.of(both, all.bytes, all.hits) / (both.0 + both.1)
+                } else {
+                    most()
+                })
             }
             Self::Quiet(ns) => Some(ns),
             Self::Unknown => None,

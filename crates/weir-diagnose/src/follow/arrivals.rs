@@ -86,3 +86,51 @@ impl Arrivals {
         self.expected > 0.0 && self.squares < EVEN * self.expected
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_units::{Instant, Span};
+
+    /// Samples of a second: operations, and for how many milliseconds all were under way.
+    fn seen(samples: &[(f64, f64)]) -> Arrivals {
+        let mut arrivals = Arrivals::default();
+        for (second, (operations, ms)) in (0..).zip(samples) {
+            let from = Instant::ZERO + Span::from_secs(second);
+            arrivals.take(&Load {
+                from,
+                to: from + Span::from_secs(1),
+                operations: Some(*operations),
+                ns: Some(ms * 1e6),
+                busy_ns: Some(100e6),
+                ..Load::default()
+            });
+        }
+        arrivals
+    }
+
+    #[test]
+    fn how_requests_come_shows_in_their_numbers() {
+        // Even, as others end, for how many milliseconds something was under way for each.
+        let check = |samples: &[(f64, f64)], expect: (bool, bool, Option<f64>)| {
+            let seen = seen(samples);
+            let busy_ms = seen.busy_of_bursts().map(|seconds| seconds * 1e3);
+            assert_eq!((seen.are_even(), seen.are_in_loops(), busy_ms), expect, "{samples:?}");
+        };
+        // A timer; what they take varies.
+        check(&[(500.0, 900.0), (501.0, 1_100.0), (500.0, 800.0)], (true, false, None));
+        // By chance: around 400, by about 20.
+        check(&[(400.0, 800.0), (425.0, 850.0), (390.0, 700.0)], (false, false, None));
+        // Always four under way.
+        check(&[(1_000.0, 4_000.0), (1_060.0, 4_001.0), (950.0, 3_999.0)], (false, true, None));
+        // A hundred now and then.
+        let bursts = [(100.0, 900.0), (0.0, 0.0), (100.0, 900.0), (200.0, 1_800.0)];
+        check(&bursts, (false, false, Some(1.0)));
+        // One that begins and ends is none.
+        let stretch: Vec<(f64, f64)> = (0..20)
+            .map(|at| if (3..15).contains(&at) { (300.0, 600.0) } else { (0.0, 0.0) })
+            .collect();
+        check(&stretch, (true, false, None));
+        check(&[], (false, false, None));
+    }
+}

@@ -290,3 +290,42 @@ impl Line {
         self.pieces.requests(wait_s * 2.0 * (1.0 - self.used) / self.service_s - self.used)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(is: f64, expect: f64) {
+        assert!((is - expect).abs() <= 1e-3 * expect.max(1.0), "{is}, not {expect}");
+    }
+
+    #[test]
+    fn what_is_waited_before_a_cap() {
+        let line = |used, pieces| Line { used, service_s: 0.004, pieces, passing: 1.0 };
+        // Poisson arrivals at a server of constant time: use * time / 2 / (1 - use).
+        check(line(0.5, Pieces::ONE).wait_s(1.0), 0.002);
+        check(line(0.8, Pieces::ONE).wait_s(1.0), 0.008);
+        // Ten at once, in turns: the last waits for nine.
+        check(line(0.0, Pieces::ONE).wait_s(10.0), 0.018);
+        check(line(0.0, Pieces::ONE).requests(0.018), 10.0);
+        // A request of eight pieces over four columns: two at each, eight at the host.
+        check(line(0.0, Pieces::of(8.0, 4.0, true)).wait_s(1.0), 0.002);
+        check(line(0.0, Pieces::of(8.0, 4.0, false)).wait_s(1.0), 0.014);
+        // Of five that are not cut, over four columns, one meets one other at its own.
+        check(Pieces::of(1.0, 4.0, true).others(5.0), 1.0);
+        check(Pieces::of(1.0, 4.0, false).others(5.0), 4.0);
+    }
+
+    #[test]
+    fn of_a_burst_that_comes_as_others_end_little_is_waited_before_the_first_cap() {
+        // All at once: in proportion.
+        check(in_window(0.6, 1.0), 0.6);
+        // A third at once. Of 100 with a turn of 1 at the slowest and 0.5 at the first, 32 wait for
+        // 8 there; it is clear after 32, until when 32 more come and wait for 8, too: 5.12 on average.
+        // Before the slowest they wait for 32 * (1 - 0.16) = 26.88.
+        check(in_window(0.5, 0.32), 5.12 / 26.88);
+        // It is not clear before the burst ends: 32 wait for 12.8, 68 for 25.6 less 0.2 * 34.
+        check(in_window(0.8, 0.32), (0.32 * 12.8 + 0.68 * 18.8) / 26.88);
+    }
+}
