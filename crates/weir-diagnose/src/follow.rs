@@ -5,6 +5,7 @@
 //! that what it waited can be told at the end, when it is known what its requests take where
 //! nothing waits.
 
+mod arrivals;
 mod cap;
 mod component;
 mod holding;
@@ -16,7 +17,8 @@ pub use moments::Moment;
 pub use others::{FULL, Gauged, HostFacts, OUT, Others, WaitFacts};
 
 use crate::system::{Counts, Medium, System, What};
-use cap::CapTrack;
+use arrivals::Arrivals;
+use cap::{CapTrack, OFTEN_IDLE};
 use component::Component;
 use hdrhistogram::Histogram;
 use holding::Holding;
@@ -60,6 +62,8 @@ pub struct Bin {
     pub reads: f64,
     /// The latency of reads.
     pub read_ns: f64,
+    /// Reads that a host cache served, as far as that is said.
+    pub hits: f64,
     /// Writes.
     pub writes: f64,
     /// The latency of writes.
@@ -95,6 +99,7 @@ impl Bin {
             self.mixed.0 += part * reads;
             self.mixed.1 += part * writes;
         }
+        self.hits += part * load.hits.unwrap_or(0.0);
         self.bytes.0 += part * load.read_bytes.unwrap_or(0.0);
         self.bytes.1 += part * load.write_bytes.or(load.bytes).unwrap_or(0.0);
         self.queued_ns += part * queued(load).unwrap_or(0.0);
@@ -113,6 +118,7 @@ impl Bin {
         self.write_ns += other.write_ns;
         self.mixed.0 += other.mixed.0;
         self.mixed.1 += other.mixed.1;
+        self.hits += other.hits;
         self.bytes.0 += other.bytes.0;
         self.bytes.1 += other.bytes.1;
         self.queued_ns += other.queued_ns;
@@ -186,6 +192,9 @@ pub struct SubjectFacts {
     /// edition says of the medium, in thousandths. Where nobody says for how long it was busy,
     /// those of samples in which no cap was used much.
     pub alone: Histogram<u64>,
+    /// The same of samples in which they came in bursts, between which nothing was under way for
+    /// long enough to tell the wait in these: without it.
+    pub apart: Histogram<u64>,
     /// Mean latencies of all samples.
     pub latency: Histogram<u64>,
     /// When it waited most.
@@ -261,6 +270,7 @@ pub struct Follow<'a> {
 struct Following {
     facts: SubjectFacts,
     moments: Moments,
+    arrivals: Arrivals,
     parts: Vec<(usize, f64)>,
     /// What requests take where nothing waits, as it was when so many samples were known: in
     /// nanoseconds or, where there is a medium, in thousandths of that.
@@ -405,6 +415,7 @@ impl Following {
             depth: Spread::default(),
             idle_latency: histogram(),
             alone: histogram(),
+            apart: histogram(),
             latency: histogram(),
             moments: Vec::new(),
             says_queued: false,
@@ -415,21 +426,36 @@ impl Following {
                 latency_ms: Points::new(second),
             },
         };
-        Self { facts, moments: Moments::default(), parts: Vec::new(), usual: None, looked: 0 }
+        Self {
+            facts,
+            moments: Moments::default(),
+            arrivals: Arrivals::default(),
+            parts: Vec::new(),
+            usual: None,
+            looked: 0,
+        }
     }
 
     /// Takes a sample; `caps_of` is the path by the caps of the system.
     fn take(&mut self, holding: &Holding<'_>, caps_of: &[Counts]) {
-        let Holding { load, path, medium, caps, .. } = *holding;
+        let Holding { subject, load, path, medium, caps, .. } = *holding;
+        let in_loops = load.depth.filter(|_| self.arrivals.are_in_loops());
+        let by_chance = match in_loops {
+            // One of those that are always under way waits for no more than the others of these.
+            Some(depth) => 1.0 - 1.0 / depth.max(1.0),
+            None if self.arrivals.are_even() => 0.0,
+            None => 1.0,
+        };
         let used = holding.parts(&mut self.parts);
         let is_slow = self.is_slow(load, medium, used);
         let facts = &mut self.facts;
         let operations = load.operations.unwrap_or(0.0);
-        let (mut is_bounded, mut likely_ns) = (true, 0.0);
+        let (mut is_bounded, mut likely_ns) = (true, 0.0_f64);
         for counts in path {
-            let likely = caps[counts.cap].longest().likely_ns;
+            let likely = caps[counts.cap].longest(subject, by_chance).likely_ns;
             is_bounded &= likely.is_some();
-            likely_ns += likely.unwrap_or(0.0);
+            // In a row of caps all together is waited what is waited before the slowest.
+            likely_ns = likely_ns.max(likely.unwrap_or(0.0));
         }
         for (place, part) in &self.parts {
             let at_peak = caps[path[*place].cap].is_at_peak();
@@ -439,7 +465,7 @@ impl Following {
         for stretch in [Some(&mut facts.whole), is_slow.then_some(&mut facts.slow)] {
             let Some(stretch) = stretch else { continue };
             for (place, part) in &self.parts {
-                let longest = caps[path[*place].cap].longest();
+                let longest = caps[path[*place].cap].longest(subject, by_chance);
                 let possible = (longest.ns * operations, longest.most_ns * operations);
                 stretch.bins[*place][bin(used)].add(load, *part, possible);
             }
@@ -468,13 +494,22 @@ impl Following {
             let milliseconds = latency / 1e6;
             facts.over_time.latency_ms.add(&reading(milliseconds * load.seconds()));
             let alone = load.ns.unwrap_or(0.0) - queued(load).unwrap_or(0.0);
-            let is_alone = used < IDLE && likely_ns < ALONE * latency;
+            // Of the pieces of one request the first waits least, and the same disk may always have it.
+            let is_cut = holding.whole.is_some_and(|(pieces, _)| pieces > 1.0);
+            let is_quiet = used < IDLE || (in_loops.is_some() && is_bounded);
+            let is_alone = is_quiet && !is_cut && likely_ns < ALONE * latency;
             if used < IDLE {
                 record(&mut facts.idle_latency, alone / operations, 1);
             }
             if let Some(medium) = medium.filter(|_| is_alone).map(|medium| medium.of_load(load)) {
                 let likely_ns = if is_bounded { likely_ns * operations } else { 0.0 };
                 record(&mut facts.alone, 1000.0 * (alone - likely_ns) / medium, 1);
+            }
+            let is_idle =
+                is_bounded && !is_cut && load.busy().is_some_and(|busy| busy < OFTEN_IDLE);
+            if let Some(medium) = medium.filter(|_| is_idle).map(|medium| medium.of_load(load)) {
+                let left_ns = (alone - likely_ns * operations).max(0.0);
+                record(&mut facts.apart, 1000.0 * left_ns / medium, 1);
             }
         }
         let most = self.parts.iter().max_by(|one, other| one.1.total_cmp(&other.1));

@@ -152,13 +152,16 @@ pub struct Medium {
     pub read_byte_ns: f64,
     /// Each byte written.
     pub write_byte_ns: f64,
+    /// A read that the host cache serves, and each byte of it, if that is known.
+    pub hit: Option<(f64, f64)>,
 }
 
 impl Medium {
-    /// What so many reads and writes with so many bytes take, all together.
+    /// What so many reads and writes with so many bytes take, all together, if a host cache serves
+    /// so many of the reads.
     #[must_use]
-    pub fn of(&self, (reads, writes): (f64, f64), (read, written): (f64, f64)) -> f64 {
-        self.reads(reads, read) + self.writes(writes, written)
+    pub fn of(&self, (reads, writes): (f64, f64), (read, written): (f64, f64), hits: f64) -> f64 {
+        self.reads_with_hits(reads, read, hits) + self.writes(writes, written)
     }
 
     /// What the operations of a load take.
@@ -167,7 +170,7 @@ impl Medium {
         let (read, written) = (load.read_bytes, load.write_bytes.or(load.bytes));
         let bytes = (read.unwrap_or(0.0), written.unwrap_or(0.0));
         match load.reads.zip(load.writes) {
-            Some(both) => self.of(both, bytes),
+            Some(both) => self.of(both, bytes, load.hits.unwrap_or(0.0)),
             None => self.most(load.operations.unwrap_or(0.0), bytes.1),
         }
     }
@@ -176,6 +179,17 @@ impl Medium {
     #[must_use]
     pub fn reads(&self, reads: f64, bytes: f64) -> f64 {
         reads * self.read_ns + bytes * self.read_byte_ns
+    }
+
+    /// What reads take of which a host cache serves so many.
+    #[must_use]
+    pub fn reads_with_hits(&self, reads: f64, bytes: f64, hits: f64) -> f64 {
+        let Some((ns, byte_ns)) = self.hit.filter(|_| hits > 0.0) else {
+            return self.reads(reads, bytes);
+        };
+        let hits = hits.min(reads);
+        let hit_bytes = bytes * hits / reads.max(1.0);
+        self.reads(reads - hits, bytes - hit_bytes) + hits * ns + hit_bytes * byte_ns
     }
 
     /// What writes take.
@@ -200,6 +214,8 @@ impl Mul<f64> for Medium {
             write_ns: times * self.write_ns,
             read_byte_ns: times * self.read_byte_ns,
             write_byte_ns: times * self.write_byte_ns,
+            // The host's cache is no disk, and does not change with it.
+            hit: self.hit,
         }
     }
 }

@@ -297,12 +297,15 @@ fn counted(system: &System, subject: &Subject, own: &SubjectFacts, all: &Bin) ->
 /// How many times what the edition says the medium of a subject takes, as far as was seen: what is
 /// published is not what every disk has on every day.
 fn beside_edition(subject: &Subject, own: &SubjectFacts) -> f64 {
+    let may_hit = subject.path.iter().any(|counts| counts.reads != Reads::All);
     if own.alone.is_empty() {
-        return 1.0;
+        // Where all come in bursts, a fast medium is known by what these do not explain.
+        let is_known = own.apart.len() >= QUIET_SAMPLES && !may_hit;
+        let middle = || weir_report::number::float(own.apart.value_at_quantile(0.5)) / 1000.0;
+        return if is_known { middle().clamp(FASTEST, 1.0) } else { 1.0 };
     }
     let at = |share| weir_report::number::float(own.alone.value_at_quantile(share)) / 1000.0;
     let (fast, middle) = (at(0.1), at(0.5));
-    let may_hit = subject.path.iter().any(|counts| counts.reads != Reads::All);
     // Where it is not known how many came at once, bursts too short to be seen wait for longer than
     // that.
     let is_known = own.whole.bounded_s >= 0.5 * own.seconds();
@@ -358,7 +361,11 @@ impl Usual {
                 let both = (all.reads + all.mixed.0, all.writes + all.mixed.1);
                 let known = both.0 + both.1 > 0.0;
                 let most = || medium.most(operations, all.bytes.1) / operations;
-                Some(if known { medium.of(both, all.bytes) / (both.0 + both.1) } else { most() })
+                Some(if known {
+                    medium.of(both, all.bytes, all.hits) / (both.0 + both.1)
+                } else {
+                    most()
+                })
             }
             Self::Quiet(ns) => Some(ns),
             Self::Unknown => None,
@@ -373,12 +380,13 @@ impl Usual {
         let beyond = match self {
             Self::Medium(medium) if bin.reads + bin.writes > 0.0 => {
                 // Reads that a host cache served took less, and make up for nobody's waiting.
-                let reads = bin.read_ns - medium.reads(bin.reads, bin.bytes.0);
+                let usual = medium.reads_with_hits(bin.reads, bin.bytes.0, bin.hits);
+                let reads = bin.read_ns - usual;
                 let writes = bin.write_ns - medium.writes(bin.writes, bin.bytes.1);
                 reads.max(0.0) + writes.max(0.0)
             }
             Self::Medium(medium) if bin.mixed.0 + bin.mixed.1 > 0.0 => {
-                bin.ns - medium.of(bin.mixed, bin.bytes)
+                bin.ns - medium.of(bin.mixed, bin.bytes, bin.hits)
             }
             Self::Medium(medium) => bin.ns - medium.most(bin.operations, bin.bytes.1),
             Self::Quiet(ns) => bin.ns - bin.operations * ns,

@@ -2,6 +2,7 @@
 
 use super::NEAR;
 use crate::system::{Cap, Counts, Limit, Owner, Reads, System};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use weir_core::Cap as Kind;
 use weir_observe::load::Load;
@@ -83,8 +84,8 @@ pub(super) struct CapTrack {
     largest: f64,
     /// What is waited in bursts, in seconds, if all say how long something was under way.
     bursts_s: Option<f64>,
-    /// What is waited for others that come by chance, in seconds.
-    chance_s: f64,
+    /// How long an operation holds it on average, in seconds.
+    mean_service_s: f64,
     /// The part that each group uses, and that times how long its operations last.
     groups: BTreeMap<usize, (f64, f64)>,
     longest_services: f64,
@@ -102,7 +103,7 @@ pub(super) struct Shares {
 }
 
 /// What is not known of bursts may make a wait so many times as long as the estimate.
-const UNEVEN: f64 = 3.0;
+const UNEVEN: f64 = 2.0;
 
 /// And what others do by chance so many times.
 const BY_CHANCE: f64 = 2.0;
@@ -119,22 +120,49 @@ pub(super) struct Longest {
 }
 
 /// How many others of its burst a request meets, from how long something was under way: those
-/// that come at once are under way for as long as one of them and the waits of the others. Bursts
-/// come by chance, so that some of them overlap. Each request takes `service_s` of the cap that
-/// it holds longest. Nothing if nobody says how long anything was under way.
-pub(super) fn others_of_burst(load: &Load, service_s: f64) -> Option<f64> {
+/// that come at once are under way for as long as one of them and the waits of the others. Each
+/// request takes `service_s` of the cap that it holds longest. Bursts come by chance, so that some
+/// of them overlap; or one after the other, if they come so `evenly` and leave a medium such as
+/// that. Nothing if nobody says how long anything was under way.
+pub(super) fn others_of_burst(load: &Load, service_s: f64, evenly: Option<f64>) -> Option<f64> {
     let operations = load.operations?;
     if operations <= 0.0 {
         return Some(0.0);
     }
     let latency_s = load.latency_ns()? / 1e9;
-    let idle = (1.0 - load.busy()?).max(1e-3);
-    let started_s = -idle.ln() * load.seconds() / operations;
     // n requests: n * started = (n - 1) * service + medium, latency = medium + (n - 1) * service / 2.
-    let apart = started_s - service_s / 2.0;
-    let others = (latency_s - started_s) / apart;
-    Some(if apart > 0.0 { others.max(0.0) } else { f64::INFINITY })
+    let others = |busy_s: f64| {
+        let started_s = busy_s / operations;
+        let apart = started_s - service_s / 2.0;
+        // Where a cap is held for longer than the medium takes, few of them are in pairs.
+        let apart = if apart > 0.0 { apart } else { started_s / 2.0 };
+        let others = (latency_s - started_s) / apart;
+        others.clamp(0.0, 2.0 * latency_s / service_s)
+    };
+    let busy = load.busy()?;
+    let busy_s = busy.min(1.0) * load.seconds();
+    if let Some(medium_s) = evenly {
+        if busy < OFTEN_IDLE {
+            return Some(others(busy_s));
+        }
+        let others = (2.0 * (latency_s - medium_s) / service_s).max(0.0);
+        // The last of a burst to end is the slowest of them.
+        let last_s = (others + 1.0) * busy_s / operations - others * service_s;
+        if AS_SAID.contains(&(last_s / medium_s)) {
+            return Some(others);
+        }
+    }
+    let idle = (1.0 - busy).max(1e-3);
+    Some(others(-idle.ln() * load.seconds()))
 }
+
+/// Who has nothing under way for the rest of the time shows how many came at once, whatever the
+/// medium takes.
+pub(super) const OFTEN_IDLE: f64 = 0.7;
+
+/// Of bursts one after the other that leave what is said of the medium, the last takes so many
+/// times that.
+const AS_SAID: std::ops::Range<f64> = 0.8..2.0;
 
 /// Who uses less than this part of what another does is not held where that one is.
 const FAIR: f64 = 0.8;
@@ -150,8 +178,12 @@ struct Member {
     operations: f64,
     /// How long an operation holds the cap, in seconds.
     service_s: f64,
+    /// What its requests waited for those of their burst on average, in seconds.
+    met_s: f64,
     /// Which part of the cap it used before that.
     share: f64,
+    /// And which of the cap of its gate of which it uses more.
+    binding: f64,
     /// The columns of a stripe do what they do together.
     group: usize,
 }
@@ -203,7 +235,7 @@ impl CapTrack {
             backlog: 0.0,
             largest: 0.0,
             bursts_s: None,
-            chance_s: 0.0,
+            mean_service_s: 0.0,
             groups: BTreeMap::new(),
             longest_services: 0.0,
         }
@@ -236,7 +268,9 @@ impl CapTrack {
             cost: 0.0,
             operations: 0.0,
             service_s: 0.0,
+            met_s: 0.0,
             share: 0.0,
+            binding: 0.0,
             group,
         };
         let at = self.members.binary_search_by_key(&subject, |member| member.subject);
@@ -297,11 +331,11 @@ impl CapTrack {
         self.longest_services = 0.0;
         let operations: f64 = self.members.iter().map(|member| member.operations).sum();
         let cost: f64 = self.members.iter().map(|member| member.cost).sum();
-        let service_s = cost / operations.max(1.0) / limit;
-        self.chance_s = share.min(NEAR) * service_s / 2.0 / (1.0 - share.min(NEAR));
+        self.mean_service_s = cost / operations.max(1.0) / limit;
         self.bursts_s = Some(0.0);
         for member in &mut self.members {
             member.share = member.cost / seconds / limit;
+            member.binding = member.share;
             self.largest = self.largest.max(member.share);
             let (share, services) = self.groups.entry(member.group).or_default();
             *share += member.share;
@@ -335,10 +369,31 @@ impl CapTrack {
         Shares { own, others, others_wait_s: by_chance.min(services / others.max(1e-9)) }
     }
 
+    /// The other cap of the same gate is known, too: it gives each the same part of the time that
+    /// its requests take of that one of the two which they take longer.
+    pub(super) fn bind(&mut self, other: &mut Self) {
+        let (mut one, mut two) = (self.members.iter_mut(), other.members.iter_mut());
+        let (mut left, mut right) = (one.next(), two.next());
+        let mut largest = 0.0_f64;
+        while let (Some(own), Some(its)) = (&mut left, &mut right) {
+            match own.subject.cmp(&its.subject) {
+                Ordering::Less => left = one.next(),
+                Ordering::Greater => right = two.next(),
+                Ordering::Equal => {
+                    let binding = own.share.max(its.share);
+                    (own.binding, its.binding) = (binding, binding);
+                    largest = largest.max(binding);
+                    (left, right) = (one.next(), two.next());
+                }
+            }
+        }
+        (self.largest, other.largest) = (largest, largest);
+    }
+
     /// How much of it a subject uses of what the one does that uses most: a cap that is shared
     /// gives each its part, so that who uses less is not held there.
     pub(super) fn of_the_largest(&self, subject: usize) -> f64 {
-        let own = self.member(subject).map(|member| member.share);
+        let own = self.member(subject).map(|member| member.binding);
         own.filter(|own| *own < FAIR * self.largest).map_or(f64::INFINITY, |own| own / self.largest)
     }
 
@@ -394,22 +449,38 @@ impl CapTrack {
         self.member(subject).map_or(0.0, |member| member.service_s)
     }
 
-    /// Takes how many `others` the requests of a subject met of their burst.
-    pub(super) fn meet(&mut self, subject: usize, others: Option<f64>) {
-        let service_s = self.service_s(subject);
-        let met = self.bursts_s.zip(others);
+    /// Takes how many `others` the requests of a subject met of their burst, of which this is the
+    /// part of one of so many disks.
+    pub(super) fn meet(&mut self, subject: usize, others: Option<f64>, disks: f64) {
+        let Ok(at) = self.members.binary_search_by_key(&subject, |member| member.subject) else {
+            return;
+        };
+        let member = &mut self.members[at];
         // Of a burst the first waits for nobody, the last for all others.
-        self.bursts_s = met.map(|(all, others)| all + others * service_s / 2.0);
+        let met_s = others.map(|others| others * member.service_s / 2.0);
+        member.met_s = met_s.unwrap_or(0.0);
+        self.bursts_s = self.bursts_s.zip(met_s).map(|(all, own)| all + own / disks);
     }
 
-    /// What requests can have waited at it on average: as if all had come at once or, where it is
-    /// known how long something was under way, as many as that shows.
-    pub(super) fn longest(&self) -> Longest {
+    /// What is waited for those that come by chance, in seconds: all others, and so much of the
+    /// subject's own.
+    fn chance_s(&self, subject: usize, by_chance: f64) -> f64 {
+        let all = self.used.map_or(0.0, |used| used.share);
+        let own = self.member(subject).map_or(0.0, |member| member.share);
+        let used = (all - own * (1.0 - by_chance)).clamp(0.0, NEAR);
+        used * self.mean_service_s / 2.0 / (1.0 - used)
+    }
+
+    /// What requests of a subject can have waited at it on average: as if all had come at once or,
+    /// where it is known how long something was under way, as many as that shows.
+    pub(super) fn longest(&self, subject: usize, by_chance: f64) -> Longest {
         let is_near = self.used.is_some_and(|used| used.share >= NEAR);
         match self.bursts_s.filter(|_| !is_near) {
             Some(bursts_s) => {
-                let most_s = UNEVEN * bursts_s + BY_CHANCE * self.chance_s;
-                let likely_ns = Some((bursts_s + self.chance_s) * 1e9);
+                let chance_s = self.chance_s(subject, by_chance);
+                let most_s = UNEVEN * bursts_s + BY_CHANCE * chance_s;
+                let met_s = self.member(subject).map_or(bursts_s, |member| member.met_s);
+                let likely_ns = Some((met_s + chance_s) * 1e9);
                 let most_ns = self.longest_ns;
                 Longest { ns: most_ns.min(most_s * 1e9), most_ns, likely_ns }
             }

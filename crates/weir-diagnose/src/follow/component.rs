@@ -5,10 +5,11 @@
 //! and by as many threads as there are.
 
 use super::cap::{CapTrack, others_of_burst};
-use super::holding::Holding;
+use super::holding::{Holding, Pieces};
 use super::{CapFacts, Following, SubjectFacts};
 use crate::system::{Counts, Subject, System, What};
 use std::collections::BTreeMap;
+use weir_core::Cap as Kind;
 use weir_observe::load::{Load, Loads, mean};
 use weir_observe::{Block, Contents, EntityId};
 use weir_units::Instant;
@@ -25,6 +26,8 @@ pub(super) struct Component<'a> {
     /// Its caps by their indices in the system, which paths have as places here.
     caps: Vec<usize>,
     tracks: Vec<CapTrack>,
+    /// The two caps, of operations and of bytes, of the gates that several share.
+    gates: Vec<(usize, usize)>,
 }
 
 /// Facts with their indices in the system.
@@ -92,6 +95,7 @@ impl<'a> Component<'a> {
             now: vec![None; members.len()],
             members,
             tracks: caps.iter().map(|cap| CapTrack::new(system, contents, *cap)).collect(),
+            gates: gates(system, &caps),
             caps,
         }
     }
@@ -119,22 +123,44 @@ impl<'a> Component<'a> {
         for (cap, track) in self.caps.iter().zip(&mut self.tracks) {
             track.settle(&self.system.caps[*cap], at, row);
         }
-        for (member, load) in self.members.iter().zip(&self.now) {
-            let Some(load) = load.as_ref().filter(|_| member.subject.is_meter) else { continue };
+        for (one, other) in &self.gates {
+            let (before, from) = self.tracks.split_at_mut(*other);
+            before[*one].bind(&mut from[0]);
+        }
+        for (member, load) in self.members.iter_mut().zip(&self.now) {
+            let Some(load) = load.as_ref() else { continue };
+            member.following.arrivals.take(load);
+            if !member.subject.is_meter {
+                continue;
+            }
+            let whole = whole(member, load, &self.now);
             let own = |counts: &Counts| self.tracks[counts.cap].service_s(member.index);
             let service_s = member.path.iter().map(own).fold(0.0, f64::max);
-            let others = others_of_burst(load, service_s);
+            let others = match member.following.arrivals {
+                // Nobody comes at once with another who waits until one has ended.
+                arrivals if arrivals.are_in_loops() => load.busy().map(|_| 0.0),
+                arrivals => {
+                    let medium = member.subject.medium.filter(|_| arrivals.are_even());
+                    let operations = load.operations.unwrap_or(1.0);
+                    let medium_s = medium.map(|own| own.of_load(load) / 1e9 / operations);
+                    others_of_burst(load, service_s, medium_s)
+                }
+            };
             for counts in &member.path {
-                self.tracks[counts.cap].meet(member.index, others);
+                let track = &mut self.tracks[counts.cap];
+                let Some((pieces, columns)) = whole else {
+                    track.meet(member.index, others, 1.0);
+                    continue;
+                };
+                let of = |is_of_disk| Pieces::of(pieces, columns, is_of_disk);
+                let own = of(track.is_of_disk());
+                let others = others.map(|others| own.others(of(true).requests(others).max(1.0)));
+                track.meet(member.index, others, own.columns);
             }
         }
         for (member, load) in self.members.iter_mut().zip(&self.now) {
             let Some(load) = load else { continue };
-            let whole = member.stripe.and_then(|(stripe, columns)| {
-                let whole = self.now[stripe].as_ref()?;
-                let size = mean(whole.bytes, whole.operations)?;
-                Some((size / mean(load.bytes, load.operations)?, columns))
-            });
+            let whole = whole(member, load, &self.now);
             member.following.take(
                 &Holding {
                     subject: member.index,
@@ -142,6 +168,8 @@ impl<'a> Component<'a> {
                     path: &member.path,
                     medium: member.subject.medium,
                     whole,
+                    is_even: member.following.arrivals.are_even(),
+                    busy_of_bursts_s: member.following.arrivals.busy_of_bursts(),
                     caps: &self.tracks,
                 },
                 &member.subject.path,
@@ -161,6 +189,30 @@ impl<'a> Component<'a> {
         let caps = self.caps.into_iter().zip(self.tracks.into_iter().map(CapTrack::finish));
         (subjects.collect(), caps.collect())
     }
+}
+
+/// Of a column: into how many pieces a request to its stripe is cut, and over how many columns.
+fn whole(member: &Member<'_>, load: &Load, now: &[Option<Load>]) -> Option<(f64, f64)> {
+    let (stripe, columns) = member.stripe?;
+    let whole = now[stripe].as_ref()?;
+    let size = mean(whole.bytes, whole.operations)?;
+    Some((size / mean(load.bytes, load.operations)?, columns))
+}
+
+/// The places of the two caps of each gate of a host.
+fn gates(system: &System, caps: &[usize]) -> Vec<(usize, usize)> {
+    let side = |kind: Kind| match kind {
+        Kind::HostUncachedIops | Kind::HostUncachedBytes => Some(Kind::HostUncachedIops),
+        Kind::HostCachedIops | Kind::HostCachedBytes => Some(Kind::HostCachedIops),
+        _ => None,
+    };
+    let gate = |place: usize| {
+        let cap = &system.caps[caps[place]];
+        Some((cap.owner, side(cap.kind)?))
+    };
+    let of = |one: usize| (one + 1..caps.len()).find(|other| gate(*other) == gate(one));
+    let all = (0..caps.len()).filter(|place| gate(*place).is_some());
+    all.filter_map(|one| Some((one, of(one)?))).collect()
 }
 
 /// The subjects of each component, in order.

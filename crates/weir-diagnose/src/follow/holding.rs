@@ -8,7 +8,7 @@
 
 use super::NEAR;
 use super::cap::{CapTrack, Shares};
-use crate::system::{Counts, Medium};
+use crate::system::{Counts, Medium, Reads};
 use weir_observe::load::Load;
 
 /// A cap of which so much is used is used up all the time.
@@ -17,8 +17,17 @@ const USED_UP: f64 = 0.95;
 /// So many requests under way while a cap is used are a line, not a coincidence.
 const DEEP: f64 = 30.0;
 
+/// No line is worked out for a cap that is used more.
+const FULLEST: f64 = 0.95;
+
+/// What is taken for the number of requests at once where nothing tells.
+const MANY: f64 = 1000.0;
+
 /// So many pieces of a request on average are those of one that is cut.
 const CUT: f64 = 1.01;
+
+/// What is under way for less than this part longer than the slowest cap takes tells nothing.
+const TOLD: f64 = 0.05;
 
 /// A line of so large a part of all requests came at once, and not one after the other.
 const AT_ONCE: f64 = 0.2;
@@ -33,6 +42,10 @@ pub(super) struct Holding<'a> {
     /// Of a column: into how many pieces a request to its stripe is cut, and over how many
     /// columns.
     pub(super) whole: Option<(f64, f64)>,
+    /// Whether they come evenly, and not by chance.
+    pub(super) is_even: bool,
+    /// For how long something is under way for each of them, in seconds, if they come in bursts.
+    pub(super) busy_of_bursts_s: Option<f64>,
     pub(super) caps: &'a [CapTrack],
 }
 
@@ -89,7 +102,9 @@ impl Holding<'_> {
     /// Whether requests come one after the other as others end, and not at once.
     fn is_steady(&self, most: f64) -> bool {
         let depth = self.load.ns.unwrap_or(0.0) / (most * self.load.seconds() * 1e9);
-        depth >= DEEP && depth < AT_ONCE * self.operations()
+        // What is under way while the cap is not used waits for others or for the medium.
+        let is_all = self.load.busy().is_none_or(|busy| most >= USED_UP * busy.min(1.0));
+        is_all && depth >= DEEP && depth < AT_ONCE * self.operations()
     }
 
     /// What requests take beyond the medium, each, in seconds, if that is known.
@@ -113,36 +128,204 @@ impl Holding<'_> {
         left_s
     }
 
-    /// The pieces of a request to a stripe come at once, and where requests do, those of more. Of
-    /// those that come to one cap, the first does not wait for the others.
-    fn behind_the_first(&self, counts: &Counts) -> f64 {
-        let Some((pieces, columns)) = self.whole else { return 1.0 };
-        // A cap of the host has what all columns have under way.
-        let caps = if self.caps[counts.cap].is_of_disk() { columns } else { 1.0 };
-        let of_one = pieces / caps;
-        let at_once = match self.load.at_once() {
-            Some(of_column) => of_one.max(of_column * columns / caps),
-            // A burst of requests that are not cut is as one of requests to a disk.
-            None if pieces < CUT => return 1.0,
-            None => of_one,
-        };
-        1.0 - 1.0 / at_once.max(1.0)
+    /// What comes to a cap at once of a request to a stripe.
+    fn pieces(&self, counts: &Counts) -> Pieces {
+        let Some((pieces, columns)) = self.whole else { return Pieces::ONE };
+        Pieces::of(pieces, columns, self.caps[counts.cap].is_of_disk())
     }
 
     /// Bursts: what others do stays what it is, and the burst takes what they leave.
-    fn in_bursts(&self, left: f64, parts: &mut Vec<(usize, f64)>) {
-        let burst = |counts: &Counts| {
+    fn in_bursts(&self, left_s: f64, parts: &mut Vec<(usize, f64)>) {
+        let missing = self.missing();
+        let line = |counts: &Counts| {
             let Shares { own, others, .. } = self.caps[counts.cap].shares(self.subject);
-            let score = own.min(self.score(counts)?) / (1.0 - others).max(0.05);
-            Some(score * self.behind_the_first(counts))
+            let used = own.min(self.score(counts)?) / (1.0 - others).max(0.05);
+            let pieces = self.pieces(counts);
+            let passing = if counts.reads == Reads::Misses { missing } else { 1.0 };
+            let operations = (self.operations() * pieces.columns * passing).max(1.0);
+            let service_s = used * self.load.seconds() / operations;
+            let used = if self.is_even { 0.0 } else { used.min(FULLEST) };
+            (service_s > 0.0).then_some(Line { used, service_s, pieces, passing })
         };
-        let last = self.path.iter().filter_map(burst).fold(0.0, f64::max);
-        let mut before = 0.0;
-        for (place, counts) in self.path.iter().enumerate().filter(|_| last > 0.0) {
-            if let Some(score) = burst(counts).filter(|score| *score > before) {
-                parts.push((place, left * (score - before) / last));
-                before = score;
+        let requests = |line: Line| line.requests(left_s / line.passing);
+        let at_once = self.path.iter().filter_map(line).map(requests).fold(MANY, f64::min).max(1.0);
+        let window = self.window(self.path.iter().filter_map(line), at_once);
+        let first = parts.len();
+        // What the host's cache serves passes its cap alone.
+        for (part, is_hit) in [(missing, false), (1.0 - missing, true)] {
+            let wait_s = |counts: &Counts| {
+                let passes = !is_hit || counts.reads == Reads::All;
+                line(counts).filter(|_| passes).map(|line| line.wait_s(at_once))
+            };
+            let last = self.path.iter().filter_map(wait_s).fold(0.0, f64::max);
+            let mut before = 0.0;
+            for (place, counts) in self.path.iter().enumerate().filter(|_| part > 0.0) {
+                let wait_s = wait_s(counts).filter(|wait_s| *wait_s > before);
+                if let Some(wait_s) = wait_s.map(|wait_s| last * in_window(wait_s / last, window)) {
+                    parts.push((place, part * (wait_s - before)));
+                    before = wait_s;
+                }
             }
         }
+        let all: f64 = parts[first..].iter().map(|(_, part)| part).sum();
+        parts[first..].iter_mut().for_each(|(_, part)| *part *= left_s / all);
+    }
+
+    /// Which part of a burst comes at once, if so many requests at once would wait as long as they
+    /// do: the others come as these end. How many a burst has is told by for how long something was
+    /// under way: for each as long as it holds the slowest cap, and once the medium.
+    fn window(&self, lines: impl Iterator<Item = Line>, at_once: f64) -> f64 {
+        let slowest = lines.max_by(|one, other| one.spacing_s().total_cmp(&other.spacing_s()));
+        let known = (self.busy_of_bursts_s, self.medium, slowest);
+        let (Some(busy_s), Some(medium), Some(slowest)) = known else { return 1.0 };
+        // The pieces of one request are a burst of their own, which comes at once.
+        let (pieces, columns) = self.whole.unwrap_or((1.0, 1.0));
+        if pieces > CUT {
+            return 1.0;
+        }
+        let medium_s = medium.of_load(self.load) / self.operations() / 1e9;
+        let apart_s = busy_s - slowest.spacing_s();
+        if apart_s < TOLD * slowest.spacing_s() {
+            return 1.0;
+        }
+        let burst = columns * medium_s / apart_s;
+        1.0 - (1.0 - ((at_once - 1.0) / burst).clamp(0.0, 1.0)).sqrt()
+    }
+
+    /// The part of the requests that the host's cache does not serve, as far as that is said.
+    fn missing(&self) -> f64 {
+        let hits = self.load.hits.unwrap_or(0.0);
+        (1.0 - hits / self.operations()).clamp(0.0, 1.0)
+    }
+}
+
+/// What comes to a cap at once of requests to a stripe.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pieces {
+    /// Besides one of its pieces, how many others of one request.
+    of_its_own: f64,
+    /// How many of each other request that comes at once.
+    of_another: f64,
+    /// For how many disks such as this they come there.
+    pub(super) columns: f64,
+}
+
+impl Pieces {
+    /// Those of requests that are not cut.
+    pub(super) const ONE: Self = Self { of_its_own: 0.0, of_another: 1.0, columns: 1.0 };
+
+    /// Those of requests that are cut into so many pieces for so many columns, at the cap of a
+    /// column or at one of all.
+    pub(super) fn of(pieces: f64, columns: f64, is_of_disk: bool) -> Self {
+        match is_of_disk {
+            true => {
+                let of_another = pieces / columns;
+                Self { of_its_own: (of_another - 1.0).max(0.0), of_another, columns: 1.0 }
+            }
+            false => {
+                Self { of_its_own: (pieces - 1.0).max(0.0), of_another: pieces.max(1.0), columns }
+            }
+        }
+    }
+
+    /// Besides one piece, how many others are there if so many requests come at once.
+    pub(super) fn others(self, requests: f64) -> f64 {
+        self.of_its_own + (requests - 1.0) * self.of_another
+    }
+
+    /// How many requests come at once if there are so many others.
+    pub(super) fn requests(self, others: f64) -> f64 {
+        1.0 + (others - self.of_its_own) / self.of_another
+    }
+}
+
+/// Requests before a cap as if it were the only one. In a row of caps, each of which takes its time
+/// for every request, all together is waited what is waited before the slowest if that is alone;
+/// what is waited at one is that without what is waited before those that come first.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    /// The part of the cap that is used, if they come by chance; nothing if they come in turns.
+    used: f64,
+    /// How long one of them holds it.
+    service_s: f64,
+    /// How many of them are one request.
+    pieces: Pieces,
+    /// The part of all that passes it.
+    passing: f64,
+}
+
+/// Of a burst of which the `window` comes at once and the rest as these end, how much of what is
+/// waited before the slowest cap is waited before one that comes first and takes `beside` of its
+/// time. What has come at once is let through there first; from then on it takes no more than
+/// what the slowest lets through, and so what waits there becomes less.
+fn in_window(beside: f64, window: f64) -> f64 {
+    if window >= 1.0 || beside >= 1.0 {
+        return beside;
+    }
+    // By the time that the slowest takes for the burst.
+    let (line, rest) = (window * beside, 1.0 - window);
+    let cleared = line / (1.0 - beside);
+    let after = match cleared < rest {
+        true => line * cleared / 2.0,
+        false => rest * (line - (1.0 - beside) * rest / 2.0),
+    };
+    let all = window * (1.0 - window / 2.0);
+    if all > 0.0 { (window * line / 2.0 + after) / all } else { 0.0 }
+}
+
+impl Line {
+    /// How long those that come to one disk are apart if all are let through as fast as it goes.
+    fn spacing_s(self) -> f64 {
+        self.service_s * self.pieces.columns
+    }
+
+    /// What is waited on average, if so many requests come at once.
+    fn wait_s(self, requests: f64) -> f64 {
+        let others = self.pieces.others(requests);
+        self.service_s * (others + self.used) / 2.0 / (1.0 - self.used)
+    }
+
+    /// How many requests come at once, if so much is waited.
+    fn requests(self, wait_s: f64) -> f64 {
+        self.pieces.requests(wait_s * 2.0 * (1.0 - self.used) / self.service_s - self.used)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(is: f64, expect: f64) {
+        assert!((is - expect).abs() <= 1e-3 * expect.max(1.0), "{is}, not {expect}");
+    }
+
+    #[test]
+    fn what_is_waited_before_a_cap() {
+        let line = |used, pieces| Line { used, service_s: 0.004, pieces, passing: 1.0 };
+        // Poisson arrivals at a server of constant time: use * time / 2 / (1 - use).
+        check(line(0.5, Pieces::ONE).wait_s(1.0), 0.002);
+        check(line(0.8, Pieces::ONE).wait_s(1.0), 0.008);
+        // Ten at once, in turns: the last waits for nine.
+        check(line(0.0, Pieces::ONE).wait_s(10.0), 0.018);
+        check(line(0.0, Pieces::ONE).requests(0.018), 10.0);
+        // A request of eight pieces over four columns: two at each, eight at the host.
+        check(line(0.0, Pieces::of(8.0, 4.0, true)).wait_s(1.0), 0.002);
+        check(line(0.0, Pieces::of(8.0, 4.0, false)).wait_s(1.0), 0.014);
+        // Of five that are not cut, over four columns, one meets one other at its own.
+        check(Pieces::of(1.0, 4.0, true).others(5.0), 1.0);
+        check(Pieces::of(1.0, 4.0, false).others(5.0), 4.0);
+    }
+
+    #[test]
+    fn of_a_burst_that_comes_as_others_end_little_is_waited_before_the_first_cap() {
+        // All at once: in proportion.
+        check(in_window(0.6, 1.0), 0.6);
+        // A third at once. Of 100 with a turn of 1 at the slowest and 0.5 at the first, 32 wait for
+        // 8 there; it is clear after 32, until when 32 more come and wait for 8, too: 5.12 on average.
+        // Before the slowest they wait for 32 * (1 - 0.16) = 26.88.
+        check(in_window(0.5, 0.32), 5.12 / 26.88);
+        // It is not clear before the burst ends: 32 wait for 12.8, 68 for 25.6 less 0.2 * 34.
+        check(in_window(0.8, 0.32), (0.32 * 12.8 + 0.68 * 18.8) / 26.88);
     }
 }

@@ -31,7 +31,7 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, held: &Held) -> Fou
     let limit = amount(cap.counts_bytes(), facts.limit);
     let text = format!(
         "{name} may be held at its {}, {limit}, in bursts shorter than a sample, or have a slow \
-         medium: its requests take {latency}",
+         medium: its requests take {latency} on average",
         cap_words(held.kind)
     );
     let mut finding = rule.finding(name.clone(), text);
@@ -81,6 +81,7 @@ mod tests {
         let found = of(slow).found("bursts-or-slow");
         assert_eq!(found.len(), 1);
         assert!(found[0].action.contains("iostat"), "{}", found[0].action);
+        assert!(found[0].finding.ends_with(" on average"), "{}", found[0].finding);
         assert!(!of(slow).finds("disk-operations"));
         // One by one: the medium is slow.
         assert!(!of(Does::reads(110.0).ms(8.0).busy_ms(590.0)).finds("bursts-or-slow"));

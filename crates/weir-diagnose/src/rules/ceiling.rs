@@ -92,8 +92,8 @@ fn of(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<weir_report::diag
     let mut finding = rule.finding(
         name.clone(),
         format!(
-            "{name} stands at {}{or} while requests take {}: that looks like a limit, and nobody \
-             has named it",
+            "{name} stands at {}{or} while requests take {} on average: that looks like a limit, and \
+             nobody has named it",
             amount(first.is_bytes, first.rate),
             time(first.latency_ns)
         ),

@@ -89,7 +89,9 @@ fn of(case: &Case<'_>, rule: &Rule, stripe: Option<String>, caps: &[usize]) -> O
     for seen in passing() {
         if let Some(ns) = seen.facts.latency_ns() {
             let latency = weir_report::number::time(ns);
-            finding.evidence.push(format!("requests of {} take {latency}", seen.name(case)));
+            finding
+                .evidence
+                .push(format!("requests of {} take {latency} on average", seen.name(case)));
         }
     }
     finding.action = format!(

@@ -26,8 +26,8 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
         let waited = seen.waited;
         let latency = time(waited.latency_ns / waited.operations.max(1.0));
         let text = format!(
-            "{name} is slow and not throttled: requests take {latency}, {} of which no cap \
-             explains",
+            "{name} is slow and not throttled: requests take {latency} on average, {} of which no \
+             cap explains",
             percent(share)
         );
         let mut finding = finding(case, rule, Cause::SlowMedium, &name, &text)?;

@@ -47,7 +47,7 @@ impl System {
             for (volume, spec) in host.volumes.iter().zip(&host.spec.volumes) {
                 let entity = matcher.volume(&volume.name);
                 let host_cache = host.spec.cache.as_ref();
-                let own = of_volume(volume, spec, host_cache.is_some());
+                let own = of_volume(volume, spec, host_cache);
                 disks.push(Disk { entity, host: Some(index), ..own });
             }
             for export in host.exports.iter().filter(|export| export.unit.is_some()) {
@@ -314,11 +314,11 @@ fn of_host(host: &weir_layout::Host) -> Host {
 fn of_volume(
     volume: &weir_layout::Volume,
     spec: &weir_core::VolumeSpec,
-    host_has_cache: bool,
+    host_cache: Option<&weir_core::CacheSpec>,
 ) -> Disk {
     let cache = match spec.cache {
-        CacheMode::ReadOnly if host_has_cache => Cache::ReadOnly,
-        CacheMode::ReadWrite if host_has_cache => Cache::ReadWrite,
+        CacheMode::ReadOnly if host_cache.is_some() => Cache::ReadOnly,
+        CacheMode::ReadWrite if host_cache.is_some() => Cache::ReadWrite,
         _ => Cache::None,
     };
     let mean = |latency: &weir_core::Latency| float(latency.mean().nanos());
@@ -330,7 +330,10 @@ fn of_volume(
         write_ns: mean(&spec.medium.write),
         read_byte_ns: byte(&spec.medium.read),
         write_byte_ns: byte(&spec.medium.write),
+        hit: None,
     };
+    let of_cache = host_cache.filter(|_| cache != Cache::None).map(|cache| &cache.latency);
+    let hit = of_cache.map(|latency| (mean(latency), byte(latency)));
     Disk {
         name: volume.name.clone(),
         tier: volume.tier.clone(),
@@ -341,7 +344,7 @@ fn of_volume(
         cache,
         is_local: spec.place == Place::Local,
         is_log: spec.log,
-        medium: Some(medium).filter(|medium| *medium != Medium::default()),
+        medium: (medium != Medium::default()).then_some(Medium { hit, ..medium }),
         ..Disk::default()
     }
 }

@@ -180,6 +180,7 @@ impl<'a> Entities<'a> {
                 write_ns: float(latency.write.mean().nanos()),
                 read_byte_ns: byte,
                 write_byte_ns: byte,
+                hit: None,
             }
         };
         let latency = disk.family.as_deref().and_then(|family| edition.latency(family));

@@ -214,6 +214,10 @@ fn medium(system: &System, what: What) -> Option<Medium> {
         write_ns: most(|medium| medium.write_ns),
         read_byte_ns: most(|medium| medium.read_byte_ns),
         write_byte_ns: most(|medium| medium.write_byte_ns),
+        hit: all
+            .iter()
+            .filter_map(|medium| medium.hit)
+            .max_by(|one, other| one.0.total_cmp(&other.0)),
     })
 }
 

@@ -29,21 +29,21 @@ const MEDIA: [f64; 6] = [0.4, 0.7, 1.5, 2.5, 4.0, 8.0];
 fn the_cap_that_waited_most_is_named() {
     let matrices = diagnosed(|_| 1.0);
     // The goal is 0.95; the documentation says what is missing. Less than now is a step back.
-    check(&matrices[0], 0.93, 0.02);
-    check(&matrices[1], 0.92, 0.02);
-    check(&matrices[2], 0.91, 0.02);
-    check(&matrices[3], 0.9, 0.02);
+    check(&matrices[0], 0.95, 0.02);
+    check(&matrices[1], 0.95, 0.02);
+    check(&matrices[2], 0.94, 0.02);
+    check(&matrices[3], 0.92, 0.02);
     // Most of it is not only suspected.
-    assert!(matrices[0].held_share() >= 0.87, "{:.3}", matrices[0].held_share());
+    assert!(matrices[0].held_share() >= 0.89, "{:.3}", matrices[0].held_share());
 }
 
 #[test]
 fn a_medium_that_is_not_the_editions_is_seldom_taken_for_a_cap() {
     let matrices = diagnosed(|seed| *Rng(seed).one(&MEDIA));
-    check(&matrices[0], 0.85, 0.05);
+    check(&matrices[0], 0.9, 0.02);
     // The longer the samples, the more a slow medium looks like bursts.
-    check(&matrices[1], 0.85, 0.08);
-    check(&matrices[2], 0.85, 0.08);
+    check(&matrices[1], 0.89, 0.02);
+    check(&matrices[2], 0.88, 0.03);
     // Who does not say how long disks were busy can suspect, and hardly more.
     check(&matrices[3], 0.8, 0.02);
 }

@@ -90,11 +90,12 @@ impl Encoder {
         if width == 0 {
             return;
         }
+        let count = numbers.len();
         self.planes.clear();
         for byte in 0..width {
             self.planes.extend(numbers.iter().map(|n| n.to_le_bytes()[byte]));
         }
-        let (packing, bytes) = match self.deflate() {
+        let (packing, bytes) = match self.deflate(count) {
             true => (ZLIB, &self.deflated),
             false => (PLAIN, &self.planes),
         };
@@ -104,7 +105,7 @@ impl Encoder {
     }
 
     /// Deflates the planes; whether that made them smaller.
-    fn deflate(&mut self) -> bool {
+    fn deflate(&mut self, count: usize) -> bool {
         if self.planes.len() < WORTH_DEFLATING {
             return false;
         }
@@ -112,8 +113,22 @@ impl Encoder {
         self.deflated.clear();
         // What does not fit into as much room is not smaller.
         self.deflated.reserve(self.planes.len());
-        let done = self.zlib.compress_vec(&self.planes, &mut self.deflated, FlushCompress::Finish);
-        matches!(done, Ok(Status::StreamEnd)) && self.deflated.len() < self.planes.len()
+        // Each plane has a code of its own: in one for all, the few numbers of a high plane and the
+        // noise of a low one take a bit more each.
+        let mut planes = self.planes.chunks(count).peekable();
+        while let Some(plane) = planes.next() {
+            let (flush, end) = match planes.peek() {
+                Some(_) => (FlushCompress::Partial, Status::Ok),
+                None => (FlushCompress::Finish, Status::StreamEnd),
+            };
+            let before = self.zlib.total_in();
+            let done = self.zlib.compress_vec(plane, &mut self.deflated, flush);
+            let taken = self.zlib.total_in() - before;
+            if !matches!(done, Ok(status) if status == end) || taken != plane.len() as u64 {
+                return false;
+            }
+        }
+        self.deflated.len() < self.planes.len()
     }
 }
 

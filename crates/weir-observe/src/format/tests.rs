@@ -123,7 +123,7 @@ fn what_is_no_observation_is_refused() {
 
 #[test]
 fn a_file_that_was_cut_is_read_as_far_as_it_is_whole() {
-    let whole = file(2_500);
+    let whole = file(10_000);
     let data: Vec<usize> =
         (0..whole.len() - 4).filter(|at| whole[*at..*at + 4] == tag::DATA).collect();
     assert_eq!(data.len(), 3);
@@ -134,10 +134,10 @@ fn a_file_that_was_cut_is_read_as_far_as_it_is_whole() {
     };
     let killed = "no end mark: its writer was killed, or is still writing";
     check(data[0], 0, 0, killed);
-    check(data[1], 1_024, 0, killed);
+    check(data[1], 4_096, 0, killed);
     check(
         data[2] + 9,
-        2_048,
+        8_192,
         9,
         &format!("{killed}; 9 bytes at the end are no whole chunk and are left out"),
     );
@@ -145,7 +145,7 @@ fn a_file_that_was_cut_is_read_as_far_as_it_is_whole() {
 
 #[test]
 fn damage_is_noticed_where_it_is() {
-    let mut bytes = file(2_500);
+    let mut bytes = file(10_000);
     let second = bytes.windows(4).enumerate().filter(|(_, four)| *four == tag::DATA).nth(1);
     let at = second.expect("a chunk").0;
     bytes[at + 20] ^= 0x40;
@@ -156,7 +156,7 @@ fn damage_is_noticed_where_it_is() {
         read.ending.to_string(),
         format!("damaged at byte {at}: a checksum does not fit; what is behind it is left out")
     );
-    assert_eq!(read.times.len(), 1_024);
+    assert_eq!(read.times.len(), 4_096);
 }
 
 proptest! {

@@ -11,7 +11,7 @@ use std::io::Write;
 use weir_units::Instant;
 
 /// Samples of a chunk, where the series are few.
-const SAMPLES: usize = 1024;
+const SAMPLES: usize = 4096;
 /// Values of a chunk, where they are many: 32 MiB of memory.
 const VALUES: usize = 1 << 22;
 /// And yet so many samples at least, for which [`MAX_VALUES`] has room.

@@ -23,7 +23,29 @@ pub fn bytes_of(input: impl Read + 'static) -> io::Result<Bytes> {
     if !input.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
         return Ok(Box::new(input));
     }
-    Ok(Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(input))))
+    Ok(Box::new(BufReader::with_capacity(BUFFER, Unzipped(MultiGzDecoder::new(input)))))
+}
+
+/// What was compressed. That it ends early or is damaged is the fault of the input, and not of the
+/// system.
+struct Unzipped<R>(MultiGzDecoder<R>);
+
+impl<R: BufRead> Read for Unzipped<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(into).map_err(|error| {
+            let words = match error.kind() {
+                io::ErrorKind::UnexpectedEof => {
+                    "it was compressed with gzip and ends early: copy it again as a whole"
+                        .to_owned()
+                }
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+                    format!("it was compressed with gzip and is damaged ({error}): copy it again")
+                }
+                _ => return error,
+            };
+            io::Error::new(io::ErrorKind::InvalidData, words)
+        })
+    }
 }
 
 /// What an input is recognized by: whether one that begins so is of a kind.
@@ -184,4 +206,36 @@ fn found(text: &str, bytes: &[u8]) -> String {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let short: String = first.trim().chars().take(60).collect();
     format!("it begins with {short:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write;
+
+    /// What is said of it if it is read to its end, and whether the input is at fault.
+    fn said(bytes: Vec<u8>) -> Option<(String, bool)> {
+        let mut input = bytes_of(io::Cursor::new(bytes)).expect("its beginning");
+        let error = io::copy(&mut input, &mut io::sink()).err()?;
+        let error = ImportError::from(error);
+        Some((error.to_string(), error.is_input()))
+    }
+
+    #[test]
+    fn what_was_compressed_and_is_not_whole() {
+        let mut whole = GzEncoder::new(Vec::new(), Compression::default());
+        let text: String = (0..1000).map(|n| format!("{}\n", n * 7919 % 1009)).collect();
+        whole.write_all(text.as_bytes()).expect("memory");
+        let whole = whole.finish().expect("memory");
+        assert_eq!(said(whole.clone()), None);
+        let early = "it was compressed with gzip and ends early: copy it again as a whole";
+        for length in [5, 12, whole.len() / 2, whole.len() - 1] {
+            assert_eq!(said(whole[..length].to_vec()), Some((early.to_owned(), true)), "{length}");
+        }
+        let mut flipped = whole.clone();
+        flipped[2] ^= 0xff;
+        let (words, is_input) = said(flipped).expect("it is damaged");
+        assert!(is_input && words.contains("gzip and is damaged"), "{words}");
+    }
 }

@@ -66,7 +66,7 @@ pub(crate) fn banner(line: &str, clock: Clock) -> Option<(String, Option<i64>)> 
 /// A number in some unit, in a smaller one of which that unit has `by`: `1.5` KiB are 1536
 /// bytes. With `-h`, sysstat puts a unit of its own behind the number, and that counts.
 pub(crate) fn quantity(style: Style, text: &str, by: f64) -> Option<f64> {
-    if text.ends_with(|c: char| c.is_ascii_digit()) {
+    if text.as_bytes().last().is_some_and(u8::is_ascii_digit) {
         return Some(style.parse(text)? * by);
     }
     let (number, unit) = match text.chars().last()? {

@@ -49,7 +49,7 @@ impl<R: BufRead> Lines<R> {
         }
         loop {
             let rest = &self.text[self.at..];
-            if let Some(end) = rest.find('\n') {
+            if let Some(end) = memchr::memchr(b'\n', rest.as_bytes()) {
                 let line = rest[..end].trim_end_matches('\r').to_owned();
                 self.at += end + 1;
                 self.line += 1;
@@ -130,7 +130,8 @@ pub fn words(line: &str) -> Vec<&str> {
     // Columns are far apart: of many spaces in a row, none is looked at twice.
     let mut start = None;
     for (at, byte) in line.bytes().enumerate() {
-        match (start, byte.is_ascii_whitespace()) {
+        // Nearly all of a line is beyond the space.
+        match (start, byte <= b' ' && byte.is_ascii_whitespace()) {
             (None, false) => start = Some(at),
             (Some(begin), true) => {
                 words.push(&line[begin..at]);
@@ -149,11 +150,9 @@ pub fn fields(line: &str, separator: u8) -> Vec<&str> {
     debug_assert!(separator.is_ascii());
     let mut fields = Vec::with_capacity(USUAL_WORDS);
     let mut start = 0;
-    for (at, byte) in line.bytes().enumerate() {
-        if byte == separator {
-            fields.push(&line[start..at]);
-            start = at + 1;
-        }
+    for at in memchr::memchr_iter(separator, line.as_bytes()) {
+        fields.push(&line[start..at]);
+        start = at + 1;
     }
     fields.push(&line[start..]);
     fields

@@ -1,0 +1,136 @@
+//! Whether requests come by chance, evenly, or as others end.
+
+use weir_observe::load::Load;
+
+/// What comes by chance varies from sample to sample by the root of its number: its variance is
+/// that. Of what comes in turns, as a timer or the end of those before lets it, that is a
+/// small part.
+const EVEN: f64 = 0.5;
+
+/// Bursts show in differences of which the squares are so many times what is expected by chance ...
+const IN_BURSTS: f64 = 8.0;
+
+/// ... in one of so many samples and more: one that begins and ends is no burst.
+const OFTEN: f64 = 6.0;
+
+/// Where each request comes as another ends, as many as ever are under way, however long they
+/// take: what is under way varies by less than this part of what the operations do, both squared.
+const STEADY: f64 = 0.25;
+
+/// How much the numbers of operations vary from sample to sample.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Arrivals {
+    /// Operations a second of the sample before, if there were any.
+    before: Option<f64>,
+    /// What is expected of the squares of the differences if they come by chance, and what they are.
+    expected: f64,
+    squares: f64,
+    /// Operations of the sample before, if there were any or not.
+    all_before: Option<f64>,
+    /// In how many samples there were some now or before, and in how many of these far more or less.
+    pairs: f64,
+    uneven: f64,
+    /// For how long something was under way, in seconds, and the operations meanwhile.
+    busy_s: f64,
+    operations: f64,
+    /// What was under way in the sample before, and the squares of the differences of that and of
+    /// the operations, beside what they are.
+    depth_before: Option<f64>,
+    of_depth: f64,
+    of_operations: f64,
+}
+
+impl Arrivals {
+    pub(super) fn take(&mut self, load: &Load) {
+        let seconds = load.seconds();
+        let operations = load.operations.unwrap_or(0.0);
+        if let Some(before) = self.all_before.filter(|before| before + operations > 0.0) {
+            self.pairs += 1.0;
+            let is_uneven = (operations - before).powi(2) > IN_BURSTS * (operations + before);
+            self.uneven += f64::from(u8::from(is_uneven));
+        }
+        self.all_before = Some(operations);
+        if let Some(busy_ns) = load.busy_ns {
+            self.busy_s += busy_ns / 1e9;
+            self.operations += operations;
+        }
+        let now = load.operations.filter(|operations| *operations > 0.0).map(|all| all / seconds);
+        let depth = load.ns.filter(|ns| *ns > 0.0).map(|ns| ns / seconds / 1e9);
+        if let (Some(before), Some(now)) = (self.before, now) {
+            // Of two numbers around the same mean, the difference has the variance of both.
+            self.squares += (now - before).powi(2) * seconds.powi(2);
+            self.expected += (now + before) * seconds;
+            if let (Some(depth_before), Some(depth)) = (self.depth_before, depth) {
+                let beside = |one: f64, other: f64| (2.0 * (one - other) / (one + other)).powi(2);
+                self.of_depth += beside(depth, depth_before);
+                self.of_operations += beside(now, before);
+            }
+        }
+        (self.before, self.depth_before) = (now, depth);
+    }
+
+    /// For how long something was under way for each of them on average, in seconds, if many come at
+    /// once now and then, and it is known.
+    pub(super) fn busy_of_bursts(&self) -> Option<f64> {
+        let is_often = OFTEN * self.uneven >= self.pairs && self.pairs > 0.0;
+        (is_often && self.busy_s > 0.0).then(|| self.busy_s / self.operations)
+    }
+
+    /// Whether they come as others end, as far as was seen.
+    pub(super) fn are_in_loops(&self) -> bool {
+        self.of_operations > 0.0 && self.of_depth < STEADY * self.of_operations
+    }
+
+    /// Whether they come evenly, as far as was seen.
+    pub(super) fn are_even(&self) -> bool {
+        self.expected > 0.0 && self.squares < EVEN * self.expected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_units::{Instant, Span};
+
+    /// Samples of a second: operations, and for how many milliseconds all were under way.
+    fn seen(samples: &[(f64, f64)]) -> Arrivals {
+        let mut arrivals = Arrivals::default();
+        for (second, (operations, ms)) in (0..).zip(samples) {
+            let from = Instant::ZERO + Span::from_secs(second);
+            arrivals.take(&Load {
+                from,
+                to: from + Span::from_secs(1),
+                operations: Some(*operations),
+                ns: Some(ms * 1e6),
+                busy_ns: Some(100e6),
+                ..Load::default()
+            });
+        }
+        arrivals
+    }
+
+    #[test]
+    fn how_requests_come_shows_in_their_numbers() {
+        // Even, as others end, for how many milliseconds something was under way for each.
+        let check = |samples: &[(f64, f64)], expect: (bool, bool, Option<f64>)| {
+            let seen = seen(samples);
+            let busy_ms = seen.busy_of_bursts().map(|seconds| seconds * 1e3);
+            assert_eq!((seen.are_even(), seen.are_in_loops(), busy_ms), expect, "{samples:?}");
+        };
+        // A timer; what they take varies.
+        check(&[(500.0, 900.0), (501.0, 1_100.0), (500.0, 800.0)], (true, false, None));
+        // By chance: around 400, by about 20.
+        check(&[(400.0, 800.0), (425.0, 850.0), (390.0, 700.0)], (false, false, None));
+        // Always four under way.
+        check(&[(1_000.0, 4_000.0), (1_060.0, 4_001.0), (950.0, 3_999.0)], (false, true, None));
+        // A hundred now and then.
+        let bursts = [(100.0, 900.0), (0.0, 0.0), (100.0, 900.0), (200.0, 1_800.0)];
+        check(&bursts, (false, false, Some(1.0)));
+        // One that begins and ends is none.
+        let stretch: Vec<(f64, f64)> = (0..20)
+            .map(|at| if (3..15).contains(&at) { (300.0, 600.0) } else { (0.0, 0.0) })
+            .collect();
+        check(&stretch, (true, false, None));
+        check(&[], (false, false, None));
+    }
+}
