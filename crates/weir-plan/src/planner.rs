@@ -459,11 +459,11 @@ fn relaxations(question: &Question<'_>, families: &[Family]) -> Result<Vec<Relax
         let wishes = Wishes { keep: None, ..wishes.clone() };
         attempt("a new layout, to which all is copied".to_owned(), need, &wishes, families)?;
     }
-    if let Some(most) = wishes.max_disks {
-        if let Some(disks) = fewest_beyond(question, families, most)? {
-            let wishes = Wishes { max_disks: Some(disks), ..wishes.clone() };
-            attempt(format!("{disks} instead of {most} disks"), need, &wishes, families)?;
-        }
+    if let Some(most) = wishes.max_disks
+        && let Some(disks) = fewest_beyond(question, families, most)?
+    {
+        let wishes = Wishes { max_disks: Some(disks), ..wishes.clone() };
+        attempt(format!("{disks} instead of {most} disks"), need, &wishes, families)?;
     }
     let is_instance = |family: &Family| matches!(family, Family::Instance(_));
     if families.iter().any(is_instance) {
