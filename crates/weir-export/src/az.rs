@@ -264,6 +264,8 @@ fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sq
         format!("--edition {} --capacity {} --storage {}", sql.edition(), sql.new.vcores, sql.gb());
     if let Some(iops) = sql.iops {
         keys += &format!(" --gpv2 true --iops {iops}");
+    } else if change.is_known() && sql.edition() == "GeneralPurpose" {
+        keys += " --gpv2 false";
     }
     script.blank();
     script.comment(&sql.words());

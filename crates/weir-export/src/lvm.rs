@@ -98,6 +98,10 @@ fn make(
     pvcreate {disks}
     vgcreate {group} {disks}
 fi
+for disk in {disks}; do
+    [[ $(pvs --noheadings --options vg_name "$disk" 2>/dev/null | tr -d ' ') == {group} ]] ||
+        die "$disk is not in the volume group "{group}", so that group is another one; rename the stripe with --name"
+done
 if lvs --noheadings {group}/{volume} >/dev/null 2>&1; then
     now=$(lvs --noheadings --options stripes {group}/{volume} | tr -d ' ')
     [[ $now == {count} ]] || die {own}": has $now stripes and not {count}; they cannot be changed in place"

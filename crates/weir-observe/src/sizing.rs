@@ -8,7 +8,7 @@ use crate::header::{Contents, EntityId, EntityKind, SeriesId};
 use crate::load::{Load, Loads};
 use crate::metric;
 use crate::rates::{Reading, Spread};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_units::Instant;
 
 /// Follows an observation.
@@ -20,7 +20,9 @@ pub struct Sizer {
     /// Where a size is counted.
     sizes: BTreeMap<EntityId, (Option<SeriesId>, Option<u64>)>,
     found: BTreeMap<String, Found>,
-    now: BTreeMap<String, Load>,
+    /// What each did last.
+    now: BTreeMap<EntityId, Load>,
+    before: Option<Instant>,
     first: Option<Instant>,
     last: Option<Instant>,
 }
@@ -29,7 +31,7 @@ pub struct Sizer {
 struct Found {
     iops: Spread,
     bytes: Spread,
-    all: Load,
+    all: Option<Load>,
     samples: u64,
 }
 
@@ -111,7 +113,8 @@ impl Sizer {
         };
         let sizes = found.keys().map(size).collect();
         let (now, all) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { loads, roles: found, sizes, found: all, now, first: None, last: None })
+        let (first, last, before) = (None, None, None);
+        Ok(Self { loads, roles: found, sizes, found: all, now, before, first, last })
     }
 
     /// Takes a sample.
@@ -124,28 +127,37 @@ impl Sizer {
                 *size = Some(now);
             }
         }
-        self.now.clear();
-        let (roles, now) = (&self.roles, &mut self.now);
+        let before = self.before.replace(at);
+        let (roles, now, found) = (&self.roles, &mut self.now, &mut self.found);
+        let mut told: BTreeSet<&String> = BTreeSet::new();
         self.loads.sample(at, row, |entity, load| {
             let Some(role) = roles.get(&entity) else { return };
-            match now.get_mut(role) {
-                Some(sum) => sum.add(&load),
-                None => _ = now.insert(role.clone(), load),
+            now.insert(entity, load);
+            told.insert(role);
+            let own = found.entry(role.clone()).or_default();
+            match &mut own.all {
+                Some(all) => all.add(&load),
+                all => *all = Some(load),
             }
         });
-        for (role, load) in &self.now {
-            let own = self.found.entry(role.clone()).or_default();
-            let reading = |amount: Option<f64>| {
-                Some(Reading { from: load.from, to: load.to, amount: amount? })
+        // Who is sampled at another instant goes on as it did until then, unless it has been silent
+        // for longer than it was looked at.
+        now.retain(|_, load| (at - load.to).nanos() / 2 <= (load.to - load.from).nanos());
+        for role in told {
+            let own = now.iter().filter(|(entity, _)| roles.get(entity) == Some(role));
+            let loads = || own.clone().map(|(_, load)| load);
+            let from = loads().map(|load| load.from).max().into_iter().chain(before).max();
+            let stretch = Load { from: from.unwrap_or(at), to: at, ..Load::default() };
+            let reading = |rates: Option<f64>| {
+                let amount = rates? * stretch.seconds();
+                (stretch.from < at).then_some(Reading { from: stretch.from, to: at, amount })
             };
-            reading(load.operations).iter().for_each(|reading| own.iops.add(reading));
-            reading(load.bytes).iter().for_each(|reading| own.bytes.add(reading));
-            if own.samples == 0 {
-                own.all = *load;
-            } else {
-                own.all.add(load);
-            }
-            own.samples += 1;
+            let found = found.entry(role.clone()).or_default();
+            let iops = loads().map(Load::iops).sum::<Option<f64>>();
+            let bytes = loads().map(Load::bytes_per_s).sum::<Option<f64>>();
+            reading(iops).iter().for_each(|reading| found.iops.add(reading));
+            reading(bytes).iter().for_each(|reading| found.bytes.add(reading));
+            found.samples += 1;
         }
     }
 
@@ -162,7 +174,7 @@ impl Sizer {
         let of = |(role, own): (&String, &Found)| {
             let ids = || self.roles.iter().filter(|(_, other)| *other == role).map(|(id, _)| id);
             let sizes = ids().map(|id| self.sizes.get(id).and_then(|(_, size)| *size));
-            let all = &own.all;
+            let all = own.all.unwrap_or_default();
             let share =
                 |part: Option<f64>, of: Option<f64>| Some(part? / of.filter(|of| *of > 0.0)?);
             let queued =

@@ -61,7 +61,8 @@ pub fn solve(problem: &Problem<'_>, effort: &Effort) -> Result<Packing, PackErro
             anew.attempt(&mut best);
         }
     }
-    Ok(Packing { cost: cost(&best), bound: found.bound.min(cost(&best)), bins: sorted(best) })
+    assert!(found.bound <= cost(&best), "a packing that costs less than the bound");
+    Ok(Packing { cost: cost(&best), bound: found.bound, bins: sorted(best) })
 }
 
 fn sorted(mut bins: Vec<Bin>) -> Vec<Bin> {

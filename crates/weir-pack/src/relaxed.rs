@@ -30,7 +30,9 @@ pub(crate) struct Relaxed {
 pub(crate) fn relax(problem: &Problem<'_>, items: &[usize], columns: &[Bin]) -> Option<Relaxed> {
     let mut row = vec![usize::MAX; problem.items.len()];
     items.iter().enumerate().for_each(|(at, item)| row[*item] = at);
-    let scale = float(columns.iter().map(|bin| bin.cost).max()?.max(1));
+    // No item is worth more than a bin of its own.
+    let dearest = columns.iter().map(|bin| bin.cost).max()?.max(1);
+    let scale = float(dearest);
     let (rows, count) = (items.len(), columns.len());
     // Each column: its items' rows, and one that keeps it from being negative.
     let (mut starts, mut at, mut values) = (vec![0], Vec::new(), Vec::new());
@@ -47,7 +49,7 @@ pub(crate) fn relax(problem: &Problem<'_>, items: &[usize], columns: &[Bin]) -> 
     let (parts, multipliers) = solve(count, &matrix, &costs, &least)?;
     let mut prices = vec![0; problem.items.len()];
     for (item, price) in items.iter().zip(&multipliers) {
-        prices[*item] = whole(price * scale);
+        prices[*item] = whole(price * scale).min(dearest);
     }
     Some(Relaxed { parts, prices })
 }
@@ -63,7 +65,10 @@ pub(crate) fn relax(problem: &Problem<'_>, items: &[usize], columns: &[Bin]) -> 
 pub(crate) fn cut(problem: &Problem<'_>, items: &[usize]) -> Option<Vec<u64>> {
     let kinds = &problem.kinds;
     let measures = kinds.first()?.room.len();
-    let scale = float(kinds.iter().map(|kind| kind.cost).max()?.max(1));
+    let fits = items.iter().flat_map(|item| problem.items[*item].fits.iter().flatten());
+    let most = kinds.iter().map(|kind| kind.cost).max()?.max(1);
+    let dearest = most.saturating_add(fits.map(|fit| fit.cost).max()?);
+    let scale = float(most);
     let rows = items.len() + kinds.len() * measures;
     let (mut starts, mut at, mut values, mut costs) = (vec![0], Vec::new(), Vec::new(), Vec::new());
     let mut close = |at: &mut Vec<usize>, values: &mut Vec<f64>, cost: u64| {
@@ -98,7 +103,7 @@ pub(crate) fn cut(problem: &Problem<'_>, items: &[usize]) -> Option<Vec<u64>> {
     let (_, multipliers) = solve(count, &matrix, &costs, &most)?;
     let mut prices = vec![0; problem.items.len()];
     for (item, price) in items.iter().zip(&multipliers) {
-        prices[*item] = whole(price * scale);
+        prices[*item] = whole(price * scale).min(dearest);
     }
     Some(prices)
 }

@@ -198,6 +198,8 @@ pub struct Asked<'a> {
     pub most: u64,
     /// Those that are there and stay.
     pub kept: Option<&'a KeptPool>,
+    /// Whether they must not be detached.
+    pub stays_up: bool,
     /// How long peaks last, if credits may carry them.
     pub peaks_last: Option<Span>,
 }
@@ -283,7 +285,14 @@ impl<'a> Market<'a, '_> {
         });
         let is_kept =
             asked.kept.is_none_or(|kept| disk.family() == kept.family && disk.size() >= kept.size);
-        is_cacheable && is_fast && is_kept
+        // A disk that grows past what can be cached is detached for it.
+        let bound = self.edition.host_cache().and_then(|cache| cache.max_disk_exclusive);
+        let crosses = asked.stays_up
+            && asked
+                .kept
+                .zip(bound)
+                .is_some_and(|(kept, bound)| kept.size < bound && disk.size() >= bound);
+        is_cacheable && is_fast && is_kept && !crosses
     }
 }
 

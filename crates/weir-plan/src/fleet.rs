@@ -160,6 +160,12 @@ struct Seat<'a> {
 ///
 /// [`PlanError`] for families that are not there and needs that no instance has.
 pub fn plan_fleet(question: &FleetQuestion<'_>) -> Result<FleetOutcome, PlanError> {
+    if question.members.len() > MOST_MEMBERS {
+        let count = question.members.len();
+        let reason =
+            format!("has {count} databases, and {MOST_MEMBERS} are planned at once; split it");
+        return Err(PlanError::need("the fleet", reason));
+    }
     for member in question.members {
         instance::check(&member.need)
             .map_err(|error| PlanError::need(member.name.clone(), error.to_string()))?;
@@ -322,8 +328,8 @@ impl<'q, 'a> Fleet<'q, 'a> {
         let kind = &self.kinds[size.of];
         let seats = members.iter().filter_map(|member| self.seats[size.of][*member].as_ref());
         let least: u64 = seats.clone().map(|seat| seat.gib).sum();
-        let storage = least.max(1).next_multiple_of(kind.step());
-        let iops = if kind.kind == ManagedInstance::NextGenGp {
+        let first = least.max(1).next_multiple_of(kind.step());
+        if kind.kind == ManagedInstance::NextGenGp {
             let mut peaks = [Flow::default(), Flow::default()];
             for seat in seats {
                 for (at, all) in peaks.iter_mut().enumerate() {
@@ -332,11 +338,22 @@ impl<'q, 'a> Fleet<'q, 'a> {
                     own.into_iter().for_each(|own| *all += own);
                 }
             }
-            kind.iops(size.host, storage, &peaks)
-        } else {
-            None
-        };
-        found(kind, size.host, Vec::new(), storage, iops)
+            // More storage brings operations, and may cost less than to buy them: what all cost is
+            // convex in the storage, so it is least at the first or where none are bought.
+            let needed = kind.iops(size.host, first, &peaks).unwrap_or(0);
+            let enough = kind.storage_for(needed).clamp(first, size.storage.max(first));
+            let with = |storage: u64| {
+                let iops = kind.iops(size.host, storage, &peaks);
+                found(kind, size.host, Vec::new(), storage, iops)
+            };
+            let below = enough.saturating_sub(kind.step()).max(first);
+            let ways = [with(first), with(below), with(enough)];
+            return ways
+                .into_iter()
+                .min_by_key(|own| kind.cost(own))
+                .unwrap_or_else(|| with(first));
+        }
+        found(kind, size.host, Vec::new(), first, None)
     }
 
     /// What an instance counts in the goal with some databases.
@@ -350,7 +367,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
                 month.micros()
             }
             Goal::Vcores => vcores * 1_000_000 + self.gib(size, members),
-            Goal::Instances => 1_000_000_000 + vcores * 100_000,
+            Goal::Instances => 1_000_000_000_000 + vcores * 100_000,
         }
     }
 
@@ -489,6 +506,9 @@ impl<'q, 'a> Fleet<'q, 'a> {
         nearest.map(|(.., caps)| caps).unwrap_or_default()
     }
 }
+
+/// So many databases are planned at once.
+pub const MOST_MEMBERS: usize = 2_000;
 
 /// No limit that sums of databases come near.
 const MOST: u64 = 1 << 60;

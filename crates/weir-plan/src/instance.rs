@@ -11,6 +11,7 @@ use crate::cost::{Cost, Prices, gib};
 use crate::demand::{self, Flow, Limits, Peak};
 use crate::disks::typical;
 use crate::error::PlanError;
+use crate::keep::KeptFiles;
 use crate::machine::Searched;
 use crate::need::{MOST_FILES, Need, RoleNeed, Wishes};
 use std::fmt::Write as _;
@@ -318,6 +319,12 @@ impl<'a> Instances<'a> {
         lines
     }
 
+    /// The storage with which so many operations come, in GiB.
+    pub(crate) fn storage_for(&self, iops: u64) -> u64 {
+        let per_gib = self.number("quota-iops-per-gb").unwrap_or(0).max(1);
+        iops.div_ceil(per_gib).next_multiple_of(self.step())
+    }
+
     fn included(&self, storage: u64) -> u64 {
         let by_storage = storage * self.number("quota-iops-per-gb").unwrap_or(0);
         by_storage.max(self.number("quota-iops-min").unwrap_or(0))
@@ -438,7 +445,11 @@ impl<'a> Instances<'a> {
     fn layout(&self, found: &Found<'_>) -> String {
         let mut text = self.host_table(found);
         for files in &found.files {
-            write_files(&mut text, files, None);
+            let kept = self.wishes.keep.as_ref().and_then(|kept| kept.files(files.role));
+            match kept {
+                Some(kept) => write_kept(&mut text, files, kept),
+                None => write_files(&mut text, files, None),
+            }
         }
         text
     }
@@ -502,7 +513,8 @@ impl<'a> Instances<'a> {
         for files in &found.files {
             let (Some(old), Some(tier)) = (kept.files(files.role), files.tier) else { continue };
             let of = |gib: u64| self.set().and_then(|set| set.snap(Bytes::gib(gib)));
-            let before = of(old.gib).map_or(0, |tier| tier.iops.get() * old.count);
+            let before = old.each.iter().filter_map(|(_, gib)| of(*gib));
+            let before: u64 = before.map(|tier| tier.iops.get()).sum();
             let after = tier.iops.get() * files.count;
             let takes = (files.count * files.gib).saturating_sub(old.total);
             if takes == 0 {
@@ -595,6 +607,29 @@ pub(crate) fn write_files(text: &mut String, files: &Files<'_>, database: Option
         let rest = write!(text, "role = {role:?}\nsize = \"{size}\"\n");
         // Writing to a string does not fail.
         debug_assert!(written.is_ok() && rest.is_ok());
+    }
+}
+
+/// Writes files that are there under their names, and those that come to them under names like the
+/// first one's.
+fn write_kept(text: &mut String, files: &Files<'_>, kept: &KeptFiles) {
+    let role = files.role.name();
+    let size = Bytes::gib(files.gib).exact();
+    let first = kept.each.first().map_or(role, |(name, _)| name.as_str());
+    let is_taken = |name: &str| kept.each.iter().any(|(own, _)| own == name);
+    let mut names: Vec<String> = kept.each.iter().map(|(name, _)| name.clone()).collect();
+    let more = (2..).map(|n: u64| format!("{first}_{n}")).filter(|name| !is_taken(name));
+    let lacking = usize::try_from(files.count).unwrap_or(usize::MAX).saturating_sub(names.len());
+    names.extend(more.take(lacking));
+    for name in names {
+        let database = kept.database.as_ref().map(|own| format!("database = {own:?}\n"));
+        let written = write!(
+            text,
+            "\n[[file]]\nname = {name:?}\n{}role = {role:?}\nsize = \"{size}\"\n",
+            database.unwrap_or_default()
+        );
+        // Writing to a string does not fail.
+        debug_assert!(written.is_ok());
     }
 }
 

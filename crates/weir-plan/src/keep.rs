@@ -6,6 +6,7 @@
 //! there must be no downtime.
 
 use crate::error::PlanError;
+use crate::need::Need;
 use weir_catalog::CacheMode;
 use weir_core::CacheMode as EngineMode;
 use weir_layout::{Export, Host, Layout, ManagedInstance, Role};
@@ -29,6 +30,12 @@ pub struct Kept {
 /// Disks that are there, alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptPool {
+    /// Its name.
+    pub name: String,
+    /// The names of its disks.
+    pub volumes: Vec<String>,
+    /// Names and roles of the files on it.
+    pub files: Vec<(String, Role)>,
     /// The roles of the files on them.
     pub roles: Vec<Role>,
     /// The host cache.
@@ -48,7 +55,7 @@ pub struct KeptPool {
 }
 
 /// Files of a role.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptFiles {
     /// The role.
     pub role: Role,
@@ -58,6 +65,10 @@ pub struct KeptFiles {
     pub gib: u64,
     /// The size of all, in GiB.
     pub total: u64,
+    /// Their names and sizes in GiB.
+    pub each: Vec<(String, u64)>,
+    /// Their database, if it has a name.
+    pub database: Option<String>,
 }
 
 impl Kept {
@@ -72,6 +83,19 @@ impl Kept {
             return Err(PlanError::need("the layout to keep", reason));
         };
         let instance = host.instance.as_ref().map(|own| (own.kind, own.vcores, own.storage));
+        let mut databases: Vec<&Option<String>> = host
+            .files
+            .iter()
+            .filter(|file| file.role != Role::Tempdb)
+            .map(|file| &file.database)
+            .collect();
+        databases.sort();
+        databases.dedup();
+        if databases.len() > 1 {
+            let reason =
+                "has several databases; a plan keeps one (weir plan --fleet plans many anew)";
+            return Err(PlanError::need("the layout to keep", reason));
+        }
         let pools = match instance {
             Some(_) => Vec::new(),
             None => pools(host)?,
@@ -79,6 +103,25 @@ impl Kept {
         let files = Role::ALL.into_iter().filter_map(|role| files(host, role));
         let files = if instance.is_some() { files.collect() } else { Vec::new() };
         Ok(Self { host: host.size.clone(), instance, pools, files, is_up })
+    }
+
+    /// Whether a need has all that is there: what it left out would be gone.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Need`] with the role that it does not name.
+    pub fn check(&self, need: &Need) -> Result<(), PlanError> {
+        let of_pools = self.pools.iter().flat_map(|pool| pool.roles.iter().copied());
+        let mut there = of_pools.chain(self.files.iter().map(|files| files.role));
+        match there.find(|role| need.role(*role).is_none()) {
+            Some(role) => {
+                let what = format!("{} of the layout to keep", role.name());
+                let reason =
+                    "is not in the need; say what it needs, if only its size, so that it stays";
+                Err(PlanError::need(what, reason))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The files of a role that are there.
@@ -97,7 +140,14 @@ impl Kept {
 fn files(host: &Host, role: Role) -> Option<KeptFiles> {
     let own = || host.files.iter().filter(move |file| file.role == role);
     let sizes = || own().map(|file| file.size.get().div_ceil(1 << 30));
-    Some(KeptFiles { role, count: own().count() as u64, gib: sizes().max()?, total: sizes().sum() })
+    Some(KeptFiles {
+        role,
+        count: own().count() as u64,
+        gib: sizes().max()?,
+        total: sizes().sum(),
+        each: own().map(|file| file.name.clone()).zip(sizes()).collect(),
+        database: own().find_map(|file| file.database.clone()),
+    })
 }
 
 fn pools(host: &Host) -> Result<Vec<KeptPool>, PlanError> {
@@ -106,9 +156,13 @@ fn pools(host: &Host) -> Result<Vec<KeptPool>, PlanError> {
         let on = host.files.iter().filter(|file| file.device == export.device);
         let mut roles: Vec<Role> = on.map(|file| file.role).collect();
         roles.dedup();
-        if !roles.is_empty() {
-            all.push(pool(host, export, roles)?);
+        if roles.is_empty() {
+            let reason =
+                "has no [[file]], so a plan does not know what it is for; add one, or take it out";
+            let what = format!("{} of the layout to keep", export.name);
+            return Err(PlanError::need(what, reason));
         }
+        all.push(pool(host, export, roles)?);
     }
     let twice = Role::ALL
         .into_iter()
@@ -134,6 +188,18 @@ fn pool(host: &Host, export: &Export, mut roles: Vec<Role>) -> Result<KeptPool, 
     let mut kept: Option<KeptPool> = None;
     for (volume, spec) in volumes {
         let own = KeptPool {
+            name: export.name.clone(),
+            volumes: export
+                .volumes
+                .iter()
+                .filter_map(|id| Some(host.volumes.get(id.0)?.name.clone()))
+                .collect(),
+            files: host
+                .files
+                .iter()
+                .filter(|file| file.device == export.device)
+                .map(|file| (file.name.clone(), file.role))
+                .collect(),
             roles: roles.clone(),
             mode: match spec.cache {
                 EngineMode::None => CacheMode::None,

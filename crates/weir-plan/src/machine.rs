@@ -256,8 +256,7 @@ impl<'a> Machines<'a> {
         }
         let own = || roles.iter().map(|role| &need.roles[*role]);
         let is_kept = |role: Role| matches!(role, Role::Data | Role::Tempdb);
-        let is_cacheable =
-            own().all(|own| is_kept(own.role)) && own().any(|own| own.working_set.is_some());
+        let is_cacheable = own().all(|own| is_kept(own.role) && own.working_set.is_some());
         let unit = self.unit(own());
         let mut ways =
             vec![of(CacheMode::None, Place::Single), of(CacheMode::None, Place::Striped(unit))];
@@ -282,9 +281,9 @@ impl<'a> Machines<'a> {
             let of = |need: &RoleNeed| -> u64 {
                 let peaks = [Peak::Operations, Peak::Throughput];
                 let at = |peak| Flow::of(demand::pieces(need, peak, io_unit, Some(*unit)));
-                peaks.map(|peak| at(peak).operations()).iter().sum()
+                peaks.map(|peak| at(peak).operations()).into_iter().fold(0, u64::saturating_add)
             };
-            roles.clone().map(of).sum()
+            roles.clone().map(of).fold(0, u64::saturating_add)
         };
         let units = self.units.iter().copied();
         units.min_by_key(|unit| (counted(unit), *unit)).unwrap_or(Bytes::kib(64))
@@ -294,6 +293,10 @@ impl<'a> Machines<'a> {
     fn hits(&self, need: &Need, arrangement: &Arrangement, host: &HostSize) -> Option<u64> {
         let cached = arrangement.iter().filter(|pool| pool.mode != CacheMode::None);
         let roles: Vec<usize> = cached.flat_map(|pool| pool.roles.iter().copied()).collect();
+        // Disks that are there and cached are so whether or not it is known what comes again.
+        if roles.iter().any(|role| need.roles[*role].working_set.is_none()) {
+            return Some(0);
+        }
         if roles.is_empty() {
             return Some(0);
         }
@@ -304,6 +307,10 @@ impl<'a> Machines<'a> {
         let cache = host.cache?;
         let set = |role: &usize| need.roles[*role].working_set.unwrap_or(need.roles[*role].size);
         let sets: u128 = roles.iter().map(|role| u128::from(set(role).get())).sum();
+        // How roles would divide a cache that does not hold all of them, nobody knows before.
+        if roles.len() > 1 && u128::from(cache.get()) < sets {
+            return None;
+        }
         let part = u128::from(cache.get()) * u128::from(WHOLE) / sets.max(1);
         u64::try_from(part.min(u128::from(WHOLE))).ok()
     }
@@ -351,6 +358,7 @@ impl<'a> Machines<'a> {
             latencies,
             most: self.most_disks(),
             kept: self.kept(need, &pool.roles),
+            stays_up: self.wishes.keep.as_ref().is_some_and(|kept| kept.is_up),
             peaks_last: self.wishes.peaks,
         }
     }
@@ -721,7 +729,7 @@ impl<'a> Machines<'a> {
         let size = if is_single { found.host.name.clone() } else { found.host.qualified() };
         let mut text = format!("edition = {:?}\n\n[host]\nsize = {size:?}\n", self.edition.name());
         for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
-            write_pool(&mut text, need, pool, disks.as_ref());
+            write_pool(&mut text, need, pool, disks.as_ref(), self.kept(need, &pool.roles));
         }
         text
     }
@@ -839,8 +847,14 @@ fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
 }
 
 /// Writes the disks of a pool and the files on them.
-fn write_pool(text: &mut String, need: &Need, pool: &Pool, disks: Option<&Disks<'_>>) {
-    let name = names(need, pool, "-");
+fn write_pool(
+    text: &mut String,
+    need: &Need,
+    pool: &Pool,
+    disks: Option<&Disks<'_>>,
+    kept: Option<&KeptPool>,
+) {
+    let name = kept.map_or_else(|| names(need, pool, "-"), |kept| kept.name.clone());
     let each = disks.map_or_else(|| "place = \"local\"".to_owned(), |disks| disks.disk.keys());
     let cache = match pool.mode {
         CacheMode::None => "",
@@ -848,13 +862,30 @@ fn write_pool(text: &mut String, need: &Need, pool: &Pool, disks: Option<&Disks<
         CacheMode::ReadWrite => ", cache = \"read-write\"",
     };
     let count = disks.map_or(1, |disks| disks.count);
-    let written = match pool.place {
-        Place::Striped(unit) => write!(
+    let is_named = |kept: &&KeptPool| {
+        // Columns that are not called after their stripe are named one by one.
+        let mut named = kept.volumes.iter().enumerate();
+        kept.unit.is_some() && !named.all(|(at, own)| *own == format!("{name}-{at}"))
+    };
+    let written = match (pool.place, kept.filter(is_named)) {
+        (Place::Striped(unit), Some(kept)) => {
+            for volume in &kept.volumes {
+                let keys = format!("{each}{cache}").replace(", ", "\n");
+                *text += &format!("\n[[volume]]\nname = {volume:?}\n{keys}\n");
+            }
+            write!(
+                text,
+                "\n[[stripe]]\nname = {name:?}\nunit = \"{}\"\nvolumes = {:?}\n",
+                unit.exact(),
+                kept.volumes
+            )
+        }
+        (Place::Striped(unit), None) => write!(
             text,
             "\n[[stripe]]\nname = {name:?}\nunit = \"{}\"\nvolumes = {{ count = {count}, {each}{cache} }}\n",
             unit.exact()
         ),
-        Place::Single | Place::Local => {
+        (Place::Single | Place::Local, _) => {
             let keys = format!("{each}{cache}").replace(", ", "\n");
             write!(text, "\n[[volume]]\nname = {name:?}\n{keys}\n")
         }
@@ -862,13 +893,22 @@ fn write_pool(text: &mut String, need: &Need, pool: &Pool, disks: Option<&Disks<
     // Writing to a string does not fail.
     debug_assert!(written.is_ok());
     for role in &pool.roles {
-        let RoleNeed { role, size, .. } = &need.roles[*role];
+        let RoleNeed { role, size: whole, .. } = &need.roles[*role];
+        let there = kept.iter().flat_map(|kept| &kept.files).filter(|(_, own)| own == role);
+        let mut files: Vec<String> = there.map(|(name, _)| name.clone()).collect();
         let role = role.name();
-        let size = size.exact();
-        let file = write!(
-            text,
-            "\n[[file]]\nname = \"{role}-file\"\nrole = {role:?}\nsize = \"{size}\"\non = {name:?}\n"
-        );
-        debug_assert!(file.is_ok());
+        if files.is_empty() {
+            files.push(format!("{role}-file"));
+        }
+        // Equal files, of whole sectors.
+        let size = whole.get().div_ceil(files.len() as u64).next_multiple_of(1 << 20);
+        let size = (if files.len() == 1 { *whole } else { Bytes::new(size) }).exact();
+        for file in files {
+            let written = write!(
+                text,
+                "\n[[file]]\nname = {file:?}\nrole = {role:?}\nsize = \"{size}\"\non = {name:?}\n"
+            );
+            debug_assert!(written.is_ok());
+        }
     }
 }

@@ -14,6 +14,13 @@ use weir_units::{Bytes, BytesPerSec, Iops, Span};
 /// The whole of a share.
 pub const WHOLE: u64 = 1_000_000;
 
+/// The most operations, bytes a second, bytes of a request and bytes that are planned for: far beyond
+/// what is sold, and so that sums of all roles have room in 64 bits.
+const MOST_IOPS: u64 = 1_000_000_000;
+const MOST_RATE: u64 = 1_000_000_000_000_000;
+const MOST_REQUEST: u64 = 1 << 30;
+const MOST_SIZE: u64 = 1 << 56;
+
 /// What a request has where neither a throughput nor its size is said, by role: pages of a
 /// database, the blocks of its log, and what backups are written in.
 #[must_use]
@@ -405,6 +412,17 @@ impl RoleKeys {
             return Err(wrong(
                 "request is 0; say the bytes of an operation, like \"8 KiB\"".into(),
             ));
+        }
+        let most = [
+            ("iops", iops.unwrap_or(0), MOST_IOPS),
+            ("throughput", rate.unwrap_or(0), MOST_RATE),
+            ("request", self.request.map_or(0, Bytes::get), MOST_REQUEST),
+            ("size", size.get(), MOST_SIZE),
+        ];
+        if let Some((key, said, most)) = most.into_iter().find(|(_, said, most)| said > most) {
+            return Err(wrong(format!(
+                "{key} is {said}, and {most} is the most that is planned for"
+            )));
         }
         let request = match (self.request.map(Bytes::get), iops, rate) {
             (Some(request), ..) => request,

@@ -18,7 +18,7 @@ use weir_units::{Bytes, Money};
 const PAGE: u64 = 8 << 10;
 
 /// So many times the need is looked at for the fastest layout, and no more.
-const MOST_TIMES: u64 = 1_000;
+const MOST_TIMES: u64 = 100_000;
 
 /// A question to plan for.
 #[derive(Debug, Clone, Copy)]
@@ -180,6 +180,9 @@ fn too_little(
 
 /// The families that may be used and that the edition has; what is wished for is for one of them.
 fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
+    if let Some(kept) = &question.wishes.keep {
+        kept.check(question.need)?;
+    }
     let families = families_of(question)?;
     let wishes = question.wishes;
     let has_machines = families.contains(&Family::Machine);

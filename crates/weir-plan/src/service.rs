@@ -246,6 +246,7 @@ impl<'a> Services<'a> {
             latencies: &[],
             most: step.volumes,
             kept: None,
+            stays_up: false,
             peaks_last: None,
         };
         let cost = |own: Bought| {

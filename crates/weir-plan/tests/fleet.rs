@@ -171,3 +171,45 @@ fn a_member_says_what_is_its_own_and_no_more() {
     check("[data]\niops = 10\n", "db: data: size is missing");
     check("", "db: the need");
 }
+
+/// Where operations cost more than the storage that they come with, a fleet of one is the plan of it.
+#[test]
+fn a_fleet_of_one_costs_what_its_plan_costs() {
+    let catalog = Catalog::builtin();
+    let edition = catalog.edition("azure-mi-now").expect("an edition");
+    for iops_price in ["0.038", "0.12"] {
+        let text = format!(
+            "[[price]]\nregion = \"here\"\ncurrency = \"USD\"\nsource = \"a test\"\nas_of = \"2026-11-22\"\nrows = [\n\
+             {{ of = \"next-gen-gp\", per = \"vCore\", month = \"100\" }},\n\
+             {{ of = \"next-gen-gp\", per = \"vCore licence\", month = \"50\" }},\n\
+             {{ of = \"next-gen-gp\", per = \"GiB\", month = \"0.115\" }},\n\
+             {{ of = \"next-gen-gp\", per = \"IOPS\", month = \"{iops_price}\" }},\n]\n"
+        );
+        let own = weir_catalog::PriceList::read("prices.toml", &text).expect("prices");
+        let book = PriceBook::of(&own, None, None, None).expect("prices of one place");
+        let wishes = Wishes { families: vec!["next-gen-gp".to_owned()], ..Wishes::default() };
+        let need = Need { roles: vec![role(Role::Data, 500, 20_000, 8 << 10)], ..Need::default() };
+        let prices = book.as_ref();
+        let alone = weir_plan::plan(&weir_plan::Question {
+            catalog: &catalog,
+            edition,
+            prices,
+            need: &need,
+            wishes: &wishes,
+        });
+        let weir_plan::Outcome::Met(alone) = alone.expect("a plan") else { panic!("no plan") };
+        let members = [Member { name: "one".to_owned(), need, millicores: 0 }];
+        let effort = Effort::default();
+        let question = FleetQuestion {
+            catalog: &catalog,
+            edition,
+            prices,
+            members: &members,
+            wishes: &wishes,
+            is_fewest: false,
+            effort,
+        };
+        let fleet = met(plan_fleet(&question).expect("a fleet"));
+        assert_eq!(fleet.cost.month, alone.plan.cost.month, "{iops_price}");
+    }
+}

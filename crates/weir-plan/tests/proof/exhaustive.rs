@@ -198,13 +198,17 @@ fn meets(need: &Need, pools: &[Pool], layout: &Layout) -> bool {
         .map(|own| own.working_set.unwrap_or(own.size).get())
         .sum();
     let capacity = host.spec.cache.as_ref().map_or(0, |cache| cache.capacity.get());
+    let sharing = pools.iter().filter(|pool| pool.mode != CacheMode::None);
+    if sharing.map(|pool| pool.roles.len()).sum::<usize>() > 1 && capacity < sets {
+        return false;
+    }
     let hits = if sets == 0 { 0.0 } else { (capacity as f64 / sets as f64).min(1.0) };
     [false, true].into_iter().all(|is_peak_of_bytes| {
         let (mut uncached, mut local) = (Vec::new(), Vec::new());
         for (at, pool) in pools.iter().enumerate() {
             let own = || pool.roles.iter().map(|role| need.role(*role).expect("a role"));
             // Who has no working set has no use for a cache.
-            if pool.mode != CacheMode::None && own().all(|own| own.working_set.is_none()) {
+            if pool.mode != CacheMode::None && own().any(|own| own.working_set.is_none()) {
                 return false;
             }
             let export = host.exports.iter().find(|export| export.name == format!("p{at}"));

@@ -41,6 +41,25 @@ fn a_plan_of_another_cloud_holds_and_the_next_cheaper_does_not() {
     println!("{}", check(710_001, OTHER_NEEDS, &OTHERS, [200, 40]));
 }
 
+/// Data has no working set: a cache that it shared with tempdb would not serve half of its reads.
+#[test]
+fn roles_that_share_a_cache_hold() {
+    let catalog = Catalog::builtin();
+    let log = "[log]\nsize = \"115 GiB\"\niops = 1205\nrequest = \"64 KiB\"\n";
+    let tempdb = "[tempdb]\nsize = \"50 GiB\"\niops = 1311\nrequest = \"64 KiB\"\nreads = \"70 %\"\n\
+                  working_set = \"47 GiB\"\n";
+    for set in ["", "working_set = \"200 GiB\"\n", "working_set = \"400 GiB\"\n"] {
+        let text = format!(
+            "[data]\nsize = \"542 GiB\"\niops = 5835\nrequest = \"4 KiB\"\nreads = \"70 %\"\n{set}{log}{tempdb}"
+        );
+        let (need, outcome) = planned(&text, &catalog, "azure-premium-2015").expect("a need");
+        let Outcome::Met(answer) = outcome else { panic!("{text}: no plan") };
+        let how = How { seed: 1, bursts: false };
+        let got = verify("plan.toml", &answer.plan.layout, &need, &catalog, how).expect("a run");
+        assert!(got.iter().all(|got| got.is_met()), "{got:#?}\n{text}\n{}", answer.plan.layout);
+    }
+}
+
 /// Plans so many needs, and simulates each plan and what is next cheaper; at least so many of
 /// both.
 fn check(seed: u64, needs: u64, kinds: &[Kind], least: [u32; 2]) -> String {

@@ -16,7 +16,7 @@ use weir_plan::answer::{CapUse, Plan};
 use weir_plan::cost::Cost;
 use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, RoleKeys, Vcpus, WHOLE};
-use weir_plan::verify::{Got, How, verify};
+use weir_plan::verify::{Got, How, VerifyError, verify};
 use weir_plan::{Answer, Outcome, Question, plan, within};
 use weir_report::number::float;
 use weir_report::plan::{
@@ -31,6 +31,12 @@ const EDITION: &str = "azure-now";
 pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(folder) = &args.fleet {
         return fleet::run(folder, args, catalog);
+    }
+    let inputs = args.need.iter().chain(&args.keep).chain(&args.present).chain(&args.prices);
+    let inputs = inputs.chain(&args.from);
+    if let Some(out) = args.out.as_ref().filter(|out| inputs.clone().any(|own| is_same(own, out))) {
+        let words = format!("--out {}: is one of the inputs; take another name", out.display());
+        return Err(CliError::Refused(words));
     }
     let mut file = need_file(args)?;
     let mut notes = observed(&mut file, args)?;
@@ -164,6 +170,12 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
     Ok(file)
 }
 
+/// Whether two paths are of one file or folder that is there.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    real(one).is_some_and(|one| real(other) == Some(one))
+}
+
 /// The paths of a file begin where it is.
 fn beside(file: Option<&Path>, path: Option<PathBuf>) -> Option<PathBuf> {
     let folder = file.and_then(Path::parent);
@@ -282,7 +294,12 @@ fn verified(
     if let Some(path) = &args.present {
         let (text, _) = read_layout_text(path, catalog)?;
         let name = path.display().to_string();
-        report.verified.extend(rows("at present", verify(&name, &text, need, catalog, how)?));
+        match verify(&name, &text, need, catalog, how) {
+            Ok(got) => report.verified.extend(rows("at present", got)),
+            // What is too small for the need, or lacks a role, carries nothing of it.
+            Err(error @ VerifyError::Layout(_)) => return Err(error.into()),
+            Err(error) => report.notes.push(format!("{name} cannot carry the need: {error}")),
+        }
     }
     let Outcome::Met(answer) = outcome else { return Ok(()) };
     let got = verify("the plan", &answer.plan.layout, need, catalog, how)?;

@@ -471,3 +471,48 @@ fn a_fleet_has_an_instance_for_each_database_and_a_bound() {
     std::fs::create_dir(place.path("empty")).expect("a folder");
     check(&["--fleet", "empty"], "empty has no need files");
 }
+
+#[test]
+fn what_is_there_keeps_its_names_so_that_only_changes_are_exported() {
+    let place = Place::new();
+    place.file(
+        "vm.toml",
+        "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n[[volume]]\nname = \"disk-a\"\n\
+         tier = \"P20\"\n[[volume]]\nname = \"disk-b\"\ntier = \"P20\"\n[[stripe]]\nname = \"fast\"\n\
+         unit = \"64 KiB\"\nvolumes = [\"disk-a\", \"disk-b\"]\n[[volume]]\nname = \"logs\"\ntier = \"P30\"\n\
+         [[file]]\nname = \"sales\"\nrole = \"data\"\nsize = \"400 GiB\"\non = \"fast\"\n\
+         [[file]]\nname = \"sales_log\"\nrole = \"log\"\nsize = \"100 GiB\"\non = \"logs\"\n",
+    );
+    let need = |log: &str| {
+        format!(
+            "edition = \"azure-premium-2015\"\nkeep = \"vm.toml\"\nno_downtime = true\n\
+             [data]\nsize = \"400 GiB\"\niops = 8000\n{log}"
+        )
+    };
+    place.file("need.toml", &need("[log]\nsize = \"100 GiB\"\niops = 500\nrequest = \"16 KiB\"\n"));
+    let args = ["plan", "--need", "need.toml", "--out", "new.toml", "--verify"];
+    let (stdout, stderr, code) = run(place.weir(&args));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+    assert!(stdout.starts_with("plan: DS13: data on 2 x P30, log on 1 x P30"), "{stdout}");
+    let export = ["export", "new.toml", "--from", "vm.toml", "--as", "az"];
+    let (script, _, code) = run(place.weir(&export));
+    assert_eq!(code, Some(0), "{script}");
+    assert!(
+        !script.contains("az disk create") && !script.contains("not in the layout any more"),
+        "{script}"
+    );
+    assert!(script.contains("disk-a") && !script.contains("logs --"), "{script}");
+    // What the need left out would be gone.
+    place.file("less.toml", &need(""));
+    let (_, stderr, code) = run(place.weir(&["plan", "--need", "less.toml"]));
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("log of the layout to keep: is not in the need"), "{stderr}");
+    // And an output never takes the place of an input.
+    let (_, stderr, code) = run(place.weir(&["plan", "--need", "need.toml", "--out", "need.toml"]));
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("--out need.toml: is one of the inputs"), "{stderr}");
+    let (_, stderr, code) =
+        run(place.weir(&["plan", "--size", "1TiB", "--iops", "18446744073709551615"]));
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("is the most that is planned for"), "{stderr}");
+}

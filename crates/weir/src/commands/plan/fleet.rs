@@ -1,7 +1,7 @@
 //! `weir plan --fleet`: many databases onto managed instances.
 
 use super::observed::{self, Measure};
-use super::{book, cap, choice, own_prices};
+use super::{book, cap, choice, is_same, own_prices};
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};
 use crate::output;
@@ -90,11 +90,6 @@ pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u
     Ok(if report.is_met { 0 } else { NO })
 }
 
-fn is_same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(path).ok();
-    real(one).is_some_and(|one| real(other) == Some(one))
-}
-
 /// The databases of a folder, by name: a need file or an observation for each.
 fn members(folder: &Path, args: &PlanArgs) -> Result<(Vec<Member>, Vec<String>), CliError> {
     let read = |source| CliError::Read { path: folder.to_owned(), source };
@@ -147,6 +142,15 @@ fn members(folder: &Path, args: &PlanArgs) -> Result<(Vec<Member>, Vec<String>),
         all.push(member);
         notes.extend(own.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
     }
+    let mut names: Vec<String> = all.iter().map(|own: &Member| own.name.to_lowercase()).collect();
+    names.sort();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        let words = format!(
+            "{} is there twice, in upper and lower case; databases differ in more",
+            twice[0]
+        );
+        return Err(CliError::Refused(words));
+    }
     let idle = all.iter().filter(|own| own.millicores == 0).count();
     if idle > 0 {
         notes.push(format!(
@@ -185,6 +189,7 @@ fn verified(
     members: &[Member],
     catalog: &Catalog,
 ) -> Result<(), CliError> {
+    let mut defects = Vec::new();
     for (host, own) in report.instances.iter_mut().zip(instances) {
         let load = |member: &usize| {
             let own = &members[*member];
@@ -196,11 +201,17 @@ fn verified(
         host.verified = Some(least);
         if !got.iter().all(|(_, got)| got.is_met()) {
             report.is_met = false;
-            report.notes.push(format!(
+            defects.push(format!(
                 "{} fails its own simulation: that is a defect of the planner, so this is no plan",
                 host.name
             ));
         }
+    }
+    if !defects.is_empty() {
+        // What fails is not printed as a plan.
+        report.instances.clear();
+        (report.month, report.bound, report.gap, report.goal) = (None, None, None, None);
+        report.notes.extend(defects);
     }
     Ok(())
 }

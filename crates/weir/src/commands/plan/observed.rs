@@ -74,7 +74,7 @@ pub(super) fn fill(
         ordinal(measure.percentile),
         match measure.growth {
             0 => String::new(),
-            growth => format!(", and sizes and rates grow by {growth} %"),
+            growth => format!(", and what was observed grows by {growth} %"),
         }
     )];
     for own in &sized {
