@@ -494,10 +494,24 @@ impl<'q, 'a> Fleet<'q, 'a> {
     /// What a database lacks on the instance that it comes nearest to fitting.
     fn lacks(&self, member: usize) -> Vec<CapUse> {
         let lacking = self.sizes.iter().filter_map(|size| {
-            let takes = self.takes(size, member)?;
+            let name = &size.host.name;
+            let Some(takes) = self.takes(size, member) else {
+                // Limits of its own: of its files, however many there are.
+                let files = &self.seats[size.of][member].as_ref()?.files;
+                let bounds = size.offer.bounds.iter().filter_map(|bound| {
+                    let used = instance::measured(bound.measure, files);
+                    let cap = bound.measure.name();
+                    match bound.measure.is_bytes() {
+                        true => CapUse::size(name, cap, Bytes::new(used), Bytes::new(bound.most)),
+                        false => CapUse::number(name, cap, used, bound.most),
+                    }
+                    .lacking()
+                });
+                let caps: Vec<CapUse> = bounds.collect();
+                return Some((caps.iter().map(CapUse::share).max().unwrap_or(0), caps.len(), caps));
+            };
             let caps = Shared::ALL.iter().zip(takes).zip(Self::room(size));
             let caps = caps.filter(|((_, used), most)| used > most);
-            let name = &size.host.name;
             let caps = caps.map(|((shared, used), most)| shared.cap(name, used, most));
             let caps: Vec<CapUse> = caps.collect();
             Some((caps.iter().map(CapUse::share).max().unwrap_or(0), caps.len(), caps))

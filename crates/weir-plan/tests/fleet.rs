@@ -144,12 +144,14 @@ fn the_fewest_are_no_more_than_the_cheapest() {
 fn who_fits_nowhere_is_named_with_what_is_lacking() {
     let mut members = members(3, 4);
     members[1].millicores = 90_000;
-    members[2].need.roles[0].size = Bytes::gib(20 << 10);
+    members[2].need.roles[1].size = Bytes::gib(3 << 10);
     let FleetOutcome::NotMet(lacking) = fleet(&members, "azure-mi-now", &["gp"], false) else {
         panic!("there is a plan");
     };
     let names: Vec<&str> = lacking.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["db1", "db2"]);
+    // A log has 2 TB at most, whatever the instance has.
+    assert_eq!(lacking[1].1[0].cap, "size of the largest log file", "{lacking:?}");
     let (_, caps) = &lacking[0];
     assert_eq!((caps[0].cap, caps[0].used, caps[0].most), ("vCores", 90_000, 80_000));
 }

@@ -73,7 +73,7 @@ impl FleetReport {
             table.row(cells![
                 own.name.as_str(),
                 own.plan.title.as_str(),
-                own.plan.month.as_str(),
+                if own.plan.unpriced > 0 { Cell::none() } else { own.plan.month.as_str().into() },
                 own.databases.len().to_string().as_str(),
                 binds.unwrap_or_default().as_str(),
                 own.verified.map_or_else(Cell::none, percent),

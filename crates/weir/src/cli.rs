@@ -417,7 +417,7 @@ pub(crate) struct PlanArgs {
     /// on what could be cheaper still.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["need", "from", "size", "iops", "throughput",
         "request", "reads", "latency", "working_set", "headroom", "disks", "vcpus", "memory",
-        "max_disks", "apart", "os", "budget", "fastest", "present"])]
+        "max_disks", "apart", "os", "engine", "budget", "fastest", "present"])]
     pub(crate) fleet: Option<PathBuf>,
     /// Of a fleet, the fewest instances, whatever they cost.
     #[arg(long, requires = "fleet")]
@@ -460,7 +460,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) host: Option<String>,
     /// The fewest virtual processors.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) vcpus: Option<u32>,
     /// The least memory.
     #[arg(long, value_name = "SIZE")]
@@ -469,7 +469,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_disks: Option<u64>,
     /// The most data files of an instance [default: 8].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_files: Option<u64>,
     /// Each role has disks of its own.
     #[arg(long)]

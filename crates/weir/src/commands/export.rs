@@ -20,6 +20,7 @@ pub(crate) fn run(args: &ExportArgs, catalog: &Catalog) -> Result<u8, CliError> 
     }
     let layout = read_layout(&args.layout, catalog)?;
     let from = args.from.as_ref().map(|path| read_layout(path, catalog)).transpose()?;
+    check_service(&args.layout, &layout, catalog)?;
     let (name, from_name) = (name_of(&args.layout), args.from.as_deref().map(name_of));
     let source = |name, layout| Source { name, layout };
     let from = from_name
@@ -37,6 +38,24 @@ pub(crate) fn run(args: &ExportArgs, catalog: &Catalog) -> Result<u8, CliError> 
         }
     }
     Ok(0)
+}
+
+/// The machines of a service are not one's own to build.
+fn check_service(path: &Path, layout: &Layout, catalog: &Catalog) -> Result<(), CliError> {
+    let edition = layout.edition.as_deref().and_then(|name| catalog.edition(name).ok());
+    let service = layout.hosts.iter().find_map(|host| {
+        let edition = edition?;
+        let size = edition.host(host.size.as_deref()?).ok()?;
+        edition.series_of(size)?.service.clone()
+    });
+    match service {
+        None => Ok(()),
+        Some(service) => Err(CliError::Refused(format!(
+            "{}: its machine is one of {service}, which builds it; there are scripts for machines of \
+             one's own and for managed instances",
+            path.display()
+        ))),
+    }
 }
 
 /// A script does not say in which folder it was made.

@@ -32,6 +32,10 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(folder) = &args.fleet {
         return fleet::run(folder, args, catalog);
     }
+    if args.fewest {
+        let words = "--fewest is for a fleet; give --fleet DIR".to_owned();
+        return Err(CliError::Refused(words));
+    }
     let inputs = args.need.iter().chain(&args.keep).chain(&args.present).chain(&args.prices);
     let inputs = inputs.chain(&args.from);
     if let Some(out) = args.out.as_ref().filter(|out| inputs.clone().any(|own| is_same(own, out))) {
@@ -92,7 +96,11 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
 
 /// What is needed as it was observed, if it is to be.
 fn observed(file: &mut NeedFile, args: &PlanArgs) -> Result<Vec<String>, CliError> {
-    let stray = [("--percentile", args.percentile.is_some()), ("--growth", args.growth.is_some())];
+    let stray = [
+        ("--percentile", args.percentile.is_some()),
+        ("--growth", args.growth.is_some()),
+        ("--role", !args.role.is_empty()),
+    ];
     if args.from.is_empty() {
         return match stray.into_iter().find(|(_, is_said)| *is_said) {
             Some((option, _)) => {

@@ -412,6 +412,15 @@ fn what_was_observed_is_what_is_needed() {
         "nobody in it is called sale; it has sales, sales_log",
     );
     check(&["--size", "1TiB", "--growth", "5%"], "--growth is for what is observed");
+    check(&["--size", "1TiB", "--iops", "9", "--role", "a=data"], "--role is for what is observed");
+    check(&["--size", "1TiB", "--iops", "9", "--fewest"], "--fewest is for a fleet");
+    let server =
+        ["--edition", "azure-postgres", "--size", "1TiB", "--iops", "900", "--out", "pg.toml"];
+    let (stdout, stderr, code) = run(place.weir(&[&["plan"], &server[..]].concat()));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+    let (_, stderr, code) = run(place.weir(&["export", "pg.toml", "--as", "az"]));
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("which builds it"), "{stderr}");
     check(
         &["--from", "files.weirobs", "--role", "sales=page"],
         "a role is data, log, tempdb or backup",

@@ -102,9 +102,10 @@ fn members(folder: &Path, args: &PlanArgs) -> Result<(Vec<Member>, Vec<String>),
     }
     paths.sort();
     let has_observations = paths.iter().any(|path| is_observation(path));
-    if (args.percentile.is_some() || args.growth.is_some()) && !has_observations {
+    let is_said = args.percentile.is_some() || args.growth.is_some() || !args.role.is_empty();
+    if is_said && !has_observations {
         let words = format!(
-            "--percentile and --growth are for what is observed; {} has no DATABASE.{OBSERVATION}",
+            "--percentile, --growth and --role are for what is observed; {} has no DATABASE.{OBSERVATION}",
             folder.display()
         );
         return Err(CliError::Refused(words));
