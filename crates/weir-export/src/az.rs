@@ -7,6 +7,7 @@ use crate::options::Options;
 use crate::quote::shell;
 use crate::script::Script;
 use crate::site::Disk;
+use weir_layout::ManagedInstance;
 
 pub(crate) fn write(
     script: &mut Script,
@@ -264,7 +265,7 @@ fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sq
         format!("--edition {} --capacity {} --storage {}", sql.edition(), sql.new.vcores, sql.gb());
     if let Some(iops) = sql.iops {
         keys += &format!(" --gpv2 true --iops {iops}");
-    } else if change.is_known() && sql.edition() == "GeneralPurpose" {
+    } else if sql.old.is_some_and(|old| old.kind == ManagedInstance::NextGenGp) {
         keys += " --gpv2 false";
     }
     script.blank();

@@ -90,6 +90,16 @@ fn make(
         .iter()
         .map(|(path, size)| format!("    check {} {size}", shell(path)))
         .collect();
+    // A group of that name may be somebody else's.
+    let member = |path: &String| {
+        let disk = shell(path);
+        let words = format!("{path} is not in the volume group {group}: rename with --name");
+        format!(
+            "[[ $(pvs --noheadings --options vg_name {disk} 2>/dev/null | tr -d ' ') == {group} ]] ||\n    die {}",
+            shell(&words)
+        )
+    };
+    let members: Vec<String> = device.columns.iter().map(|(path, _)| member(path)).collect();
     let disks: Vec<String> = device.columns.iter().map(|(path, _)| shell(path)).collect();
     let disks = disks.join(" ");
     script.lines(&format!(
@@ -98,10 +108,7 @@ fn make(
     pvcreate {disks}
     vgcreate {group} {disks}
 fi
-for disk in {disks}; do
-    [[ $(pvs --noheadings --options vg_name "$disk" 2>/dev/null | tr -d ' ') == {group} ]] ||
-        die "$disk is not in the volume group "{group}", so that group is another one; rename the stripe with --name"
-done
+{members}
 if lvs --noheadings {group}/{volume} >/dev/null 2>&1; then
     now=$(lvs --noheadings --options stripes {group}/{volume} | tr -d ' ')
     [[ $now == {count} ]] || die {own}": has $now stripes and not {count}; they cannot be changed in place"
@@ -109,6 +116,7 @@ else
     lvcreate --yes --wipesignatures n{stripes} --extents 100%FREE --name {volume} {group}
 fi"#,
         checks.join("\n"),
+        members = members.join("\n"),
         own = shell(&space.own),
     ));
     linux::filesystem(script, space, &path(space), options.filesystem.unwrap_or_default())

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use weir_export::{Kind, Options};
 
-const LINUX: [&str; 11] = [
+const LINUX: [&str; 12] = [
     "lsblk",
     "wipefs",
     "blkid",
@@ -17,6 +17,7 @@ const LINUX: [&str; 11] = [
     "mdadm",
     "update-initramfs",
     "udevadm",
+    "pvs",
     "vgs",
     "pvcreate",
     "vgcreate",
