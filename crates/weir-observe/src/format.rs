@@ -17,6 +17,7 @@
 //! | `reader` | frames in |
 //! | `error` | what can go wrong |
 
+mod beside;
 mod bytes;
 mod column;
 mod error;

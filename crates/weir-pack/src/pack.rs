@@ -29,7 +29,9 @@ pub fn solve(problem: &Problem<'_>, effort: &Effort) -> Result<Packing, PackErro
         return Err(PackError::TooLarge);
     }
     let mut best = columns.clone();
-    if let Some(bins) = exact::pack(problem, &all).filter(|_| all.len() <= effort.split) {
+    if all.len() <= effort.split
+        && let Some(bins) = exact::pack(problem, &all)
+    {
         let cost = cost(&bins);
         return Ok(Packing { cost, bound: cost, bins: sorted(bins) });
     }

@@ -1,11 +1,11 @@
 //! Frames out: samples are collected until they make a chunk.
 
-use super::bytes::put;
+use super::beside::{Beside, Work};
 use super::column::Encoder;
 use super::error::WriteError;
 use super::{End, MAX_PAYLOAD, MAX_VALUES, SIGNATURE, tag};
 use crate::header::{Contents, Header};
-use crate::observation::{Chunk, Column, Note};
+use crate::observation::{Column, Note};
 use serde::Serialize;
 use std::io::Write;
 use weir_units::Instant;
@@ -19,18 +19,21 @@ const MIN_SAMPLES: usize = 16;
 
 const _: () = assert!(MIN_SAMPLES * crate::header::MAX_SERIES <= MAX_VALUES);
 
-/// Writes an observation, sample by sample, and holds one chunk at most.
+/// Writes an observation, sample by sample. It holds two chunks at most: one that is filled, and one
+/// that a thread of its own encodes meanwhile.
 ///
-/// What is in whole chunks is in the file whatever happens then; without
-/// [`finish`](Self::finish) a reader says that the file has no end.
+/// What is in whole chunks but the last, and what was [flushed](Self::flush), is in the file whatever
+/// happens then; without [`finish`](Self::finish) a reader says that the file has no end.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
     contents: Contents,
-    chunk: Chunk,
+    /// What is filled.
+    work: Work,
     last: Option<Instant>,
     samples: u64,
     encoder: Encoder,
+    beside: Option<Beside>,
 }
 
 impl<W: Write> Writer<W> {
@@ -46,8 +49,9 @@ impl<W: Write> Writer<W> {
         bytes.extend(frame(tag::HEAD, &json(header))?);
         out.write_all(&bytes)?;
         out.flush()?;
-        let (chunk, encoder) = (Chunk::default(), Encoder::new());
-        let mut writer = Self { out, contents, chunk, last: None, samples: 0, encoder };
+        let (work, encoder) = (Work::default(), Encoder::new());
+        let mut writer =
+            Self { out, contents, work, last: None, samples: 0, encoder, beside: None };
         writer.make_room();
         Ok(writer)
     }
@@ -86,12 +90,36 @@ impl<W: Write> Writer<W> {
         }
         self.last = Some(at);
         self.samples += 1;
-        self.chunk.times.push(at);
-        for (column, value) in self.chunk.columns.iter_mut().zip(row) {
+        let chunk = &mut self.work.chunk;
+        chunk.times.push(at);
+        for (column, value) in chunk.columns.iter_mut().zip(row) {
             column.push(*value);
         }
         let most = (VALUES / series.max(1)).clamp(MIN_SAMPLES, SAMPLES);
-        if self.chunk.times.len() >= most { self.flush() } else { Ok(()) }
+        if chunk.times.len() >= most { self.hand_over() } else { Ok(()) }
+    }
+
+    /// Hands a full chunk to the thread that encodes.
+    fn hand_over(&mut self) -> Result<(), WriteError> {
+        let spare = self.collect()?.unwrap_or_default();
+        if self.beside.is_none() {
+            // A system without threads to give has it encoded here.
+            self.beside = Beside::start().ok();
+        }
+        let Some(beside) = &mut self.beside else { return self.flush() };
+        beside.give(std::mem::replace(&mut self.work, spare))?;
+        self.make_room();
+        Ok(())
+    }
+
+    /// Writes the chunk that was handed over, and returns its memory.
+    fn collect(&mut self) -> Result<Option<Work>, WriteError> {
+        let done = self.beside.as_mut().map_or(Ok(None), Beside::take)?;
+        if let Some(done) = &done {
+            self.frame(tag::DATA, &done.payload)?;
+            self.out.flush()?;
+        }
+        Ok(done)
     }
 
     /// Appends a note.
@@ -100,6 +128,7 @@ impl<W: Write> Writer<W> {
     ///
     /// [`WriteError`] if it cannot be written.
     pub fn note(&mut self, note: &Note) -> Result<(), WriteError> {
+        self.collect()?;
         self.frame(tag::NOTE, &json(note))
     }
 
@@ -110,20 +139,12 @@ impl<W: Write> Writer<W> {
     ///
     /// [`WriteError`] if they cannot be written.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        if self.chunk.times.is_empty() {
+        self.collect()?;
+        if self.work.chunk.times.is_empty() {
             return Ok(());
         }
-        let mut payload = Vec::new();
-        put(&mut payload, self.chunk.times.len() as u64);
-        let times = self.chunk.times.iter().map(|at| Some(at.nanos().cast_signed()));
-        self.encoder.column(&times.collect(), &mut payload);
-        for (column, series) in self.chunk.columns.iter().zip(0_u64..) {
-            if column.iter().any(|value| value.is_some()) {
-                put(&mut payload, series);
-                self.encoder.column(column, &mut payload);
-            }
-        }
-        self.frame(tag::DATA, &payload)?;
+        self.work.encode(&mut self.encoder);
+        self.out.write_all(&frame(tag::DATA, &self.work.payload)?)?;
         self.out.flush()?;
         self.make_room();
         Ok(())
@@ -148,9 +169,10 @@ impl<W: Write> Writer<W> {
 
     /// An empty chunk with a column per series.
     fn make_room(&mut self) {
-        self.chunk.times.clear();
-        self.chunk.columns.iter_mut().for_each(Column::clear);
-        self.chunk.columns.resize(self.contents.series.len(), Column::default());
+        let chunk = &mut self.work.chunk;
+        chunk.times.clear();
+        chunk.columns.iter_mut().for_each(Column::clear);
+        chunk.columns.resize(self.contents.series.len(), Column::default());
     }
 }
 
