@@ -14,6 +14,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `ahead` | reading and decompressing, by a thread of its own |
 //! | [`text`] | encodings, and lines |
 //! | [`number`] | numbers as people write them |
 //! | [`moment`] | times as people write them |
@@ -34,6 +35,7 @@
 //! | [`trace`] | block traces |
 //! | [`cloud`] | metrics of clouds |
 
+mod ahead;
 pub mod bench;
 pub mod cloud;
 mod in_turn;

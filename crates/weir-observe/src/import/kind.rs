@@ -1,5 +1,6 @@
 //! The kinds of input, and telling which one it is.
 
+use super::ahead::Ahead;
 use super::merge::Options;
 use super::sheet::ReadSamples;
 use super::{ImportError, bench, cloud, linux, postgres, sql, text, trace, windows};
@@ -10,20 +11,23 @@ use std::io::{self, BufRead, BufReader, Read};
 /// An input that a reader takes.
 pub type Bytes = Box<dyn BufRead>;
 
-/// Bytes that an input is read in, and that its kind is found by.
-const BUFFER: usize = 1 << 18;
+/// What gzip begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// An input, and what is in it if it was compressed with gzip.
 ///
 /// # Errors
 ///
 /// [`io::Error`] if its beginning cannot be read.
-pub fn bytes_of(input: impl Read + 'static) -> io::Result<Bytes> {
-    let mut input = BufReader::with_capacity(BUFFER, input);
-    if !input.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
-        return Ok(Box::new(input));
-    }
-    Ok(Box::new(BufReader::with_capacity(BUFFER, Unzipped(MultiGzDecoder::new(input)))))
+pub fn bytes_of(mut input: impl Read + Send + 'static) -> io::Result<Bytes> {
+    let mut first = Vec::new();
+    input.by_ref().take(GZIP.len() as u64).read_to_end(&mut first)?;
+    let is_gzip = first == GZIP;
+    let input = io::Cursor::new(first).chain(input);
+    Ok(Box::new(match is_gzip {
+        false => Ahead::of(input)?,
+        true => Ahead::of(Unzipped(MultiGzDecoder::new(BufReader::new(input))))?,
+    }))
 }
 
 /// What was compressed. That it ends early or is damaged is the fault of the input, and not of the
