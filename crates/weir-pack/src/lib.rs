@@ -18,6 +18,7 @@
 //! | `relaxed` | the linear program, and the prices that it gives |
 //! | `bin` | the bin that is worth most at given prices |
 //! | `columns` | column generation, and the bound |
+//! | `branch` | whole numbers of bins of a kind: a better bound |
 //! | `exact` | a few items, in every way |
 //! | `mix` | a few bins anew, as another mix of kinds |
 //! | `pack` | [`solve`]: whole bins |
@@ -25,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod bin;
+mod branch;
 mod columns;
 mod exact;
 mod mix;

@@ -2,10 +2,10 @@
 
 use crate::columns::{Generated, Rounds, generate, greedy};
 use crate::problem::{Bin, Effort, PackError, Packing, Problem};
-use crate::{exact, mix};
+use crate::{branch, exact, mix};
 
 /// A bin of which the relaxation takes so much is taken.
-const SURE: f64 = 0.95;
+const SURE: f64 = 0.7;
 
 /// So many bins are packed anew at once, at most.
 const FEW: usize = 8;
@@ -43,28 +43,34 @@ pub fn solve(problem: &Problem<'_>, effort: &Effort) -> Result<Packing, PackErro
     keep(&mut best, first);
     let rounds = Rounds { most: effort.rounds, nodes: effort.nodes, gap: effort.gap / 2 };
     let found = generate(problem, &all, columns, rounds);
-    let is_good = |best: &[Bin]| {
-        let left = u128::from(cost(best).saturating_sub(found.bound)) * 1_000_000;
-        left <= u128::from(found.bound) * u128::from(effort.gap)
+    let mut bound = found.bound;
+    let is_within = |best: &[Bin], bound: u64, gap: u64| {
+        let left = u128::from(cost(best).saturating_sub(bound)) * 1_000_000;
+        left <= u128::from(bound) * u128::from(gap)
     };
     if let Some(relaxed) = &found.relaxed {
         keep(&mut best, greedy(problem, &all, &relaxed.prices, &found.rooms));
-        if !is_good(&best) {
+        if !is_within(&best, bound, effort.gap) {
             keep(&mut best, dive(problem, &all, &found));
         }
         if let Some(other) = mix::anew(problem, &best).filter(|_| best.len() <= FEW) {
             keep(&mut best, other);
         }
+        if !is_within(&best, bound, effort.branch) {
+            let gap = u128::from(cost(&best)) * u128::from(effort.gap) / 1_000_000;
+            let enough = cost(&best).saturating_sub(u64::try_from(gap).unwrap_or(u64::MAX));
+            bound = branch::bound(problem, &all, &found, rounds, enough);
+        }
         let mut anew = Anew { problem, prices: &relaxed.prices, state: 1 };
         for _ in 0..effort.tries {
-            if is_good(&best) || best.len() < 2 {
+            if is_within(&best, bound, effort.gap) || best.len() < 2 {
                 break;
             }
             anew.attempt(&mut best);
         }
     }
-    assert!(found.bound <= cost(&best), "a packing that costs less than the bound");
-    Ok(Packing { cost: cost(&best), bound: found.bound, bins: sorted(best) })
+    assert!(bound <= cost(&best), "a packing that costs less than the bound");
+    Ok(Packing { cost: cost(&best), bound, bins: sorted(best) })
 }
 
 fn sorted(mut bins: Vec<Bin>) -> Vec<Bin> {

@@ -62,6 +62,9 @@ pub struct Bin {
 pub struct Effort {
     /// What the answer may cost above the bound, in millionths of it, and it is good enough.
     pub gap: u64,
+    /// An answer that costs so much above the bound, in millionths of it, is worth a better bound:
+    /// by whole numbers of bins of the kind that is least whole in the relaxation.
+    pub branch: u64,
     /// Rounds of column generation.
     pub rounds: usize,
     /// How often some bins are packed anew.
@@ -74,7 +77,7 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { gap: 2_000, rounds: 60, tries: 100, nodes: 200_000, split: 12 }
+        Self { gap: 2_000, branch: 8_000, rounds: 60, tries: 100, nodes: 200_000, split: 12 }
     }
 }
 

