@@ -2,9 +2,10 @@
 
 use crate::error::{CliError, FAILED};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{flag, iterator};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// The signals that end a run in order. The second one ends the process at once, as kill
 /// would.
@@ -21,6 +22,21 @@ impl Signals {
         let came = self.0.iter().find(|(_, flag)| flag.load(Ordering::Relaxed));
         came.map(|(code, _)| *code)
     }
+}
+
+/// From here on a signal ends the process, after `clean`: where nothing is worth keeping of what is
+/// half done.
+pub(crate) fn clean_at_end(clean: impl Fn() + Send + 'static) -> Result<(), CliError> {
+    let failed = |source| CliError::System { context: "catching signals", source };
+    let mut signals = iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    let wait = move || {
+        if let Some(signal) = signals.forever().next() {
+            clean();
+            std::process::exit(128 + signal);
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(failed)?;
+    Ok(())
 }
 
 fn catch(signal: i32) -> Result<(u8, Arc<AtomicBool>), CliError> {

@@ -4,6 +4,8 @@ use crate::common::{IOSTAT, Place, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
 use std::thread;
 
 const LAYOUT: &str = "[[volume]]\nname = \"data\"\nsize = \"64 GiB\"\nlatency = \"1ms\"\n\
@@ -263,6 +265,32 @@ fn what_another_system_says_is_imported_and_shown() {
     assert_eq!(sda["latency_mean_ns"], (400.0 * 2e6 + 100.0 * 7e6 + 200.0 * 4e6) / 700.0);
     let text = ok(&place, &["observe", "show", "db1.weirobs"]);
     assert!(text.contains("sda"), "{text}");
+}
+
+/// What Ctrl-C ends leaves nothing that is half done.
+#[test]
+fn an_import_that_is_interrupted_leaves_nothing() {
+    let place = Place::new();
+    place.file("kept.weirobs", "as it was");
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut command = place.weir(&["observe", "import", "-", "--out", "kept.weirobs"]);
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("a program");
+        let mut input = child.stdin.take().expect("a pipe");
+        // More than it looks at to know what it is.
+        let (head, samples) = IOSTAT.split_once("\n\n").expect("a head");
+        let more = format!("{head}\n\n{}", samples.repeat(400_000 / samples.len()));
+        input.write_all(more.as_bytes()).expect("a reader");
+        // It has begun with its file, and waits for more input.
+        while !place.path("kept.weirobs.part").exists() {
+            assert_eq!(child.try_wait().expect("a state"), None, "it ended by itself");
+            thread::yield_now();
+        }
+        let pid = Pid::from_child(&child);
+        kill_process(pid, signal).expect("it is running");
+        assert_eq!(child.wait().expect("an end").code(), Some(code));
+        assert!(!place.path("kept.weirobs.part").exists());
+        assert_eq!(fs::read_to_string(place.path("kept.weirobs")).expect("text"), "as it was");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::cli::{ClockArgs, ImportArgs, ObserveImportArgs, OutputArgs};
 use crate::error::CliError;
 use crate::output;
+use crate::signals;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,11 @@ pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
     part.push(".part");
     let part = PathBuf::from(part);
     let write = |source| CliError::Write { path: args.out.clone(), source };
+    let half = part.clone();
+    signals::clean_at_end(move || {
+        // It may be whole by now, and have its own name.
+        let _ = fs::remove_file(&half);
+    })?;
     let file = File::create(&part).map_err(write)?;
     let imported = import(inputs, &options, BufWriter::new(file));
     let done = imported.map_err(|(name, source)| CliError::Import { name, source });

@@ -5,6 +5,7 @@ use super::source::{Source, offset_in};
 use crate::cli::{ObserveSnapshotArgs, OutputArgs};
 use crate::error::CliError;
 use crate::output;
+use crate::signals;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -32,6 +33,11 @@ pub(super) fn run(args: &ObserveSnapshotArgs) -> Result<u8, CliError> {
     fs::create_dir_all(&args.dir).map_err(write)?;
     // Beside the place where it is to be, so that the old one stays until the new one is whole.
     let part = part_in(&args.dir).map_err(write)?;
+    let half = part.path().to_owned();
+    signals::clean_at_end(move || {
+        // It may be whole by now, and have its own name.
+        let _ = fs::remove_file(&half);
+    })?;
     let source = Source::any(&args.files, &args.import)?;
     let mut snapshot = newest(&source)?;
     if let Some(reason) = without_counters(&snapshot) {
