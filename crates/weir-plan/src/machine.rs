@@ -157,15 +157,19 @@ impl<'a> Machines<'a> {
                 self.is_counted(host) && series.is_none_or(|series| !series.preview)
             }
         };
-        let stays = self.wishes.keep.as_ref().filter(|kept| kept.is_up).is_none_or(|kept| {
-            kept.host
-                .as_ref()
-                .is_some_and(|name| self.edition.host(name).is_ok_and(|own| own == host))
-        });
         let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);
         let memory =
             need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory);
-        is_named && stays && self.is_own(host) && vcpus && memory
+        is_named && self.stays(host) && self.is_own(host) && vcpus && memory
+    }
+
+    /// Whether it is the machine that is there, if that must stay.
+    fn stays(&self, host: &HostSize) -> bool {
+        self.wishes.keep.as_ref().filter(|kept| kept.is_up).is_none_or(|kept| {
+            kept.host
+                .as_ref()
+                .is_some_and(|name| self.edition.host(name).is_ok_and(|own| own == host))
+        })
     }
 
     /// Whether one has it to oneself, and no service does.
@@ -653,16 +657,18 @@ impl<'a> Machines<'a> {
     }
 
     pub(crate) fn is_named(&self, host: &HostSize) -> bool {
-        match &self.wishes.host {
+        let is_named = match &self.wishes.host {
             Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
             None => self.is_counted(host) && self.is_own(host),
-        }
+        };
+        is_named && self.stays(host)
     }
 
     fn smaller_disks(&self, need: &Need, best: &Found<'a>, at: usize) -> Vec<Found<'a>> {
         let Some(own) = best.choice.disks.get(at).copied().flatten() else { return Vec::new() };
         let Disk::Tier(tier) = own.disk else { return Vec::new() };
         let pool = &best.arrangement[at];
+        let kept = self.kept(need, &pool.roles);
         let families = [tier.family.as_str()];
         let market = Market { edition: self.edition, prices: self.prices, families: &families };
         let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.most_disks());
@@ -673,6 +679,10 @@ impl<'a> Machines<'a> {
                 let cost = disk.cost(count, self.prices);
                 if cost.unpriced != own.cost.unpriced || cost.month >= own.cost.month {
                     break;
+                }
+                // What is there stays as many, and no smaller.
+                if kept.is_some_and(|kept| count != kept.count || tier.size < kept.size) {
+                    continue;
                 }
                 let mut other = best.clone();
                 // One disk has no stripe.
