@@ -165,7 +165,8 @@ pub struct PriceBook<'a> {
 
 impl<'a> PriceBook<'a> {
     /// Those of `lists` that are of `region` and `currency`; of the first list's where none is
-    /// named. `None` where there are no lists at all.
+    /// named. `None` where there are no lists at all. An operating system that is named must be one
+    /// whose machines have prices there.
     ///
     /// # Errors
     ///
@@ -191,19 +192,19 @@ impl<'a> PriceBook<'a> {
         };
         // The first of a kind that is named nowhere decides for all.
         let own_os = os.or_else(|| all.iter().filter(wants).find_map(|list| list.os.as_deref()));
-        let lists = all.iter().filter(|list| {
+        let is_own = |list: &&&PriceList| {
             is_place(&list.region, &first.region)
                 && list.currency == first.currency
                 && list
                     .os
                     .as_deref()
                     .is_none_or(|os| own_os.is_none_or(|own| plain(os) == plain(own)))
-        });
-        Ok(Some(Self {
-            region: first.region.clone(),
-            currency: first.currency.clone(),
-            lists: lists.copied().collect(),
-        }))
+        };
+        let lists: Vec<&PriceList> = all.iter().filter(is_own).copied().collect();
+        if os.is_some() && lists.iter().all(|list| list.os.is_none()) {
+            return Err(no_prices(&all, region, currency, os));
+        }
+        Ok(Some(Self { region: first.region.clone(), currency: first.currency.clone(), lists }))
     }
 
     /// The region.

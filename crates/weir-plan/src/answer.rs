@@ -204,6 +204,8 @@ pub struct Answer {
     pub better: Option<Plan>,
     /// What can be said of the search: how much was compared.
     pub compared: u64,
+    /// What has no price and could be cheaper, if anything.
+    pub unranked: Option<String>,
     /// What was left out, and why.
     pub notes: Vec<String>,
 }

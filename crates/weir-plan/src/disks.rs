@@ -206,8 +206,16 @@ pub struct Asked<'a> {
 
 /// Whether credits carry peaks that last so long.
 fn lasts(tier: &Tier, peaks: Option<Span>) -> bool {
-    let Some((peaks, burst)) = peaks.zip(tier.burst) else { return false };
-    matches!(burst.kind, BurstKind::Credit { duration } if duration >= peaks)
+    peaks.zip(credits(tier)).is_some_and(|(peaks, own)| own >= peaks)
+}
+
+/// How long full credits of a tier last, if it has credits.
+#[must_use]
+pub fn credits(tier: &Tier) -> Option<Span> {
+    match tier.burst?.kind {
+        BurstKind::Credit { duration } => Some(duration),
+        _ => None,
+    }
 }
 
 /// The families to choose from.

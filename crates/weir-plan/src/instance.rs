@@ -110,14 +110,25 @@ impl<'a> Instances<'a> {
             Some(name) => self.edition.host(name).is_ok_and(|own| own == *host),
             None => true,
         };
-        let stays = |host: &&HostSize| match &self.wishes.keep {
+        let is_large = |host: &&HostSize| host.vcpus.is_some_and(|own| own >= need.vcpus);
+        let stays = |host: &&HostSize| self.stays(host);
+        self.series().filter(is_named).filter(stays).filter(is_large).collect()
+    }
+
+    /// Whether it has the vCores that are there, if those must stay.
+    fn stays(&self, host: &HostSize) -> bool {
+        match &self.wishes.keep {
             Some(kept) if kept.is_up => {
                 kept.instance.is_some_and(|(_, vcores, _)| host.vcpus == Some(vcores))
             }
             _ => true,
-        };
-        let is_large = |host: &&HostSize| host.vcpus.is_some_and(|own| own >= need.vcpus);
-        self.series().filter(is_named).filter(stays).filter(is_large).collect()
+        }
+    }
+
+    /// The storage that is there, in GiB.
+    fn reserved(&self) -> u64 {
+        let kept = self.wishes.keep.as_ref().and_then(|kept| kept.instance);
+        kept.map_or(0, |(.., storage)| gib(storage))
     }
 
     fn set(&self) -> Option<&'a TierSet> {
@@ -155,9 +166,7 @@ impl<'a> Instances<'a> {
     /// The sizes of storage that may be reserved for so much: one, but where more of it brings more.
     fn storages(&self, least: u64, host: &HostSize) -> Vec<u64> {
         let step = self.step();
-        let kept = self.wishes.keep.as_ref().and_then(|kept| kept.instance);
-        let reserved = kept.map_or(0, |(.., storage)| gib(storage));
-        let first = least.max(reserved).max(1).next_multiple_of(step);
+        let first = least.max(self.reserved()).max(1).next_multiple_of(step);
         let most = host.storage.map_or(first, |most| most.get() >> 30);
         match self.kind {
             ManagedInstance::NextGenGp if first < most => {
@@ -555,7 +564,7 @@ impl<'a> Instances<'a> {
                 let mut files = best.files.clone();
                 files[at] = own;
                 let least = files.iter().map(|files| files.count * files.gib).sum::<u64>();
-                let storage = least.max(1).next_multiple_of(self.step());
+                let storage = least.max(self.reserved()).max(1).next_multiple_of(self.step());
                 let mut found = Found { files, storage, ..best.clone() };
                 found.cost = self.cost(&found);
                 all.push(found);
@@ -571,13 +580,22 @@ impl<'a> Instances<'a> {
                 with(Files { gib: tier.holds.get() >> 30, tier: Some(tier), ..*files });
             }
         }
-        for host in self.series().filter(|host| host.vcpus < best.host.vcpus) {
+        let is_smaller = |host: &&HostSize| host.vcpus < best.host.vcpus && self.stays(host);
+        for host in self.series().filter(is_smaller) {
             let mut found = Found { host, ..best.clone() };
             found.cost = self.cost(&found);
             all.push(found);
         }
-        let is_less =
-            |found: &Found<'_>| found.cost.unpriced == best.cost.unpriced && found.cost < best.cost;
+        // What is there stays as many, and no smaller.
+        let is_kept = |found: &Found<'_>| {
+            let kept = |files: &Files<'_>| self.wishes.keep.as_ref()?.files(files.role);
+            found.files.iter().all(|own| {
+                kept(own).is_none_or(|kept| own.count >= kept.count && own.gib >= kept.gib)
+            })
+        };
+        let is_less = |found: &Found<'_>| {
+            found.cost.unpriced == best.cost.unpriced && found.cost < best.cost && is_kept(found)
+        };
         let all =
             all.into_iter().filter(|found| is_less(found) && !self.fails(need, found).is_empty());
         let next = all.max_by_key(|found| found.cost)?;

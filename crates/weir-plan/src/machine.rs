@@ -10,18 +10,20 @@
 //! Frontiers do not depend on the machine but for its cache and the families it takes, so they are
 //! worked out once.
 
-use crate::answer::{CapUse, Cheaper, Line, Plan};
+mod words;
+
+use crate::answer::{CapUse, Cheaper, Plan};
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{self, Demand, Flow, Limits, Peak};
 use crate::disks::{Asked, Disk, Disks, Market};
 use crate::keep::KeptPool;
-use crate::need::{Need, RoleNeed, WHOLE, Wishes, in_percent, rate_words};
+use crate::need::{Need, RoleNeed, WHOLE, Wishes};
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::rc::Rc;
 use weir_catalog::{CacheMode, Edition, HostLimits, HostSize};
 use weir_layout::Role;
 use weir_units::{Bytes, Span};
+use words::names;
 
 /// The names of caps: of operations, of bytes, and of both where requests are mixed.
 const OF_DISKS: [&str; 3] = ["disk operations", "disk bytes", "disk, mixed requests"];
@@ -155,15 +157,19 @@ impl<'a> Machines<'a> {
                 self.is_counted(host) && series.is_none_or(|series| !series.preview)
             }
         };
-        let stays = self.wishes.keep.as_ref().filter(|kept| kept.is_up).is_none_or(|kept| {
-            kept.host
-                .as_ref()
-                .is_some_and(|name| self.edition.host(name).is_ok_and(|own| own == host))
-        });
         let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);
         let memory =
             need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory);
-        is_named && stays && self.is_own(host) && vcpus && memory
+        is_named && self.stays(host) && self.is_own(host) && vcpus && memory
+    }
+
+    /// Whether it is the machine that is there, if that must stay.
+    fn stays(&self, host: &HostSize) -> bool {
+        self.wishes.keep.as_ref().filter(|kept| kept.is_up).is_none_or(|kept| {
+            kept.host
+                .as_ref()
+                .is_some_and(|name| self.edition.host(name).is_ok_and(|own| own == host))
+        })
     }
 
     /// Whether one has it to oneself, and no service does.
@@ -293,11 +299,9 @@ impl<'a> Machines<'a> {
     fn hits(&self, need: &Need, arrangement: &Arrangement, host: &HostSize) -> Option<u64> {
         let cached = arrangement.iter().filter(|pool| pool.mode != CacheMode::None);
         let roles: Vec<usize> = cached.flat_map(|pool| pool.roles.iter().copied()).collect();
-        // Disks that are there and cached are so whether or not it is known what comes again.
-        if roles.iter().any(|role| need.roles[*role].working_set.is_none()) {
-            return Some(0);
-        }
-        if roles.is_empty() {
+        // Disks that are there and cached are so whether or not it is known what comes again; where
+        // none are, there is nothing to serve.
+        if roles.iter().any(|role| need.roles[*role].working_set.is_none()) || roles.is_empty() {
             return Some(0);
         }
         // What is not published cannot be counted on.
@@ -593,53 +597,8 @@ fn partitions(n: usize) -> Vec<Vec<Vec<usize>>> {
     all
 }
 
-// What was found, as others see it.
+// What was found beside its caps, and what is next to it.
 impl<'a> Machines<'a> {
-    fn plan(&self, need: &Need, found: &Found<'a>) -> Plan {
-        let mut reasons = self.reasons(need, found);
-        if caps(found.host, &found.choice).uncached.is_none() {
-            reasons.push(format!(
-                "no limit of {} itself is published; its disks alone are counted",
-                found.host.name
-            ));
-        }
-        if found.host.max_data_disks.is_none() && found.choice.count > 1 {
-            reasons.push(format!(
-                "how many disks {} takes was not published in what was read; {} are tried at most \
-                 (--max-disks tries others)",
-                found.host.name,
-                self.most_disks()
-            ));
-        }
-        Plan {
-            family: "vm".to_owned(),
-            title: self.title(need, found),
-            layout: self.layout(need, found),
-            lines: self.lines(need, found),
-            cost: found.cost,
-            caps: self.caps(need, found),
-            reasons,
-        }
-    }
-
-    fn title(&self, need: &Need, found: &Found<'_>) -> String {
-        let pools = found.arrangement.iter().zip(&found.choice.disks);
-        let words = pools.map(|(pool, disks)| {
-            format!("{} on {}", names(need, pool, " and "), on(pool, disks.as_ref()))
-        });
-        format!("{}: {}", found.host.name, words.collect::<Vec<_>>().join(", "))
-    }
-
-    fn lines(&self, need: &Need, found: &Found<'a>) -> Vec<Line> {
-        let host = self.prices.host(&found.host.name);
-        let mut lines = vec![Line::of(format!("machine {}", found.host.name), 1, host)];
-        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
-            let Some(Disks { disk, count, .. }) = disks else { continue };
-            lines.extend(disk.lines(&names(need, pool, "-"), *count, self.prices));
-        }
-        lines
-    }
-
     fn caps(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
         let mut all = Vec::new();
         for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
@@ -677,63 +636,6 @@ impl<'a> Machines<'a> {
         all
     }
 
-    fn reasons(&self, need: &Need, found: &Found<'_>) -> Vec<String> {
-        let mut all = Vec::new();
-        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
-            let own = self.demands(need, pool, found.hits);
-            let name = names(need, pool, " and ");
-            let Some(Disks { disk, count, .. }) = disks else {
-                all.push(format!(
-                    "{name}: on the machine's own disk, which is in its price and is empty after a \
-                     move; it counts at the cached limit"
-                ));
-                continue;
-            };
-            let each = disk.limits();
-            let most =
-                |of: fn(&Flow) -> u64| own.iter().map(|own| of(&own.disk)).max().unwrap_or(0);
-            all.push(format!(
-                "{name}: {} operations and {} a second at the disks; {count} with {} and {} each carry \
-                 {} and {}",
-                most(Flow::operations),
-                rate_words(most(Flow::bytes)),
-                each.operations,
-                rate_words(each.bytes),
-                each.operations * count,
-                rate_words(each.bytes * count),
-            ));
-            if let Disk::Burst(tier) = disk {
-                all.push(format!(
-                    "{name}: counts on bursts, as asked for: each {} falls to {} and {} when its credits \
-                     are spent, and they come back only while it is used less than that",
-                    tier.name, tier.iops, tier.throughput
-                ));
-            }
-            all.extend(self.kept(need, &pool.roles).map(|kept| stays(&name, kept, disk)));
-            if let (Place::Striped(unit), true) = (pool.place, *count > 1) {
-                all.push(format!("{name}: {count} columns, one for each disk, in units of {unit}"));
-            }
-            if pool.mode == CacheMode::ReadOnly {
-                all.push(format!(
-                    "{name}: read-only cache, which serves {} % of the reads once it is warm; the other \
-                     reads and all writes count twice, at the uncached limit and at the cached one",
-                    in_percent(found.hits)
-                ));
-            }
-        }
-        all
-    }
-
-    fn layout(&self, need: &Need, found: &Found<'_>) -> String {
-        let is_single = self.edition.host(&found.host.name).is_ok();
-        let size = if is_single { found.host.name.clone() } else { found.host.qualified() };
-        let mut text = format!("edition = {:?}\n\n[host]\nsize = {size:?}\n", self.edition.name());
-        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
-            write_pool(&mut text, need, pool, disks.as_ref(), self.kept(need, &pool.roles));
-        }
-        text
-    }
-
     /// The dearest layout that costs less than the best, one step away from it: fewer or smaller
     /// disks, or a smaller machine.
     fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
@@ -755,16 +657,18 @@ impl<'a> Machines<'a> {
     }
 
     pub(crate) fn is_named(&self, host: &HostSize) -> bool {
-        match &self.wishes.host {
+        let is_named = match &self.wishes.host {
             Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
             None => self.is_counted(host) && self.is_own(host),
-        }
+        };
+        is_named && self.stays(host)
     }
 
     fn smaller_disks(&self, need: &Need, best: &Found<'a>, at: usize) -> Vec<Found<'a>> {
         let Some(own) = best.choice.disks.get(at).copied().flatten() else { return Vec::new() };
         let Disk::Tier(tier) = own.disk else { return Vec::new() };
         let pool = &best.arrangement[at];
+        let kept = self.kept(need, &pool.roles);
         let families = [tier.family.as_str()];
         let market = Market { edition: self.edition, prices: self.prices, families: &families };
         let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.most_disks());
@@ -775,6 +679,10 @@ impl<'a> Machines<'a> {
                 let cost = disk.cost(count, self.prices);
                 if cost.unpriced != own.cost.unpriced || cost.month >= own.cost.month {
                     break;
+                }
+                // What is there stays as many, and no smaller.
+                if kept.is_some_and(|kept| count != kept.count || tier.size < kept.size) {
+                    continue;
                 }
                 let mut other = best.clone();
                 // One disk has no stripe.
@@ -810,105 +718,5 @@ impl<'a> Machines<'a> {
         all.extend(CapUse::number(of, "vCPUs", u64::from(need.vcpus), vcpus).lacking());
         all.extend(CapUse::size(of, "memory", need.memory, memory).lacking());
         all
-    }
-}
-
-/// What becomes of disks that are there.
-fn stays(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> String {
-    let (count, size) = (kept.count, disk.size());
-    let old = kept.tier.clone().unwrap_or_else(|| format!("{} of {}", kept.family, kept.size));
-    match size > kept.size {
-        true => {
-            format!("{name}: the {count} x {old} stay and grow to {size} each, without copying")
-        }
-        false => format!("{name}: the {count} x {old} stay as large as they are"),
-    }
-}
-
-fn names(need: &Need, pool: &Pool, between: &str) -> String {
-    let names: Vec<&str> = pool.roles.iter().map(|role| need.roles[*role].role.name()).collect();
-    names.join(between)
-}
-
-fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
-    let cached = if pool.mode == CacheMode::None { "" } else { ", cached" };
-    match disks {
-        None => "the local disk".to_owned(),
-        Some(Disks { disk: Disk::Burst(tier), count, .. }) => {
-            format!("{count} x {} bursting{cached}", tier.name)
-        }
-        Some(Disks { disk: Disk::Tier(tier), count, .. }) => {
-            format!("{count} x {}{cached}", tier.name)
-        }
-        Some(Disks { disk: Disk::Bought { family, size, iops, throughput }, count, .. }) => {
-            format!("{count} x {} of {size}, {iops} and {throughput}", family.family)
-        }
-    }
-}
-
-/// Writes the disks of a pool and the files on them.
-fn write_pool(
-    text: &mut String,
-    need: &Need,
-    pool: &Pool,
-    disks: Option<&Disks<'_>>,
-    kept: Option<&KeptPool>,
-) {
-    let name = kept.map_or_else(|| names(need, pool, "-"), |kept| kept.name.clone());
-    let each = disks.map_or_else(|| "place = \"local\"".to_owned(), |disks| disks.disk.keys());
-    let cache = match pool.mode {
-        CacheMode::None => "",
-        CacheMode::ReadOnly => ", cache = \"read-only\"",
-        CacheMode::ReadWrite => ", cache = \"read-write\"",
-    };
-    let count = disks.map_or(1, |disks| disks.count);
-    let is_named = |kept: &&KeptPool| {
-        // Columns that are not called after their stripe are named one by one.
-        let mut named = kept.volumes.iter().enumerate();
-        kept.unit.is_some() && !named.all(|(at, own)| *own == format!("{name}-{at}"))
-    };
-    let written = match (pool.place, kept.filter(is_named)) {
-        (Place::Striped(unit), Some(kept)) => {
-            for volume in &kept.volumes {
-                let keys = format!("{each}{cache}").replace(", ", "\n");
-                *text += &format!("\n[[volume]]\nname = {volume:?}\n{keys}\n");
-            }
-            write!(
-                text,
-                "\n[[stripe]]\nname = {name:?}\nunit = \"{}\"\nvolumes = {:?}\n",
-                unit.exact(),
-                kept.volumes
-            )
-        }
-        (Place::Striped(unit), None) => write!(
-            text,
-            "\n[[stripe]]\nname = {name:?}\nunit = \"{}\"\nvolumes = {{ count = {count}, {each}{cache} }}\n",
-            unit.exact()
-        ),
-        (Place::Single | Place::Local, _) => {
-            let keys = format!("{each}{cache}").replace(", ", "\n");
-            write!(text, "\n[[volume]]\nname = {name:?}\n{keys}\n")
-        }
-    };
-    // Writing to a string does not fail.
-    debug_assert!(written.is_ok());
-    for role in &pool.roles {
-        let RoleNeed { role, size: whole, .. } = &need.roles[*role];
-        let there = kept.iter().flat_map(|kept| &kept.files).filter(|(_, own)| own == role);
-        let mut files: Vec<String> = there.map(|(name, _)| name.clone()).collect();
-        let role = role.name();
-        if files.is_empty() {
-            files.push(format!("{role}-file"));
-        }
-        // Equal files, of whole sectors.
-        let size = whole.get().div_ceil(files.len() as u64).next_multiple_of(1 << 20);
-        let size = (if files.len() == 1 { *whole } else { Bytes::new(size) }).exact();
-        for file in files {
-            let written = write!(
-                text,
-                "\n[[file]]\nname = {file:?}\nrole = {role:?}\nsize = \"{size}\"\non = {name:?}\n"
-            );
-            debug_assert!(written.is_ok());
-        }
     }
 }

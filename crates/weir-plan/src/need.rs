@@ -58,7 +58,7 @@ pub struct RoleNeed {
     pub throughput: u64,
     /// Reads among the operations, in millionths.
     pub reads: u64,
-    /// What a request may take where nothing waits, half of them at most.
+    /// What half of the requests may take at most.
     pub latency: Option<Span>,
     /// What is read again and again, if a cache is to be counted on.
     pub working_set: Option<Bytes>,
@@ -132,6 +132,8 @@ pub struct Wishes {
     pub keep: Option<Kept>,
     /// Peaks that last no longer than this may be carried by credits.
     pub peaks: Option<Span>,
+    /// The operating system whose licence is in prices of machines.
+    pub os: Option<String>,
 }
 
 /// Virtual processors, in thousandths: a database may use less than one.
@@ -263,7 +265,7 @@ pub struct RoleKeys {
     pub request: Option<Bytes>,
     /// The share of reads, like `"70 %"`.
     pub reads: Option<String>,
-    /// What a request may take where nothing waits.
+    /// What half of the requests may take at most.
     pub latency: Option<Span>,
     /// What is read again and again.
     pub working_set: Option<Bytes>,
@@ -289,6 +291,19 @@ impl NeedFile {
     ///
     /// [`PlanError::Need`] for what contradicts itself or says too little.
     pub fn need(&self) -> Result<(Need, Vec<String>), PlanError> {
+        let nothing = [
+            ("vcpus", self.vcpus.is_some_and(|vcpus| vcpus.millicores() == 0)),
+            ("max_disks", self.max_disks == Some(0)),
+            ("max_files", self.max_files == Some(0)),
+            ("bursting", self.bursting == Some(Span::ZERO)),
+        ];
+        if let Some((key, _)) = nothing.into_iter().find(|(_, is_zero)| *is_zero) {
+            return Err(PlanError::need(key, "is 0; say more than that, or leave it out"));
+        }
+        self.roles()
+    }
+
+    fn roles(&self) -> Result<(Need, Vec<String>), PlanError> {
         let headroom = self.headroom.as_deref().map(|text| share("headroom", text)).transpose()?;
         let all = [
             (Role::Data, &self.data),
@@ -335,6 +350,7 @@ impl NeedFile {
             ("apart", self.apart),
             ("storage", self.storage.is_some()),
             ("licence_owned", self.licence_owned),
+            ("engine", self.engine.is_some()),
             ("bursting", self.bursting.is_some()),
             ("keep", self.keep.is_some()),
             ("no_downtime", self.no_downtime),
@@ -347,7 +363,7 @@ impl NeedFile {
             PlanError::Need { what, reason } => PlanError::need(format!("{name}: {what}"), reason),
             error => error,
         };
-        let (need, notes) = self.need().map_err(named)?;
+        let (need, notes) = self.roles().map_err(named)?;
         let millicores = self.vcpus.map_or(0, Vcpus::millicores);
         let need = Need { vcpus: 0, ..need };
         Ok((Member { name: name.to_owned(), need, millicores }, notes))
@@ -368,6 +384,7 @@ impl NeedFile {
             engine: self.engine.clone(),
             keep: None,
             peaks: self.bursting,
+            os: self.os.clone(),
         }
     }
 }
@@ -466,6 +483,11 @@ impl RoleKeys {
                 "reads are {} %, which is more than all",
                 in_percent(reads)
             )));
+        }
+        if self.working_set == Some(Bytes::ZERO) {
+            return Err(wrong(
+                "working_set is 0; say what is read again and again, or leave it out".into(),
+            ));
         }
         if let Some(set) = self.working_set.filter(|set| *set > size) {
             return Err(wrong(format!(

@@ -2,7 +2,7 @@
 
 use crate::answer::{Answer, Plan, Relaxation};
 use crate::cost::Prices;
-use crate::disks::typical;
+use crate::disks::{Market, credits, typical};
 use crate::error::PlanError;
 use crate::instance::Instances;
 use crate::keep::Kept;
@@ -51,6 +51,9 @@ enum Family {
     Instance(ManagedInstance),
     Service(Service),
 }
+
+/// The family whose files have limits of their own.
+const GP: Family = Family::Instance(ManagedInstance::Gp);
 
 impl Family {
     const ALL: [Self; 6] = [
@@ -184,28 +187,88 @@ fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
         kept.check(question.need)?;
     }
     let families = families_of(question)?;
-    let wishes = question.wishes;
-    let has_machines = families.contains(&Family::Machine);
-    let has_instances = families.iter().any(|family| matches!(family, Family::Instance(_)));
-    let has_services = families.iter().any(|family| matches!(family, Family::Service(_)));
-    let stray = [
-        ("disks", !wishes.disks.is_empty(), has_machines || has_services),
-        ("max_disks", wishes.max_disks.is_some(), has_machines),
-        ("apart", wishes.is_apart, has_machines),
-        ("max_files", wishes.max_files.is_some(), has_instances),
-        ("storage", wishes.storage.is_some(), has_instances || has_services),
-        ("licence_owned", wishes.has_licence, has_instances || has_services),
-        ("engine", wishes.engine.is_some(), has_services),
-        ("keep", wishes.keep.is_some(), has_machines || has_instances),
-        ("bursting", wishes.peaks.is_some(), has_machines),
-    ];
-    if let Some((key, ..)) = stray.into_iter().find(|(_, is_said, is_used)| *is_said && !is_used) {
+    if let Some((key, _)) =
+        said(question.wishes).find(|(_, is_used)| !families.iter().any(|family| is_used(*family)))
+    {
         let names: Vec<&str> = families.iter().map(|family| family.name()).collect();
         let reason =
             format!("it says nothing to what is planned, {}; leave it out", names.join(", "));
         return Err(PlanError::need(key, reason));
     }
+    if families.contains(&Family::Machine) {
+        keeps_no_shared(question)?;
+        last(question)?;
+    }
     Ok(families)
+}
+
+/// Whether a wish says something to a family.
+type IsUsed = fn(Family) -> bool;
+
+/// What is wished for, and the families that it says something to.
+fn said(wishes: &Wishes) -> impl Iterator<Item = (&'static str, IsUsed)> {
+    let machine: IsUsed = |family| family == Family::Machine;
+    let service: IsUsed = |family| matches!(family, Family::Service(_));
+    let all: [(_, _, IsUsed); 10] = [
+        ("os", wishes.os.is_some(), machine),
+        ("disks", !wishes.disks.is_empty(), |own| !matches!(own, Family::Instance(_))),
+        ("max_disks", wishes.max_disks.is_some(), machine),
+        ("apart", wishes.is_apart, machine),
+        ("max_files", wishes.max_files.is_some(), |own| own == GP),
+        ("storage", wishes.storage.is_some(), |own| own != Family::Machine),
+        ("licence_owned", wishes.has_licence, |own| own != Family::Machine),
+        ("engine", wishes.engine.is_some(), service),
+        ("keep", wishes.keep.is_some(), |own| !matches!(own, Family::Service(_))),
+        ("bursting", wishes.peaks.is_some(), machine),
+    ];
+    all.into_iter().filter(|(_, is_said, _)| *is_said).map(|(key, _, is_used)| (key, is_used))
+}
+
+/// Disks whose limits are shared are planned anew: by the size of all of them, whatever is there.
+fn keeps_no_shared(question: &Question<'_>) -> Result<(), PlanError> {
+    let pools = || question.wishes.keep.iter().flat_map(|kept| &kept.pools);
+    let shared = question.edition.pooled_families();
+    match pools().find(|pool| shared.iter().any(|own| own.family == pool.family)) {
+        Some(pool) => {
+            let what = format!("{} of the layout to keep", pool.name);
+            let reason = format!(
+                "is on {}, whose disks share their limits; such are not planned with what is there: \
+                 leave keep out",
+                pool.family
+            );
+            Err(PlanError::need(what, reason))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether the credits of any disks last as long as peaks do.
+fn last(question: &Question<'_>) -> Result<(), PlanError> {
+    let Some(peaks) = question.wishes.peaks else { return Ok(()) };
+    let (edition, kept) = (question.edition, question.wishes.keep.as_ref());
+    let is_new = |role: Role| kept.is_none_or(|kept| kept.pool(role).is_none());
+    let mut families = match question.need.roles.iter().any(|own| is_new(own.role)) {
+        true => disk_families(question)?,
+        false => Vec::new(),
+    };
+    families.extend(kept.iter().flat_map(|kept| &kept.pools).map(|pool| pool.family.as_str()));
+    let market = Market { edition, prices: Prices(question.prices), families: &families };
+    let Some(longest) = market.tiers().filter_map(credits).max() else {
+        let mut names: Vec<&str> = families.clone();
+        names.dedup();
+        let reason = format!("no disks of {} have credits; leave it out", names.join(", "));
+        return Err(PlanError::need("bursting", reason));
+    };
+    if longest >= peaks {
+        return Ok(());
+    }
+    let lasting = market.tiers().filter(|tier| credits(tier) == Some(longest));
+    let names: Vec<&str> = lasting.map(|tier| tier.name.as_str()).collect();
+    let reason = format!(
+        "peaks of {peaks} are longer than any credits last, {longest} at most ({}); leave it out",
+        names.join(", ")
+    );
+    Err(PlanError::need("bursting", reason))
 }
 
 fn families_of(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
@@ -368,8 +431,17 @@ fn answer(
     let Some(Searched { plan: Some(plan), cheaper, .. }) = searched.next() else { return Ok(None) };
     let others = searched.filter_map(|own| own.plan).collect();
     let better = better(question, families, &plan)?;
+    let unranked = unranked(question, &plan);
+    let mut notes = notes(question, &plan);
+    if question.wishes.keep.is_some() && cheaper.is_none() {
+        notes.push("nothing cheaper that is one step away keeps what is there".to_owned());
+    }
+    Ok(Some(Answer { plan, others, cheaper, better, compared, unranked, notes }))
+}
+
+/// What is to be known of the prices that were used, and what of the need says nothing to the plan.
+fn notes(question: &Question<'_>, plan: &Plan) -> Vec<String> {
     let mut notes = Vec::new();
-    // What is to be known of the prices that were used.
     for list in question.prices.iter().flat_map(|book| book.lists()) {
         let is_used = plan.lines.iter().any(|line| {
             line.source.as_ref().is_some_and(|(source, _)| source == list.provenance.source())
@@ -378,33 +450,59 @@ fn answer(
         notes.extend(said.map(|note| format!("prices of {}: {note}", list.provenance.as_of())));
     }
     notes.dedup();
-    match question.prices {
-        None => notes.push(format!(
+    let family = Family::ALL.into_iter().find(|family| family.name() == plan.family);
+    let idle = said(question.wishes).filter(|(_, is_used)| !family.is_some_and(is_used));
+    let idle: Vec<&str> = idle.map(|(key, _)| key).collect();
+    if !idle.is_empty() {
+        notes.push(format!(
+            "says nothing to {}, the family of the plan: {}",
+            plan.family,
+            idle.join(", ")
+        ));
+    }
+    let has_cache =
+        plan.family == Family::Machine.name() && question.edition.host_cache().is_some();
+    let is_cacheable = |role: Role| has_cache && matches!(role, Role::Data | Role::Tempdb);
+    let idle = question.need.roles.iter().filter(|own| own.working_set.is_some());
+    let idle: Vec<&str> =
+        idle.filter(|own| !is_cacheable(own.role)).map(|own| own.role.name()).collect();
+    if !idle.is_empty() {
+        notes.push(format!(
+            "{}: the working set says nothing here, for no cache is counted on",
+            idle.join(", ")
+        ));
+    }
+    notes
+}
+
+/// What has no price, so that it could be cheaper and is not known to be.
+fn unranked(question: &Question<'_>, plan: &Plan) -> Option<String> {
+    let Some(book) = question.prices else {
+        return Some(format!(
             "{} has no prices; what is smaller ranks first (--prices FILE takes prices)",
             question.edition.name()
-        )),
-        Some(_) if plan.cost.unpriced > 0 => notes.push(
+        ));
+    };
+    if plan.cost.unpriced > 0 {
+        return Some(
             "nothing that meets the need has all its prices; what is known ranks it, and what is \
              smaller comes first (--prices FILE takes prices)"
                 .to_owned(),
-        ),
-        Some(book) => {
-            let family = Family::ALL.into_iter().find(|family| family.name() == plan.family);
-            // What has no price of its own is paid by the vCore.
-            let family = family.filter(|family| !matches!(family, Family::Instance(_)));
-            let hosts = || family.into_iter().flat_map(|family| family.hosts(question.edition));
-            let unknown = hosts().filter(|host| book.host(&host.name).is_none()).count();
-            if unknown > 0 && question.wishes.host.is_none() {
-                let all = hosts().count();
-                notes.push(format!(
-                    "of {all} machines {unknown} have no price (region: {}) and are not ranked (--prices \
-                     FILE takes prices)",
-                    book.region()
-                ));
-            }
-        }
+        );
     }
-    Ok(Some(Answer { plan, others, cheaper, better, compared, notes }))
+    let family = Family::ALL.into_iter().find(|family| family.name() == plan.family);
+    // What has no price of its own is paid by the vCore.
+    let family = family.filter(|family| !matches!(family, Family::Instance(_)));
+    let hosts = || family.into_iter().flat_map(|family| family.hosts(question.edition));
+    let unknown = hosts().filter(|host| book.host(&host.name).is_none()).count();
+    (unknown > 0 && question.wishes.host.is_none()).then(|| {
+        format!(
+            "of {} machines {unknown} have no price (region: {}) and are not ranked: one of them may \
+             be cheaper (--prices FILE takes prices)",
+            hosts().count(),
+            book.region()
+        )
+    })
 }
 
 /// The cheapest that carries more than the plan does.

@@ -19,6 +19,10 @@ const MOST_GIB: u64 = 1 << 20;
 pub fn search(machines: &Machines<'_>, need: &Need, explains: bool) -> Searched {
     let of = Pools { of: machines, need };
     let mut searched = Searched::default();
+    // What is there is on other disks: those of a machine are of one kind, and these are planned anew.
+    if machines.wishes.keep.is_some() {
+        return searched;
+    }
     let mut best: Option<Found<'_>> = None;
     for host in machines.hosts(need) {
         for family in of.families(host) {

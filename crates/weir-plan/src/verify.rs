@@ -4,6 +4,10 @@
 //! role's files, and caches are warm. Bursts are left out: a plan holds when credits are used up.
 //! Where the throughput is more than the operations bring, it is simulated for itself, in the
 //! largest requests that count once.
+//!
+//! A latency of a need is a median, so it is the median that is held against it: of reads and of
+//! writes, whichever takes longer, as media are chosen. The mean is told beside it; media with long
+//! tails have one that is half as much again.
 
 use crate::demand::LARGEST;
 use crate::need::{Need, RoleNeed, WHOLE};
@@ -12,10 +16,11 @@ use weir_catalog::{Catalog, Edition};
 use weir_core::{GateLimits, Limit};
 use weir_layout::{Export, Host, Layout, LayoutError, Role};
 use weir_sim::{Options, SimError, devices, simulate};
-use weir_units::Bytes;
+use weir_units::{Bytes, Span};
 use weir_workload::{FioError, Isolated, PlaceError, fio, place};
 
-/// What is missing of a rate may be so much, in millionths, and the rate is met.
+/// What is missing of a rate may be so much, in millionths, and the rate is met; a latency may be so
+/// much longer, for percentiles of a run are within 1 %.
 pub const TOLERANCE: u64 = 20_000;
 
 /// So many requests are simulated of the whole need, as far as that is between two and ten seconds.
@@ -41,13 +46,32 @@ pub struct Got {
     pub got: f64,
     /// The mean latency of all, in nanoseconds.
     pub latency: f64,
+    /// What half of the reads or of the writes take at most, whichever is longer, in nanoseconds.
+    pub median: u64,
+    /// What that may be, if it was said.
+    pub asked_latency: Option<Span>,
 }
 
 impl Got {
     /// Whether that is what was asked for.
     #[must_use]
     pub fn is_met(&self) -> bool {
+        self.has_rate() && self.is_fast()
+    }
+
+    /// Whether the rate is what was asked for.
+    #[must_use]
+    pub fn has_rate(&self) -> bool {
         self.part() >= 1.0 - part_of(TOLERANCE)
+    }
+
+    /// Whether requests take no longer than they may.
+    #[must_use]
+    pub fn is_fast(&self) -> bool {
+        self.asked_latency.is_none_or(|most| {
+            let most = u128::from(most.nanos()) * u128::from(WHOLE + TOLERANCE);
+            u128::from(self.median) * u128::from(WHOLE) <= most
+        })
     }
 
     /// The part that was got.
@@ -302,15 +326,19 @@ fn run_for(
     let got = roles(loads).map(|(load, _, own)| {
         let (asked, request) = of(own);
         let prefix = prefix(load, own.role);
-        let (mut got, mut time) = (0.0, 0.0);
+        let (mut got, mut time, mut median) = (0.0, 0.0, 0);
         for job in report.jobs.iter().filter(|job| job.name.starts_with(&prefix)) {
             for op in [&job.read, &job.write] {
                 got += op.iops;
                 time += op.iops * op.latency.mean;
+                median = median.max(op.latency.p50);
             }
         }
         let latency = if got > 0.0 { time / got } else { 0.0 };
-        (load, Got { role: own.role, request, asked, got, latency })
+        // Larger requests than the need's are longer under way.
+        let asked_latency = own.latency.filter(|_| request == own.request);
+        let role = own.role;
+        (load, Got { role, request, asked, got, latency, median, asked_latency })
     });
     Ok(got.collect())
 }

@@ -73,7 +73,10 @@ impl FleetReport {
             table.row(cells![
                 own.name.as_str(),
                 own.plan.title.as_str(),
-                if own.plan.unpriced > 0 { Cell::none() } else { own.plan.month.as_str().into() },
+                match own.plan.unpriced {
+                    0 => own.plan.month.as_str(),
+                    _ => "price unknown",
+                },
                 own.databases.len().to_string().as_str(),
                 binds.unwrap_or_default().as_str(),
                 own.verified.map_or_else(Cell::none, percent),
@@ -112,7 +115,7 @@ impl FleetReport {
         let currency = self.currency.as_deref().unwrap_or_default();
         let price = match (&self.month, self.unpriced) {
             (Some(month), 0) => format!(": {month} {currency} a month"),
-            _ => ", prices missing".to_owned(),
+            _ => ": price unknown".to_owned(),
         };
         format!("{count} databases on {} instances{price}", self.instances.len())
     }

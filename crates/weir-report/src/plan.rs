@@ -31,6 +31,8 @@ pub struct PlanReport {
     pub verified: Vec<PlanVerified>,
     /// How many arrangements were compared.
     pub compared: u64,
+    /// What has no price, so that it could be cheaper than the plan and is not known to be.
+    pub unranked: Option<String>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -138,6 +140,10 @@ pub struct PlanVerified {
     pub got: f64,
     /// The mean latency in nanoseconds.
     pub latency_ns: f64,
+    /// What half of the reads or of the writes take at most, whichever is longer, in nanoseconds.
+    pub median_ns: u64,
+    /// What that may be, if the need says it.
+    pub asked_latency_ns: Option<u64>,
     /// Whether that meets the need.
     pub is_met: bool,
 }
@@ -181,9 +187,19 @@ impl PlanReport {
     }
 
     fn verified_table(&self) -> Table {
-        let heads =
-            ["layout", "role", ">KiB each", ">asked/s", ">got/s", ">mean latency", "is met"];
+        let heads = [
+            "layout",
+            "role",
+            ">KiB each",
+            ">asked/s",
+            ">got/s",
+            ">median at most",
+            ">median",
+            ">mean latency",
+            "is met",
+        ];
         let mut table = Table::new("Simulated", &heads);
+        let time = |nanos: u64| crate::number::time(crate::number::float(nanos));
         for own in &self.verified {
             table.row(cells![
                 own.layout.as_str(),
@@ -191,6 +207,8 @@ impl PlanReport {
                 crate::number::rate(crate::number::float(own.request) / 1024.0),
                 crate::number::grouped(own.asked),
                 crate::number::rate(own.got),
+                own.asked_latency_ns.map_or_else(Cell::none, time),
+                time(own.median_ns),
                 crate::number::time(own.latency_ns),
                 if own.is_met { "yes" } else { "no" },
             ]);
@@ -198,30 +216,46 @@ impl PlanReport {
         table
     }
 
-    fn text(&self) -> String {
-        let mut out = String::new();
+    fn price(&self, month: &str, unpriced: u32) -> String {
         let currency = self.currency.as_deref().unwrap_or_default();
-        let price = |month: &str, unpriced: u32| match (unpriced, month) {
+        match (unpriced, month) {
             (0, month) => format!("{month} {currency} a month"),
-            (_, "0.00") => "no price known".to_owned(),
+            (_, "0.00") => "price unknown".to_owned(),
             (1, month) => format!("{month} {currency} a month and a price that is not known"),
             (n, month) => format!("{month} {currency} a month and {n} prices that are not known"),
-        };
+        }
+    }
+
+    /// What the plan is and costs, and what is not known of that.
+    fn headline(&self) -> (String, Option<&str>) {
+        match &self.plan {
+            Some(plan) => {
+                let price = self.price(&plan.month, plan.unpriced);
+                (format!("{}: {price}", plan.title), self.unranked.as_deref())
+            }
+            None => ("no layout meets the need".to_owned(), None),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::new();
         let beside =
-            |own: &PlanBeside| format!("{}: {}", own.title, price(&own.month, own.unpriced));
+            |own: &PlanBeside| format!("{}: {}", own.title, self.price(&own.month, own.unpriced));
         let mut line = |text: &str| {
             out.push_str(text);
             out.push('\n');
         };
+        let (headline, unranked) = self.headline();
         match &self.plan {
             Some(plan) => {
-                line(&format!("plan: {}: {}", plan.title, price(&plan.month, plan.unpriced)));
+                line(&format!("plan: {headline}"));
+                unranked.iter().for_each(|words| line(&format!("  {words}")));
                 plan.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
                 if let Some(binding) = &plan.binding {
                     line(&format!("  what binds: {binding}"));
                 }
             }
-            None => line("no layout meets the need"),
+            None => line(&headline),
         }
         for own in &self.relaxations {
             line(&format!("  it could be met with {}: {}", own.what, beside(&own.then)));
@@ -275,9 +309,11 @@ impl Report for PlanReport {
             }
             Format::Csv => crate::table::csv(&self.tables()),
             Format::Markdown => {
-                let title =
-                    self.plan.as_ref().map_or("no layout meets the need", |plan| &plan.title);
-                let mut out = format!("**{title}**\n");
+                let (headline, unranked) = self.headline();
+                let mut out = format!("**{headline}**\n");
+                for words in unranked.into_iter().chain(self.notes.iter().map(String::as_str)) {
+                    let _ = write!(out, "\n{words}\n");
+                }
                 for table in self.tables() {
                     if !table.rows.is_empty() {
                         let text = table.text(comfy_table::presets::ASCII_MARKDOWN);

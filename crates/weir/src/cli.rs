@@ -15,6 +15,7 @@ pub(crate) use observe::{
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::str::FromStr;
 use weir_layout::Role;
 use weir_layout::file::CacheKey;
 use weir_report::Format;
@@ -353,6 +354,18 @@ fn percent(text: &str) -> Result<u32, String> {
     number.ok().filter(|n| *n <= 10_000).ok_or_else(wrong)
 }
 
+/// A number that is not zero.
+fn count<N: FromStr + Default + PartialEq>(text: &str) -> Result<N, String> {
+    let number = text.trim().parse().ok().filter(|n| *n != N::default());
+    number.ok_or_else(|| format!("{text:?} is no whole number of 1 at least"))
+}
+
+fn percentile(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
+    let wrong = || format!("{text:?} is no number above 0 and up to 100, like 99 or 99.9");
+    number.filter(|n| *n > 0.0 && *n <= 100.0).ok_or_else(wrong)
+}
+
 fn role(text: &str) -> Result<(String, String), String> {
     match text.rsplit_once('=') {
         Some((name, role @ ("data" | "log" | "tempdb" | "backup"))) if !name.is_empty() => {
@@ -395,16 +408,16 @@ pub(crate) struct DiagnoseArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// What is needed, by role, and what may be used.
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["size", "fleet", "from"])]
+    #[arg(long, value_name = "FILE")]
     pub(crate) need: Option<PathBuf>,
     /// Size from what was observed: an observation, or files that weir observe import reads. A need
     /// beside it says what cannot be observed: sizes, latencies, working sets.
     #[arg(long, value_name = "OBSERVATION", num_args = 1.., conflicts_with_all = ["iops",
         "throughput", "request", "reads"])]
     pub(crate) from: Vec<PathBuf>,
-    /// So many of a hundred samples ask for no more [default: 99].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) percentile: Option<u32>,
+    /// So many of a hundred samples ask for no more, like 99.9 [default: 99].
+    #[arg(long, value_name = "N", value_parser = percentile)]
+    pub(crate) percentile: Option<f64>,
     /// By how much sizes and rates are to grow, in per cent.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) growth: Option<u32>,
@@ -437,7 +450,8 @@ pub(crate) struct PlanArgs {
     /// The share of reads, like 70%.
     #[arg(long, value_name = "SHARE")]
     pub(crate) reads: Option<String>,
-    /// What half of the requests may take at most, where nothing waits.
+    /// What half of the requests may take at most: it chooses the disks, and --verify holds the plan
+    /// against it.
     #[arg(long, value_name = "TIME")]
     pub(crate) latency: Option<Span>,
     /// What of the data is read again and again, if a cache is to be counted on.
@@ -446,7 +460,8 @@ pub(crate) struct PlanArgs {
     /// How much more than is said is to be carried, like 20%.
     #[arg(long, value_name = "SHARE")]
     pub(crate) headroom: Option<String>,
-    /// The catalog edition to plan with [default: azure-now; of a fleet azure-mi-now].
+    /// The catalog edition to plan with [default: that of --keep, or azure-now; of a fleet
+    /// azure-mi-now].
     #[arg(long, value_name = "EDITION")]
     pub(crate) edition: Option<String>,
     /// vm, gp, next-gen-gp, bc, rds or postgres; may be repeated [default: all that the edition has].
@@ -460,16 +475,16 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) host: Option<String>,
     /// The fewest virtual processors.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count::<u32>)]
     pub(crate) vcpus: Option<u32>,
     /// The least memory.
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<Bytes>,
     /// The most disks.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) max_disks: Option<u64>,
     /// The most data files of an instance [default: 8].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) max_files: Option<u64>,
     /// Each role has disks of its own.
     #[arg(long)]
@@ -515,8 +530,8 @@ pub(crate) struct PlanArgs {
     /// What is there must not be down: the machine, or the vCores of the instance, stay as well.
     #[arg(long, conflicts_with = "fleet")]
     pub(crate) no_downtime: bool,
-    /// Peaks last no longer than this, and the credits of disks may carry them: 20min. Without it
-    /// bursts are not counted on.
+    /// Peaks last no longer than this, and the credits of disks may carry them: 20min; more than any
+    /// credits last is refused. Without it bursts are not counted on.
     #[arg(long, value_name = "TIME", value_parser = some_time, conflicts_with = "fleet")]
     pub(crate) bursting: Option<Span>,
     /// Write the layout to a file; of a fleet the layouts into a folder, which is made.

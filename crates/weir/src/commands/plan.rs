@@ -2,26 +2,26 @@
 
 mod fleet;
 mod observed;
+mod prices;
+mod verified;
 
 use crate::cli::PlanArgs;
-use crate::commands::read_layout_text;
+use crate::commands::{edition_of, read_layout_text};
 use crate::error::{CliError, NO};
 use crate::output;
 use observed::Measure;
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir_catalog::{Catalog, Edition, PriceBook, PriceList};
+use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
-use weir_plan::answer::{CapUse, Plan};
+use weir_plan::answer::{CapUse, Plan, Relaxation};
 use weir_plan::cost::Cost;
 use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, RoleKeys, Vcpus, WHOLE};
-use weir_plan::verify::{Got, How, VerifyError, verify};
 use weir_plan::{Answer, Outcome, Question, plan, within};
 use weir_report::number::float;
 use weir_report::plan::{
     PlanBeside, PlanCap, PlanCheaper, PlanChoice, PlanLine, PlanRelaxation, PlanReport,
-    PlanVerified,
 };
 use weir_units::{Bytes, BytesPerSec};
 
@@ -42,27 +42,38 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         let words = format!("--out {}: is one of the inputs; take another name", out.display());
         return Err(CliError::Refused(words));
     }
+    if args.need.is_none() && args.from.is_empty() && args.size.is_none() {
+        let words = "nothing says how much is stored: give --size SIZE with rates, or --need FILE, \
+                     --from OBSERVATION or --fleet DIR";
+        return Err(CliError::Refused(words.to_owned()));
+    }
     let mut file = need_file(args)?;
     let mut notes = observed(&mut file, args)?;
     let (need, assumed) = file.need()?;
     notes.extend(assumed);
     let mut wishes = file.wishes();
+    let mut there = None;
     if let Some(path) = &file.keep {
-        let (text, _) = read_layout_text(path, catalog)?;
-        let layout = Layout::parse(&path.display().to_string(), &text, catalog)?;
+        let (_, layout) = read_layout_text(path, catalog)?;
         wishes.keep = Some(Kept::of(&layout, file.no_downtime)?);
+        there = Some(edition_there(path, &layout, catalog)?);
     } else if file.no_downtime {
         let words = "no_downtime is for what is there; say keep, too, the layout of that";
         return Err(CliError::Refused(words.to_owned()));
     }
-    let edition = catalog.edition(file.edition.as_deref().unwrap_or(EDITION))?;
-    let own = own_prices(args)?;
-    let book = book(&file, edition, &own)?;
+    let edition = edition(&file, there, catalog)?;
+    let own = prices::own(args.prices.as_deref())?;
+    let (book, left_out) = prices::book(&file, edition, args.prices.as_deref(), &own)?;
+    notes.splice(0..0, left_out);
     let prices = book.as_ref();
     let question = Question { catalog, edition, prices, need: &need, wishes: &wishes };
-    let outcome = match (args.budget, args.fastest) {
+    let mut outcome = match (args.budget, args.fastest) {
         (None, false) => plan(&question)?,
         (budget, _) => within(&question, budget)?,
+    };
+    let verified = match args.verify {
+        true => Some(verified::check(args, &question, &mut outcome)?),
+        false => None,
     };
     let mut report = PlanReport {
         edition: edition.name().to_owned(),
@@ -74,17 +85,18 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     match &outcome {
         Outcome::Met(answer) => met(&mut report, answer),
         Outcome::NotMet(relaxations) => {
-            report.relaxations = relaxations
-                .iter()
-                .map(|own| PlanRelaxation {
-                    what: own.what.clone(),
-                    then: next_to(&own.title, own.cost),
-                })
-                .collect();
+            report.relaxations = relaxations.iter().map(relaxation).collect();
         }
     }
-    if args.verify {
-        verified(&mut report, args, &question, &outcome)?;
+    let asks_latency = need.roles.iter().any(|own| own.latency.is_some());
+    match verified {
+        Some(verified) => verified.say(&mut report),
+        None if asks_latency && report.is_met => report.notes.push(
+            "latency chooses the disks; how long requests wait at limits is not in it: --verify holds \
+             the plan against it"
+                .to_owned(),
+        ),
+        None => {}
     }
     if let (Some(path), Some(plan)) = (&args.out, &report.plan) {
         let written = fs::write(path, &plan.layout);
@@ -92,6 +104,41 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     output::print(&report, args.output.format())?;
     Ok(if report.is_met { 0 } else { NO })
+}
+
+/// The edition of what is there.
+fn edition_there<'a>(
+    path: &Path,
+    layout: &Layout,
+    catalog: &'a Catalog,
+) -> Result<&'a Edition, CliError> {
+    edition_of(layout, catalog)?.ok_or_else(|| {
+        CliError::Refused(format!(
+            "{}: the layout to keep names no edition, so its disks have no tiers to grow by; add \
+             edition = \"NAME\" to it",
+            path.display()
+        ))
+    })
+}
+
+/// The edition to plan with: that of what is there, if there is something.
+fn edition<'a>(
+    file: &NeedFile,
+    there: Option<&'a Edition>,
+    catalog: &'a Catalog,
+) -> Result<&'a Edition, CliError> {
+    let said = file.edition.as_deref().map(|name| catalog.edition(name)).transpose()?;
+    match (said, there) {
+        (Some(said), Some(there)) if said.name() != there.name() => {
+            Err(CliError::Refused(format!(
+                "edition {}: the layout to keep is of {}; leave the edition out, or keep nothing",
+                said.name(),
+                there.name()
+            )))
+        }
+        (Some(edition), _) | (None, Some(edition)) => Ok(edition),
+        (None, None) => Ok(catalog.edition(EDITION)?),
+    }
 }
 
 /// What is needed as it was observed, if it is to be.
@@ -190,25 +237,6 @@ fn beside(file: Option<&Path>, path: Option<PathBuf>) -> Option<PathBuf> {
     path.map(|path| folder.map_or(path.clone(), |folder| folder.join(&path)))
 }
 
-/// The price lists that were given.
-fn own_prices(args: &PlanArgs) -> Result<Vec<PriceList>, CliError> {
-    let Some(path) = &args.prices else { return Ok(Vec::new()) };
-    let text = fs::read_to_string(path);
-    let text = text.map_err(|source| CliError::Read { path: path.clone(), source })?;
-    Ok(PriceList::read(&path.display().to_string(), &text)?)
-}
-
-/// The prices of one place: those that were given come before the edition's.
-fn book<'a>(
-    file: &NeedFile,
-    edition: &'a Edition,
-    own: &'a [PriceList],
-) -> Result<Option<PriceBook<'a>>, CliError> {
-    let lists = own.iter().chain(edition.prices());
-    let (region, currency) = (file.region.as_deref(), file.currency.as_deref());
-    Ok(PriceBook::of(lists, region, currency, file.os.as_deref())?)
-}
-
 fn met(report: &mut PlanReport, answer: &Answer) {
     report.is_met = true;
     report.plan = Some(choice(&answer.plan));
@@ -219,6 +247,7 @@ fn met(report: &mut PlanReport, answer: &Answer) {
         what: next_to(&own.what, own.cost),
         fails: own.fails.iter().map(cap).collect(),
     });
+    report.unranked.clone_from(&answer.unranked);
     report.notes.extend(answer.notes.iter().cloned());
 }
 
@@ -250,6 +279,10 @@ fn choice(plan: &Plan) -> PlanChoice {
     }
 }
 
+fn relaxation(own: &Relaxation) -> PlanRelaxation {
+    PlanRelaxation { what: own.what.clone(), then: next_to(&own.title, own.cost) }
+}
+
 fn next_to(title: &str, cost: Cost) -> PlanBeside {
     let month = cost.month.to_string();
     PlanBeside { title: title.to_owned(), month, unpriced: cost.unpriced }
@@ -275,52 +308,4 @@ fn cap(own: &CapUse) -> PlanCap {
         most: words(own.most),
         share: share(own),
     }
-}
-
-/// Simulates the need on the plan, and on what is there now. A plan that fails is none.
-fn verified(
-    report: &mut PlanReport,
-    args: &PlanArgs,
-    question: &Question<'_>,
-    outcome: &Outcome,
-) -> Result<(), CliError> {
-    let Question { need, catalog, wishes, .. } = *question;
-    let bursts = wishes.peaks.is_some();
-    let rows = |layout: &str, got: Vec<Got>| {
-        let row = |own: &Got| PlanVerified {
-            layout: layout.to_owned(),
-            role: own.role.name().to_owned(),
-            request: own.request,
-            asked: own.asked,
-            got: own.got,
-            latency_ns: own.latency,
-            is_met: own.is_met(),
-        };
-        got.iter().map(row).collect::<Vec<_>>()
-    };
-    let how = How { seed: 1, bursts };
-    if let Some(path) = &args.present {
-        let (text, _) = read_layout_text(path, catalog)?;
-        let name = path.display().to_string();
-        match verify(&name, &text, need, catalog, how) {
-            Ok(got) => report.verified.extend(rows("at present", got)),
-            // What is too small for the need, or lacks a role, carries nothing of it.
-            Err(error @ VerifyError::Layout(_)) => return Err(error.into()),
-            Err(error) => report.notes.push(format!("{name} cannot carry the need: {error}")),
-        }
-    }
-    let Outcome::Met(answer) = outcome else { return Ok(()) };
-    let got = verify("the plan", &answer.plan.layout, need, catalog, how)?;
-    let holds = got.iter().all(Got::is_met);
-    report.verified.extend(rows("plan", got));
-    if !holds {
-        report.is_met = false;
-        report.plan = None;
-        report.notes.push(format!(
-            "{} was found and fails its own simulation: that is a defect of the planner, so it is no \
-             plan",
-            answer.plan.title
-        ));
-    }
-    Ok(())
 }

@@ -1,13 +1,14 @@
 //! `weir plan --fleet`: many databases onto managed instances.
 
 use super::observed::{self, Measure};
-use super::{book, cap, choice, is_same, own_prices};
+use super::{cap, choice, is_same, prices};
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};
 use crate::output;
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir_catalog::Catalog;
+use weir_catalog::{Catalog, Edition};
+use weir_layout::ManagedInstance;
 use weir_plan::fleet::FleetInstance;
 use weir_plan::need::{NeedFile, Wishes};
 use weir_plan::verify::{Got, How, Load, verify_all};
@@ -22,7 +23,7 @@ pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u
         let words = format!("--out {}: is the folder of the needs; take another", out.display());
         return Err(CliError::Refused(words));
     }
-    let (members, notes) = members(folder, args)?;
+    let (members, mut notes) = members(folder, args)?;
     let wishes = Wishes {
         families: args.family.clone(),
         host: args.host.clone(),
@@ -32,13 +33,15 @@ pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u
         ..Wishes::default()
     };
     let edition = catalog.edition(args.edition.as_deref().unwrap_or(EDITION))?;
-    let own = own_prices(args)?;
+    check(args, edition)?;
+    let own = prices::own(args.prices.as_deref())?;
     let keys = NeedFile {
         region: args.region.clone(),
         currency: args.currency.clone(),
         ..NeedFile::default()
     };
-    let book = book(&keys, edition, &own)?;
+    let (book, left_out) = prices::book(&keys, edition, args.prices.as_deref(), &own)?;
+    notes.splice(0..0, left_out);
     let question = FleetQuestion {
         catalog,
         edition,
@@ -88,6 +91,26 @@ pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u
     }
     output::print(&report, args.output.format())?;
     Ok(if report.is_met { 0 } else { NO })
+}
+
+/// Whether what is wished for says something to instances of the families that may be used.
+fn check(args: &PlanArgs, edition: &Edition) -> Result<(), CliError> {
+    let is_used = |name: &str| args.family.is_empty() || args.family.iter().any(|own| own == name);
+    let gp = ManagedInstance::Gp.name();
+    if args.max_files.is_some() && !is_used(gp) {
+        let families = args.family.join(", ");
+        let words = format!("--max-files says nothing to {families}, but to {gp}; leave it out");
+        return Err(CliError::Refused(words));
+    }
+    let Some(host) = &args.host else { return Ok(()) };
+    let series = edition.series_of(edition.host(host)?);
+    match series.is_some_and(|series| is_used(&series.name)) {
+        true => Ok(()),
+        false => {
+            let families = args.family.join(", ");
+            Err(CliError::Refused(format!("--host {host}: is not of the families {families}")))
+        }
+    }
 }
 
 /// The databases of a folder, by name: a need file or an observation for each.
@@ -202,10 +225,22 @@ fn verified(
         host.verified = Some(least);
         if !got.iter().all(|(_, got)| got.is_met()) {
             report.is_met = false;
-            defects.push(format!(
-                "{} fails its own simulation: that is a defect of the planner, so this is no plan",
-                host.name
-            ));
+            let slow = got.iter().find(|(_, got)| !got.is_fast());
+            defects.push(match slow.filter(|_| got.iter().all(|(_, got)| got.has_rate())) {
+                Some((member, got)) => format!(
+                    "{}: half of the requests of {} of {} take {}, which is longer than its latency: \
+                     requests wait for those of others; plan it on an instance of its own, or allow \
+                     more time",
+                    host.name,
+                    got.role.name(),
+                    members[own.members[*member]].name,
+                    weir_report::number::time(weir_report::number::float(got.median))
+                ),
+                None => format!(
+                    "{} fails its own simulation: that is a defect of the planner, so this is no plan",
+                    host.name
+                ),
+            });
         }
     }
     if !defects.is_empty() {

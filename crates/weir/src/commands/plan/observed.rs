@@ -10,7 +10,7 @@ use weir_report::number::{float, percent};
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// Where nothing else is said, one sample in a hundred may ask for more.
-const PERCENTILE: u32 = 99;
+const PERCENTILE: f64 = 99.0;
 
 /// What is shorter says little of the hours and days that come.
 const SHORT: f64 = 3_600.0;
@@ -27,7 +27,7 @@ const THROTTLED: f64 = 0.1;
 /// How an observation becomes a need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measure<'a> {
-    percentile: u32,
+    percentile: f64,
     growth: u32,
     roles: &'a [(String, String)],
 }
@@ -61,7 +61,7 @@ pub(super) fn fill(
         CliError::Refused(words)
     })?;
     source.each(|at, row| sizer.sample(at, row))?;
-    let sized = sizer.finish(contents, f64::from(measure.percentile) / 100.0);
+    let sized = sizer.finish(contents, measure.percentile / 100.0);
     if sized.is_empty() {
         return Err(CliError::Refused(format!(
             "{name}: it says nothing of operations from one sample to the next, so there is nothing \
@@ -180,15 +180,17 @@ fn short(sized: &[Sized], seconds: f64) -> Vec<String> {
     notes
 }
 
-fn ordinal(n: u32) -> String {
-    let end = match (n % 10, n % 100) {
-        (_, 11..=13) => "th",
-        (1, _) => "st",
-        (2, _) => "nd",
-        (3, _) => "rd",
+fn ordinal(n: f64) -> String {
+    let text = n.to_string();
+    let is_teen = ["11", "12", "13"].iter().any(|teen| text.ends_with(teen));
+    let end = match text.chars().last() {
+        _ if is_teen || text.contains('.') => "th",
+        Some('1') => "st",
+        Some('2') => "nd",
+        Some('3') => "rd",
         _ => "th",
     };
-    format!("{n}{end}")
+    format!("{text}{end}")
 }
 
 /// Rounded up; rates and sizes are far below 2^53.

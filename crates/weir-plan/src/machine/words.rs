@@ -1,0 +1,215 @@
+//! Machines with disks in words: the plan, its title, its bill, its reasons, its layout file.
+
+use super::{Found, Machines, Place, Pool, caps};
+use crate::answer::{Line, Plan};
+use crate::demand::Flow;
+use crate::disks::{Disk, Disks};
+use crate::keep::KeptPool;
+use crate::need::{Need, RoleNeed, in_percent, rate_words};
+use std::fmt::Write as _;
+use weir_catalog::CacheMode;
+use weir_units::Bytes;
+
+impl<'a> Machines<'a> {
+    pub(super) fn plan(&self, need: &Need, found: &Found<'a>) -> Plan {
+        let mut reasons = self.reasons(need, found);
+        if caps(found.host, &found.choice).uncached.is_none() {
+            reasons.push(format!(
+                "no limit of {} itself is published; its disks alone are counted",
+                found.host.name
+            ));
+        }
+        if found.host.max_data_disks.is_none() && found.choice.count > 1 {
+            reasons.push(format!(
+                "how many disks {} takes was not published in what was read; {} are tried at most \
+                 (--max-disks tries others)",
+                found.host.name,
+                self.most_disks()
+            ));
+        }
+        Plan {
+            family: "vm".to_owned(),
+            title: self.title(need, found),
+            layout: self.layout(need, found),
+            lines: self.lines(need, found),
+            cost: found.cost,
+            caps: self.caps(need, found),
+            reasons,
+        }
+    }
+
+    pub(super) fn title(&self, need: &Need, found: &Found<'_>) -> String {
+        let pools = found.arrangement.iter().zip(&found.choice.disks);
+        let words = pools.map(|(pool, disks)| {
+            format!("{} on {}", names(need, pool, " and "), on(pool, disks.as_ref()))
+        });
+        format!("{}: {}", found.host.name, words.collect::<Vec<_>>().join(", "))
+    }
+
+    fn lines(&self, need: &Need, found: &Found<'a>) -> Vec<Line> {
+        let host = self.prices.host(&found.host.name);
+        let mut lines = vec![Line::of(format!("machine {}", found.host.name), 1, host)];
+        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
+            let Some(Disks { disk, count, .. }) = disks else { continue };
+            lines.extend(disk.lines(&names(need, pool, "-"), *count, self.prices));
+        }
+        lines
+    }
+
+    fn reasons(&self, need: &Need, found: &Found<'_>) -> Vec<String> {
+        let mut all = Vec::new();
+        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
+            let own = self.demands(need, pool, found.hits);
+            let name = names(need, pool, " and ");
+            let Some(Disks { disk, count, .. }) = disks else {
+                all.push(format!(
+                    "{name}: on the machine's own disk, which is in its price and is empty after a \
+                     move; it counts at the cached limit"
+                ));
+                continue;
+            };
+            let each = disk.limits();
+            let most =
+                |of: fn(&Flow) -> u64| own.iter().map(|own| of(&own.disk)).max().unwrap_or(0);
+            all.push(format!(
+                "{name}: {} operations and {} a second at the disks; {count} with {} and {} each carry \
+                 {} and {}",
+                most(Flow::operations),
+                rate_words(most(Flow::bytes)),
+                each.operations,
+                rate_words(each.bytes),
+                each.operations * count,
+                rate_words(each.bytes * count),
+            ));
+            if let Disk::Burst(tier) = disk {
+                all.push(format!(
+                    "{name}: counts on bursts, as asked for: each {} falls to {} and {} when its credits \
+                     are spent, and they come back only while it is used less than that",
+                    tier.name, tier.iops, tier.throughput
+                ));
+            }
+            all.extend(self.kept(need, &pool.roles).map(|kept| stays(&name, kept, disk)));
+            if let (Place::Striped(unit), true) = (pool.place, *count > 1) {
+                all.push(format!("{name}: {count} columns, one for each disk, in units of {unit}"));
+            }
+            if pool.mode == CacheMode::ReadOnly {
+                all.push(format!(
+                    "{name}: read-only cache, which serves {} % of the reads once it is warm; the other \
+                     reads and all writes count twice, at the uncached limit and at the cached one",
+                    in_percent(found.hits)
+                ));
+            }
+        }
+        all
+    }
+
+    pub(super) fn layout(&self, need: &Need, found: &Found<'_>) -> String {
+        let is_single = self.edition.host(&found.host.name).is_ok();
+        let size = if is_single { found.host.name.clone() } else { found.host.qualified() };
+        let mut text = format!("edition = {:?}\n\n[host]\nsize = {size:?}\n", self.edition.name());
+        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
+            write_pool(&mut text, need, pool, disks.as_ref(), self.kept(need, &pool.roles));
+        }
+        text
+    }
+}
+
+/// What becomes of disks that are there.
+fn stays(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> String {
+    let (count, size) = (kept.count, disk.size());
+    let old = kept.tier.clone().unwrap_or_else(|| format!("{} of {}", kept.family, kept.size));
+    match size > kept.size {
+        true => {
+            format!("{name}: the {count} x {old} stay and grow to {size} each, without copying")
+        }
+        false => format!("{name}: the {count} x {old} stay as large as they are"),
+    }
+}
+
+pub(super) fn names(need: &Need, pool: &Pool, between: &str) -> String {
+    let names: Vec<&str> = pool.roles.iter().map(|role| need.roles[*role].role.name()).collect();
+    names.join(between)
+}
+
+fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
+    let cached = if pool.mode == CacheMode::None { "" } else { ", cached" };
+    match disks {
+        None => "the local disk".to_owned(),
+        Some(Disks { disk: Disk::Burst(tier), count, .. }) => {
+            format!("{count} x {} bursting{cached}", tier.name)
+        }
+        Some(Disks { disk: Disk::Tier(tier), count, .. }) => {
+            format!("{count} x {}{cached}", tier.name)
+        }
+        Some(Disks { disk: Disk::Bought { family, size, iops, throughput }, count, .. }) => {
+            format!("{count} x {} of {size}, {iops} and {throughput}", family.family)
+        }
+    }
+}
+
+/// Writes the disks of a pool and the files on them.
+fn write_pool(
+    text: &mut String,
+    need: &Need,
+    pool: &Pool,
+    disks: Option<&Disks<'_>>,
+    kept: Option<&KeptPool>,
+) {
+    let name = kept.map_or_else(|| names(need, pool, "-"), |kept| kept.name.clone());
+    let each = disks.map_or_else(|| "place = \"local\"".to_owned(), |disks| disks.disk.keys());
+    let cache = match pool.mode {
+        CacheMode::None => "",
+        CacheMode::ReadOnly => ", cache = \"read-only\"",
+        CacheMode::ReadWrite => ", cache = \"read-write\"",
+    };
+    let count = disks.map_or(1, |disks| disks.count);
+    let is_named = |kept: &&KeptPool| {
+        // Columns that are not called after their stripe are named one by one.
+        let mut named = kept.volumes.iter().enumerate();
+        kept.unit.is_some() && !named.all(|(at, own)| *own == format!("{name}-{at}"))
+    };
+    let written = match (pool.place, kept.filter(is_named)) {
+        (Place::Striped(unit), Some(kept)) => {
+            for volume in &kept.volumes {
+                let keys = format!("{each}{cache}").replace(", ", "\n");
+                *text += &format!("\n[[volume]]\nname = {volume:?}\n{keys}\n");
+            }
+            write!(
+                text,
+                "\n[[stripe]]\nname = {name:?}\nunit = \"{}\"\nvolumes = {:?}\n",
+                unit.exact(),
+                kept.volumes
+            )
+        }
+        (Place::Striped(unit), None) => write!(
+            text,
+            "\n[[stripe]]\nname = {name:?}\nunit = \"{}\"\nvolumes = {{ count = {count}, {each}{cache} }}\n",
+            unit.exact()
+        ),
+        (Place::Single | Place::Local, _) => {
+            let keys = format!("{each}{cache}").replace(", ", "\n");
+            write!(text, "\n[[volume]]\nname = {name:?}\n{keys}\n")
+        }
+    };
+    // Writing to a string does not fail.
+    debug_assert!(written.is_ok());
+    for role in &pool.roles {
+        let RoleNeed { role, size: whole, .. } = &need.roles[*role];
+        let there = kept.iter().flat_map(|kept| &kept.files).filter(|(_, own)| own == role);
+        let mut files: Vec<String> = there.map(|(name, _)| name.clone()).collect();
+        let role = role.name();
+        if files.is_empty() {
+            files.push(format!("{role}-file"));
+        }
+        // Equal files, of whole sectors.
+        let size = whole.get().div_ceil(files.len() as u64).next_multiple_of(1 << 20);
+        let size = (if files.len() == 1 { *whole } else { Bytes::new(size) }).exact();
+        for file in files {
+            let written = write!(
+                text,
+                "\n[[file]]\nname = {file:?}\nrole = {role:?}\nsize = \"{size}\"\non = {name:?}\n"
+            );
+            debug_assert!(written.is_ok());
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `weir plan --verify`: the need simulated on the plan, and on what is there at present.
+//!
+//! The planner compares rates with limits and chooses media by their latency; it does not know how
+//! long requests wait where a limit is used up. So where a latency is asked and missed, plans with
+//! room are tried until one holds.
+
+use super::share;
+use crate::cli::PlanArgs;
+use crate::commands::read_layout_text;
+use crate::error::CliError;
+use std::fmt::Write as _;
+use weir_plan::answer::{Answer, Plan};
+use weir_plan::need::{Need, WHOLE};
+use weir_plan::verify::{Got, How, VerifyError, verify};
+use weir_plan::{Outcome, Question, plan};
+use weir_report::number::{float, percent, time};
+use weir_report::plan::{PlanReport, PlanVerified};
+
+/// The room that is tried where a latency is missed, in millionths above the rates.
+const ROOM: [u64; 6] = [50_000, 100_000, 200_000, 300_000, 500_000, 1_000_000];
+
+/// A cap of which so much is used is one that requests wait at.
+const BUSY: f64 = 0.8;
+
+/// What simulations came to.
+#[derive(Debug, Default)]
+pub(super) struct Verified {
+    rows: Vec<PlanVerified>,
+    notes: Vec<String>,
+    is_failed: bool,
+}
+
+impl Verified {
+    /// Puts it into the report. A plan that fails is none, and nothing is beside it.
+    pub(super) fn say(self, report: &mut PlanReport) {
+        report.verified = self.rows;
+        report.notes.extend(self.notes);
+        if self.is_failed {
+            report.is_met = false;
+            (report.plan, report.cheaper, report.better) = (None, None, None);
+            report.others.clear();
+        }
+    }
+
+    fn rows(&mut self, layout: &str, got: &[Got]) {
+        self.rows.extend(got.iter().map(|own| PlanVerified {
+            layout: layout.to_owned(),
+            role: own.role.name().to_owned(),
+            request: own.request,
+            asked: own.asked,
+            got: own.got,
+            latency_ns: own.latency,
+            median_ns: own.median,
+            asked_latency_ns: own.asked_latency.map(weir_units::Span::nanos),
+            is_met: own.is_met(),
+        }));
+    }
+}
+
+/// Simulates the need on the plan, and on what is there now. Where only a latency is missed, the
+/// plan makes way for one with room, if that holds.
+pub(super) fn check(
+    args: &PlanArgs,
+    question: &Question<'_>,
+    outcome: &mut Outcome,
+) -> Result<Verified, CliError> {
+    let how = How { seed: 1, bursts: question.wishes.peaks.is_some() };
+    let mut verified = Verified::default();
+    if let Some(path) = &args.present {
+        let (text, _) = read_layout_text(path, question.catalog)?;
+        let name = path.display().to_string();
+        match verify(&name, &text, question.need, question.catalog, how) {
+            Ok(got) => verified.rows("at present", &got),
+            // What is too small for the need, or lacks a role, carries nothing of it.
+            Err(error @ VerifyError::Layout(_)) => return Err(error.into()),
+            Err(error) => verified.notes.push(format!("{name} cannot carry the need: {error}")),
+        }
+    }
+    let Outcome::Met(answer) = outcome else { return Ok(verified) };
+    let mut got = simulated(question, &answer.plan, how)?;
+    let is_slow = got.iter().all(Got::has_rate) && !got.iter().all(Got::is_fast);
+    // What is the most that a budget or a machine gives has no room.
+    let may_grow = args.budget.is_none() && !args.fastest;
+    if is_slow
+        && may_grow
+        && let Some((mut other, own, room)) = with_room(question, &answer.plan, how)?
+    {
+        let words = format!(
+            "rates are planned {} % above what is asked, so that requests wait less: on {} {}",
+            room * 100 / WHOLE,
+            answer.plan.title,
+            slow(&got)
+        );
+        other.plan.reasons.insert(0, words);
+        (**answer, got) = (other, own);
+    }
+    verified.rows("plan", &got);
+    if !got.iter().all(Got::has_rate) {
+        verified.is_failed = true;
+        verified.notes.push(format!(
+            "{} was found and fails its own simulation: that is a defect of the planner, so it is no \
+             plan",
+            answer.plan.title
+        ));
+    } else if !got.iter().all(Got::is_fast) {
+        verified.is_failed = true;
+        verified.notes.push(too_slow(&answer.plan, &got, may_grow));
+    }
+    Ok(verified)
+}
+
+fn simulated(question: &Question<'_>, plan: &Plan, how: How) -> Result<Vec<Got>, CliError> {
+    Ok(verify("the plan", &plan.layout, question.need, question.catalog, how)?)
+}
+
+/// The first plan with room on which the need, as it is asked, holds; and how much room that is.
+fn with_room(
+    question: &Question<'_>,
+    slow: &Plan,
+    how: How,
+) -> Result<Option<(Answer, Vec<Got>, u64)>, CliError> {
+    let mut layout = slow.layout.clone();
+    for room in ROOM {
+        let need: Need = question.need.scaled(WHOLE + room);
+        let Outcome::Met(answer) = plan(&Question { need: &need, ..*question })? else {
+            return Ok(None);
+        };
+        if answer.plan.layout == layout {
+            continue;
+        }
+        let got = simulated(question, &answer.plan, how)?;
+        if got.iter().all(Got::is_met) {
+            return Ok(Some((*answer, got, room)));
+        }
+        layout.clone_from(&answer.plan.layout);
+    }
+    Ok(None)
+}
+
+/// What takes longer than it may.
+fn slow(got: &[Got]) -> String {
+    let slow = got.iter().filter(|own| !own.is_fast()).map(|own| {
+        let took = time(float(own.median)).to_string();
+        let most = own.asked_latency.map(|most| most.to_string()).unwrap_or_default();
+        format!("half of the requests of {} take {took} where {most} are asked", own.role.name())
+    });
+    slow.collect::<Vec<_>>().join(", ")
+}
+
+/// Why a plan that has the rates is none.
+fn too_slow(plan: &Plan, got: &[Got], may_grow: bool) -> String {
+    let mut words = format!("{} was found, and simulated {}", plan.title, slow(got));
+    let busy = plan.binding().map(|cap| (cap, share(cap))).filter(|(_, share)| *share >= BUSY);
+    let written = match busy {
+        Some((cap, share)) => write!(
+            words,
+            ": the limit of {} of {} is used to {}, so requests likely wait there",
+            cap.cap,
+            cap.of,
+            percent(share)
+        ),
+        None => write!(words, ": the medium takes that long, or the pieces that a stripe cuts"),
+    };
+    // Writing to a string does not fail.
+    debug_assert!(written.is_ok());
+    words += match may_grow {
+        true => {
+            "; no plan with more room, up to twice the rates, holds either: allow more time, or other disks"
+        }
+        false => "; allow more time, or a larger budget or machine",
+    };
+    words
+}

@@ -1,0 +1,250 @@
+//! `weir plan`: no option is passed over, and a latency is held.
+
+use crate::common::{Place, run};
+use serde_json::Value;
+
+fn refused(place: &Place, args: &[&str], words: &str) {
+    let (stdout, stderr, code) = run(place.weir(&[&["plan"], args].concat()));
+    assert_eq!((stdout.as_str(), code), ("", Some(2)), "{args:?}: {stderr}");
+    assert!(stderr.contains(words), "{args:?}: {stderr}");
+}
+
+fn met(place: &Place, args: &[&str]) -> String {
+    let (stdout, stderr, code) = run(place.weir(&[&["plan"], args].concat()));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{args:?}: {stdout}");
+    stdout
+}
+
+/// A machine with one disk of 100 GiB of data.
+fn layout(edition: &str, host: &str, disk: &str) -> String {
+    format!(
+        "edition = \"{edition}\"\nhost = {{ size = \"{host}\" }}\n[[volume]]\nname = \"d\"\n{disk}\n\
+         [[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"100 GiB\"\non = \"d\"\n"
+    )
+}
+
+#[test]
+fn what_says_nothing_is_refused() {
+    let place = Place::new();
+    let check = |args: &[&str], words: &str| refused(&place, args, words);
+    let size = ["--size", "400GiB", "--iops", "3000"];
+    let with = |more: &[&'static str]| [&size[..], more].concat();
+    check(&["--iops", "16000"], "give --size SIZE with rates, or --need FILE, --from OBSERVATION");
+    check(&with(&["--os", "beos"]), "there are no prices of beos; there are: East US in USD, East");
+    check(&with(&["--max-disks", "0"]), "\"0\" is no whole number of 1 at least");
+    check(&with(&["--vcpus", "0"]), "\"0\" is no whole number of 1 at least");
+    check(&with(&["--max-files", "0"]), "\"0\" is no whole number of 1 at least");
+    check(&["--from", "x", "--percentile", "0"], "is no number above 0 and up to 100");
+    check(
+        &with(&["--bursting", "31min"]),
+        "peaks of 31 min are longer than any credits last, 30 min at most (P1, P2, P3, P4, P6, P10, \
+         P15, P20)",
+    );
+    check(
+        &with(&["--bursting", "20min", "--edition", "aws"]),
+        "bursting: no disks of gp3, io1, io2 have credits",
+    );
+    check(
+        &with(&["--edition", "azure-mi-now", "--family", "bc", "--max-files", "3"]),
+        "max_files: it says nothing to what is planned, bc",
+    );
+    for (key, words) in [
+        ("vcpus = 0", "vcpus: is 0; say more than that, or leave it out"),
+        ("max_disks = 0", "max_disks: is 0"),
+        ("max_files = 0", "max_files: is 0"),
+        ("bursting = \"0s\"", "bursting: is 0"),
+    ] {
+        place.file("need.toml", &format!("{key}\n[data]\nsize = \"1 TiB\"\niops = 5\n"));
+        check(&["--need", "need.toml"], words);
+    }
+    place.file("need.toml", "[data]\nsize = \"1 TiB\"\nworking_set = \"0 B\"\n");
+    check(&["--need", "need.toml"], "data: working_set is 0");
+}
+
+#[test]
+fn what_says_nothing_to_the_cheapest_family_is_told() {
+    let place = Place::new();
+    let args = ["--edition", "aws", "--size", "1TiB", "--iops", "5000", "--storage", "2TiB"];
+    let stdout = met(&place, &args);
+    assert!(stdout.contains("says nothing to vm, the family of the plan: storage"), "{stdout}");
+    let args = ["--edition", "azure-mi-now", "--size", "1TiB", "--working-set", "9GiB"];
+    let stdout = met(&place, &args);
+    assert!(stdout.contains("data: the working set says nothing here"), "{stdout}");
+}
+
+#[test]
+fn what_a_fleet_does_not_use_is_refused() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("fleet")).expect("a folder");
+    place.file("fleet/a.toml", "vcpus = 1\n[data]\nsize = \"10 GiB\"\niops = 50\n");
+    let check = |args: &[&str], words: &str| {
+        refused(&place, &[&["--fleet", "fleet"], args].concat(), words);
+    };
+    let stray: [&[&str]; 21] = [
+        &["--need", "fleet/a.toml"],
+        &["--from", "fleet/a.toml"],
+        &["--size", "1TiB"],
+        &["--throughput", "9 MB/s"],
+        &["--request", "8KiB"],
+        &["--reads", "70%"],
+        &["--latency", "5ms"],
+        &["--working-set", "9GiB"],
+        &["--headroom", "20%"],
+        &["--disks", "premium-ssd"],
+        &["--vcpus", "3"],
+        &["--memory", "9GiB"],
+        &["--max-disks", "3"],
+        &["--apart"],
+        &["--os", "linux"],
+        &["--engine", "mysql"],
+        &["--budget", "900"],
+        &["--fastest"],
+        &["--keep", "fleet/a.toml"],
+        &["--no-downtime"],
+        &["--bursting", "20min"],
+    ];
+    for args in stray {
+        check(args, "cannot be used with");
+    }
+    check(&["--verify", "--present", "fleet/a.toml"], "cannot be used with");
+    check(&["--role", "a=data"], "are for what is observed");
+    check(&["--family", "bc", "--max-files", "3"], "--max-files says nothing to bc");
+    check(&["--host", "huge"], "unknown host size \"huge\"");
+    check(&["--host", "gp-8", "--family", "bc"], "--host gp-8: is not of the families bc");
+    let stdout = met(&place, &["--fleet", "fleet", "--edition", "azure-mi-2018"]);
+    assert!(stdout.starts_with("plan: 1 databases on 1 instances: price unknown"), "{stdout}");
+    assert!(!stdout.contains("0.00"), "{stdout}");
+    place.file("fleet/a.toml", "engine = \"mysql\"\n[data]\nsize = \"10 GiB\"\n");
+    check(&[], "a: engine: is the fleet's");
+}
+
+#[test]
+fn what_is_there_says_the_edition() {
+    let place = Place::new();
+    place.file("now.toml", &layout("azure-premium-2015", "DS13", "tier = \"P10\""));
+    let keep = ["--keep", "now.toml", "--size", "400GiB", "--iops", "4000"];
+    let stdout = met(&place, &keep);
+    assert!(stdout.starts_with("plan: DS13: data on 1 x P30"), "{stdout}");
+    // One disk stays one disk in what is cheaper, too.
+    assert!(stdout.contains("next cheaper: DS13: data on 1 x P20: "), "{stdout}");
+    refused(
+        &place,
+        &[&keep[..], &["--edition", "azure-now"]].concat(),
+        "edition azure-now: the layout to keep is of azure-premium-2015; leave the edition out",
+    );
+    let least = ["--keep", "now.toml", "--size", "100GiB", "--iops", "400", "--no-downtime"];
+    let stdout = met(&place, &least);
+    assert!(stdout.starts_with("plan: DS13: data on 1 x P10"), "{stdout}");
+    assert!(!stdout.contains("next cheaper"), "{stdout}");
+    assert!(stdout.contains("nothing cheaper that is one step away keeps what is"), "{stdout}");
+    let disk = "family = \"pd-balanced\"\nsize = \"500 GiB\"";
+    place.file("gcp.toml", &layout("gcp", "n1-standard-16", disk));
+    refused(
+        &place,
+        &["--keep", "gcp.toml", "--size", "400GiB", "--iops", "3000"],
+        "d of the layout to keep: is on pd-balanced, whose disks share their limits",
+    );
+    let disk = "size = \"500 GiB\"\nlimits = { iops = 5000 }";
+    let own = layout("", "", disk).replace("edition = \"\"\nhost = { size = \"\" }\n", "");
+    place.file("own.toml", &format!("host = {{ unlimited = true }}\n{own}"));
+    refused(
+        &place,
+        &["--keep", "own.toml", "--size", "400GiB"],
+        "own.toml: the layout to keep names no edition",
+    );
+}
+
+#[test]
+fn prices_of_another_place_are_said_and_never_passed_over() {
+    let place = Place::new();
+    place.file(
+        "own.toml",
+        "[[price]]\nregion = \"West Europe\"\ncurrency = \"EUR\"\nos = \"linux\"\nsource = \"contract\"\n\
+         as_of = \"2026\"\nrows = [\n{ host = \"Standard_D4s_v3\", month = \"150\" },\n\
+         { tier = \"P30\", month = \"140\" },\n]\n",
+    );
+    let args =
+        ["--size", "1TiB", "--iops", "5000", "--disks", "premium-ssd", "--prices", "own.toml"];
+    let with = |more: &[&'static str]| [&args[..], more].concat();
+    let stdout = met(&place, &args);
+    assert!(stdout.starts_with("plan: Standard_D4s_v3: data on 1 x P30: 290.00 EUR a"), "{stdout}");
+    assert!(
+        stdout.contains(
+            "prices are those of own.toml (West Europe in EUR); others are of another place and left \
+             out: East US in USD, East US in USD (linux), East US in USD (windows)"
+        ),
+        "{stdout}"
+    );
+    for (more, asked) in [
+        (["--region", "East US"], "East US"),
+        (["--currency", "USD"], "USD"),
+        (["--os", "windows"], "windows"),
+    ] {
+        let words = format!(
+            "--prices own.toml: has no prices of {asked}; it has West Europe in EUR (linux): leave"
+        );
+        refused(&place, &with(&more), &words);
+    }
+}
+
+#[test]
+fn machines_without_a_price_are_told_beside_the_price() {
+    let place = Place::new();
+    let args = ["--size", "4TiB", "--iops", "16000"];
+    let words =
+        "machines 127 have no price (region: East US) and are not ranked: one of them may be";
+    let stdout = met(&place, &args);
+    let line = stdout.lines().nth(1).unwrap_or_default();
+    assert!(line.contains(words), "{stdout}");
+    let stdout = met(&place, &[&args[..], &["-o", "markdown"]].concat());
+    let mut lines = stdout.lines().filter(|line| !line.is_empty());
+    assert!(lines.next().unwrap_or_default().contains("USD a month"), "{stdout}");
+    assert!(lines.next().unwrap_or_default().contains(words), "{stdout}");
+}
+
+#[test]
+fn a_latency_is_held_against_the_simulation() {
+    let place = Place::new();
+    let verify = |args: &[&str]| {
+        let all = [&["plan", "--size", "4TiB", "--verify", "-o", "json"], args].concat();
+        let (stdout, stderr, code) = run(place.weir(&all));
+        assert_eq!(stderr, "", "{args:?}");
+        (serde_json::from_str::<Value>(&stdout).expect("JSON"), code)
+    };
+    // Four of 5,000 IOPS have them, but what comes to them by chance waits for 25 ms at the limit.
+    let rates = ["--edition", "azure-premium-2015", "--iops", "20000"];
+    let (report, code) = verify(&rates);
+    assert_eq!(code, Some(0));
+    assert_eq!(report["plan"]["title"], "DS13: data on 4 x P30");
+    let median = report["verified"][0]["median_ns"].as_u64().expect("a time");
+    assert!(median > 20_000_000, "{median}");
+    assert!(report["verified"][0]["asked_latency_ns"].is_null());
+    // One more has room, and the median is that of the medium, 1.9 ms, and a little.
+    let (report, code) = verify(&[&rates[..], &["--latency", "3ms"]].concat());
+    assert_eq!(code, Some(0), "{report}");
+    assert_eq!(report["plan"]["title"], "DS13: data on 5 x P30");
+    let reasons = report["plan"]["reasons"].to_string();
+    assert!(reasons.contains("rates are planned 5 % above what is asked, so that"), "{reasons}");
+    let own = &report["verified"][0];
+    let median = own["median_ns"].as_u64().expect("a time");
+    assert!((1_900_000..3_060_000).contains(&median), "{median}");
+    assert_eq!(
+        (own["asked_latency_ns"].as_u64(), own["is_met"].as_bool(), own["asked"].as_u64()),
+        (Some(3_000_000), Some(true), Some(20_000))
+    );
+    // Nothing waits for as little as the medium takes alone.
+    let (report, code) = verify(&[&rates[..], &["--latency", "1910us"]].concat());
+    assert_eq!(code, Some(1), "{report}");
+    assert!(report["plan"].is_null() && report["cheaper"].is_null(), "{report}");
+    assert_eq!(report["verified"][0]["is_met"], false);
+    let notes = report["notes"].to_string();
+    for words in [
+        "DS13: data on 4 x P30 was found, and simulated half of the requests of data take",
+        "1910 us are asked: the limit of disk operations of data is used to 100.0 %",
+    ] {
+        assert!(notes.contains(words), "{notes}");
+    }
+    let args = ["--size", "4TiB", "--iops", "20000", "--latency", "3ms"];
+    let stdout = met(&place, &args);
+    assert!(stdout.contains("--verify holds the plan against it"), "{stdout}");
+}
