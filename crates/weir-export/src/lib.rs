@@ -71,7 +71,7 @@ pub fn export(
     let old = from.map(|from| Site::of(from, options, present_host(options, from)));
     let old = old.transpose()?;
     options.check_names(kind, &new, old.as_ref())?;
-    let change = Change::between(old, new);
+    let change = Change::between(old, new)?;
     let mut script = Script::new(kind, &change);
     match kind {
         Kind::Tsql => tsql::write(&mut script, &change, options)?,

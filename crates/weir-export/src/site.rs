@@ -23,6 +23,8 @@ pub(crate) struct Site {
     pub(crate) quota: Option<u64>,
     /// The volumes of a machine.
     pub(crate) disks: Vec<Disk>,
+    /// The numbers of attached disks at the machine, by name, and whether the layout says them.
+    pub(crate) luns: BTreeMap<String, (u32, bool)>,
     /// What is served of a machine: stripes, and volumes that are no columns.
     pub(crate) spaces: Vec<Space>,
     pub(crate) files: Vec<DbFile>,
@@ -92,6 +94,7 @@ impl Site {
         let is_machine = own.instance.is_none();
         let volumes = || own.volumes.iter().filter(|volume| is_machine && !volume.is_gone());
         let exports = own.exports.iter().filter(|_| is_machine);
+        let numbered = own.volumes.iter().zip(own.luns()).filter(|_| is_machine);
         let site = Self {
             layout: layout.to_owned(),
             edition: all.edition.clone(),
@@ -100,6 +103,9 @@ impl Site {
             instance: own.instance.clone(),
             quota: own.spec.uncached.iops.map(|limit| limit.rate.get()).filter(|_| !is_machine),
             disks: volumes().map(|volume| Disk::of(volume, options)).collect(),
+            luns: numbered
+                .filter_map(|(own, lun)| Some((own.name.clone(), (lun?, own.lun.is_some()))))
+                .collect(),
             spaces: exports.map(|export| Space::of(own, export, options)).collect(),
             files: own.files.iter().map(|file| DbFile::of(own, file, options)).collect(),
         };

@@ -1,6 +1,6 @@
 //! Only what changes, and never what would lose data.
 
-use crate::common::{INSTANCE, MACHINE, changes, mounts};
+use crate::common::{INSTANCE, MACHINE, changes, mounts, script};
 use weir_export::{Export, Kind, Options};
 
 #[track_caller]
@@ -198,6 +198,66 @@ fn disks_keep_their_numbers() {
         &["disk first 128 --sku Premium_LRS", "attach first 5 None"],
         &[],
     );
+}
+
+/// [`MACHINE`] with numbers of its disks.
+fn numbered(log: u32, pool: &str) -> String {
+    MACHINE
+        .replace("tier = \"P20\"", &format!("tier = \"P20\"\nlun = {log}"))
+        .replace("count = 4", &format!("count = 4, luns = {pool}"))
+}
+
+#[test]
+fn disks_have_the_numbers_that_the_layout_says() {
+    let own = numbered(9, "[3, 2, 63, 0]");
+    let options = Options::default();
+    let has = |kind: Kind, words: &str| {
+        let text = script(kind, &own, &options).expect("a script").text;
+        assert!(text.contains(words), "{kind}: {text}");
+    };
+    has(Kind::Az, "attach pool-2 63 ReadOnly");
+    has(Kind::Bicep, "lun: 63");
+    has(Kind::Terraform, "lun      = 63");
+    has(Kind::Powershell, "-Name 'pool-2' -SizeGB 1024 -Lun 63");
+    has(Kind::Mdadm, "check /dev/disk/azure/scsi1/lun63 1099511627776");
+    has(Kind::StorageSpaces, "-Lun 63 -Size 1099511627776 # pool-2");
+    // What is said first stays free for it.
+    let one = MACHINE.replace("count = 4", "count = 4, luns = [0, 1, 2, 3]");
+    let text = script(Kind::Az, &one, &options).expect("a script").text;
+    assert!(text.contains("attach log 4 None"), "{text}");
+    // That numbers are written down that are so already changes nothing.
+    let same = made(Kind::Az, MACHINE, &numbered(0, "[1, 2, 3, 4]"));
+    assert_eq!(same.notes, ["nothing to do: layout.toml and old.toml are the same to az"]);
+    // Of disks that are there, those of --from hold, and a new one takes one that it says.
+    let more = "[[volume]]\nname = \"more\"\ntier = \"P10\"\n";
+    let more = MACHINE.replacen("[[volume]]", &format!("{more}lun = 7\n[[volume]]"), 1);
+    check(Kind::Az, &own, &more, &["disk more 128 --sku Premium_LRS", "attach more 7 None"], &[]);
+    let plain = more.replace("lun = 7\n", "");
+    let text = changes(Kind::Terraform, &own, &plain, &options).expect("a script").text;
+    for row in ["lun      = 1\n", "lun      = 9\n", "lun      = 63\n"] {
+        assert!(text.contains(row), "{text}");
+    }
+}
+
+#[test]
+fn a_number_that_would_move_a_disk_is_refused() {
+    let refused = |old: &str, new: &str, expect: &str| {
+        for kind in [Kind::Az, Kind::Terraform, Kind::Mdadm] {
+            let error = changes(kind, old, new, &Options::default()).expect_err("no script");
+            assert!(error.to_string().contains(expect), "{kind}: {error}");
+        }
+    };
+    let moved = "volume \"log\" cannot be exported as a script: it is disk 5 here and 0 in old.toml, and a \
+                 disk that is there is not attached anew: say lun = 0 here, or lun = 5 in old.toml if it is that \
+                 at the machine";
+    refused(MACHINE, &numbered(5, "[1, 2, 3, 4]"), moved);
+    refused(&numbered(0, "[1, 2, 3, 4]"), &numbered(5, "[1, 2, 3, 4]"), moved);
+    // A disk that goes is still attached.
+    let gone = MACHINE.replace("name = \"log\"\n", "name = \"redo\"\nlun = 0\n");
+    let gone = gone.replace("on = \"log\"", "on = \"redo\"");
+    let taken = "volume \"redo\" cannot be exported as a script: it would be disk 0, which is \"log\" of \
+                 old.toml; give it a number that is free, or none";
+    refused(MACHINE, &gone, taken);
 }
 
 #[test]
