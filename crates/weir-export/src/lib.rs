@@ -12,6 +12,7 @@
 //! | `site` | what of a layout scripts speak of: disks, what they make together, files |
 //! | `change` | the difference between two layouts, once for all kinds |
 //! | `quote` | how each language quotes |
+//! | `space` | what becomes of stripes and single disks, whatever system makes them |
 //! | `azure` | what Azure calls what a layout has, once for its four languages |
 //! | `linux` | what shell scripts for a Linux machine have in common |
 //! | one per kind | `tsql`, `az`, `bicep`, `terraform`, `powershell`, `mdadm`, `lvm`, `storage_spaces`, `fstab` |
@@ -32,6 +33,7 @@ mod powershell;
 mod quote;
 pub mod script;
 mod site;
+mod space;
 mod storage_spaces;
 mod terraform;
 mod tsql;

@@ -7,13 +7,14 @@ use crate::options::Options;
 use crate::quote::shell;
 use crate::script::Script;
 use crate::site::Space;
+use crate::space::{self, Difference};
 
 pub(crate) fn write(
     script: &mut Script,
     change: &Change,
     options: &Options,
 ) -> Result<(), ExportError> {
-    let spaces = linux::spaces(change);
+    let spaces = space::remote(change);
     if spaces.is_empty() {
         return Err(ExportError::Nothing {
             layout: change.new.layout.clone(),
@@ -40,7 +41,7 @@ pub(crate) fn write(
             Fate::Changed(old, space) => changed(script, change, options, old, space)?,
             Fate::Gone(space) => {
                 let group = shell(&format!("vg_{}", space.name));
-                linux::gone(
+                space::gone(
                     script,
                     space,
                     &[format!("vgremove {group}"), "pvremove DISK...".to_owned()],
@@ -75,7 +76,7 @@ fn make(
                 let reason = format!(
                     "its unit, {unit}, is no power of two from 4 KiB to 4 MiB, which LVM needs"
                 );
-                return Err(linux::cannot(script, &change.new, space, reason));
+                return Err(space::cannot(script, &change.new, space, reason));
             }
             let words = format!(
                 "{count} stripes, one for each disk, so that their limits add up; {unit} on one before \
@@ -130,11 +131,8 @@ fn changed(
     space: &Space,
 ) -> Result<(), ExportError> {
     check_name(space)?;
-    script.blank();
-    if linux::shrinks(script, old, space) {
-        return Ok(());
-    }
-    if old.unit != space.unit || old.columns != space.columns {
+    let Some(difference) = Difference::of(script, old, space) else { return Ok(()) };
+    if difference == Difference::Shape {
         script.warn(&format!(
             "{}: it has {} disks and becomes {}, or gets another unit. LVM can add disks to \
              a group and extend a volume over them, but what is there keeps its stripes: the limits of \

@@ -30,6 +30,14 @@ pub(crate) struct Site {
     pub(crate) files: Vec<DbFile>,
 }
 
+/// A cloud whose disks can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cloud {
+    Azure,
+    Aws,
+    Google,
+}
+
 /// A volume of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Disk {
@@ -139,6 +147,13 @@ impl Site {
             }
         }
         Ok(())
+    }
+
+    /// The cloud of its edition, which the edition's name begins with.
+    pub(crate) fn cloud(&self) -> Option<Cloud> {
+        let name = self.edition.as_deref()?;
+        let clouds = [("azure", Cloud::Azure), ("aws", Cloud::Aws), ("gcp", Cloud::Google)];
+        clouds.into_iter().find(|(own, _)| name.starts_with(own)).map(|(_, cloud)| cloud)
     }
 
     /// The disks of a device, in the order of its columns.
