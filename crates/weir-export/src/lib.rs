@@ -12,6 +12,7 @@
 //! | `site` | what of a layout scripts speak of: disks, what they make together, files |
 //! | `change` | the difference between two layouts, once for all kinds |
 //! | `quote` | how each language quotes |
+//! | `disk` | what becomes of disks, whatever cloud they are of |
 //! | `space` | what becomes of stripes and single disks, whatever system makes them |
 //! | `azure` | what Azure calls what a layout has, once for its four languages |
 //! | `linux` | what shell scripts for a Linux machine have in common |
@@ -23,6 +24,7 @@ mod az;
 mod azure;
 mod bicep;
 mod change;
+mod disk;
 pub mod error;
 mod fstab;
 mod linux;

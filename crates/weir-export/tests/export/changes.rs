@@ -370,3 +370,83 @@ fn a_module_keeps_what_goes_and_what_would_shrink() {
         assert!(bicep.text.contains(words), "{}", bicep.text);
     }
 }
+
+/// Of AWS and Google Cloud, too. AWS changes the type of a volume in place, and Google does not.
+#[test]
+fn modules_of_other_clouds_keep_what_goes_and_what_would_shrink() {
+    let layout = |edition: &str, log: &str, count: u32, size: &str, type_: &str| {
+        format!(
+            "edition = {edition:?}\n[[volume]]\nname = \"log\"\n{log}\n[[stripe]]\nname = \"pool\"\nunit = \"64 \
+             KiB\"\nvolumes = {{ count = {count}, family = {type_:?}, size = {size:?}, iops = 4000, throughput = \
+             \"200 MiB/s\" }}\n"
+        )
+    };
+    let check = |old: &str, new: &str, rows: &[&str], notes: &[&str]| {
+        let export = made(Kind::Terraform, old, new);
+        for row in rows {
+            assert!(export.text.contains(row), "no\n{row}\nin\n{}", export.text);
+        }
+        assert_eq!(export.notes.len(), notes.len(), "{:#?}", export.notes);
+        for (note, expect) in export.notes.iter().zip(notes) {
+            assert!(note.contains(expect), "{note}");
+        }
+        assert_eq!(export.text.matches("prevent_destroy = true").count(), 1, "{}", export.text);
+    };
+    let (io1, io2) = ["io1", "io2"]
+        .map(|own| format!("family = {own:?}\nsize = \"100 GiB\"\niops = 5000"))
+        .into();
+    let old = layout("aws", &io1, 3, "1 TiB", "gp3");
+    let kept = "iops   = 4000\n      mibps  = 200\n      device = \"/dev/sdi\"";
+    check(
+        &old,
+        &layout("aws", &io2, 2, "512 GiB", "gp3"),
+        &["type   = \"io2\"", "\"pool-0\" = {\n      type   = \"gp3\"\n      gib    = 1024", kept],
+        &[
+            "pool-0 would shrink from 1 TiB to 512 GiB. AWS does not do that to a disk with data",
+            "pool-1 would shrink",
+            "pool-2 is not in the layout any more, and is kept with its data",
+        ],
+    );
+    check(
+        &old,
+        &layout("aws", &io1, 4, "2 TiB", "gp3"),
+        &["gib    = 2048", "device = \"/dev/sdj\"", "# The machine may run while it grows."],
+        &[],
+    );
+    let extreme = "family = \"hyperdisk-extreme\"\nsize = \"100 GiB\"\niops = 5000";
+    let balanced = "family = \"hyperdisk-balanced\"\nsize = \"200 GiB\"\niops = 5000\nthroughput = \"300 MiB/s\"";
+    let pool = "hyperdisk-balanced";
+    let old = layout("gcp", extreme, 3, "1 TiB", pool);
+    check(
+        &old,
+        &layout("gcp", balanced, 2, "512 GiB", pool),
+        &[
+            "\"log\" = {\n      type  = \"hyperdisk-extreme\"\n      gib   = 100\n      iops  = 5000\n      mibps = null",
+            "\"pool-0\" = {\n      type  = \"hyperdisk-balanced\"\n      gib   = 1024",
+            "\"pool-2\" = {",
+        ],
+        &[
+            "log would go from hyperdisk-extreme to hyperdisk-balanced. Google Cloud does not do that",
+            "pool-0 would shrink",
+            "pool-1 would shrink",
+            "pool-2 is not in the layout any more",
+        ],
+    );
+    for (edition, log) in [("aws", io1.as_str()), ("gcp", extreme)] {
+        let type_ = if edition == "aws" { "gp3" } else { pool };
+        let own = layout(edition, log, 2, "1 TiB", type_);
+        let same = made(Kind::Terraform, &own, &own);
+        assert_eq!(
+            same.notes,
+            ["nothing to do: layout.toml and old.toml are the same to terraform"]
+        );
+    }
+    let machine =
+        |size: &str| format!("{}[host]\nsize = {size:?}\n", layout("aws", &io1, 2, "1 TiB", "gp3"));
+    let resized = made(Kind::Terraform, &machine("m5.4xlarge"), &machine("m5.8xlarge"));
+    assert_eq!(
+        resized.notes,
+        ["m5.4xlarge becomes m5.8xlarge: that restarts the machine; its own disk is empty then"]
+    );
+    assert!(resized.text.contains("value = \"m5.8xlarge\""), "{}", resized.text);
+}

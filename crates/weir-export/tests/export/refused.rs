@@ -170,3 +170,66 @@ fn what_a_tool_cannot_build_is_refused() {
     let error = made.expect_err("no script").to_string();
     assert!(error.contains("nothing becomes the other in place"), "{error}");
 }
+
+/// A layout of AWS, or of Google Cloud.
+fn disk_of(edition: &str, keys: &str) -> String {
+    format!("edition = {edition:?}\n[[volume]]\nname = \"d\"\n{keys}\n")
+}
+
+#[test]
+fn what_other_clouds_do_not_have_is_refused() {
+    let none = Options::default;
+    let own = |value: &str| Some(value.to_owned());
+    let aws = disk_of("aws", "family = \"gp3\"\nsize = \"100 GiB\"");
+    let google = disk_of("gcp", "family = \"pd-ssd\"\nsize = \"100 GiB\"");
+    for kind in [Kind::Az, Kind::Bicep, Kind::Powershell] {
+        for (edition, text) in [("aws", &aws), ("gcp", &google)] {
+            let expect =
+                format!("the edition {edition} is none of it; --as terraform makes its disks");
+            check(kind, text, &none(), &expect);
+        }
+    }
+    let refused =
+        |text: &str, options: Options, expect: &str| check(Kind::Terraform, text, &options, expect);
+    for text in [&aws, &google] {
+        let group = Options { resource_group: own("g"), ..none() };
+        refused(text, group, "--resource-group g: only Azure has resource groups; leave it out");
+    }
+    let place = Options { location: own("eu-west-1"), ..none() };
+    refused(&aws, place, "--location eu-west-1: the region is the provider's");
+    let zone = Options { zone: own("eu-west-1a"), ..none() };
+    refused(&aws, zone, "--zone eu-west-1a: volumes are made in the zone of the instance");
+    refused(&google, Options { location: own("x"), ..none() }, "--location x: the zone says where");
+    for id in ["db1", "i-", "i-xyz"] {
+        let machine = Options { machine: own(id), ..none() };
+        refused(&aws, machine, "an instance of AWS is said by its id, i- and hexadecimal digits");
+    }
+    let machine = Options { machine: own("DB1"), ..none() };
+    refused(&google, machine, "--machine DB1: the name of an instance of Google Cloud has 1 to 63");
+    for name in ["Upper", "a_b", "a.b", "1a", "a-", &"x".repeat(64)] {
+        let named = Options { names: pairs(&[("d", name)]), ..none() };
+        refused(&google, named, "is no name for it: 1 to 63 small letters");
+    }
+    for name in ["it's", "aws:x", "$(id)", &"x".repeat(256)] {
+        let named = Options { names: pairs(&[("d", name)]), ..none() };
+        refused(&aws, named, "is no name for it: 1 to 255 letters");
+    }
+    for edition in ["aws", "gcp"] {
+        let free = disk_of(edition, "unlimited = true\nsize = \"10 GiB\"");
+        refused(&free, none(), "its limits are written out in the layout");
+        let local = disk_of(edition, "place = \"local\"\nsize = \"10 GiB\"\nunlimited = true");
+        refused(&local, none(), "nothing to export as terraform: it has no remote volume");
+    }
+    let cached = format!(
+        "edition = \"aws\"\n[host]\nunlimited = true\ncache = {{ size = \"10 GiB\" }}\n{}",
+        aws.lines().skip(1).collect::<Vec<_>>().join("\n")
+    );
+    refused(&(cached + "\ncache = \"read-only\"\n"), none(), "machines of AWS have no host cache");
+    let many = aws.replace("name = \"d\"\n", "").replace("[[volume]]\n", "").replace('\n', ", ");
+    let many = many.trim_end_matches(", ").replacen("edition = \"aws\", ", "", 1);
+    let many = format!(
+        "edition = \"aws\"\n[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = {{ count = 70, {many} \
+         }}\n"
+    );
+    refused(&many, none(), "AWS has no name for the device of disk 69; they end at /dev/xvdcx");
+}

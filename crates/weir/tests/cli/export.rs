@@ -182,3 +182,31 @@ fn plan_after_plan_moves_no_disk() {
     }
     assert!(present.len() > 4, "{present:?}");
 }
+
+#[test]
+fn disks_of_other_clouds_are_exported_and_services_are_not() {
+    let place = Place::new();
+    let check = |args: &[&str], expect: Result<&str, &str>| {
+        let rates = ["--iops", "3000", "--size", "500GiB", "--out", "plan.toml"];
+        let (stdout, stderr, code) = run(place.weir(&[&["plan"], args, &rates].concat()));
+        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        let (stdout, stderr, code) = export(&place, &["plan.toml", "--as", "terraform"]);
+        match expect {
+            Ok(words) => {
+                assert_eq!((stderr.as_str(), code), ("", Some(0)));
+                assert!(stdout.contains(words), "{stdout}");
+            }
+            Err(words) => {
+                assert_eq!((stdout.as_str(), code), ("", Some(2)), "{stderr}");
+                assert!(stderr.contains(words), "{stderr}");
+            }
+        }
+    };
+    check(&["--edition", "aws"], Ok("resource \"aws_ebs_volume\""));
+    check(&["--edition", "gcp"], Ok("resource \"google_compute_disk\""));
+    check(
+        &["--edition", "aws", "--family", "rds"],
+        Err("its machine is one of rds, which builds it"),
+    );
+    check(&["--edition", "azure-postgres"], Err("which builds it; there are scripts for machines"));
+}
