@@ -63,11 +63,26 @@ pub(crate) fn write<'a>(
 ) -> Result<(), ExportError> {
     match Azure::of(script, change, options)? {
         Azure::Machine(machine) if machine.is_same(change) => script.nothing(change),
-        Azure::Machine(machine) => of_machine(script, change, options, &machine)?,
+        Azure::Machine(machine) => {
+            check_machine(options)?;
+            of_machine(script, change, options, &machine)?;
+        }
         Azure::Instance(sql) if !sql.changes => script.nothing(change),
         Azure::Instance(sql) => of_instance(script, change, options, &sql)?,
     }
     Ok(())
+}
+
+/// The name of a machine has an end; the shorter one of Windows is for its computer name.
+fn check_machine(options: &Options) -> Result<(), ExportError> {
+    const MOST: usize = 64;
+    match options.machine.as_ref().map(|name| (name, name.chars().count())) {
+        Some((name, count)) if count > MOST => Err(refused(
+            format!("--machine {name}"),
+            format!("it has {count} characters, and the name of a machine of Azure at most {MOST}"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 impl<'a> Azure<'a> {

@@ -3,10 +3,11 @@
 
 use crate::change::Change;
 use crate::error::ExportError;
-use crate::options::{Filesystem, Options};
+use crate::options::{Filesystem, Options, refused};
 use crate::quote::shell;
 use crate::script::Script;
 use crate::site::{Cloud, Disk, Space};
+use std::collections::BTreeMap;
 
 /// Where the disks of a machine of Azure are found by their LUN.
 const DEVICES: &str = "/dev/disk/azure/scsi1/lun{lun}";
@@ -19,11 +20,33 @@ pub(crate) struct Device<'a> {
 }
 
 /// The start of a script: what every one of them needs.
-pub(crate) fn start(script: &mut Script) {
+pub(crate) fn start(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+) -> Result<(), ExportError> {
+    check_devices(script, change, options)?;
     script.blank();
     script.line("set -euo pipefail");
     script.blank();
     script.lines(FUNCTIONS);
+    Ok(())
+}
+
+/// Two volumes on one device would write over each other.
+fn check_devices(script: &Script, change: &Change, options: &Options) -> Result<(), ExportError> {
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    for disk in &change.new.disks {
+        // Whose device is not known is asked for where it is needed.
+        let Ok(path) = path(script, change, options, disk) else { continue };
+        if let Some(first) = seen.insert(path.clone(), &disk.own) {
+            return Err(refused(
+                format!("--device {}={path}", disk.own),
+                format!("it is the device of {first} already; each volume has one of its own"),
+            ));
+        }
+    }
+    Ok(())
 }
 
 const FUNCTIONS: &str = r#"

@@ -34,7 +34,7 @@ pub(crate) fn write(
         "touch a disk that holds anything or has another size than in the layout, nor mount (--as \
          fstab).",
     );
-    linux::start(script);
+    linux::start(script, change, options)?;
     for fate in &spaces {
         match *fate {
             Fate::New(space) => make(script, change, options, space)?,
@@ -103,21 +103,27 @@ fn make(
     let members: Vec<String> = device.columns.iter().map(|(path, _)| member(path)).collect();
     let disks: Vec<String> = device.columns.iter().map(|(path, _)| shell(path)).collect();
     let disks = disks.join(" ");
+    let kib = space.unit.map(|unit| unit.get() >> 10);
     script.lines(&format!(
         r#"if ! vgs --noheadings {group} >/dev/null 2>&1; then
 {}
     pvcreate {disks}
     vgcreate {group} {disks}
 fi
+if now=$(lvs --noheadings --units k --nosuffix --options stripes,stripe_size {group}/{volume} 2>/dev/null |
+    awk '{{ print $1, int($2) }}' | sort -u); then
+    read -r stripes unit <<<"$now"
+    [[ $now == '{count} {kib}' ]] || die {own}": NOT DONE: it has $stripes stripes of $unit KiB, and the layout \
+{wanted}; that is not changed in place: make a volume under another name, copy, and change over"
+fi
 {members}
-if lvs --noheadings {group}/{volume} >/dev/null 2>&1; then
-    now=$(lvs --noheadings --options stripes {group}/{volume} | tr -d ' ')
-    [[ $now == {count} ]] || die {own}": has $now stripes and not {count}; they cannot be changed in place"
-else
+if [[ -z $now ]]; then
     lvcreate --yes --wipesignatures n{stripes} --extents 100%FREE --name {volume} {group}
 fi"#,
         checks.join("\n"),
         members = members.join("\n"),
+        kib = kib.unwrap_or_default(),
+        wanted = kib.map_or_else(|| "a disk alone".to_owned(), |kib| format!("{count} of {kib} KiB")),
         own = shell(&space.own),
     ));
     linux::filesystem(script, space, &path(space), options.filesystem.unwrap_or_default())

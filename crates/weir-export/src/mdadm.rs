@@ -37,7 +37,7 @@ pub(crate) fn write(
         "touch a disk that holds anything or has another size than in the layout, nor mount (--as \
          fstab).",
     );
-    linux::start(script);
+    linux::start(script, change, options)?;
     script.line(
         "MDADM_CONF=${MDADM_CONF:-/etc/mdadm/mdadm.conf} # /etc/mdadm.conf on Red Hat and SUSE",
     );

@@ -171,6 +171,69 @@ fn what_a_tool_cannot_build_is_refused() {
     assert!(error.contains("nothing becomes the other in place"), "{error}");
 }
 
+#[test]
+fn a_place_that_holds_something_else_is_refused() {
+    let none = Options::default;
+    let mount = |kind: Kind, path: &str, expect: &str| {
+        let options = Options { mounts: pairs(&[("pool", path)]), ..none() };
+        check(kind, MACHINE, &options, &format!("--mount pool={path}: {expect}"));
+    };
+    for kind in [Kind::Tsql, Kind::Fstab] {
+        for root in ["/", "//", "/./"] {
+            mount(kind, root, "that is the root, which the system itself is on; give a folder");
+        }
+        for up in ["/mnt/../etc", "/..", "/mnt/x/..", r"F:\Data\.."] {
+            mount(kind, up, "a mount has no .. in its path; write where it leads to");
+        }
+    }
+    let fine = Options { mounts: pairs(&[("pool", "/mnt/..data/x.")]), ..none() };
+    assert!(script(Kind::Fstab, MACHINE, &fine).is_ok());
+    for kind in [Kind::Mdadm, Kind::Lvm] {
+        let twice = pairs(&[("pool-0", "/dev/sdc"), ("pool-1", "/dev/sdc")]);
+        check(
+            kind,
+            MACHINE,
+            &Options { devices: twice, ..none() },
+            "--device pool-1=/dev/sdc: it is the device of pool-0 already; each volume has one of its own",
+        );
+        // The device that another has by its number is no other's, either.
+        let taken = pairs(&[("pool-0", "/dev/disk/azure/scsi1/lun0")]);
+        check(
+            kind,
+            MACHINE,
+            &Options { devices: taken, ..none() },
+            "--device pool-0=/dev/disk/azure/scsi1/lun0: it is the device of log already",
+        );
+    }
+}
+
+#[test]
+fn a_database_of_the_server_itself_is_refused() {
+    for name in ["master", "model", "msdb", "tempdb", "Master"] {
+        let options = Options { database: Some(name.to_owned()), ..Options::default() };
+        let expect = format!(
+            "--database {name}: that is a database of SQL Server itself; give one of your own"
+        );
+        check(Kind::Tsql, INSTANCE, &options, &expect);
+    }
+    let options = Options { database: Some("masters".into()), ..Options::default() };
+    assert!(script(Kind::Tsql, INSTANCE, &options).is_ok());
+}
+
+#[test]
+fn a_name_of_a_machine_that_is_too_long_is_refused() {
+    let named = |count: usize| Options { machine: Some("m".repeat(count)), ..Options::default() };
+    for kind in [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell] {
+        check(
+            kind,
+            MACHINE,
+            &named(65),
+            "it has 65 characters, and the name of a machine of Azure at most 64",
+        );
+        assert!(script(kind, MACHINE, &named(64)).is_ok());
+    }
+}
+
 /// A layout of AWS, or of Google Cloud.
 fn disk_of(edition: &str, keys: &str) -> String {
     format!("edition = {edition:?}\n[[volume]]\nname = \"d\"\n{keys}\n")
