@@ -47,7 +47,9 @@ pub(super) fn disks(
 pub(super) fn machine_size(script: &mut Script, size: Option<&String>) {
     if let Some(size) = size {
         script.blank();
-        script.comment("What the machine is to be; it is described elsewhere.");
+        script.comment(
+            "What the machine is to be, as the layout calls it; it is described elsewhere.",
+        );
         script.lines(&format!("output \"machine_size\" {{\n  value = {}\n}}", terraform(size)));
     }
 }

@@ -202,8 +202,15 @@ fn disks_of_other_clouds_are_exported_and_services_are_not() {
             }
         }
     };
+    let has_numbers = || {
+        let text = fs::read_to_string(place.path("plan.toml")).expect("a layout");
+        text.contains("lun = 0\n") || text.contains("luns = [0, ")
+    };
     check(&["--edition", "aws"], Ok("resource \"aws_ebs_volume\""));
+    assert!(has_numbers());
+    // Google Cloud finds disks by name.
     check(&["--edition", "gcp"], Ok("resource \"google_compute_disk\""));
+    assert!(!has_numbers());
     check(
         &["--edition", "aws", "--family", "rds"],
         Err("its machine is one of rds, which builds it"),
