@@ -1,7 +1,8 @@
 //! Disks and machines, or a managed instance, by Azure's command line.
 
-use crate::azure::{self, Azure, AzureDisk, CACHE, DiskChange, GROWS, Machine, Sql};
+use crate::azure::{self, AzureDisk, CACHE, DiskChange, GROWS, Machine, Sql};
 use crate::change::{Change, Fate};
+use crate::disk;
 use crate::error::ExportError;
 use crate::options::Options;
 use crate::quote::shell;
@@ -14,16 +15,7 @@ pub(crate) fn write(
     change: &Change,
     options: &Options,
 ) -> Result<(), ExportError> {
-    match Azure::of(script, change, options)? {
-        Azure::Machine(machine) if machine.is_same(change) => script.nothing(change),
-        Azure::Machine(machine) => of_machine(script, change, options, &machine)?,
-        Azure::Instance(sql) if sql.is_same() => script.nothing(change),
-        Azure::Instance(sql) => {
-            azure::check_place(options, !change.is_known())?;
-            of_instance(script, change, options, &sql);
-        }
-    }
-    Ok(())
+    azure::write(script, change, options, of_machine, of_instance)
 }
 
 /// A name that the layout does not know: as it was given, or from the environment.
@@ -88,7 +80,7 @@ fn of_machine(
             Fate::Same(_) => {}
         }
     }
-    azure::local(script, &change.new);
+    disk::local(script, &change.new);
     Ok(())
 }
 
@@ -238,7 +230,7 @@ az vm update --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
 }
 
 fn gone(script: &mut Script, disk: &Disk) {
-    azure::gone(script, disk);
+    disk::gone(script, disk);
     let name = shell(&disk.name);
     script.quiet(&format!(
         "az vm disk detach --resource-group \"$RESOURCE_GROUP\" --vm-name \"$MACHINE\" --name {name}"
@@ -247,7 +239,13 @@ fn gone(script: &mut Script, disk: &Disk) {
         .quiet(&format!("az disk delete --resource-group \"$RESOURCE_GROUP\" --name {name} --yes"));
 }
 
-fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sql<'_>) {
+fn of_instance(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+    sql: &Sql<'_>,
+) -> Result<(), ExportError> {
+    azure::check_place(options, !change.is_known())?;
     let does_not = "make the network that it is in, nor databases or their files (--as tsql).";
     let does = if change.is_known() {
         "changes vCores, storage and tier of the instance."
@@ -275,7 +273,7 @@ fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sq
         script.line(&format!(
             "az sql mi update --resource-group \"$RESOURCE_GROUP\" --name \"$INSTANCE\" \\\n    {keys} --output none"
         ));
-        return;
+        return Ok(());
     }
     variable(script, "LOCATION", options.location.as_ref(), "a location, like westeurope");
     script.lines(&format!(
@@ -296,4 +294,5 @@ fi"#,
         vcores = sql.new.vcores,
         gb = sql.gb()
     ));
+    Ok(())
 }

@@ -5,7 +5,7 @@ use crate::change::{Change, Fate};
 use crate::error::ExportError;
 use crate::options::{Options, refused};
 use crate::script::Script;
-use crate::site::{Disk, Site, unique};
+use crate::site::{Cloud, Disk, Site, unique};
 use weir_core::CacheMode;
 use weir_layout::{Instance, ManagedInstance};
 use weir_units::Bytes;
@@ -13,7 +13,7 @@ use weir_units::Bytes;
 const MB: u64 = 1_000_000;
 
 /// What a script for Azure is written from.
-pub(crate) enum Azure<'a> {
+enum Azure<'a> {
     /// A machine and its disks.
     Machine(Machine<'a>),
     /// A managed instance.
@@ -36,7 +36,7 @@ pub(crate) struct Sql<'a> {
     pub(crate) old: Option<&'a Instance>,
     /// Operations a second that are bought, of the next generation.
     pub(crate) iops: Option<u64>,
-    pub(crate) changes: bool,
+    changes: bool,
 }
 
 /// A disk as Azure makes it.
@@ -50,13 +50,44 @@ pub(crate) struct AzureDisk<'a> {
     pub(crate) caching: &'static str,
 }
 
+/// What one of the languages writes for a machine or an instance.
+pub(crate) type Writer<T> = fn(&mut Script, &Change, &Options, &T) -> Result<(), ExportError>;
+
+/// Writes what the layout is for Azure, unless nothing is to be done.
+pub(crate) fn write<'a>(
+    script: &mut Script,
+    change: &'a Change,
+    options: &Options,
+    of_machine: Writer<Machine<'a>>,
+    of_instance: Writer<Sql<'a>>,
+) -> Result<(), ExportError> {
+    match Azure::of(script, change, options)? {
+        Azure::Machine(machine) if machine.is_same(change) => script.nothing(change),
+        Azure::Machine(machine) => {
+            check_machine(options)?;
+            of_machine(script, change, options, &machine)?;
+        }
+        Azure::Instance(sql) if !sql.changes => script.nothing(change),
+        Azure::Instance(sql) => of_instance(script, change, options, &sql)?,
+    }
+    Ok(())
+}
+
+/// The name of a machine has an end; the shorter one of Windows is for its computer name.
+fn check_machine(options: &Options) -> Result<(), ExportError> {
+    const MOST: usize = 64;
+    match options.machine.as_ref().map(|name| (name, name.chars().count())) {
+        Some((name, count)) if count > MOST => Err(refused(
+            format!("--machine {name}"),
+            format!("it has {count} characters, and the name of a machine of Azure at most {MOST}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
 impl<'a> Azure<'a> {
     /// What the layout is for Azure.
-    pub(crate) fn of(
-        script: &mut Script,
-        change: &'a Change,
-        options: &Options,
-    ) -> Result<Self, ExportError> {
+    fn of(script: &mut Script, change: &'a Change, options: &Options) -> Result<Self, ExportError> {
         check_edition(script, &change.new)?;
         if change
             .old
@@ -86,7 +117,11 @@ fn cannot(script: &Script, site: &Site, what: String, reason: &str) -> ExportErr
 fn check_edition(script: &Script, site: &Site) -> Result<(), ExportError> {
     let kind = script.kind().name();
     let reason = match site.edition.as_deref() {
-        Some(name) if name.starts_with("azure") => return Ok(()),
+        Some(_) if site.cloud() == Some(Cloud::Azure) => return Ok(()),
+        Some(name) if site.cloud().is_some() => format!(
+            "{kind} is written for Azure, and the edition {name} is none of it; --as terraform makes \
+             its disks, and --as mdadm, lvm, storage-spaces or fstab is for the machine itself"
+        ),
         Some(name) => format!(
             "{kind} is written for Azure, and the edition {name} is none of it; take an edition that \
              begins with azure, or --as mdadm, lvm, storage-spaces or fstab for the machine itself"
@@ -131,8 +166,8 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Whether anything is to be done.
-    pub(crate) fn is_same(&self, change: &Change) -> bool {
+    /// Whether nothing is to be done.
+    fn is_same(&self, change: &Change) -> bool {
         change.is_known() && self.disks.iter().all(Fate::is_same) && change.resize().is_none()
     }
 }
@@ -280,23 +315,6 @@ impl DiskChange {
     }
 }
 
-/// What a disk can become in place: as it is to be, but of the kind that it is, and not smaller.
-pub(crate) fn possible(old: &Disk, new: &Disk) -> Disk {
-    let mut disk = new.clone();
-    disk.performance_plus = old.performance_plus;
-    if new.family != old.family || new.size < old.size {
-        disk.size = old.size;
-        disk.tier.clone_from(&old.tier);
-        disk.performance_tier.clone_from(&old.performance_tier);
-    }
-    if new.family != old.family {
-        disk.family.clone_from(&old.family);
-        disk.bought = old.bought;
-        disk.on_demand_burst = old.on_demand_burst;
-    }
-    disk
-}
-
 /// Where nothing is made, nobody asks where.
 pub(crate) fn check_place(options: &Options, makes: bool) -> Result<(), ExportError> {
     let location = options.location.as_ref().map(|own| format!("--location {own}"));
@@ -317,24 +335,6 @@ pub(crate) const GROWS: &str = "The machine may run while most disks grow; one t
 /// What to know before a cache mode is changed.
 pub(crate) const CACHE: &str =
     "Azure detaches the disk and attaches it again: stop what uses it first.";
-
-/// What is to be known of disks that the layout has no more.
-pub(crate) fn gone(script: &mut Script, disk: &Disk) {
-    script.blank();
-    let text = format!("{} is not in the layout any more, and is kept with its data", disk.own);
-    script.warn_with_steps(&text, "When it is empty and unmounted, to remove it:");
-}
-
-/// Local disks come with the machine.
-pub(crate) fn local(script: &mut Script, site: &Site) {
-    for disk in site.disks.iter().filter(|disk| disk.is_local) {
-        script.blank();
-        script.comment(&format!(
-            "{}: the machine's own disk; it comes with the size, and is empty after each move.",
-            disk.own
-        ));
-    }
-}
 
 impl<'a> Sql<'a> {
     fn of(
@@ -378,11 +378,6 @@ impl<'a> Sql<'a> {
         let iops = iops(site, new);
         let changes = old_instance.is_none_or(|own| !same(own)) || iops_old != iops;
         Ok(Self { new, old: old_instance, iops, changes })
-    }
-
-    /// Whether anything is to be done.
-    pub(crate) fn is_same(&self) -> bool {
-        !self.changes
     }
 
     pub(crate) fn edition(&self) -> &'static str {

@@ -4,8 +4,9 @@
 //! What the layout has no more stays in it, since the disks of a machine are one list, and what
 //! is missing from that is detached.
 
-use crate::azure::{self, Azure, AzureDisk, DiskChange, Machine, Sql, possible};
+use crate::azure::{self, AzureDisk, DiskChange, Machine, Sql};
 use crate::change::{Change, Fate};
+use crate::disk;
 use crate::error::ExportError;
 use crate::options::Options;
 use crate::quote::bicep;
@@ -16,13 +17,7 @@ pub(crate) fn write(
     change: &Change,
     options: &Options,
 ) -> Result<(), ExportError> {
-    match Azure::of(script, change, options)? {
-        Azure::Machine(machine) if machine.is_same(change) => script.nothing(change),
-        Azure::Machine(machine) => of_machine(script, change, options, &machine)?,
-        Azure::Instance(sql) if sql.is_same() => script.nothing(change),
-        Azure::Instance(sql) => of_instance(script, change, options, &sql)?,
-    }
-    Ok(())
+    azure::write(script, change, options, of_machine, of_instance)
 }
 
 fn parameter(script: &mut Script, name: &str, what: &str, value: Option<&String>) {
@@ -82,12 +77,12 @@ fn of_machine(
     }
     let mut attached = Vec::new();
     for fate in &machine.disks {
-        if let Some(entry) = disk(script, change, *fate) {
+        if let Some(entry) = entry(script, change, *fate) {
             attached.push(entry);
         }
     }
     vm(script, machine, &attached);
-    azure::local(script, &change.new);
+    disk::local(script, &change.new);
     Ok(())
 }
 
@@ -135,7 +130,11 @@ fn tell_changes(script: &mut Script, change: &Change, machine: &Machine<'_>) {
 }
 
 /// A disk, and its entry in the list of the machine.
-fn disk(script: &mut Script, change: &Change, fate: Fate<'_, crate::site::Disk>) -> Option<String> {
+fn entry(
+    script: &mut Script,
+    change: &Change,
+    fate: Fate<'_, crate::site::Disk>,
+) -> Option<String> {
     script.blank();
     let kept;
     let disk = match fate {
@@ -145,11 +144,11 @@ fn disk(script: &mut Script, change: &Change, fate: Fate<'_, crate::site::Disk>)
             if steps.cache {
                 script.comment(azure::CACHE);
             }
-            kept = possible(old, disk);
+            kept = disk::possible(old, disk);
             &kept
         }
         Fate::Gone(disk) => {
-            azure::gone(script, disk);
+            disk::gone(script, disk);
             script.comment("take it out of the list of the machine, deploy, and delete the disk.");
             disk
         }

@@ -1,8 +1,10 @@
 //! The difference between two layouts, worked out once for all kinds. Things are the same if
 //! their layouts call them the same.
 
+use crate::error::ExportError;
 use crate::site::{DbFile, Disk, Site, Space};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use weir_layout::luns::lowest;
 
 /// What is to be, and what is there at present if that is known.
 #[derive(Debug)]
@@ -57,9 +59,9 @@ impl<'a, T> Fate<'a, T> {
 }
 
 impl Change {
-    pub(crate) fn between(old: Option<Site>, new: Site) -> Self {
-        let luns = luns(old.as_ref(), &new);
-        Self { old, new, luns }
+    pub(crate) fn between(old: Option<Site>, new: Site) -> Result<Self, ExportError> {
+        let luns = luns(old.as_ref(), &new)?;
+        Ok(Self { old, new, luns })
     }
 
     /// Whether a present layout is known.
@@ -124,16 +126,46 @@ fn fates<'a, T: PartialEq, K: PartialEq>(
 }
 
 /// Disks that are there keep their numbers, and so do those that go: nothing is detached
-/// unasked. New ones take the lowest that are free.
-fn luns(old: Option<&Site>, new: &Site) -> BTreeMap<String, u32> {
-    let mut luns: BTreeMap<String, u32> = BTreeMap::new();
-    let remote = old.into_iter().flat_map(Site::remote);
-    luns.extend(remote.zip(0..).map(|(disk, lun)| (disk.own.clone(), lun)));
-    for disk in new.remote() {
-        if !luns.contains_key(&disk.own) {
-            let free = (0..).find(|lun| luns.values().all(|taken| taken != lun));
-            luns.insert(disk.own.clone(), free.unwrap_or_default());
+/// unasked. New ones have the number that their layout says, or take the lowest that is free.
+fn luns(old: Option<&Site>, new: &Site) -> Result<BTreeMap<String, u32>, ExportError> {
+    let there = old.iter().flat_map(|site| &site.luns);
+    let mut luns: BTreeMap<String, u32> =
+        there.map(|(own, (lun, _))| (own.clone(), *lun)).collect();
+    let cannot = |own: &str, reason: String| ExportError::Cannot {
+        layout: new.layout.clone(),
+        what: format!("volume {own:?}"),
+        kind: "a script",
+        reason,
+    };
+    let from = old.map(|site| site.layout.as_str()).unwrap_or_default();
+    for (own, (lun, _)) in new.luns.iter().filter(|(_, (_, is_said))| *is_said) {
+        match luns.get(own) {
+            Some(present) if present == lun => {}
+            Some(present) => {
+                let reason = format!(
+                    "it is disk {lun} here and {present} in {from}, and a disk that is there is not \
+                     attached anew: say lun = {present} here, or lun = {lun} in {from} if it is that at \
+                     the machine"
+                );
+                return Err(cannot(own, reason));
+            }
+            None => {
+                if let Some((other, _)) = luns.iter().find(|(_, taken)| *taken == lun) {
+                    let reason = format!(
+                        "it would be disk {lun}, which is {other:?} of {from}; give it a number that is \
+                         free, or none"
+                    );
+                    return Err(cannot(own, reason));
+                }
+                luns.insert(own.clone(), *lun);
+            }
         }
     }
-    luns
+    let mut taken: BTreeSet<u32> = luns.values().copied().collect();
+    for disk in new.remote() {
+        if !luns.contains_key(&disk.own) {
+            luns.insert(disk.own.clone(), lowest(&mut taken));
+        }
+    }
+    Ok(luns)
 }

@@ -7,13 +7,14 @@ use crate::options::{Filesystem, Options, refused};
 use crate::quote;
 use crate::script::Script;
 use crate::site::Space;
+use crate::space;
 
 pub(crate) fn write(
     script: &mut Script,
     change: &Change,
     options: &Options,
 ) -> Result<(), ExportError> {
-    let spaces = linux::spaces(change);
+    let spaces = space::remote(change);
     if spaces.is_empty() {
         return Err(ExportError::Nothing {
             layout: change.new.layout.clone(),

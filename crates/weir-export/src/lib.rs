@@ -12,6 +12,8 @@
 //! | `site` | what of a layout scripts speak of: disks, what they make together, files |
 //! | `change` | the difference between two layouts, once for all kinds |
 //! | `quote` | how each language quotes |
+//! | `disk` | what becomes of disks, whatever cloud they are of |
+//! | `space` | what becomes of stripes and single disks, whatever system makes them |
 //! | `azure` | what Azure calls what a layout has, once for its four languages |
 //! | `linux` | what shell scripts for a Linux machine have in common |
 //! | one per kind | `tsql`, `az`, `bicep`, `terraform`, `powershell`, `mdadm`, `lvm`, `storage_spaces`, `fstab` |
@@ -22,6 +24,7 @@ mod az;
 mod azure;
 mod bicep;
 mod change;
+mod disk;
 pub mod error;
 mod fstab;
 mod linux;
@@ -32,6 +35,7 @@ mod powershell;
 mod quote;
 pub mod script;
 mod site;
+mod space;
 mod storage_spaces;
 mod terraform;
 mod tsql;
@@ -71,7 +75,7 @@ pub fn export(
     let old = from.map(|from| Site::of(from, options, present_host(options, from)));
     let old = old.transpose()?;
     options.check_names(kind, &new, old.as_ref())?;
-    let change = Change::between(old, new);
+    let change = Change::between(old, new)?;
     let mut script = Script::new(kind, &change);
     match kind {
         Kind::Tsql => tsql::write(&mut script, &change, options)?,

@@ -1,12 +1,13 @@
 //! What shell scripts for a Linux machine have in common: which device a disk is, that it is
 //! empty, and the file system that knows of the stripe.
 
-use crate::change::{Change, Fate};
+use crate::change::Change;
 use crate::error::ExportError;
-use crate::options::{Filesystem, Options};
+use crate::options::{Filesystem, Options, refused};
 use crate::quote::shell;
 use crate::script::Script;
-use crate::site::{Disk, Site, Space};
+use crate::site::{Cloud, Disk, Space};
+use std::collections::BTreeMap;
 
 /// Where the disks of a machine of Azure are found by their LUN.
 const DEVICES: &str = "/dev/disk/azure/scsi1/lun{lun}";
@@ -18,18 +19,34 @@ pub(crate) struct Device<'a> {
     pub(crate) columns: Vec<(String, u64)>,
 }
 
-/// What becomes of the devices that are not the machine's own alone.
-pub(crate) fn spaces(change: &Change) -> Vec<Fate<'_, Space>> {
-    let is_remote = |fate: &Fate<'_, Space>| !fate.subject().is_local;
-    change.spaces().into_iter().filter(is_remote).collect()
-}
-
 /// The start of a script: what every one of them needs.
-pub(crate) fn start(script: &mut Script) {
+pub(crate) fn start(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+) -> Result<(), ExportError> {
+    check_devices(script, change, options)?;
     script.blank();
     script.line("set -euo pipefail");
     script.blank();
     script.lines(FUNCTIONS);
+    Ok(())
+}
+
+/// Two volumes on one device would write over each other.
+fn check_devices(script: &Script, change: &Change, options: &Options) -> Result<(), ExportError> {
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    for disk in &change.new.disks {
+        // Whose device is not known is asked for where it is needed.
+        let Ok(path) = path(script, change, options, disk) else { continue };
+        if let Some(first) = seen.insert(path.clone(), &disk.own) {
+            return Err(refused(
+                format!("--device {}={path}", disk.own),
+                format!("it is the device of {first} already; each volume has one of its own"),
+            ));
+        }
+    }
+    Ok(())
 }
 
 const FUNCTIONS: &str = r#"
@@ -83,7 +100,7 @@ fn path(
             ),
         });
     }
-    let is_azure = change.new.edition.as_deref().is_some_and(|name| name.starts_with("azure"));
+    let is_azure = change.new.cloud() == Some(Cloud::Azure);
     let pattern = match &options.device_pattern {
         Some(pattern) => pattern,
         None if is_azure => DEVICES,
@@ -100,16 +117,6 @@ fn path(
     };
     let lun = change.lun(disk).to_string();
     Ok(pattern.replace("{lun}", &lun).replace("{name}", &disk.name))
-}
-
-/// What keeps a script from making or changing a device.
-pub(crate) fn cannot(script: &Script, site: &Site, space: &Space, reason: String) -> ExportError {
-    ExportError::Cannot {
-        layout: site.layout.clone(),
-        what: format!("stripe {:?}", space.own),
-        kind: script.kind().name(),
-        reason,
-    }
 }
 
 /// File systems are found by a label, which has to fit.
@@ -177,26 +184,4 @@ fi"#,
         what = shell(&space.own),
     ));
     Ok(())
-}
-
-/// Whether a device of the same shape would have less room, which no tool here does; that is told.
-pub(crate) fn shrinks(script: &mut Script, old: &Space, space: &Space) -> bool {
-    let is_same_shape = old.unit == space.unit && old.columns == space.columns;
-    let shrinks = is_same_shape && space.size < old.size;
-    if shrinks {
-        script.warn(&format!(
-            "{}: it has {} and would have {}. Nothing is made smaller in place: make another beside it, \
-             copy, and change over.",
-            space.own, old.size, space.size
-        ));
-    }
-    shrinks
-}
-
-/// What the layout has no more.
-pub(crate) fn gone(script: &mut Script, space: &Space, steps: &[String]) {
-    script.blank();
-    let text = format!("{} is not in the layout any more, and is kept with its data", space.own);
-    script.warn_with_steps(&text, "When nothing uses it and it is unmounted, to remove it:");
-    steps.iter().for_each(|step| script.quiet(step));
 }

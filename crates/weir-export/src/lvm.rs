@@ -7,13 +7,14 @@ use crate::options::Options;
 use crate::quote::shell;
 use crate::script::Script;
 use crate::site::Space;
+use crate::space::{self, Difference};
 
 pub(crate) fn write(
     script: &mut Script,
     change: &Change,
     options: &Options,
 ) -> Result<(), ExportError> {
-    let spaces = linux::spaces(change);
+    let spaces = space::remote(change);
     if spaces.is_empty() {
         return Err(ExportError::Nothing {
             layout: change.new.layout.clone(),
@@ -33,14 +34,14 @@ pub(crate) fn write(
         "touch a disk that holds anything or has another size than in the layout, nor mount (--as \
          fstab).",
     );
-    linux::start(script);
+    linux::start(script, change, options)?;
     for fate in &spaces {
         match *fate {
             Fate::New(space) => make(script, change, options, space)?,
             Fate::Changed(old, space) => changed(script, change, options, old, space)?,
             Fate::Gone(space) => {
                 let group = shell(&format!("vg_{}", space.name));
-                linux::gone(
+                space::gone(
                     script,
                     space,
                     &[format!("vgremove {group}"), "pvremove DISK...".to_owned()],
@@ -75,7 +76,7 @@ fn make(
                 let reason = format!(
                     "its unit, {unit}, is no power of two from 4 KiB to 4 MiB, which LVM needs"
                 );
-                return Err(linux::cannot(script, &change.new, space, reason));
+                return Err(space::cannot(script, &change.new, space, reason));
             }
             let words = format!(
                 "{count} stripes, one for each disk, so that their limits add up; {unit} on one before \
@@ -102,21 +103,27 @@ fn make(
     let members: Vec<String> = device.columns.iter().map(|(path, _)| member(path)).collect();
     let disks: Vec<String> = device.columns.iter().map(|(path, _)| shell(path)).collect();
     let disks = disks.join(" ");
+    let kib = space.unit.map(|unit| unit.get() >> 10);
     script.lines(&format!(
         r#"if ! vgs --noheadings {group} >/dev/null 2>&1; then
 {}
     pvcreate {disks}
     vgcreate {group} {disks}
 fi
+if now=$(lvs --noheadings --units k --nosuffix --options stripes,stripe_size {group}/{volume} 2>/dev/null |
+    awk '{{ print $1, int($2) }}' | sort -u); then
+    read -r stripes unit <<<"$now"
+    [[ $now == '{count} {kib}' ]] || die {own}": NOT DONE: it has $stripes stripes of $unit KiB, and the layout \
+{wanted}; that is not changed in place: make a volume under another name, copy, and change over"
+fi
 {members}
-if lvs --noheadings {group}/{volume} >/dev/null 2>&1; then
-    now=$(lvs --noheadings --options stripes {group}/{volume} | tr -d ' ')
-    [[ $now == {count} ]] || die {own}": has $now stripes and not {count}; they cannot be changed in place"
-else
+if [[ -z $now ]]; then
     lvcreate --yes --wipesignatures n{stripes} --extents 100%FREE --name {volume} {group}
 fi"#,
         checks.join("\n"),
         members = members.join("\n"),
+        kib = kib.unwrap_or_default(),
+        wanted = kib.map_or_else(|| "a disk alone".to_owned(), |kib| format!("{count} of {kib} KiB")),
         own = shell(&space.own),
     ));
     linux::filesystem(script, space, &path(space), options.filesystem.unwrap_or_default())
@@ -130,11 +137,8 @@ fn changed(
     space: &Space,
 ) -> Result<(), ExportError> {
     check_name(space)?;
-    script.blank();
-    if linux::shrinks(script, old, space) {
-        return Ok(());
-    }
-    if old.unit != space.unit || old.columns != space.columns {
+    let Some(difference) = Difference::of(script, old, space) else { return Ok(()) };
+    if difference == Difference::Shape {
         script.warn(&format!(
             "{}: it has {} disks and becomes {}, or gets another unit. LVM can add disks to \
              a group and extend a volume over them, but what is there keeps its stripes: the limits of \

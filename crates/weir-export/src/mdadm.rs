@@ -7,13 +7,14 @@ use crate::options::Options;
 use crate::quote::shell;
 use crate::script::Script;
 use crate::site::Space;
+use crate::space::{self, Difference};
 
 pub(crate) fn write(
     script: &mut Script,
     change: &Change,
     options: &Options,
 ) -> Result<(), ExportError> {
-    let spaces = linux::spaces(change);
+    let spaces = space::remote(change);
     let is_stripe = |fate: &Fate<'_, Space>| fate.subject().unit.is_some();
     if !spaces.iter().any(is_stripe) {
         return Err(ExportError::Nothing {
@@ -36,7 +37,7 @@ pub(crate) fn write(
         "touch a disk that holds anything or has another size than in the layout, nor mount (--as \
          fstab).",
     );
-    linux::start(script);
+    linux::start(script, change, options)?;
     script.line(
         "MDADM_CONF=${MDADM_CONF:-/etc/mdadm/mdadm.conf} # /etc/mdadm.conf on Red Hat and SUSE",
     );
@@ -45,7 +46,7 @@ pub(crate) fn write(
         match *fate {
             Fate::New(space) => make(script, change, options, space)?,
             Fate::Changed(old, space) => changed(script, old, space),
-            Fate::Gone(space) => linux::gone(script, space, &removal(space)),
+            Fate::Gone(space) => space::gone(script, space, &removal(space)),
             Fate::Same(_) => {}
         }
     }
@@ -75,7 +76,7 @@ fn make(
     check_name(space)?;
     if !unit.get().is_multiple_of(4 << 10) {
         let reason = format!("its unit, {unit}, is no multiple of 4 KiB, which mdadm needs");
-        return Err(linux::cannot(script, &change.new, space, reason));
+        return Err(space::cannot(script, &change.new, space, reason));
     }
     let count = device.columns.len();
     let path = format!("/dev/md/{}", space.name);
@@ -151,35 +152,30 @@ fn check_name(space: &Space) -> Result<(), ExportError> {
 
 /// A stripe of mdadm is what it was made.
 fn changed(script: &mut Script, old: &Space, space: &Space) {
-    script.blank();
-    if linux::shrinks(script, old, space) {
-        return;
-    }
-    if old.unit.is_none() && space.unit.is_none() {
-        script.comment(&format!(
-            "{}: the disk has grown from {} to {}; now its file system.",
-            space.own, old.size, space.size
-        ));
-        grow(script, space);
-        return;
-    }
-    if old.unit == space.unit && old.columns == space.columns {
-        script.warn(&format!(
+    match Difference::of(script, old, space) {
+        None => {}
+        Some(Difference::Disk) => {
+            script.comment(&format!(
+                "{}: the disk has grown from {} to {}; now its file system.",
+                space.own, old.size, space.size
+            ));
+            grow(script, space);
+        }
+        Some(Difference::Columns) => script.warn(&format!(
             "{}: its disks are {} in all, and were {}. A stripe of mdadm does not take up larger disks: \
              make another beside it, copy, and change over; --as lvm can grow in place.",
             space.own, space.size, old.size
-        ));
-        return;
+        )),
+        Some(Difference::Shape) => script.warn(&format!(
+            "{}: it has {} columns and becomes {}, or gets another unit. A stripe of mdadm cannot take a \
+             column in place: everything on it has to be copied. Make a stripe of all {} disks under \
+             another name (some of them new), copy, and change over.",
+            space.own,
+            old.columns.len(),
+            space.columns.len(),
+            space.columns.len()
+        )),
     }
-    script.warn(&format!(
-        "{}: it has {} columns and becomes {}, or gets another unit. A stripe of mdadm cannot take a \
-         column in place: everything on it has to be copied. Make a stripe of all {} disks under another \
-         name (some of them new), copy, and change over.",
-        space.own,
-        old.columns.len(),
-        space.columns.len(),
-        space.columns.len()
-    ));
 }
 
 fn grow(script: &mut Script, space: &Space) {

@@ -93,6 +93,8 @@ impl Options {
         {
             check_pairs(option, pairs)?;
         }
+        check_mounts(&self.mounts)?;
+        check_database(self.database.as_deref())?;
         match &self.device_pattern {
             Some(path) if !path.contains("{lun}") && !path.contains("{name}") => Err(refused(
                 format!("--device {path}"),
@@ -170,6 +172,38 @@ fn check_pairs(option: &str, pairs: &[(String, String)]) -> Result<(), ExportErr
         }
     }
     Ok(())
+}
+
+/// A mount is below the root, and where it says that it is.
+fn check_mounts(mounts: &[(String, String)]) -> Result<(), ExportError> {
+    for (name, path) in mounts {
+        let refuse =
+            |reason: &str| Err(refused(format!("--mount {name}={path}"), reason.to_owned()));
+        let mut parts = path.split(['/', '\\']).filter(|part| !matches!(*part, "" | "."));
+        if path.split(['/', '\\']).any(|part| part == "..") {
+            return refuse("a mount has no .. in its path; write where it leads to");
+        }
+        if path.starts_with('/') && parts.next().is_none() {
+            return refuse(
+                "that is the root, which the system itself is on; give a folder below it",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The system's own databases have no files to lay out; those of tempdb have a role.
+fn check_database(name: Option<&str>) -> Result<(), ExportError> {
+    const SYSTEM: [&str; 4] = ["master", "model", "msdb", "tempdb"];
+    match name.filter(|name| SYSTEM.iter().any(|own| own.eq_ignore_ascii_case(name))) {
+        Some(name) => Err(refused(
+            format!("--database {name}"),
+            "that is a database of SQL Server itself; give one of your own (files of tempdb have role = \
+             \"tempdb\" in the layout)"
+                .to_owned(),
+        )),
+        None => Ok(()),
+    }
 }
 
 fn check_printable(option: &str, value: &str) -> Result<(), ExportError> {

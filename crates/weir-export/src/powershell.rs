@@ -1,7 +1,8 @@
 //! Disks and machines, or a managed instance, by the Az module of PowerShell.
 
-use crate::azure::{self, Azure, AzureDisk, CACHE, DiskChange, GROWS, Machine, Sql};
+use crate::azure::{self, AzureDisk, CACHE, DiskChange, GROWS, Machine, Sql};
 use crate::change::{Change, Fate};
+use crate::disk;
 use crate::error::ExportError;
 use crate::options::Options;
 use crate::quote::powershell;
@@ -13,16 +14,7 @@ pub(crate) fn write(
     change: &Change,
     options: &Options,
 ) -> Result<(), ExportError> {
-    match Azure::of(script, change, options)? {
-        Azure::Machine(machine) if machine.is_same(change) => script.nothing(change),
-        Azure::Machine(machine) => of_machine(script, change, options, &machine)?,
-        Azure::Instance(sql) if sql.is_same() => script.nothing(change),
-        Azure::Instance(sql) => {
-            azure::check_place(options, !change.is_known())?;
-            of_instance(script, change, options, &sql);
-        }
-    }
-    Ok(())
+    azure::write(script, change, options, of_machine, of_instance)
 }
 
 /// A parameter: needed, unless it has a value.
@@ -93,7 +85,7 @@ fn of_machine(
             Fate::Same(_) => {}
         }
     }
-    azure::local(script, &change.new);
+    disk::local(script, &change.new);
     Ok(())
 }
 
@@ -209,14 +201,20 @@ fn update(script: &mut Script, change: &Change, old: &Disk, disk: &Disk) {
 }
 
 fn gone(script: &mut Script, disk: &Disk) {
-    azure::gone(script, disk);
+    disk::gone(script, disk);
     let name = powershell(&disk.name);
     script.quiet(&format!("$machine = Remove-AzVMDataDisk -VM $machine -DataDiskNames {name}"));
     script.quiet("Update-AzVM -ResourceGroupName $ResourceGroupName -VM $machine");
     script.quiet(&format!("Remove-AzDisk -ResourceGroupName $ResourceGroupName -DiskName {name}"));
 }
 
-fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sql<'_>) {
+fn of_instance(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+    sql: &Sql<'_>,
+) -> Result<(), ExportError> {
+    azure::check_place(options, !change.is_known())?;
     script.header(
         "PowerShell with the module Az.Sql, after Connect-AzAccount.",
         "makes the instance if it is not there, or changes it; run again it changes nothing more.",
@@ -243,7 +241,7 @@ fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sq
         script.lines(&format!(
             "Set-AzSqlInstance -ResourceGroupName $ResourceGroupName -Name $InstanceName `\n    {keys} -Force"
         ));
-        return;
+        return Ok(());
     }
     lines.push(parameter("Location", options.location.as_ref()));
     lines.push(parameter("SubnetId", None));
@@ -263,4 +261,5 @@ fn of_instance(script: &mut Script, change: &Change, options: &Options, sql: &Sq
         sql.new.vcores,
         sql.gb()
     ));
+    Ok(())
 }

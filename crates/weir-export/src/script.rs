@@ -13,7 +13,7 @@ pub enum Kind {
     Az,
     /// The same in Bicep.
     Bicep,
-    /// The same in Terraform.
+    /// The same in Terraform, and disks of AWS and Google Cloud.
     Terraform,
     /// The same by the Az module of PowerShell.
     Powershell,

@@ -23,9 +23,19 @@ pub(crate) struct Site {
     pub(crate) quota: Option<u64>,
     /// The volumes of a machine.
     pub(crate) disks: Vec<Disk>,
+    /// The numbers of attached disks at the machine, by name, and whether the layout says them.
+    pub(crate) luns: BTreeMap<String, (u32, bool)>,
     /// What is served of a machine: stripes, and volumes that are no columns.
     pub(crate) spaces: Vec<Space>,
     pub(crate) files: Vec<DbFile>,
+}
+
+/// A cloud whose disks can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cloud {
+    Azure,
+    Aws,
+    Google,
 }
 
 /// A volume of a machine.
@@ -92,6 +102,7 @@ impl Site {
         let is_machine = own.instance.is_none();
         let volumes = || own.volumes.iter().filter(|volume| is_machine && !volume.is_gone());
         let exports = own.exports.iter().filter(|_| is_machine);
+        let numbered = own.volumes.iter().zip(own.luns()).filter(|_| is_machine);
         let site = Self {
             layout: layout.to_owned(),
             edition: all.edition.clone(),
@@ -100,6 +111,9 @@ impl Site {
             instance: own.instance.clone(),
             quota: own.spec.uncached.iops.map(|limit| limit.rate.get()).filter(|_| !is_machine),
             disks: volumes().map(|volume| Disk::of(volume, options)).collect(),
+            luns: numbered
+                .filter_map(|(own, lun)| Some((own.name.clone(), (lun?, own.lun.is_some()))))
+                .collect(),
             spaces: exports.map(|export| Space::of(own, export, options)).collect(),
             files: own.files.iter().map(|file| DbFile::of(own, file, options)).collect(),
         };
@@ -133,6 +147,13 @@ impl Site {
             }
         }
         Ok(())
+    }
+
+    /// The cloud of its edition, which the edition's name begins with.
+    pub(crate) fn cloud(&self) -> Option<Cloud> {
+        let name = self.edition.as_deref()?;
+        let clouds = [("azure", Cloud::Azure), ("aws", Cloud::Aws), ("gcp", Cloud::Google)];
+        clouds.into_iter().find(|(own, _)| name.starts_with(own)).map(|(_, cloud)| cloud)
     }
 
     /// The disks of a device, in the order of its columns.

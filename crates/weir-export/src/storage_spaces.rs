@@ -2,11 +2,11 @@
 
 use crate::change::{Change, Fate};
 use crate::error::ExportError;
-use crate::linux;
 use crate::options::{Options, refused};
 use crate::quote::powershell;
 use crate::script::Script;
 use crate::site::{Disk, Space, unique};
+use crate::space::{self, Difference};
 use std::fmt::Write;
 
 pub(crate) fn write(
@@ -14,7 +14,7 @@ pub(crate) fn write(
     change: &Change,
     options: &Options,
 ) -> Result<(), ExportError> {
-    let spaces = linux::spaces(change);
+    let spaces = space::remote(change);
     let is_stripe = |fate: &Fate<'_, Space>| fate.subject().unit.is_some();
     if !spaces.iter().any(is_stripe) {
         return Err(ExportError::Nothing {
@@ -93,7 +93,7 @@ fn make(
     if let Some(local) = disks.iter().find(|disk| disk.is_local) {
         let reason =
             format!("its column {} is the machine's own disk, which no LUN finds", local.own);
-        return Err(linux::cannot(script, site, space, reason));
+        return Err(space::cannot(script, site, space, reason));
     }
     let letter = letter(options, space)?;
     let name = powershell(&space.name);
@@ -112,7 +112,7 @@ fn make(
         let reason = format!(
             "its unit, {unit}, is no power of two from 16 KiB up, which Storage Spaces needs"
         );
-        return Err(linux::cannot(script, site, space, reason));
+        return Err(space::cannot(script, site, space, reason));
     }
     let count = disks.len();
     script.comment(&format!(
@@ -202,11 +202,8 @@ fn check_name(space: &Space) -> Result<(), ExportError> {
 }
 
 fn changed(script: &mut Script, old: &Space, space: &Space) {
-    script.blank();
-    if linux::shrinks(script, old, space) {
-        return;
-    }
-    if old.unit.is_none() && space.unit.is_none() {
+    let Some(difference) = Difference::of(script, old, space) else { return };
+    if difference == Difference::Disk {
         script.comment(&format!(
             "{}: the disk has grown from {} to {}; now its partition.",
             space.own, old.size, space.size
@@ -235,7 +232,7 @@ fn changed(script: &mut Script, old: &Space, space: &Space) {
 
 fn gone(script: &mut Script, space: &Space) {
     let name = powershell(&space.name);
-    linux::gone(
+    space::gone(
         script,
         space,
         &[

@@ -334,6 +334,10 @@ pub struct VolumeKeys {
     pub performance_tier: Option<String>,
     /// Latency of the medium, instead of the edition's.
     pub latency: Option<LatencyKeys>,
+    /// Its number at the machine (LUN), from 0 to 63, for the scripts of `weir export`. Not given
+    /// for the volumes of a stripe, which have `luns`.
+    #[schemars(range(min = 0, max = 63))]
+    pub lun: Option<i64>,
     /// Whether it is the log file of a managed instance.
     #[serde(skip)]
     pub(crate) log: bool,
@@ -427,6 +431,10 @@ pub enum Columns {
 pub struct AlikeKeys {
     /// How many.
     pub count: u32,
+    /// Their numbers at the machine (LUN), from 0 to 63, one for each, for the scripts of `weir
+    /// export`.
+    #[schemars(inner(range(min = 0, max = 63)))]
+    pub luns: Option<Vec<i64>>,
     /// What each is.
     #[schemars(flatten)]
     pub each: VolumeKeys,
@@ -443,8 +451,8 @@ impl<'de> Deserialize<'de> for Columns {
                 f.write_str("a table like { count = 4, tier = \"P30\" } or a list of volume names")
             }
 
-            /// `count` is taken out by hand: a flattened struct would let unknown
-            /// keys pass.
+            /// `count` and `luns` are taken out by hand: a flattened struct would let
+            /// unknown keys pass.
             fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Columns, M::Error> {
                 let mut table = toml::Table::deserialize(MapAccessDeserializer::new(map))?;
                 let count = table.remove("count");
@@ -456,9 +464,11 @@ impl<'de> Deserialize<'de> for Columns {
                         given.unwrap_or_default()
                     ))
                 })?;
+                let luns =
+                    table.remove("luns").map(numbers).transpose().map_err(M::Error::custom)?;
                 let each = VolumeKeys::deserialize(table)
                     .map_err(|error| M::Error::custom(error.message()))?;
-                Ok(Columns::Alike(Box::new(AlikeKeys { count, each })))
+                Ok(Columns::Alike(Box::new(AlikeKeys { count, luns, each })))
             }
 
             fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<Columns, S::Error> {
@@ -468,6 +478,13 @@ impl<'de> Deserialize<'de> for Columns {
 
         deserializer.deserialize_any(Either)
     }
+}
+
+/// The numbers of a list of them.
+fn numbers(value: toml::Value) -> Result<Vec<i64>, String> {
+    let whole = |value: &toml::Value| value.as_integer();
+    let all = value.as_array().and_then(|all| all.iter().map(whole).collect());
+    all.ok_or_else(|| format!("luns is a list of whole numbers, like luns = [0, 1], not {value}"))
 }
 
 /// One table, or several.

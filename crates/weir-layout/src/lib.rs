@@ -14,6 +14,7 @@
 //! | [`coming`] | volumes that are made while their host runs |
 //! | [`files`] | database files: where they are, and what they are together |
 //! | [`instance`] | managed instances: what they give, and what their files may come to |
+//! | [`luns`] | the numbers of disks at their machine |
 //! | `pool` | disks that share their limits |
 //! | [`steps`] | what a file would get at another size |
 //! | [`error`] | every way in which a layout can be wrong |
@@ -26,6 +27,7 @@ pub mod error;
 pub mod file;
 pub mod files;
 pub mod instance;
+pub mod luns;
 mod pool;
 mod resolve;
 pub mod steps;

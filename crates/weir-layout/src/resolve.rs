@@ -8,6 +8,7 @@ use crate::file::{
 };
 use crate::files::{self, File};
 use crate::instance::{self, Instance};
+use crate::luns;
 use crate::pool;
 use crate::volume::{self, Volume, Wrong, catalog_latency, gate_limits, gate_of, own_latency};
 use weir_catalog::{BurstKind, Catalog, Edition, HostLimits, HostSize};
@@ -468,6 +469,9 @@ impl<'a> Builder<'a> {
         let volume = volume::resolve(name, &keys, self.edition)?;
         let host = &mut self.hosts[host];
         host.check_cache(&volume).map_err(|kind| kind.at("cache"))?;
+        luns::check_free(host, &volume).map_err(|(key, reason)| {
+            Kind::Contradiction { what: format!("volume {name:?}"), reason }.at(key)
+        })?;
         host.spec.volumes.push(volume.spec.clone());
         host.volumes.push(volume);
         Ok(VolumeId(host.volumes.len() - 1))
@@ -519,8 +523,11 @@ impl<'a> Builder<'a> {
                 }
                 let columns = check_columns(alike.count as usize);
                 columns.map_err(|reason| contradiction(reason).at("volumes.count"))?;
-                (0..alike.count)
-                    .map(|n| self.add_volume(host, &format!("{}-{n}", keys.name), &alike.each))
+                let all = luns::columns(alike);
+                let all = all.map_err(|(key, reason)| contradiction(reason).at(key))?;
+                all.iter()
+                    .enumerate()
+                    .map(|(n, own)| self.add_volume(host, &format!("{}-{n}", keys.name), own))
                     .collect::<Result<Vec<_>, _>>()
                     .map_err(|fault| fault.within("volumes"))?
             }

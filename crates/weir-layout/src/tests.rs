@@ -122,7 +122,7 @@ fn what_is_wrong_is_said_with_its_place() {
     );
     check(
         "[[volume]]\nname = \"a\"\nteir = \"P30\"",
-        "layout.toml:3:1: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`; did you mean `tier`?",
+        "layout.toml:3:1: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`, `lun`; did you mean `tier`?",
     );
     check(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS41\"",
@@ -158,7 +158,7 @@ fn what_is_wrong_is_said_with_its_place() {
     );
     check(
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 2, teir = \"P30\" }",
-        "layout.toml:4:11: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`; did you mean `tier`?",
+        "layout.toml:4:11: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`, `lun`; did you mean `tier`?",
     );
 }
 
@@ -421,5 +421,80 @@ fn negative_numbers_are_said_to_be_negative() {
     check(
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = -4, tier = \"P30\" }",
         "layout.toml:4:11: the volumes of a stripe need a count, like count = 4, not count = -4",
+    );
+}
+
+/// What a layout says of the numbers of disks, and what the others get.
+#[test]
+fn disks_have_the_numbers_that_a_layout_says() {
+    let text = "edition = \"azure-now\"\nhost = { size = \"D16s_v3\" }\n[[volume]]\nname = \"log\"\ntier = \
+                \"P20\"\n[[volume]]\nname = \"own\"\nplace = \"local\"\n[[volume]]\nname = \"more\"\ntier = \
+                \"P20\"\nlun = 0\n[[stripe]]\nname = \"pool\"\nunit = \"64 KiB\"\nvolumes = { count = 3, tier \
+                = \"P30\", luns = [63, 1, 4] }\n";
+    let numbered = layout(text);
+    let numbers = |layout: &Layout| layout.hosts[0].luns();
+    let expect = [Some(2), None, Some(0), Some(63), Some(1), Some(4)];
+    assert_eq!(numbers(&numbered), expect);
+    let said: Vec<Option<u32>> = numbered.hosts[0].volumes.iter().map(|own| own.lun).collect();
+    assert_eq!(said, [None, None, Some(0), Some(63), Some(1), Some(4)]);
+    let plain = layout(&text.replace("lun = 0\n", "").replace(", luns = [63, 1, 4]", ""));
+    assert_eq!(numbers(&plain), [Some(0), None, Some(1), Some(2), Some(3), Some(4)]);
+    // They are no limit.
+    let spec = |layout: &Layout| format!("{:?}", layout.hosts[0].spec);
+    assert_eq!(spec(&plain), spec(&numbered));
+}
+
+#[test]
+fn a_number_that_no_disk_can_have_is_refused() {
+    let volume = |keys: &str| {
+        format!(
+            "[host]\nunlimited = true\n[[volume]]\nname = \"a\"\nunlimited = true\nlun = 3\n[[volume]]\nname = \
+             \"b\"\n{keys}\n"
+        )
+    };
+    let stripe = |keys: &str| {
+        format!(
+            "[host]\nunlimited = true\n[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = {{ count = 2, \
+             unlimited = true, {keys} }}\n"
+        )
+    };
+    let check = |text: &str, expect: &str| {
+        assert_eq!(parse(text).expect_err("no layout"), format!("layout.toml:{expect}"));
+    };
+    check(
+        &volume("unlimited = true\nlun = 3"),
+        "10:1: volume \"b\": lun = 3 is the number of \"a\" already; give it another",
+    );
+    for lun in ["64", "-1", "9000000000"] {
+        check(
+            &volume(&format!("unlimited = true\nlun = {lun}")),
+            &format!(
+                "10:1: volume \"b\": lun = {lun} is no number of a disk; they go from 0 to 63"
+            ),
+        );
+    }
+    check(
+        &volume("place = \"local\"\nsize = \"1 GiB\"\nunlimited = true\nlun = 1"),
+        "12:1: volume \"b\": lun = 1 is for a disk that is attached, and the machine's own has no number; \
+         leave lun out",
+    );
+    check(
+        &stripe("luns = [0]"),
+        "6:42: stripe \"s\": luns = [0] is not one number for each of 2 columns; write as many, or leave it out",
+    );
+    check(
+        &stripe("lun = 7"),
+        "6:42: stripe \"s\": lun = 7 would be the number of all 2 columns; write luns = [..], with one for \
+         each",
+    );
+    let twice = parse(&stripe("luns = [5, 5]")).expect_err("no layout");
+    assert!(
+        twice
+            .ends_with("volume \"s-1\": lun = 5 is the number of \"s-0\" already; give it another")
+    );
+    let words = parse(&stripe("luns = \"0\"")).expect_err("no layout");
+    assert!(
+        words.contains("luns is a list of whole numbers, like luns = [0, 1], not \"0\""),
+        "{words}"
     );
 }

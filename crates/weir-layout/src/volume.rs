@@ -2,6 +2,7 @@
 
 use crate::error::{Fault, Kind};
 use crate::file::{CacheKey, LatencyKeys, LimitKeys, PlaceKey, VolumeKeys};
+use crate::luns;
 use std::fmt::Display;
 use std::num::NonZeroU64;
 use weir_catalog::{Burst, BurstKind, CatalogError, Edition, HostCache, HostSize, Limits, Tier};
@@ -23,6 +24,8 @@ pub struct Volume {
     pub spec: VolumeSpec,
     /// Whether its limits are those of its host, which all disks of its family share.
     pub is_pooled: bool,
+    /// Its number at the machine, if the layout says it ([`crate::luns`]).
+    pub lun: Option<u32>,
     /// The keys, to resolve it again when it is resized.
     pub(crate) keys: VolumeKeys,
 }
@@ -132,10 +135,11 @@ pub(crate) fn resolve(
             check_cacheable(name, place, &resolved, edition.and_then(Edition::host_cache));
         checked.map_err(|kind| kind.at("cache"))?;
     }
+    let lun = luns::check(keys).map_err(wrong)?;
     let Resolved { size, tier, tier_size, family, limits, is_pooled } = resolved;
     let spec = VolumeSpec { size, limits, cache, place, medium, log: keys.log };
     let (name, keys) = (name.to_owned(), keys.clone());
-    Ok(Volume { name, tier, family, tier_size, spec, is_pooled, keys })
+    Ok(Volume { name, tier, family, tier_size, spec, is_pooled, lun, keys })
 }
 
 fn contradiction(name: &str, reason: String) -> Kind {

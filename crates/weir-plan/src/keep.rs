@@ -7,6 +7,7 @@
 
 use crate::error::PlanError;
 use crate::need::Need;
+use std::collections::BTreeSet;
 use weir_catalog::CacheMode;
 use weir_core::CacheMode as EngineMode;
 use weir_layout::{Export, Host, Layout, ManagedInstance, Role};
@@ -34,6 +35,8 @@ pub struct KeptPool {
     pub name: String,
     /// The names of its disks.
     pub volumes: Vec<String>,
+    /// The numbers of its disks at their machine: none of the machine's own.
+    pub luns: Vec<u32>,
     /// Names and roles of the files on it.
     pub files: Vec<(String, Role)>,
     /// The roles of the files on them.
@@ -130,6 +133,12 @@ impl Kept {
         self.files.iter().find(|own| own.role == role)
     }
 
+    /// The numbers at the machine of all disks that are there.
+    #[must_use]
+    pub fn luns(&self) -> BTreeSet<u32> {
+        self.pools.iter().flat_map(|pool| pool.luns.iter().copied()).collect()
+    }
+
     /// The disks that a role is on.
     #[must_use]
     pub fn pool(&self, role: Role) -> Option<&KeptPool> {
@@ -181,6 +190,7 @@ fn pools(host: &Host) -> Result<Vec<KeptPool>, PlanError> {
 fn pool(host: &Host, export: &Export, mut roles: Vec<Role>) -> Result<KeptPool, PlanError> {
     roles.sort_by_key(|role| Role::ALL.iter().position(|own| own == role));
     roles.dedup();
+    let numbers = host.luns();
     let volumes = export.volumes.iter().filter_map(|id| {
         let spec = host.spec.volumes.get(id.0)?;
         Some((host.volumes.get(id.0)?, spec))
@@ -194,6 +204,7 @@ fn pool(host: &Host, export: &Export, mut roles: Vec<Role>) -> Result<KeptPool, 
                 .iter()
                 .filter_map(|id| Some(host.volumes.get(id.0)?.name.clone()))
                 .collect(),
+            luns: export.volumes.iter().filter_map(|id| *numbers.get(id.0)?).collect(),
             files: host
                 .files
                 .iter()

@@ -1,6 +1,6 @@
 //! Only what changes, and never what would lose data.
 
-use crate::common::{INSTANCE, MACHINE, changes, mounts};
+use crate::common::{INSTANCE, MACHINE, changes, mounts, script};
 use weir_export::{Export, Kind, Options};
 
 #[track_caller]
@@ -200,6 +200,66 @@ fn disks_keep_their_numbers() {
     );
 }
 
+/// [`MACHINE`] with numbers of its disks.
+fn numbered(log: u32, pool: &str) -> String {
+    MACHINE
+        .replace("tier = \"P20\"", &format!("tier = \"P20\"\nlun = {log}"))
+        .replace("count = 4", &format!("count = 4, luns = {pool}"))
+}
+
+#[test]
+fn disks_have_the_numbers_that_the_layout_says() {
+    let own = numbered(9, "[3, 2, 63, 0]");
+    let options = Options::default();
+    let has = |kind: Kind, words: &str| {
+        let text = script(kind, &own, &options).expect("a script").text;
+        assert!(text.contains(words), "{kind}: {text}");
+    };
+    has(Kind::Az, "attach pool-2 63 ReadOnly");
+    has(Kind::Bicep, "lun: 63");
+    has(Kind::Terraform, "lun      = 63");
+    has(Kind::Powershell, "-Name 'pool-2' -SizeGB 1024 -Lun 63");
+    has(Kind::Mdadm, "check /dev/disk/azure/scsi1/lun63 1099511627776");
+    has(Kind::StorageSpaces, "-Lun 63 -Size 1099511627776 # pool-2");
+    // What is said first stays free for it.
+    let one = MACHINE.replace("count = 4", "count = 4, luns = [0, 1, 2, 3]");
+    let text = script(Kind::Az, &one, &options).expect("a script").text;
+    assert!(text.contains("attach log 4 None"), "{text}");
+    // That numbers are written down that are so already changes nothing.
+    let same = made(Kind::Az, MACHINE, &numbered(0, "[1, 2, 3, 4]"));
+    assert_eq!(same.notes, ["nothing to do: layout.toml and old.toml are the same to az"]);
+    // Of disks that are there, those of --from hold, and a new one takes one that it says.
+    let more = "[[volume]]\nname = \"more\"\ntier = \"P10\"\n";
+    let more = MACHINE.replacen("[[volume]]", &format!("{more}lun = 7\n[[volume]]"), 1);
+    check(Kind::Az, &own, &more, &["disk more 128 --sku Premium_LRS", "attach more 7 None"], &[]);
+    let plain = more.replace("lun = 7\n", "");
+    let text = changes(Kind::Terraform, &own, &plain, &options).expect("a script").text;
+    for row in ["lun      = 1\n", "lun      = 9\n", "lun      = 63\n"] {
+        assert!(text.contains(row), "{text}");
+    }
+}
+
+#[test]
+fn a_number_that_would_move_a_disk_is_refused() {
+    let refused = |old: &str, new: &str, expect: &str| {
+        for kind in [Kind::Az, Kind::Terraform, Kind::Mdadm] {
+            let error = changes(kind, old, new, &Options::default()).expect_err("no script");
+            assert!(error.to_string().contains(expect), "{kind}: {error}");
+        }
+    };
+    let moved = "volume \"log\" cannot be exported as a script: it is disk 5 here and 0 in old.toml, and a \
+                 disk that is there is not attached anew: say lun = 0 here, or lun = 5 in old.toml if it is that \
+                 at the machine";
+    refused(MACHINE, &numbered(5, "[1, 2, 3, 4]"), moved);
+    refused(&numbered(0, "[1, 2, 3, 4]"), &numbered(5, "[1, 2, 3, 4]"), moved);
+    // A disk that goes is still attached.
+    let gone = MACHINE.replace("name = \"log\"\n", "name = \"redo\"\nlun = 0\n");
+    let gone = gone.replace("on = \"log\"", "on = \"redo\"");
+    let taken = "volume \"redo\" cannot be exported as a script: it would be disk 0, which is \"log\" of \
+                 old.toml; give it a number that is free, or none";
+    refused(MACHINE, &gone, taken);
+}
+
 #[test]
 fn a_machine_is_resized_when_that_is_allowed() {
     let larger = MACHINE.replace("D16s_v3", "D32s_v3");
@@ -309,4 +369,84 @@ fn a_module_keeps_what_goes_and_what_would_shrink() {
     for words in ["name: 'pool-3'", "diskSizeGB: 512"] {
         assert!(bicep.text.contains(words), "{}", bicep.text);
     }
+}
+
+/// Of AWS and Google Cloud, too. AWS changes the type of a volume in place, and Google does not.
+#[test]
+fn modules_of_other_clouds_keep_what_goes_and_what_would_shrink() {
+    let layout = |edition: &str, log: &str, count: u32, size: &str, type_: &str| {
+        format!(
+            "edition = {edition:?}\n[[volume]]\nname = \"log\"\n{log}\n[[stripe]]\nname = \"pool\"\nunit = \"64 \
+             KiB\"\nvolumes = {{ count = {count}, family = {type_:?}, size = {size:?}, iops = 4000, throughput = \
+             \"200 MiB/s\" }}\n"
+        )
+    };
+    let check = |old: &str, new: &str, rows: &[&str], notes: &[&str]| {
+        let export = made(Kind::Terraform, old, new);
+        for row in rows {
+            assert!(export.text.contains(row), "no\n{row}\nin\n{}", export.text);
+        }
+        assert_eq!(export.notes.len(), notes.len(), "{:#?}", export.notes);
+        for (note, expect) in export.notes.iter().zip(notes) {
+            assert!(note.contains(expect), "{note}");
+        }
+        assert_eq!(export.text.matches("prevent_destroy = true").count(), 1, "{}", export.text);
+    };
+    let (io1, io2) = ["io1", "io2"]
+        .map(|own| format!("family = {own:?}\nsize = \"100 GiB\"\niops = 5000"))
+        .into();
+    let old = layout("aws", &io1, 3, "1 TiB", "gp3");
+    let kept = "iops   = 4000\n      mibps  = 200\n      device = \"/dev/sdi\"";
+    check(
+        &old,
+        &layout("aws", &io2, 2, "512 GiB", "gp3"),
+        &["type   = \"io2\"", "\"pool-0\" = {\n      type   = \"gp3\"\n      gib    = 1024", kept],
+        &[
+            "pool-0 would shrink from 1 TiB to 512 GiB. AWS does not do that to a disk with data",
+            "pool-1 would shrink",
+            "pool-2 is not in the layout any more, and is kept with its data",
+        ],
+    );
+    check(
+        &old,
+        &layout("aws", &io1, 4, "2 TiB", "gp3"),
+        &["gib    = 2048", "device = \"/dev/sdj\"", "# The machine may run while it grows."],
+        &[],
+    );
+    let extreme = "family = \"hyperdisk-extreme\"\nsize = \"100 GiB\"\niops = 5000";
+    let balanced = "family = \"hyperdisk-balanced\"\nsize = \"200 GiB\"\niops = 5000\nthroughput = \"300 MiB/s\"";
+    let pool = "hyperdisk-balanced";
+    let old = layout("gcp", extreme, 3, "1 TiB", pool);
+    check(
+        &old,
+        &layout("gcp", balanced, 2, "512 GiB", pool),
+        &[
+            "\"log\" = {\n      type  = \"hyperdisk-extreme\"\n      gib   = 100\n      iops  = 5000\n      mibps = null",
+            "\"pool-0\" = {\n      type  = \"hyperdisk-balanced\"\n      gib   = 1024",
+            "\"pool-2\" = {",
+        ],
+        &[
+            "log would go from hyperdisk-extreme to hyperdisk-balanced. Google Cloud does not do that",
+            "pool-0 would shrink",
+            "pool-1 would shrink",
+            "pool-2 is not in the layout any more",
+        ],
+    );
+    for (edition, log) in [("aws", io1.as_str()), ("gcp", extreme)] {
+        let type_ = if edition == "aws" { "gp3" } else { pool };
+        let own = layout(edition, log, 2, "1 TiB", type_);
+        let same = made(Kind::Terraform, &own, &own);
+        assert_eq!(
+            same.notes,
+            ["nothing to do: layout.toml and old.toml are the same to terraform"]
+        );
+    }
+    let machine =
+        |size: &str| format!("{}[host]\nsize = {size:?}\n", layout("aws", &io1, 2, "1 TiB", "gp3"));
+    let resized = made(Kind::Terraform, &machine("m5.4xlarge"), &machine("m5.8xlarge"));
+    assert_eq!(
+        resized.notes,
+        ["m5.4xlarge becomes m5.8xlarge: that restarts the machine; its own disk is empty then"]
+    );
+    assert!(resized.text.contains("value = \"m5.8xlarge\""), "{}", resized.text);
 }

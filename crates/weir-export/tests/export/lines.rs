@@ -235,3 +235,70 @@ fn what_is_rounded_is_told() {
         ["v2: 629145600 bytes a second are made 630 MB/s; Azure sells whole ones"]
     );
 }
+
+/// A disk of AWS or Google Cloud.
+fn disk_of(edition: &str, keys: &str) -> String {
+    format!("edition = {edition:?}\n[[volume]]\nname = \"d\"\n{keys}\n")
+}
+
+#[test]
+fn modules_of_other_clouds_say_types_sizes_and_rates() {
+    let has = |edition: &str, keys: &str, rows: &[&str]| {
+        let export = script(Kind::Terraform, &disk_of(edition, keys), &Options::default());
+        let export = export.expect("a script");
+        let rows = rows.join("\n      ");
+        assert!(export.text.contains(&rows), "no\n{rows}\nin\n{}", export.text);
+        export.notes
+    };
+    let none: [String; 0] = [];
+    let gp3 =
+        "family = \"gp3\"\nsize = \"1 TiB\"\niops = 4000\nthroughput = \"200 MiB/s\"\nlun = 2";
+    let rows = [
+        "type   = \"gp3\"",
+        "gib    = 1024",
+        "iops   = 4000",
+        "mibps  = 200",
+        "device = \"/dev/sdh\"",
+    ];
+    assert_eq!(has("aws", gp3, &rows), none);
+    let io2 = "family = \"io2\"\nsize = \"101 GiB\"\niops = 5000\nlun = 21";
+    let rows = [
+        "type   = \"io2\"",
+        "gib    = 101",
+        "iops   = 5000",
+        "mibps  = null",
+        "device = \"/dev/xvdba\"",
+    ];
+    assert_eq!(has("aws", io2, &rows), none);
+    let pd = ["type  = \"pd-ssd\"", "gib   = 200", "iops  = null", "mibps = null"];
+    assert_eq!(has("gcp", "family = \"pd-ssd\"\nsize = \"200 GiB\"", &pd), none);
+    let balanced = "family = \"hyperdisk-balanced\"\nsize = \"100 GiB\"\niops = 5000\nthroughput = \"300 MiB/s\"";
+    let rows = ["type  = \"hyperdisk-balanced\"", "gib   = 100", "iops  = 5000", "mibps = 300"];
+    assert_eq!(has("gcp", balanced, &rows), none);
+    let extreme = "family = \"hyperdisk-extreme\"\nsize = \"100 GiB\"\niops = 5000";
+    let rows = ["type  = \"hyperdisk-extreme\"", "gib   = 100", "iops  = 5000", "mibps = null"];
+    assert_eq!(has("gcp", extreme, &rows), none);
+}
+
+/// An edition of one's own may sell what AWS does not.
+#[test]
+fn what_aws_has_no_parts_of_is_told() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog/aws.toml");
+    let text = std::fs::read_to_string(path).expect("the edition of AWS");
+    let own = text.lines().filter(|line| !line.starts_with("throughput_step"));
+    let own = own.collect::<Vec<_>>().join("\n").replacen("\"aws\"", "\"aws-own\"", 1);
+    let mut catalog = weir_catalog::Catalog::builtin();
+    let edition = weir_catalog::Edition::from_toml("own.toml", &own).expect("an edition");
+    catalog.add(edition).expect("new");
+    let keys = "family = \"gp3\"\nsize = \"1 TiB\"\niops = 4000\nthroughput = \"200 MB/s\"";
+    let layout = weir_layout::Layout::parse("l.toml", &disk_of("aws-own", keys), &catalog);
+    let layout = layout.expect("a layout");
+    let source = weir_export::Source { name: "l.toml", layout: &layout };
+    let made = weir_export::export(Kind::Terraform, source, None, &Options::default());
+    let made = made.expect("a script");
+    assert!(made.text.contains("mibps  = 191"), "{}", made.text);
+    assert_eq!(
+        made.notes,
+        ["d: 200000000 bytes a second are made 191 MiB/s; AWS sells whole ones"]
+    );
+}

@@ -97,9 +97,18 @@ fn hostile(kind: Kind, name: &str) -> Vec<Options> {
 
 /// All scripts of a kind are right, and the broken ones are wrong.
 fn check(kind: Kind, least: usize, wrong: fn(&[String]) -> Wrong, broken: &[(&str, &str)]) {
-    let scripts = scripts(kind);
+    check_scripts(kind, &scripts(kind), least, wrong, broken);
+}
+
+fn check_scripts(
+    kind: Kind,
+    scripts: &[String],
+    least: usize,
+    wrong: fn(&[String]) -> Wrong,
+    broken: &[(&str, &str)],
+) {
     assert!(scripts.len() >= least, "{kind}: only {} scripts", scripts.len());
-    let all = wrong(&scripts);
+    let all = wrong(scripts);
     assert_eq!(all.len(), scripts.len(), "{kind}: not every script was read");
     for (script, what) in scripts.iter().zip(all) {
         if let Some(what) = what {
@@ -275,7 +284,29 @@ fn powershell_is_read_by_its_grammar() {
 
 /// The attributes of the resources that a module has, in the schema of azurerm 4 (as
 /// `@cdktf/provider-azurerm` 14.23.1 lists them) and of azapi 2.
-const ATTRIBUTES: [(&str, &str); 5] = [
+/// of AWS, as `@cdktf/provider-aws` 19.65.0 lists them; of Google Cloud, as
+/// `@cdktf/provider-google` 14.35.0 does.
+const ATTRIBUTES: [(&str, &str); 11] = [
+    (
+        "aws_ebs_volume",
+        "for_each availability_zone encrypted final_snapshot iops kms_key_id multi_attach_enabled outpost_arn \
+         size snapshot_id tags throughput type",
+    ),
+    (
+        "aws_volume_attachment",
+        "for_each device_name force_detach instance_id skip_destroy stop_instance_before_detaching volume_id",
+    ),
+    ("aws_instance", "instance_id instance_tags tags"),
+    (
+        "google_compute_disk",
+        "for_each access_mode description labels name physical_block_size_bytes project provisioned_iops \
+         provisioned_throughput size type zone",
+    ),
+    (
+        "google_compute_attached_disk",
+        "for_each device_name disk instance interface mode project zone",
+    ),
+    ("google_compute_instance", "name project zone self_link"),
     (
         "azurerm_managed_disk",
         "for_each name resource_group_name location zone create_option storage_account_type disk_size_gb tier \
@@ -312,7 +343,130 @@ fn wrong_terraform(text: &str) -> Option<String> {
             }
         }
     }
-    None
+    wrong_rows(text)
+}
+
+/// What the resources take of a row, each row has.
+fn wrong_rows(text: &str) -> Option<String> {
+    let end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let taken = text.split("each.value.").skip(1).filter_map(|rest| rest.split(end).next());
+    let keys = |row: &str| -> Vec<String> {
+        let lines = row.lines().filter_map(|line| line.trim().split_once(" = "));
+        lines.map(|(key, _)| key.trim().to_owned()).collect()
+    };
+    let rows =
+        || text.split("\" = {\n      ").skip(1).filter_map(|rest| rest.split("\n    }").next());
+    taken.filter(|_| text.contains("\n  disks = {")).find_map(|key| {
+        let lacks = rows().find(|row| !keys(row).iter().any(|own| own == key))?;
+        Some(format!("a row has no {key}: {lacks}"))
+    })
+}
+
+/// Disks of every form that AWS or Google Cloud has, and what becomes of them.
+const AWS: &str = r#"
+edition = "aws"
+[host]
+size = "m5.4xlarge"
+[[volume]]
+name = "log"
+family = "io2"
+size = "100 GiB"
+iops = 5000
+[[volume]]
+name = "scratch"
+place = "local"
+size = "10 GiB"
+unlimited = true
+[[stripe]]
+name = "pool"
+unit = "64 KiB"
+volumes = { count = 4, family = "gp3", size = "1 TiB", iops = 4000, throughput = "200 MiB/s" }
+"#;
+
+const GOOGLE: &str = r#"
+edition = "gcp"
+[host]
+unlimited = true
+[[volume]]
+name = "log"
+family = "hyperdisk-extreme"
+size = "100 GiB"
+iops = 5000
+[[stripe]]
+name = "pool"
+unit = "64 KiB"
+volumes = { count = 4, family = "hyperdisk-balanced", size = "1 TiB", iops = 4000, throughput = "200 MiB/s" }
+"#;
+
+const PERSISTENT: &str = "edition = \"gcp\"\n[host]\nsize = \"n2-standard-8\"\n[[volume]]\nname = \"data\"\nfamily \
+                          = \"pd-ssd\"\nsize = \"200 GiB\"\n[[volume]]\nname = \"log\"\nfamily = \"pd-ssd\"\nsize = \
+                          \"100 GiB\"\n";
+
+/// Modules of these layouts, with and without options, and of what changes between them.
+fn modules(texts: &[&str], machine: &str) -> Vec<String> {
+    let own = |options: &Options| {
+        let all = texts.iter().map(|text| script(Kind::Terraform, text, options));
+        all.map(|made| made.expect("a script").text).collect::<Vec<_>>()
+    };
+    let mut all = own(&Options::default());
+    all.extend(own(&Options { machine: Some(machine.to_owned()), ..Options::default() }));
+    for old in texts {
+        for new in texts {
+            let made = changes(Kind::Terraform, old, new, &Options::default());
+            all.push(made.expect("a script").text);
+        }
+    }
+    all
+}
+
+#[test]
+fn terraform_of_aws_is_read_by_a_parser_of_its_language() {
+    let less = AWS.replace("count = 4", "count = 2").replace("1 TiB", "512 GiB");
+    let other =
+        AWS.replace("family = \"io2\"", "family = \"io1\"").replace("200 MiB/s", "201 MiB/s");
+    let mut all = modules(&[AWS, &less, &other], "i-0123456789abcdef0");
+    for name in HOSTILE {
+        let options = Options { names: pairs(&[("log", name)]), ..Options::default() };
+        all.extend(script(Kind::Terraform, AWS, &options).map(|made| made.text));
+    }
+    check_scripts(
+        Kind::Terraform,
+        &all,
+        15,
+        |all| each(all, wrong_terraform),
+        &[
+            ("locals {", "locals {{"),
+            ("availability_zone ", "zone "),
+            ("\"aws_ebs_volume\"", "\"aws_volume\""),
+            ("device_name ", "device "),
+            ("      device = ", "      devices = "),
+            ("each.value.mibps", "each.value.throughput"),
+            ("volume.id }", "volume.id"),
+        ],
+    );
+}
+
+#[test]
+fn terraform_of_google_cloud_is_read_by_a_parser_of_its_language() {
+    let less = GOOGLE.replace("count = 4", "count = 2").replace("1 TiB", "512 GiB");
+    let other = GOOGLE.replace("hyperdisk-extreme", "hyperdisk-balanced");
+    let mut all = modules(&[GOOGLE, &less, &other], "db1");
+    all.extend(modules(&[PERSISTENT, &PERSISTENT.replace("200 GiB", "300 GiB")], "db1"));
+    let zone = Options { zone: Some("${it's}".to_owned()), ..Options::default() };
+    all.push(script(Kind::Terraform, PERSISTENT, &zone).expect("a script").text);
+    check_scripts(
+        Kind::Terraform,
+        &all,
+        20,
+        |all| each(all, wrong_terraform),
+        &[
+            ("  disks = {", "  disks = ["),
+            ("provisioned_throughput ", "throughput "),
+            ("\"google_compute_disk\"", "\"google_disk\""),
+            ("\"$${it's}\"", "\"${it's}\""),
+            ("each.value.iops", "each.value.rate"),
+        ],
+    );
 }
 
 #[test]

@@ -79,6 +79,23 @@ fn every_form_of_a_plan_is_exported() {
         "place = \"local\"",
         &machine,
     );
+    let own = [Kind::Terraform, Kind::Tsql, Kind::Lvm, Kind::Fstab];
+    let own_striped = [&own[..], &stripes].concat();
+    for (edition, family, iops, has, kinds) in [
+        ("aws", "gp3", 1000, "[[volume]]", &own[..]),
+        ("aws", "gp3", 30000, "[[stripe]]", &own_striped),
+        ("aws", "io1", 9000, "io1", &own),
+        ("aws", "io2", 9000, "io2", &own),
+        ("gcp", "pd-ssd", 5000, "pd-ssd", &own),
+        ("gcp", "pd-balanced", 1000, "pd-balanced", &own),
+        ("gcp", "hyperdisk-balanced", 9000, "hyperdisk-balanced", &own),
+        ("gcp", "hyperdisk-extreme", 9000, "hyperdisk-extreme", &own),
+    ] {
+        let need = format!(
+            "edition = {edition:?}\ndisks = [{family:?}]\n[data]\nsize = \"400 GiB\"\niops = {iops}\n"
+        );
+        check(&need, has, kinds);
+    }
     for family in ["gp", "next-gen-gp", "bc"] {
         check(
             &format!(

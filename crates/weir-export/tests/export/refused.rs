@@ -170,3 +170,129 @@ fn what_a_tool_cannot_build_is_refused() {
     let error = made.expect_err("no script").to_string();
     assert!(error.contains("nothing becomes the other in place"), "{error}");
 }
+
+#[test]
+fn a_place_that_holds_something_else_is_refused() {
+    let none = Options::default;
+    let mount = |kind: Kind, path: &str, expect: &str| {
+        let options = Options { mounts: pairs(&[("pool", path)]), ..none() };
+        check(kind, MACHINE, &options, &format!("--mount pool={path}: {expect}"));
+    };
+    for kind in [Kind::Tsql, Kind::Fstab] {
+        for root in ["/", "//", "/./"] {
+            mount(kind, root, "that is the root, which the system itself is on; give a folder");
+        }
+        for up in ["/mnt/../etc", "/..", "/mnt/x/..", r"F:\Data\.."] {
+            mount(kind, up, "a mount has no .. in its path; write where it leads to");
+        }
+    }
+    let fine = Options { mounts: pairs(&[("pool", "/mnt/..data/x.")]), ..none() };
+    assert!(script(Kind::Fstab, MACHINE, &fine).is_ok());
+    for kind in [Kind::Mdadm, Kind::Lvm] {
+        let twice = pairs(&[("pool-0", "/dev/sdc"), ("pool-1", "/dev/sdc")]);
+        check(
+            kind,
+            MACHINE,
+            &Options { devices: twice, ..none() },
+            "--device pool-1=/dev/sdc: it is the device of pool-0 already; each volume has one of its own",
+        );
+        // The device that another has by its number is no other's, either.
+        let taken = pairs(&[("pool-0", "/dev/disk/azure/scsi1/lun0")]);
+        check(
+            kind,
+            MACHINE,
+            &Options { devices: taken, ..none() },
+            "--device pool-0=/dev/disk/azure/scsi1/lun0: it is the device of log already",
+        );
+    }
+}
+
+#[test]
+fn a_database_of_the_server_itself_is_refused() {
+    for name in ["master", "model", "msdb", "tempdb", "Master"] {
+        let options = Options { database: Some(name.to_owned()), ..Options::default() };
+        let expect = format!(
+            "--database {name}: that is a database of SQL Server itself; give one of your own"
+        );
+        check(Kind::Tsql, INSTANCE, &options, &expect);
+    }
+    let options = Options { database: Some("masters".into()), ..Options::default() };
+    assert!(script(Kind::Tsql, INSTANCE, &options).is_ok());
+}
+
+#[test]
+fn a_name_of_a_machine_that_is_too_long_is_refused() {
+    let named = |count: usize| Options { machine: Some("m".repeat(count)), ..Options::default() };
+    for kind in [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell] {
+        check(
+            kind,
+            MACHINE,
+            &named(65),
+            "it has 65 characters, and the name of a machine of Azure at most 64",
+        );
+        assert!(script(kind, MACHINE, &named(64)).is_ok());
+    }
+}
+
+/// A layout of AWS, or of Google Cloud.
+fn disk_of(edition: &str, keys: &str) -> String {
+    format!("edition = {edition:?}\n[[volume]]\nname = \"d\"\n{keys}\n")
+}
+
+#[test]
+fn what_other_clouds_do_not_have_is_refused() {
+    let none = Options::default;
+    let own = |value: &str| Some(value.to_owned());
+    let aws = disk_of("aws", "family = \"gp3\"\nsize = \"100 GiB\"");
+    let google = disk_of("gcp", "family = \"pd-ssd\"\nsize = \"100 GiB\"");
+    for kind in [Kind::Az, Kind::Bicep, Kind::Powershell] {
+        for (edition, text) in [("aws", &aws), ("gcp", &google)] {
+            let expect =
+                format!("the edition {edition} is none of it; --as terraform makes its disks");
+            check(kind, text, &none(), &expect);
+        }
+    }
+    let refused =
+        |text: &str, options: Options, expect: &str| check(Kind::Terraform, text, &options, expect);
+    for text in [&aws, &google] {
+        let group = Options { resource_group: own("g"), ..none() };
+        refused(text, group, "--resource-group g: only Azure has resource groups; leave it out");
+    }
+    let place = Options { location: own("eu-west-1"), ..none() };
+    refused(&aws, place, "--location eu-west-1: the region is the provider's");
+    let zone = Options { zone: own("eu-west-1a"), ..none() };
+    refused(&aws, zone, "--zone eu-west-1a: volumes are made in the zone of the instance");
+    refused(&google, Options { location: own("x"), ..none() }, "--location x: the zone says where");
+    for id in ["db1", "i-", "i-xyz"] {
+        let machine = Options { machine: own(id), ..none() };
+        refused(&aws, machine, "an instance of AWS is said by its id, i- and hexadecimal digits");
+    }
+    let machine = Options { machine: own("DB1"), ..none() };
+    refused(&google, machine, "--machine DB1: the name of an instance of Google Cloud has 1 to 63");
+    for name in ["Upper", "a_b", "a.b", "1a", "a-", &"x".repeat(64)] {
+        let named = Options { names: pairs(&[("d", name)]), ..none() };
+        refused(&google, named, "is no name for it: 1 to 63 small letters");
+    }
+    for name in ["it's", "aws:x", "$(id)", &"x".repeat(256)] {
+        let named = Options { names: pairs(&[("d", name)]), ..none() };
+        refused(&aws, named, "is no name for it: 1 to 255 letters");
+    }
+    for edition in ["aws", "gcp"] {
+        let free = disk_of(edition, "unlimited = true\nsize = \"10 GiB\"");
+        refused(&free, none(), "its limits are written out in the layout");
+        let local = disk_of(edition, "place = \"local\"\nsize = \"10 GiB\"\nunlimited = true");
+        refused(&local, none(), "nothing to export as terraform: it has no remote volume");
+    }
+    let cached = format!(
+        "edition = \"aws\"\n[host]\nunlimited = true\ncache = {{ size = \"10 GiB\" }}\n{}",
+        aws.lines().skip(1).collect::<Vec<_>>().join("\n")
+    );
+    refused(&(cached + "\ncache = \"read-only\"\n"), none(), "machines of AWS have no host cache");
+    let many = aws.replace("name = \"d\"\n", "").replace("[[volume]]\n", "").replace('\n', ", ");
+    let many = many.trim_end_matches(", ").replacen("edition = \"aws\", ", "", 1);
+    let many = format!(
+        "edition = \"aws\"\n[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = {{ count = 70, {many} \
+         }}\n"
+    );
+    refused(&many, none(), "AWS has no name for the device of disk 69; they end at /dev/xvdcx");
+}

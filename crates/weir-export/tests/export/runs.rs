@@ -212,8 +212,9 @@ fn lvm_makes_volumes_once() {
     }
     let disks = "/dev/disk/azure/scsi1/lun1 /dev/disk/azure/scsi1/lun2 /dev/disk/azure/scsi1/lun3 \
                  /dev/disk/azure/scsi1/lun4";
+    let fake = Fake::new().with_disks();
     check(
-        &Fake::new().with_disks(),
+        &fake,
         &text(Kind::Lvm, MACHINE),
         &[],
         &[
@@ -228,6 +229,21 @@ fn lvm_makes_volumes_once() {
             "mkfs.xfs -q -d su=64k,sw=4 -L pool /dev/vg_pool/lv_pool",
         ],
     );
+    // What is there and is another is left.
+    for (from, to, words) in [
+        ("count = 4", "count = 3", "it has 4 stripes of 64 KiB, and the layout 3 of 64 KiB"),
+        ("count = 4", "count = 5", "it has 4 stripes of 64 KiB, and the layout 5 of 64 KiB"),
+        ("64 KiB", "128 KiB", "it has 4 stripes of 64 KiB, and the layout 4 of 128 KiB"),
+    ] {
+        let (changed, said, fine) = fake.run(&text(Kind::Lvm, &MACHINE.replace(from, to)), &[]);
+        let words = format!("pool: NOT DONE: {words}; that is not changed in place");
+        assert!(!fine && changed.is_empty() && said.contains(&words), "{said}");
+    }
+    let alone = "[[volume]]\nname = \"pool\"\ntier = \"P30\"\nlun = 1\n";
+    let alone = format!("edition = \"azure-now\"\nhost = {{ size = \"D8s_v3\" }}\n{alone}");
+    let (changed, said, fine) = fake.run(&text(Kind::Lvm, &alone), &[]);
+    let words = "NOT DONE: it has 4 stripes of 64 KiB, and the layout a disk alone";
+    assert!(!fine && changed.is_empty() && said.contains(words), "{said}");
 }
 
 /// A disk that holds something, or is another, is not touched, and nothing is made of the others.

@@ -4,10 +4,12 @@ use super::{Found, Machines, Place, Pool, caps};
 use crate::answer::{Line, Plan};
 use crate::demand::Flow;
 use crate::disks::{Disk, Disks};
-use crate::keep::KeptPool;
+use crate::keep::{Kept, KeptPool};
 use crate::need::{Need, RoleNeed, in_percent, rate_words};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use weir_catalog::CacheMode;
+use weir_layout::luns;
 use weir_units::Bytes;
 
 impl<'a> Machines<'a> {
@@ -107,10 +109,25 @@ impl<'a> Machines<'a> {
         let is_single = self.edition.host(&found.host.name).is_ok();
         let size = if is_single { found.host.name.clone() } else { found.host.qualified() };
         let mut text = format!("edition = {:?}\n\n[host]\nsize = {size:?}\n", self.edition.name());
+        let mut taken = self.wishes.keep.as_ref().map(Kept::luns).unwrap_or_default();
         for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
-            write_pool(&mut text, need, pool, disks.as_ref(), self.kept(need, &pool.roles));
+            let kept = self.kept(need, &pool.roles);
+            let count = disks.as_ref().map_or(0, |disks| disks.count);
+            let luns = self.luns(kept, count, &mut taken);
+            write_pool(&mut text, need, pool, disks.as_ref(), kept, &luns);
         }
         text
+    }
+
+    /// The numbers of a pool's disks, where machines of the cloud number them: those that are
+    /// there keep theirs, and new ones take the lowest that are free.
+    fn luns(&self, kept: Option<&KeptPool>, count: u64, taken: &mut BTreeSet<u32>) -> Vec<u32> {
+        const NUMBERED: [&str; 2] = ["azure", "aws"];
+        if !NUMBERED.iter().any(|cloud| self.edition.name().starts_with(cloud)) {
+            return Vec::new();
+        }
+        let mut there = kept.into_iter().flat_map(|kept| &kept.luns).copied();
+        (0..count).map(|_| there.next().unwrap_or_else(|| luns::lowest(taken))).collect()
     }
 }
 
@@ -147,13 +164,14 @@ fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
     }
 }
 
-/// Writes the disks of a pool and the files on them.
+/// Writes the disks of a pool, with their numbers if they have any, and the files on them.
 fn write_pool(
     text: &mut String,
     need: &Need,
     pool: &Pool,
     disks: Option<&Disks<'_>>,
     kept: Option<&KeptPool>,
+    luns: &[u32],
 ) {
     let name = kept.map_or_else(|| names(need, pool, "-"), |kept| kept.name.clone());
     let each = disks.map_or_else(|| "place = \"local\"".to_owned(), |disks| disks.disk.keys());
@@ -163,6 +181,8 @@ fn write_pool(
         CacheMode::ReadWrite => ", cache = \"read-write\"",
     };
     let count = disks.map_or(1, |disks| disks.count);
+    let lun = |at: usize| luns.get(at).map(|lun| format!(", lun = {lun}")).unwrap_or_default();
+    let all = if luns.is_empty() { String::new() } else { format!(", luns = {luns:?}") };
     let is_named = |kept: &&KeptPool| {
         // Columns that are not called after their stripe are named one by one.
         let mut named = kept.volumes.iter().enumerate();
@@ -170,8 +190,8 @@ fn write_pool(
     };
     let written = match (pool.place, kept.filter(is_named)) {
         (Place::Striped(unit), Some(kept)) => {
-            for volume in &kept.volumes {
-                let keys = format!("{each}{cache}").replace(", ", "\n");
+            for (at, volume) in kept.volumes.iter().enumerate() {
+                let keys = format!("{each}{cache}{}", lun(at)).replace(", ", "\n");
                 *text += &format!("\n[[volume]]\nname = {volume:?}\n{keys}\n");
             }
             write!(
@@ -183,11 +203,11 @@ fn write_pool(
         }
         (Place::Striped(unit), None) => write!(
             text,
-            "\n[[stripe]]\nname = {name:?}\nunit = \"{}\"\nvolumes = {{ count = {count}, {each}{cache} }}\n",
+            "\n[[stripe]]\nname = {name:?}\nunit = \"{}\"\nvolumes = {{ count = {count}, {each}{cache}{all} }}\n",
             unit.exact()
         ),
         (Place::Single | Place::Local, _) => {
-            let keys = format!("{each}{cache}").replace(", ", "\n");
+            let keys = format!("{each}{cache}{}", lun(0)).replace(", ", "\n");
             write!(text, "\n[[volume]]\nname = {name:?}\n{keys}\n")
         }
     };

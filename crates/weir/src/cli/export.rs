@@ -119,7 +119,7 @@ pub(crate) enum KindArg {
     Az,
     /// The same in Bicep.
     Bicep,
-    /// The same in Terraform.
+    /// The same in Terraform, and disks of AWS and Google Cloud.
     Terraform,
     /// The same by the Az module of PowerShell.
     Powershell,

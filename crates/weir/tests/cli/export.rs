@@ -1,6 +1,7 @@
 //! `weir export`: the script, the notes, where it is written, and what is refused.
 
 use crate::common::{Place, run};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -106,4 +107,113 @@ fn what_cannot_be_exported_is_said_in_one_line() {
     place
         .file("single.toml", "edition = \"azure-now\"\n[[volume]]\nname = \"d\"\ntier = \"P10\"\n");
     refused(&["single.toml", "--as", "mdadm"], "nothing to export as mdadm: it has no [[stripe]]");
+}
+
+/// The numbers of disks in a script, by name.
+fn numbers(script: &str, kind: &str) -> BTreeMap<String, u32> {
+    let mut all = BTreeMap::new();
+    let mut row = "";
+    for line in script.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (name, lun) = match (kind, &words[..]) {
+            ("az", ["attach", name, lun, _]) => (*name, *lun),
+            ("terraform", ["lun", "=", lun]) => (row, *lun),
+            ("terraform", [name, "=", "{"]) => {
+                row = name.trim_matches('"');
+                continue;
+            }
+            _ => continue,
+        };
+        // What is none is where the resource takes it from the row.
+        if let Ok(lun) = lun.parse() {
+            all.insert(name.to_owned(), lun);
+        }
+    }
+    all
+}
+
+/// The layout of each plan is what is there at the next, as somebody would do it who never looks at
+/// the machine again.
+#[test]
+fn plan_after_plan_moves_no_disk() {
+    let place = Place::new();
+    // By hand, without numbers, and not in the order in which a plan writes disks.
+    place.file(
+        "plan-0.toml",
+        "edition = \"azure-now\"\n[host]\nsize = \"D16s_v3\"\n[[volume]]\nname = \"redo\"\ntier = \
+         \"P20\"\n[[volume]]\nname = \"left\"\ntier = \"P30\"\n[[volume]]\nname = \"right\"\ntier = \
+         \"P30\"\n[[stripe]]\nname = \"pool\"\nunit = \"64 KiB\"\nvolumes = [\"right\", \"left\"]\n\
+         [[file]]\nname = \"redo-file\"\nrole = \"log\"\nsize = \"100 GiB\"\non = \"redo\"\n[[file]]\n\
+         name = \"sales\"\nrole = \"data\"\nsize = \"800 GiB\"\non = \"pool\"\n",
+    );
+    let data = "edition = \"azure-now\"\nmax_disks = 16\n[data]\nsize = \"1 TiB\"\niops = 6000\n[log]\nsize = \
+                \"100 GiB\"\niops = 500\n";
+    let tempdb = format!("{data}[tempdb]\nsize = \"400 GiB\"\niops = 3000\n");
+    let backup = format!("{}[backup]\nsize = \"1 TiB\"\n", tempdb.replace("1 TiB", "3 TiB"));
+    let mut present = numbers(&export(&place, &["plan-0.toml", "--as", "az"]).0, "az");
+    assert_eq!(present.len(), 3);
+    for (at, need) in [data, &tempdb, &backup].iter().enumerate() {
+        let (old, new) = (format!("plan-{at}.toml"), format!("plan-{}.toml", at + 1));
+        place.file("need.toml", need);
+        let args = ["plan", "--need", "need.toml", "--keep", &old, "--out", &new];
+        let (stdout, stderr, code) = run(place.weir(&args));
+        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        let text = fs::read_to_string(place.path(&new)).expect("a layout");
+        assert!(text.contains("lun = "), "{text}");
+        let from = ["--from", &old];
+        let (script, stderr, code) =
+            export(&place, &[&[new.as_str(), "--as", "terraform"], &from[..]].concat());
+        assert_eq!(code, Some(0), "{stderr}");
+        let module = numbers(&script, "terraform");
+        for (name, lun) in &present {
+            assert_eq!(module.get(name), Some(lun), "{name} moves in\n{script}");
+        }
+        let (script, stderr, code) =
+            export(&place, &[&[new.as_str(), "--as", "az"], &from[..]].concat());
+        assert_eq!(code, Some(0), "{stderr}");
+        // It attaches what is new alone, under the numbers that the module has.
+        let attached = numbers(&script, "az");
+        assert!(attached.keys().all(|name| !present.contains_key(name)), "{script}");
+        present.extend(attached);
+        assert_eq!(present, module);
+        // What is written down is what is there, whatever it is compared with.
+        let (script, _, _) = export(&place, &[&new, "--as", "terraform"]);
+        assert_eq!(numbers(&script, "terraform"), present, "{script}");
+    }
+    assert!(present.len() > 4, "{present:?}");
+}
+
+#[test]
+fn disks_of_other_clouds_are_exported_and_services_are_not() {
+    let place = Place::new();
+    let check = |args: &[&str], expect: Result<&str, &str>| {
+        let rates = ["--iops", "3000", "--size", "500GiB", "--out", "plan.toml"];
+        let (stdout, stderr, code) = run(place.weir(&[&["plan"], args, &rates].concat()));
+        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        let (stdout, stderr, code) = export(&place, &["plan.toml", "--as", "terraform"]);
+        match expect {
+            Ok(words) => {
+                assert_eq!((stderr.as_str(), code), ("", Some(0)));
+                assert!(stdout.contains(words), "{stdout}");
+            }
+            Err(words) => {
+                assert_eq!((stdout.as_str(), code), ("", Some(2)), "{stderr}");
+                assert!(stderr.contains(words), "{stderr}");
+            }
+        }
+    };
+    let has_numbers = || {
+        let text = fs::read_to_string(place.path("plan.toml")).expect("a layout");
+        text.contains("lun = 0\n") || text.contains("luns = [0, ")
+    };
+    check(&["--edition", "aws"], Ok("resource \"aws_ebs_volume\""));
+    assert!(has_numbers());
+    // Google Cloud finds disks by name.
+    check(&["--edition", "gcp"], Ok("resource \"google_compute_disk\""));
+    assert!(!has_numbers());
+    check(
+        &["--edition", "aws", "--family", "rds"],
+        Err("its machine is one of rds, which builds it"),
+    );
+    check(&["--edition", "azure-postgres"], Err("which builds it; there are scripts for machines"));
 }

@@ -1,0 +1,228 @@
+//! Disks of AWS and Google Cloud: a type, a size, and rates where these are bought.
+
+use super::module;
+use crate::change::{Change, Fate};
+use crate::disk;
+use crate::error::ExportError;
+use crate::options::{Options, refused};
+use crate::script::Script;
+use crate::site::{Disk, unique};
+use weir_core::CacheMode;
+use weir_units::Bytes;
+
+/// What a cloud has, as its provider of Terraform calls it.
+pub(super) struct Market {
+    /// The cloud.
+    pub(super) cloud: &'static str,
+    pub(super) types: &'static [DiskType],
+    /// Whether a disk with data becomes one of another type.
+    pub(super) changes_type: bool,
+    /// What has a name.
+    pub(super) what: &'static str,
+    /// What a name is there.
+    pub(super) rule: &'static str,
+    pub(super) is_name: fn(&str) -> bool,
+}
+
+/// A type of disks.
+pub(super) struct DiskType {
+    /// Its name, which is the family's.
+    pub(super) name: &'static str,
+    /// Whether its operations and its throughput are bought.
+    pub(super) iops: bool,
+    pub(super) throughput: bool,
+}
+
+/// A disk as a cloud makes it.
+pub(super) struct Attached<'a> {
+    pub(super) family: &'a str,
+    pub(super) gib: u64,
+    /// Operations and MiB a second, where they are bought.
+    pub(super) iops: Option<u64>,
+    pub(super) mib: Option<u64>,
+}
+
+/// What to know before a disk with data grows.
+const GROWS: &str = "The machine may run while it grows. Then grow the partition, if there is one, and \
+    the file system: xfs_growfs, resize2fs or Resize-Partition.";
+
+impl Market {
+    /// What becomes of the disks, all of which can be had.
+    pub(super) fn disks<'a>(
+        &self,
+        script: &Script,
+        change: &'a Change,
+    ) -> Result<Vec<Fate<'a, Disk>>, ExportError> {
+        let disks = change.disks();
+        if disks.iter().all(|fate| fate.wanted().is_none()) {
+            return Err(ExportError::Nothing {
+                layout: change.new.layout.clone(),
+                kind: script.kind().name(),
+                reason: format!(
+                    "it has no remote volume, and there are scripts for disks of {} alone",
+                    self.cloud
+                ),
+            });
+        }
+        // Those that go stay in the module, too.
+        for fate in &disks {
+            self.check(script, change, fate.subject())?;
+        }
+        unique(
+            disks.iter().map(|fate| (&*fate.subject().own, &*fate.subject().name)),
+            str::to_owned,
+        )?;
+        Ok(disks)
+    }
+
+    fn type_of(&self, disk: &Disk) -> Option<&DiskType> {
+        let family = disk.family.as_deref()?;
+        self.types.iter().find(|own| own.name == family)
+    }
+
+    fn check(&self, script: &Script, change: &Change, disk: &Disk) -> Result<(), ExportError> {
+        let cloud = self.cloud;
+        let reason = if disk.has_own_limits {
+            Some(format!(
+                "its limits are written out in the layout, and {cloud} sells no disk by its limits alone; \
+                 give it a family and a size"
+            ))
+        } else if disk.cache != CacheMode::None {
+            Some(format!("machines of {cloud} have no host cache; set its cache to none"))
+        } else if self.type_of(disk).is_none() {
+            let family = disk.family.as_deref().unwrap_or("none");
+            let known: Vec<&str> = self.types.iter().map(|own| own.name).collect();
+            Some(format!(
+                "no disk of {cloud} is of the family {family}; take one of {}",
+                known.join(", ")
+            ))
+        } else {
+            None
+        };
+        match reason {
+            Some(reason) => Err(ExportError::Cannot {
+                layout: change.new.layout.clone(),
+                what: format!("volume {:?}", disk.own),
+                kind: script.kind().name(),
+                reason,
+            }),
+            None if (self.is_name)(&disk.name) => Ok(()),
+            None => Err(ExportError::BadName {
+                what: self.what,
+                name: disk.name.clone(),
+                rule: self.rule,
+                own: disk.own.clone(),
+            }),
+        }
+    }
+
+    /// What a row of the table has: what is to be, or what is kept of it.
+    pub(super) fn row(&self, script: &mut Script, fate: Fate<'_, Disk>) -> Disk {
+        match fate {
+            Fate::New(own) | Fate::Same(own) => own.clone(),
+            Fate::Changed(old, own) => self.changed(script, old, own),
+            Fate::Gone(own) => {
+                disk::gone(script, own);
+                script.comment(module::REMOVE);
+                own.clone()
+            }
+        }
+    }
+
+    /// What a disk with data becomes in place; what it cannot become is told. In a module it would
+    /// be destroyed and made anew.
+    fn changed(&self, script: &mut Script, old: &Disk, new: &Disk) -> Disk {
+        let mut manual = Vec::new();
+        if new.size < old.size {
+            manual.push(format!("shrink from {} to {}", old.size, new.size));
+        }
+        if new.family != old.family && !self.changes_type {
+            let family = |disk: &Disk| disk.family.clone().unwrap_or_default();
+            manual.push(format!("go from {} to {}", family(old), family(new)));
+        }
+        if !manual.is_empty() {
+            script.warn(&format!(
+                "{} would {}. {} does not do that to a disk with data: make another disk, copy, and \
+                 change over.",
+                new.own,
+                manual.join(", and "),
+                self.cloud
+            ));
+        }
+        let kept = match self.changes_type {
+            true => Disk { size: new.size.max(old.size), ..new.clone() },
+            false => disk::possible(old, new),
+        };
+        if kept.size > old.size {
+            script.comment(GROWS);
+        }
+        kept
+    }
+
+    /// A disk, with a note where the cloud's whole numbers are not the layout's.
+    pub(super) fn attached<'a>(&self, script: &mut Script, disk: &'a Disk) -> Attached<'a> {
+        let gib = disk.size.get().div_ceil(1 << 30);
+        if Bytes::gib(gib) != disk.size {
+            script.note(&format!(
+                "{}: {} are made {gib} GiB; disks have whole ones",
+                disk.own,
+                disk.size.exact()
+            ));
+        }
+        let own = self.type_of(disk);
+        let has = |bought: fn(&DiskType) -> bool| own.is_some_and(bought);
+        let mib = disk.bought.filter(|_| has(|own| own.throughput)).map(|(_, bytes)| {
+            let mib = bytes.div_ceil(1 << 20);
+            if mib << 20 != bytes {
+                script.note(&format!(
+                    "{}: {bytes} bytes a second are made {mib} MiB/s; {} sells whole ones",
+                    disk.own, self.cloud
+                ));
+            }
+            mib
+        });
+        Attached {
+            family: own.map(|own| own.name).unwrap_or_default(),
+            gib,
+            iops: disk.bought.filter(|_| has(|own| own.iops)).map(|(iops, _)| iops),
+            mib,
+        }
+    }
+}
+
+/// Whether anything is to be done.
+pub(super) fn is_same(change: &Change, disks: &[Fate<'_, Disk>]) -> bool {
+    change.is_known() && disks.iter().all(Fate::is_same) && change.resize().is_none()
+}
+
+/// What a resize of a machine does.
+pub(super) fn resize(script: &mut Script, change: &Change) {
+    if let Some((old, new)) = change.resize() {
+        module::resize(
+            script,
+            &format!("{old} becomes {new}: that restarts the machine; its own disk is empty then"),
+        );
+    }
+}
+
+/// Options that say what a module of this cloud does not ask for.
+pub(super) fn refuse(options: &[(&str, Option<&String>, &str)]) -> Result<(), ExportError> {
+    for (option, value, reason) in options {
+        if let Some(value) = value {
+            return Err(refused(format!("{option} {value}"), (*reason).to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// A resource group is Azure's, and the place is the provider's.
+pub(super) fn refuse_place(options: &Options, region: &str) -> Result<(), ExportError> {
+    refuse(&[
+        (
+            "--resource-group",
+            options.resource_group.as_ref(),
+            "only Azure has resource groups; leave it out",
+        ),
+        ("--location", options.location.as_ref(), region),
+    ])
+}

@@ -1,0 +1,159 @@
+//! Volumes of EBS and their attachment to an instance of AWS.
+
+use super::attached::{self, DiskType, Market};
+use super::module;
+use crate::change::{Change, Fate};
+use crate::disk;
+use crate::error::ExportError;
+use crate::options::{Options, refused};
+use crate::quote::terraform;
+use crate::script::Script;
+use crate::site::Disk;
+
+const MARKET: Market = Market {
+    cloud: "AWS",
+    types: &[
+        DiskType { name: "gp3", iops: true, throughput: true },
+        DiskType { name: "gp2", iops: false, throughput: false },
+        DiskType { name: "io2", iops: true, throughput: false },
+        DiskType { name: "io1", iops: true, throughput: false },
+        DiskType { name: "st1", iops: false, throughput: false },
+        DiskType { name: "sc1", iops: false, throughput: false },
+    ],
+    changes_type: true,
+    what: "a volume of EBS",
+    rule: "1 to 255 letters, digits, spaces and + - = . _ : / @, and not aws: first",
+    is_name,
+};
+
+/// What a tag may hold.
+fn is_name(name: &str) -> bool {
+    let fine = |c: char| {
+        c.is_alphanumeric() || matches!(c, ' ' | '+' | '-' | '=' | '.' | '_' | ':' | '/' | '@')
+    };
+    (1..=255).contains(&name.chars().count()) && name.chars().all(fine) && !name.starts_with("aws:")
+}
+
+pub(super) fn write(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+) -> Result<(), ExportError> {
+    check_options(options)?;
+    let disks = MARKET.disks(script, change)?;
+    let names = disks.iter().map(|fate| device_name(script, change, fate.subject()));
+    names.collect::<Result<Vec<_>, _>>()?;
+    if attached::is_same(change, &disks) {
+        script.nothing(change);
+        return Ok(());
+    }
+    module(script, change, options, &disks);
+    Ok(())
+}
+
+fn check_options(options: &Options) -> Result<(), ExportError> {
+    attached::refuse_place(
+        options,
+        "the region is the provider's (AWS_REGION, or its block); leave it out",
+    )?;
+    let zone = "volumes are made in the zone of the instance; leave it out";
+    attached::refuse(&[("--zone", options.zone.as_ref(), zone)])?;
+    let is_hex = |id: &str| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit());
+    match &options.machine {
+        Some(id) if !id.strip_prefix("i-").is_some_and(is_hex) => Err(refused(
+            format!("--machine {id}"),
+            "an instance of AWS is said by its id, i- and hexadecimal digits".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The name of a device, of those that instances of Linux have for attached volumes: one letter
+/// from f to z, then two of the next names. Its driver may call it otherwise.
+fn device_name(script: &Script, change: &Change, disk: &Disk) -> Result<String, ExportError> {
+    let number = change.lun(disk) as usize;
+    let singles = ('f'..='z').map(|letter| format!("/dev/sd{letter}"));
+    let pairs = ('b'..='c')
+        .flat_map(|first| ('a'..='x').map(move |letter| format!("/dev/xvd{first}{letter}")));
+    let mut all = singles.chain(pairs);
+    all.nth(number).ok_or_else(|| ExportError::Cannot {
+        layout: change.new.layout.clone(),
+        what: format!("volume {:?}", disk.own),
+        kind: script.kind().name(),
+        reason: format!(
+            "AWS has no name for the device of disk {number}; they end at /dev/xvdcx, so take fewer \
+             disks, or a lower lun"
+        ),
+    })
+}
+
+fn module(script: &mut Script, change: &Change, options: &Options, disks: &[Fate<'_, Disk>]) {
+    script.header(
+        "Terraform 1.3, the provider aws 5 with a region, and an instance that is there.",
+        "makes the volumes in the zone of the instance and attaches them, each under its name of a device; \
+         applied again it changes what differs. A volume may be used while it changes; AWS takes another \
+         change of it only some hours later.",
+        "format disks (--as mdadm or lvm does, with --device: what the instance itself calls a volume says \
+         its id, which is an output), nor destroy a volume: prevent_destroy stands before that.",
+    );
+    attached::resize(script, change);
+    module::providers(script, "aws", "5.0", "");
+    let machine = "The id of the instance, like i-0123456789abcdef0.";
+    module::variable(script, "machine", machine, options.machine.as_ref());
+    script.lines("data \"aws_instance\" \"machine\" {\n  instance_id = var.machine\n}");
+    script.blank();
+    module::disks(script, change, disks, row);
+    script.lines(RESOURCES);
+    module::machine_size(script, change.new.size.as_ref());
+    disk::local(script, &change.new);
+}
+
+const RESOURCES: &str = r#"
+resource "aws_ebs_volume" "disk" {
+  for_each = local.disks
+
+  availability_zone = data.aws_instance.machine.availability_zone
+  type              = each.value.type
+  size              = each.value.gib
+  iops              = each.value.iops
+  throughput        = each.value.mibps
+
+  tags = {
+    Name = each.key
+  }
+
+  # A volume holds data: it goes only after this has been taken out by hand.
+  lifecycle {
+    prevent_destroy = true
+  }
+}
+
+resource "aws_volume_attachment" "disk" {
+  for_each = local.disks
+
+  device_name = each.value.device
+  volume_id   = aws_ebs_volume.disk[each.key].id
+  instance_id = data.aws_instance.machine.id
+}
+
+output "volumes" {
+  value = { for name, volume in aws_ebs_volume.disk : name => volume.id }
+}
+"#;
+
+/// A row of the table of disks.
+fn row(script: &mut Script, change: &Change, fate: Fate<'_, Disk>) {
+    let disk = MARKET.row(script, fate);
+    let own = MARKET.attached(script, &disk);
+    let device = device_name(script, change, &disk).unwrap_or_default();
+    script.comment(&format!("{}: {}, {device}.", disk.own, disk.words()));
+    script.lines(&format!(
+        "    {} = {{\n      type   = \"{}\"\n      gib    = {}\n      iops   = {}\n      mibps  = {}\n      \
+         device = \"{device}\"\n    }}",
+        terraform(&disk.name),
+        own.family,
+        own.gib,
+        module::number(own.iops),
+        module::number(own.mib)
+    ));
+}

@@ -1,0 +1,215 @@
+//! Disks of Azure and their attachment to a machine, or a managed instance.
+
+use super::module::{self, number, variable};
+use crate::azure::{self, AzureDisk, DiskChange, Machine, Sql};
+use crate::change::{Change, Fate};
+use crate::disk;
+use crate::error::ExportError;
+use crate::options::Options;
+use crate::quote::terraform;
+use crate::script::Script;
+use crate::site::Disk;
+
+pub(super) fn write(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+) -> Result<(), ExportError> {
+    azure::write(script, change, options, of_machine, of_instance)
+}
+
+fn of_machine(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+    machine: &Machine<'_>,
+) -> Result<(), ExportError> {
+    if machine.disks.iter().all(|fate| fate.wanted().is_none()) {
+        return Err(ExportError::Nothing {
+            layout: change.new.layout.clone(),
+            kind: "terraform",
+            reason:
+                "it has no remote volume; the machine itself is --as az's, bicep's or powershell's"
+                    .to_owned(),
+        });
+    }
+    script.header(
+        "Terraform 1.3, the provider azurerm 4, and a machine that is there.",
+        "makes the disks and attaches them, each with its LUN and cache mode; applied again it changes \
+         what differs.",
+        "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor destroy \
+         a disk: prevent_destroy stands before that.",
+    );
+    if let Some((old, new)) = change.resize() {
+        module::resize(script, &azure::resize_words(old, new));
+    }
+    module::providers(script, "azurerm", "4.0", "");
+    variable(script, "resource_group", "The resource group.", options.resource_group.as_ref());
+    variable(script, "machine", "The name of the machine.", options.machine.as_ref());
+    let zone = "The zone of the machine and its disks; null if it has none.";
+    if machine.needs_zone {
+        script.comment("Disks whose limits are bought are attached within one zone only.");
+        variable(script, "zone", zone, options.zone.as_ref());
+    } else {
+        let default =
+            options.zone.as_ref().map_or_else(|| "null".to_owned(), |zone| terraform(zone));
+        script.lines(&format!(
+            "variable \"zone\" {{\n  description = {}\n  type        = string\n  default     = {default}\n}}",
+            terraform(zone)
+        ));
+        script.blank();
+    }
+    let place = options.location.as_ref().map_or_else(
+        || "data.azurerm_virtual_machine.machine.location".to_owned(),
+        |location| terraform(location),
+    );
+    script.lines(
+        "data \"azurerm_virtual_machine\" \"machine\" {\n  name                = var.machine\n  \
+         resource_group_name = var.resource_group\n}",
+    );
+    script.blank();
+    module::disks(script, change, &machine.disks, row);
+    script.lines(&RESOURCES.replace("@PLACE@", &place));
+    module::machine_size(script, machine.size.as_ref());
+    disk::local(script, &change.new);
+    Ok(())
+}
+
+const RESOURCES: &str = r#"
+resource "azurerm_managed_disk" "disk" {
+  for_each = local.disks
+
+  name                       = each.key
+  resource_group_name        = var.resource_group
+  location                   = @PLACE@
+  zone                       = var.zone
+  create_option              = "Empty"
+  storage_account_type       = each.value.sku
+  disk_size_gb               = each.value.gib
+  tier                       = each.value.tier
+  disk_iops_read_write       = each.value.iops
+  disk_mbps_read_write       = each.value.mbps
+  on_demand_bursting_enabled = each.value.bursting
+  performance_plus_enabled   = each.value.plus
+
+  # A disk holds data: it goes only after this has been taken out by hand.
+  lifecycle {
+    prevent_destroy = true
+  }
+}
+
+resource "azurerm_virtual_machine_data_disk_attachment" "disk" {
+  for_each = local.disks
+
+  managed_disk_id    = azurerm_managed_disk.disk[each.key].id
+  virtual_machine_id = data.azurerm_virtual_machine.machine.id
+  lun                = each.value.lun
+  caching            = each.value.caching
+}
+"#;
+
+/// A row of the table of disks.
+fn row(script: &mut Script, change: &Change, fate: Fate<'_, Disk>) {
+    let kept;
+    let disk = match fate {
+        Fate::New(disk) | Fate::Same(disk) => disk,
+        Fate::Changed(old, disk) => {
+            let steps = DiskChange::of(script, old, disk);
+            if steps.cache {
+                script.comment(azure::CACHE);
+            }
+            if steps.grows {
+                script.comment(azure::GROWS);
+            }
+            // What cannot be done to it would destroy it and make another.
+            kept = disk::possible(old, disk);
+            &kept
+        }
+        Fate::Gone(disk) => {
+            disk::gone(script, disk);
+            script.comment(module::REMOVE);
+            disk
+        }
+    };
+    let own = AzureDisk::of(script, change, disk);
+    script.comment(&own.words());
+    let tier =
+        disk.performance_tier.as_ref().map_or_else(|| "null".to_owned(), |tier| terraform(tier));
+    script.lines(&format!(
+        "    {} = {{\n      sku      = \"{}\"\n      gib      = {}\n      lun      = {}\n      caching  = \
+         \"{}\"\n      tier     = {tier}\n      iops     = {}\n      mbps     = {}\n      bursting = \
+         {}\n      plus     = {}\n    }}",
+        terraform(&disk.name),
+        own.sku,
+        own.gib,
+        own.lun,
+        own.caching,
+        number(own.bought.map(|(iops, _)| iops)),
+        number(own.bought.map(|(_, mb)| mb)),
+        flag(disk.on_demand_burst),
+        flag(disk.performance_plus)
+    ));
+}
+
+/// What is not chosen is left to the provider.
+fn flag(is_chosen: bool) -> &'static str {
+    if is_chosen { "true" } else { "null" }
+}
+
+fn of_instance(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+    sql: &Sql<'_>,
+) -> Result<(), ExportError> {
+    script.header(
+        "Terraform 1.3, the provider azurerm 4, and a subnet for managed instances.",
+        "makes the instance; applied again it changes what differs.",
+        "make the network that it is in, nor databases or their files (--as tsql).",
+    );
+    if change.is_known() {
+        sql.warns(script);
+    }
+    let azapi =
+        "\n    azapi = {\n      source  = \"Azure/azapi\"\n      version = \">= 2.0\"\n    }";
+    module::providers(script, "azurerm", "4.0", if sql.is_next_gen() { azapi } else { "" });
+    variable(script, "resource_group", "The resource group.", options.resource_group.as_ref());
+    variable(script, "instance", "The name of the instance.", options.machine.as_ref());
+    variable(script, "location", "The location.", options.location.as_ref());
+    variable(script, "subnet_id", "The id of its subnet.", None);
+    variable(script, "admin_login", "The login of its administrator.", None);
+    script.lines(
+        "variable \"admin_password\" {\n  description = \"The password of its administrator.\"\n  \
+         type        = string\n  sensitive   = true\n}\n\nvariable \"hardware\" {\n  description = \"The \
+         hardware.\"\n  type        = string\n  default     = \"Gen5\"\n}\n\nvariable \"license_type\" {\n  \
+         description = \"LicenseIncluded, or BasePrice where licences are there.\"\n  type        = \
+         string\n  default     = \"LicenseIncluded\"\n}",
+    );
+    script.blank();
+    script.comment(&sql.words());
+    script.lines(&format!(
+        "resource \"azurerm_mssql_managed_instance\" \"instance\" {{\n  name                         = \
+         var.instance\n  resource_group_name          = var.resource_group\n  location                     = \
+         var.location\n  subnet_id                    = var.subnet_id\n  administrator_login          = \
+         var.admin_login\n  administrator_login_password = var.admin_password\n  license_type                 = \
+         var.license_type\n  sku_name                     = \"{}_${{var.hardware}}\"\n  vcores                       = \
+         {}\n  storage_size_in_gb           = {}\n\n  lifecycle {{\n    prevent_destroy = true\n  }}\n}}",
+        sql.sku(),
+        sql.new.vcores,
+        sql.gb()
+    ));
+    if let Some(iops) = sql.iops {
+        script.blank();
+        script.comment(
+            "azurerm has no words for the next generation of General Purpose and its operations; azapi \
+             says them to the same instance.",
+        );
+        script.lines(&format!(
+            "resource \"azapi_update_resource\" \"next_gen\" {{\n  type        = \
+             \"Microsoft.Sql/managedInstances@2024-11-01-preview\"\n  resource_id = \
+             azurerm_mssql_managed_instance.instance.id\n\n  body = {{\n    properties = {{\n      \
+             isGeneralPurposeV2 = true\n      storageIOps        = {iops}\n    }}\n  }}\n}}"
+        ));
+    }
+    Ok(())
+}

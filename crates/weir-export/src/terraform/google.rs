@@ -1,0 +1,125 @@
+//! Disks of Google Cloud and their attachment to an instance.
+
+use super::attached::{self, DiskType, Market};
+use super::module;
+use crate::change::{Change, Fate};
+use crate::disk;
+use crate::error::ExportError;
+use crate::options::{Options, refused};
+use crate::quote::terraform;
+use crate::script::Script;
+use crate::site::Disk;
+
+const MARKET: Market = Market {
+    cloud: "Google Cloud",
+    types: &[
+        DiskType { name: "pd-ssd", iops: false, throughput: false },
+        DiskType { name: "pd-balanced", iops: false, throughput: false },
+        DiskType { name: "pd-standard", iops: false, throughput: false },
+        DiskType { name: "pd-extreme", iops: true, throughput: false },
+        DiskType { name: "hyperdisk-balanced", iops: true, throughput: true },
+        DiskType { name: "hyperdisk-extreme", iops: true, throughput: false },
+        DiskType { name: "hyperdisk-throughput", iops: false, throughput: true },
+    ],
+    changes_type: false,
+    what: "a disk of Google Cloud",
+    rule: RULE,
+    is_name,
+};
+
+const RULE: &str = "1 to 63 small letters, digits and '-', a letter first, and '-' not last";
+
+fn is_name(name: &str) -> bool {
+    let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    name.len() <= 63
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.ends_with('-')
+        && name.chars().all(fine)
+}
+
+pub(super) fn write(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+) -> Result<(), ExportError> {
+    attached::refuse_place(options, "the zone says where a disk is; give --zone")?;
+    if let Some(name) = options.machine.as_ref().filter(|name| !is_name(name)) {
+        return Err(refused(
+            format!("--machine {name}"),
+            format!("the name of an instance of Google Cloud has {RULE}"),
+        ));
+    }
+    let disks = MARKET.disks(script, change)?;
+    if attached::is_same(change, &disks) {
+        script.nothing(change);
+        return Ok(());
+    }
+    module(script, change, options, &disks);
+    Ok(())
+}
+
+fn module(script: &mut Script, change: &Change, options: &Options, disks: &[Fate<'_, Disk>]) {
+    script.header(
+        "Terraform 1.3, the provider google 5 with a project, and an instance that is there. Where that is a \
+         google_compute_instance, it needs ignore_changes = [attached_disk], or it detaches what is \
+         attached here.",
+        "makes the disks in the zone of the instance and attaches them, each under its name; applied again \
+         it changes what differs.",
+        "format disks (--as mdadm or lvm does, with --device '/dev/disk/by-id/google-{name}'), nor destroy a \
+         disk: prevent_destroy stands before that.",
+    );
+    attached::resize(script, change);
+    module::providers(script, "google", "5.0", "");
+    module::variable(script, "machine", "The name of the instance.", options.machine.as_ref());
+    let zone = "The zone of the instance and its disks.";
+    module::variable(script, "zone", zone, options.zone.as_ref());
+    script.lines(
+        "data \"google_compute_instance\" \"machine\" {\n  name = var.machine\n  zone = var.zone\n}",
+    );
+    script.blank();
+    module::disks(script, change, disks, row);
+    script.lines(RESOURCES);
+    module::machine_size(script, change.new.size.as_ref());
+    disk::local(script, &change.new);
+}
+
+const RESOURCES: &str = r#"
+resource "google_compute_disk" "disk" {
+  for_each = local.disks
+
+  name                   = each.key
+  zone                   = data.google_compute_instance.machine.zone
+  type                   = each.value.type
+  size                   = each.value.gib
+  provisioned_iops       = each.value.iops
+  provisioned_throughput = each.value.mibps
+
+  # A disk holds data: it goes only after this has been taken out by hand.
+  lifecycle {
+    prevent_destroy = true
+  }
+}
+
+resource "google_compute_attached_disk" "disk" {
+  for_each = local.disks
+
+  disk        = google_compute_disk.disk[each.key].id
+  instance    = data.google_compute_instance.machine.id
+  device_name = each.key
+}
+"#;
+
+/// A row of the table of disks.
+fn row(script: &mut Script, _: &Change, fate: Fate<'_, Disk>) {
+    let disk = MARKET.row(script, fate);
+    let own = MARKET.attached(script, &disk);
+    script.comment(&format!("{}: {}.", disk.own, disk.words()));
+    script.lines(&format!(
+        "    {} = {{\n      type  = \"{}\"\n      gib   = {}\n      iops  = {}\n      mibps = {}\n    }}",
+        terraform(&disk.name),
+        own.family,
+        own.gib,
+        module::number(own.iops),
+        module::number(own.mib)
+    ));
+}

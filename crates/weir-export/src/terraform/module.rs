@@ -1,0 +1,70 @@
+//! Blocks that all modules have.
+
+use crate::change::{Change, Fate};
+use crate::quote::terraform;
+use crate::script::Script;
+use crate::site::Disk;
+
+/// A variable: needed, unless it has a value.
+pub(super) fn variable(script: &mut Script, name: &str, what: &str, value: Option<&String>) {
+    let default =
+        value.map(|value| format!("\n  default     = {}", terraform(value))).unwrap_or_default();
+    script.lines(&format!(
+        "variable \"{name}\" {{\n  description = {}\n  type        = string{default}\n}}",
+        terraform(what)
+    ));
+    script.blank();
+}
+
+/// A provider, the version that it needs, and others beside it.
+pub(super) fn providers(script: &mut Script, name: &str, version: &str, more: &str) {
+    script.blank();
+    script.lines(&format!(
+        "terraform {{\n  required_version = \">= 1.3\"\n  required_providers {{\n    {name} = {{\n      \
+         source  = \"hashicorp/{name}\"\n      version = \">= {version}\"\n    }}{more}\n  }}\n}}"
+    ));
+    script.blank();
+}
+
+/// The table of disks, by their names.
+pub(super) fn disks(
+    script: &mut Script,
+    change: &Change,
+    disks: &[Fate<'_, Disk>],
+    row: impl Fn(&mut Script, &Change, Fate<'_, Disk>),
+) {
+    script.line("locals {");
+    script.line("  disks = {");
+    script.indent("    ");
+    disks.iter().for_each(|fate| row(script, change, *fate));
+    script.indent("");
+    script.line("  }");
+    script.line("}");
+    script.blank();
+}
+
+/// What the machine is to be, for who describes it.
+pub(super) fn machine_size(script: &mut Script, size: Option<&String>) {
+    if let Some(size) = size {
+        script.blank();
+        script.comment(
+            "What the machine is to be, as the layout calls it; it is described elsewhere.",
+        );
+        script.lines(&format!("output \"machine_size\" {{\n  value = {}\n}}", terraform(size)));
+    }
+}
+
+/// What another size of the machine does.
+pub(super) fn resize(script: &mut Script, words: &str) {
+    script.comment("");
+    script.comment(&format!("{words}. It is changed where the machine is described."));
+    script.note(words);
+}
+
+/// A number, or what is left to the provider.
+pub(super) fn number(n: Option<u64>) -> String {
+    n.map_or_else(|| "null".to_owned(), |n| n.to_string())
+}
+
+/// What to do with a row whose disk the layout has no more.
+pub(super) const REMOVE: &str = "take this row out, and prevent_destroy for that apply.";
