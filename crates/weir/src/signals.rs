@@ -2,7 +2,7 @@
 
 use crate::error::{CliError, FAILED};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::{flag, iterator};
+use signal_hook::{flag, iterator, low_level};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -32,7 +32,7 @@ pub(crate) fn clean_at_end(clean: impl Fn() + Send + 'static) -> Result<(), CliE
     let wait = move || {
         if let Some(signal) = signals.forever().next() {
             clean();
-            std::process::exit(128 + signal);
+            low_level::exit(128 + signal);
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(failed)?;
