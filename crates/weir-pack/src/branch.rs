@@ -14,6 +14,9 @@ use std::collections::HashSet;
 /// So often what another bin is worth is worked out anew, with the bins that were found.
 const TURNS: usize = 3;
 
+/// A toll that was too low is so many times higher the next time.
+const HIGHER: u64 = 8;
+
 /// A gain of less than such a part of the bound is the last.
 const SMALL: u64 = 1_000;
 
@@ -69,9 +72,21 @@ fn side(
 ) -> u64 {
     let mut best = root.bound;
     let mut columns = root.columns.clone();
+    // Where there are no columns for fewer bins there may be no packing either; a toll that is high
+    // enough shows it, and whatever it is, what it shows holds.
+    let mut toll = problem.kinds[case.kind].cost;
     for _ in 0..TURNS {
-        let Some(change) = worth(problem, items, &columns, case) else { break };
-        let change = change.min(problem.kinds[case.kind].cost);
+        let known = worth(problem, items, &columns, case);
+        let is_known = known.is_some();
+        let change = match known {
+            Some(gift) if case.is_least => gift.min(problem.kinds[case.kind].cost),
+            Some(toll) => toll,
+            None if case.is_least => break,
+            None => {
+                toll = toll.saturating_mul(HIGHER);
+                toll
+            }
+        };
         let found = changed(problem, case, change, |problem| {
             let own = columns.iter().map(|bin| problem.bin(bin.kind, bin.items.clone()));
             generate(problem, items, own.collect(), rounds)
@@ -90,7 +105,12 @@ fn side(
             columns.iter().map(|bin| (bin.kind, bin.items.clone())).collect();
         let new = found.columns.into_iter();
         let new = new.filter(|bin| seen.insert((bin.kind, bin.items.clone())));
+        let before = columns.len();
         columns.extend(new.map(|bin| problem.bin(bin.kind, bin.items)));
+        // The same bins have the same worth.
+        if columns.len() == before && is_known {
+            break;
+        }
     }
     best
 }

@@ -135,6 +135,19 @@ fn what_fits_nowhere_is_named() {
     assert_eq!(solve(&none, &Effort::default()).unwrap().bins, []);
 }
 
+/// Two items fit a bin, so 25 of them need 13; the relaxation is content with twelve and a half.
+#[test]
+fn bins_are_whole() {
+    let count = 25;
+    let kinds = vec![Kind { cost: 1_000, room: vec![8] }];
+    let item = Item { fits: vec![Some(Fit { cost: 0, takes: vec![3] })] };
+    let problem =
+        Problem { kinds, items: vec![item; count], bill: &|_, some| 1_000 + some.len() as u64 };
+    let found = solve(&problem, &Effort::default()).unwrap();
+    assert_eq!(found.cost, 13_025);
+    assert!(12_950 < found.bound && found.bound <= 13_025, "{}", found.bound);
+}
+
 /// What all items cost at least by one measure: each pays for the part that it takes of the room,
 /// of the kind where that is least.
 fn one_measure(kinds: &[Kind], items: &[Item], measure: usize) -> u64 {

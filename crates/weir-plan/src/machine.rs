@@ -160,7 +160,14 @@ impl<'a> Machines<'a> {
         let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);
         let memory =
             need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory);
-        is_named && self.stays(host) && self.is_own(host) && vcpus && memory
+        is_named && self.stays(host) && self.is_own(host) && self.has_kept(host) && vcpus && memory
+    }
+
+    /// Whether it takes the disks that are there.
+    fn has_kept(&self, host: &HostSize) -> bool {
+        let takes = self.edition.takes(host);
+        let mut kept = self.wishes.keep.iter().flat_map(|kept| &kept.pools);
+        takes.is_empty() || kept.all(|pool| pool.is_local || takes.contains(&pool.family))
     }
 
     /// Whether it is the machine that is there, if that must stay.

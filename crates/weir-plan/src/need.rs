@@ -359,6 +359,15 @@ impl NeedFile {
             let what = format!("{name}: {key}");
             return Err(PlanError::need(what, "is the fleet's; say it on the command line"));
         }
+        // What is written of it has names that begin with its own.
+        let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if name.len() > MOST_NAME || name.starts_with('.') || !name.chars().all(fine) {
+            let reason = format!(
+                "cannot be called so: its file has a name of letters, digits, '.', '_' and '-', not \
+                 first '.', {MOST_NAME} at most; rename it"
+            );
+            return Err(PlanError::need(format!("the database {name:?}"), reason));
+        }
         let named = |error: PlanError| match error {
             PlanError::Need { what, reason } => PlanError::need(format!("{name}: {what}"), reason),
             error => error,
@@ -389,8 +398,12 @@ impl NeedFile {
     }
 }
 
+/// How long the name of a database of a fleet may be.
+const MOST_NAME: usize = 80;
+
 /// A share of millionths in per cent.
-pub(crate) fn in_percent(share: u64) -> String {
+#[must_use]
+pub fn in_percent(share: u64) -> String {
     let (whole, tenths) = (share / 10_000, share % 10_000 / 1_000);
     if tenths == 0 { whole.to_string() } else { format!("{whole}.{tenths}") }
 }

@@ -185,6 +185,7 @@ fn too_little(
 fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
     if let Some(kept) = &question.wishes.keep {
         kept.check(question.need)?;
+        keeps_no_service(question.edition, kept)?;
     }
     let families = families_of(question)?;
     if let Some((key, _)) =
@@ -222,6 +223,23 @@ fn said(wishes: &Wishes) -> impl Iterator<Item = (&'static str, IsUsed)> {
         ("bursting", wishes.peaks.is_some(), machine),
     ];
     all.into_iter().filter(|(_, is_said, _)| *is_said).map(|(key, _, is_used)| (key, is_used))
+}
+
+/// What a service keeps everything on cannot be attached to anything else, and services are planned
+/// anew.
+fn keeps_no_service(edition: &Edition, kept: &Kept) -> Result<(), PlanError> {
+    let host = kept.host.as_ref().and_then(|name| edition.host(name).ok());
+    let service = host.and_then(|host| edition.series_of(host)?.service.clone());
+    match (service, &kept.host) {
+        (Some(service), Some(host)) => {
+            let reason = format!(
+                "is a server of {service} ({host}); services are planned anew: leave keep out, and \
+                 move the data"
+            );
+            Err(PlanError::need("the layout to keep", reason))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Disks whose limits are shared are planned anew: by the size of all of them, whatever is there.

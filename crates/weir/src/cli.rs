@@ -17,12 +17,11 @@ pub(crate) use plan::PlanArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use std::str::FromStr;
 use weir_layout::Role;
 use weir_layout::file::CacheKey;
 use weir_report::Format;
 use weir_server::Address;
-use weir_units::{Bytes, BytesPerSec, Iops, Money, ParseError, Span};
+use weir_units::{Bytes, ParseError, Span};
 
 /// Cloud storage limits as software: volumes that hold them, and predictions.
 #[derive(Debug, Parser)]

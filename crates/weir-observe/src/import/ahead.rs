@@ -8,6 +8,9 @@ use std::thread;
 /// Bytes that are read at once, and that the kind of an input is found by.
 const BLOCK: usize = 1 << 18;
 
+/// A read that brings less than this has brought all there is by now.
+const SMALL: usize = 1 << 12;
+
 /// Blocks that wait to be understood.
 const WAITING: usize = 2;
 
@@ -19,22 +22,54 @@ struct Block {
 }
 
 impl Block {
-    /// Fills `bytes` as far as there is something; whether it is full.
+    /// Fills `bytes` with what there is, or waits for it; whether it is full.
     fn read(mut bytes: Vec<u8>, input: &mut impl Read) -> (Self, bool) {
-        bytes.clear();
-        let read = input.by_ref().take(BLOCK as u64).read_to_end(&mut bytes);
-        let is_full = read.is_ok() && bytes.len() == BLOCK;
-        (Self { bytes, error: read.err() }, is_full)
+        bytes.resize(BLOCK, 0);
+        let mut length = 0;
+        let error = loop {
+            match input.read(&mut bytes[length..]) {
+                Ok(0) => break None,
+                // What comes slowly is understood as it comes.
+                Ok(read) if read < SMALL => {
+                    length += read;
+                    break None;
+                }
+                Ok(read) => length += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Some(error),
+            }
+            if length == BLOCK {
+                break None;
+            }
+        };
+        bytes.truncate(length);
+        let is_full = length == BLOCK && error.is_none();
+        (Self { bytes, error }, is_full)
+    }
+
+    /// Whether nothing follows.
+    fn is_last(&self) -> bool {
+        self.bytes.is_empty() || self.error.is_some()
     }
 }
 
-/// See the module. The thread ends when this is dropped, or nothing more comes.
+/// See the module. The thread ends with its next block when this is dropped, or when nothing more
+/// comes.
 pub(super) struct Ahead {
     block: Block,
     /// How much of it was taken.
     at: usize,
-    /// The blocks that follow, and the way back for the memory of those that were taken.
-    rest: Option<(Receiver<Block>, SyncSender<Vec<u8>>)>,
+    rest: Rest,
+}
+
+/// Where what follows comes from.
+enum Rest {
+    /// From the input, as long as it comes in small pieces.
+    Input(Box<dyn Read + Send>),
+    /// From the thread; and the way back for the memory of blocks that were taken.
+    Thread(Receiver<Block>, SyncSender<Vec<u8>>),
+    /// Nothing follows.
+    Nothing,
 }
 
 impl fmt::Debug for Ahead {
@@ -44,26 +79,60 @@ impl fmt::Debug for Ahead {
 }
 
 impl Ahead {
-    /// Reads `input`; what is one block at most is read here and now.
-    pub(super) fn of(mut input: impl Read + Send + 'static) -> io::Result<Self> {
-        let (block, is_full) = Block::read(Vec::with_capacity(BLOCK), &mut input);
-        let mut own = Self { block, at: 0, rest: None };
-        if !is_full {
-            return Ok(own);
-        }
-        let (blocks, rest) = sync_channel(WAITING);
-        let (back, spare) = sync_channel(WAITING + 1);
-        thread::Builder::new().name("read".to_owned()).spawn(move || {
-            let mut is_full = true;
-            while is_full {
-                let bytes = spare.try_recv().unwrap_or_default();
-                let (block, more) = Block::read(bytes, &mut input);
-                is_full = blocks.send(block).is_ok() && more;
-            }
-        })?;
-        own.rest = Some((rest, back));
+    /// Reads `input`: here and now as long as it is small or slow, then by a thread.
+    pub(super) fn of(input: impl Read + Send + 'static) -> io::Result<Self> {
+        let mut own = Self { block: Block::default(), at: 0, rest: Rest::Input(Box::new(input)) };
+        own.next()?;
         Ok(own)
     }
+
+    /// Takes the next block.
+    fn next(&mut self) -> io::Result<()> {
+        self.at = 0;
+        let taken = std::mem::take(&mut self.block);
+        if taken.error.is_some() {
+            self.rest = Rest::Nothing;
+            return taken.error.map_or(Ok(()), Err);
+        }
+        match std::mem::replace(&mut self.rest, Rest::Nothing) {
+            Rest::Nothing => {}
+            Rest::Input(mut input) => {
+                let (block, is_full) = Block::read(taken.bytes, &mut input);
+                if is_full {
+                    self.rest = follow(input)?;
+                } else if !block.is_last() {
+                    self.rest = Rest::Input(input);
+                }
+                self.block = block;
+            }
+            Rest::Thread(blocks, back) => {
+                // Who has sent all there is has gone.
+                if let Ok(block) = blocks.recv() {
+                    // Whoever has enough memory does not take it.
+                    let _ = back.try_send(taken.bytes);
+                    self.block = block;
+                    self.rest = Rest::Thread(blocks, back);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The thread that reads what follows.
+fn follow(mut input: impl Read + Send + 'static) -> io::Result<Rest> {
+    let (blocks, rest) = sync_channel(WAITING);
+    let (back, spare) = sync_channel(WAITING + 1);
+    thread::Builder::new().name("read".to_owned()).spawn(move || {
+        loop {
+            let (block, _) = Block::read(spare.try_recv().unwrap_or_default(), &mut input);
+            let is_last = block.is_last();
+            if blocks.send(block).is_err() || is_last {
+                break;
+            }
+        }
+    })?;
+    Ok(Rest::Thread(rest, back))
 }
 
 impl Read for Ahead {
@@ -77,21 +146,9 @@ impl Read for Ahead {
 impl BufRead for Ahead {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.at >= self.block.bytes.len() {
-            if let Some(error) = self.block.error.take() {
-                return Err(error);
-            }
-            if let Some((blocks, back)) = &self.rest {
-                // A sender that is gone has sent all there is.
-                let next = blocks.recv().unwrap_or_default();
-                let taken = std::mem::replace(&mut self.block, next);
-                self.at = 0;
-                // Whoever has enough memory does not take it.
-                let _ = back.try_send(taken.bytes);
-                if self.block.bytes.is_empty()
-                    && let Some(error) = self.block.error.take()
-                {
-                    return Err(error);
-                }
+            self.next()?;
+            if self.block.bytes.is_empty() && self.block.error.is_some() {
+                self.next()?;
             }
         }
         Ok(&self.block.bytes[self.at..])

@@ -110,11 +110,18 @@ impl<'a> Machines<'a> {
         let size = if is_single { found.host.name.clone() } else { found.host.qualified() };
         let mut text = format!("edition = {:?}\n\n[host]\nsize = {size:?}\n", self.edition.name());
         let mut taken = self.wishes.keep.as_ref().map(Kept::luns).unwrap_or_default();
-        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
-            let kept = self.kept(need, &pool.roles);
+        let pools = || found.arrangement.iter().zip(&found.choice.disks);
+        let numbers = |(pool, disks): (&Pool, &Option<Disks<'_>>)| {
             let count = disks.as_ref().map_or(0, |disks| disks.count);
-            let luns = self.luns(kept, count, &mut taken);
-            write_pool(&mut text, need, pool, disks.as_ref(), kept, &luns);
+            self.luns(self.kept(need, &pool.roles), count, &mut taken)
+        };
+        let mut luns: Vec<Vec<u32>> = pools().map(numbers).collect();
+        // More disks than there are numbers have none in a layout.
+        if luns.iter().flatten().any(|lun| *lun >= luns::MOST) {
+            luns.iter_mut().for_each(Vec::clear);
+        }
+        for ((pool, disks), luns) in pools().zip(&luns) {
+            write_pool(&mut text, need, pool, disks.as_ref(), self.kept(need, &pool.roles), luns);
         }
         text
     }

@@ -232,6 +232,17 @@ fn a_latency_is_held_against_the_simulation() {
         (own["asked_latency_ns"].as_u64(), own["is_met"].as_bool(), own["asked"].as_u64()),
         (Some(3_000_000), Some(true), Some(20_000))
     );
+    // 25 ms after ten seconds are more after a minute: a queue that grows holds no latency. What has
+    // the least room is looked for between the steps, and what is cheaper is told as it simulates.
+    let (report, code) = verify(&[&rates[..], &["--latency", "30ms"]].concat());
+    assert_eq!((&report["plan"]["title"], code), (&"DS13: data on 9 x P20".into(), Some(0)));
+    let reasons = report["plan"]["reasons"].to_string();
+    assert!(
+        reasons.contains("2.5 % above") && reasons.contains("and more the longer"),
+        "{reasons}"
+    );
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("next cheaper: DS13: data on 8 x P20, at 1,589.42 a month"), "{notes}");
     // Nothing waits for as little as the medium takes alone.
     let (report, code) = verify(&[&rates[..], &["--latency", "1910us"]].concat());
     assert_eq!(code, Some(1), "{report}");
@@ -247,4 +258,55 @@ fn a_latency_is_held_against_the_simulation() {
     let args = ["--size", "4TiB", "--iops", "20000", "--latency", "3ms"];
     let stdout = met(&place, &args);
     assert!(stdout.contains("--verify holds the plan against it"), "{stdout}");
+}
+
+/// Machines that take the disks that are there, and none of a service.
+#[test]
+fn what_is_kept_stays_where_it_can_be() {
+    let place = Place::new();
+    let disk = "family = \"hyperdisk-balanced\"\nsize = \"100 GiB\"\niops = 3000\nthroughput = \"140 MiB/s\"";
+    place.file("gcp.toml", &layout("gcp", "c3-4vcpu", disk));
+    let args = ["--keep", "gcp.toml", "--size", "200GiB", "--iops", "5000", "--out", "new.toml"];
+    met(&place, &args);
+    let (_, stderr, code) = run(place.weir(&["layout", "check", "new.toml"]));
+    assert_eq!(code, Some(0), "{stderr}");
+    met(&place, &["--edition", "aws", "--family", "rds", "--size", "100GiB", "--out", "rds.toml"]);
+    refused(
+        &place,
+        &["--keep", "rds.toml", "--size", "200GiB"],
+        "the layout to keep: is a server of rds (db.",
+    );
+}
+
+/// More disks than a machine has numbers for are written without.
+#[test]
+fn a_plan_of_very_many_disks_is_a_layout() {
+    let place = Place::new();
+    let size = ["--edition", "aws", "--size", "1000TiB", "--iops", "200000"];
+    met(&place, &[&size[..], &["--max-disks", "100", "--out", "big.toml"]].concat());
+    let text = std::fs::read_to_string(place.path("big.toml")).expect("a layout");
+    assert!(text.contains("count = ") && !text.contains("lun"), "{text}");
+    let (_, stderr, code) = run(place.weir(&["layout", "check", "big.toml"]));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)));
+}
+
+/// Databases have names that layouts can have, and a folder has no instances of another plan.
+#[test]
+fn a_fleet_is_written_as_one() {
+    let place = Place::new();
+    let need = "vcpus = 1\n[data]\nsize = \"10 GiB\"\niops = 100\n";
+    std::fs::create_dir_all(place.path("fleet")).expect("a folder");
+    place.file("fleet/a'b$(x).toml", need);
+    refused(&place, &["--fleet", "fleet"], "the database \"a'b$(x)\": cannot be called so");
+    std::fs::remove_file(place.path("fleet/a'b$(x).toml")).expect("a file");
+    place.file("fleet/a.toml", need);
+    std::fs::create_dir_all(place.path("out")).expect("a folder");
+    place.file("out/instance2.toml", "an older one");
+    refused(&place, &["--fleet", "fleet", "--out", "out"], "it has instance2.toml, which is none");
+    assert!(!place.path("out/instance1.toml").exists());
+    std::fs::remove_file(place.path("out/instance2.toml")).expect("a file");
+    for _ in 0..2 {
+        met(&place, &["--fleet", "fleet", "--out", "out"]);
+        assert!(place.path("out/instance1.toml").exists());
+    }
 }

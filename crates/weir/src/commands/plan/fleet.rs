@@ -259,6 +259,21 @@ fn write(folder: &Path, report: &FleetReport) -> Result<(), CliError> {
         move |source| CliError::Write { path, source }
     };
     fs::create_dir_all(folder).map_err(wrong(folder))?;
+    // Who builds what is in the folder would build what is left of an older plan, too.
+    for entry in fs::read_dir(folder).map_err(wrong(folder))? {
+        let name = entry.map_err(wrong(folder))?.file_name().to_string_lossy().into_owned();
+        let number = name.strip_prefix("instance").and_then(|name| name.strip_suffix(".toml"));
+        let number: Option<usize> = number.and_then(|number| number.parse().ok());
+        if number.is_some_and(|number| number == 0 || number > report.instances.len()) {
+            let words = format!(
+                "--out {}: it has {name}, which is none of the {} instances of this plan; take it \
+                 away, or another folder",
+                folder.display(),
+                report.instances.len()
+            );
+            return Err(CliError::Refused(words));
+        }
+    }
     for own in &report.instances {
         let path = folder.join(format!("{}.toml", own.name));
         fs::write(&path, &own.plan.layout).map_err(wrong(&path))?;

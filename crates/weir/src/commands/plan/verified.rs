@@ -9,8 +9,8 @@ use crate::cli::PlanArgs;
 use crate::commands::read_layout_text;
 use crate::error::CliError;
 use std::fmt::Write as _;
-use weir_plan::answer::{Answer, Plan};
-use weir_plan::need::{Need, WHOLE};
+use weir_plan::answer::{Answer, Cheaper, Plan};
+use weir_plan::need::{Need, WHOLE, in_percent};
 use weir_plan::verify::{Got, How, VerifyError, verify};
 use weir_plan::{Outcome, Question, plan};
 use weir_report::number::{float, percent, time};
@@ -19,8 +19,14 @@ use weir_report::plan::{PlanReport, PlanVerified};
 /// The room that is tried where a latency is missed, in millionths above the rates.
 const ROOM: [u64; 6] = [50_000, 100_000, 200_000, 300_000, 500_000, 1_000_000];
 
+/// So often the room between what misses and what holds is halved.
+const HALVES: u32 = 3;
+
 /// A cap of which so much is used is one that requests wait at.
 const BUSY: f64 = 0.8;
+
+/// A plan with room, what it got, and how much room that is, in millionths.
+type Roomy = (Answer, Vec<Got>, u64);
 
 /// What simulations came to.
 #[derive(Debug, Default)]
@@ -86,12 +92,15 @@ pub(super) fn check(
         && let Some((mut other, own, room)) = with_room(question, &answer.plan, how)?
     {
         let words = format!(
-            "rates are planned {} % above what is asked, so that requests wait less: on {} {}",
-            room * 100 / WHOLE,
+            "rates are planned {} % above what is asked, so that requests wait less, and caps are told \
+             for those: on {} {}",
+            in_percent(room),
             answer.plan.title,
             slow(&got)
         );
         other.plan.reasons.insert(0, words);
+        // That it lacks a rate with room says nothing of what was asked.
+        verified.notes.extend(next_cheaper(question, other.cheaper.take(), how)?);
         (**answer, got) = (other, own);
     }
     verified.rows("plan", &got);
@@ -114,12 +123,8 @@ fn simulated(question: &Question<'_>, plan: &Plan, how: How) -> Result<Vec<Got>,
 }
 
 /// The first plan with room on which the need, as it is asked, holds; and how much room that is.
-fn with_room(
-    question: &Question<'_>,
-    slow: &Plan,
-    how: How,
-) -> Result<Option<(Answer, Vec<Got>, u64)>, CliError> {
-    let mut layout = slow.layout.clone();
+fn with_room(question: &Question<'_>, slow: &Plan, how: How) -> Result<Option<Roomy>, CliError> {
+    let (mut layout, mut missed) = (slow.layout.clone(), 0);
     for room in ROOM {
         let need: Need = question.need.scaled(WHOLE + room);
         let Outcome::Met(answer) = plan(&Question { need: &need, ..*question })? else {
@@ -130,11 +135,63 @@ fn with_room(
         }
         let got = simulated(question, &answer.plan, how)?;
         if got.iter().all(Got::is_met) {
-            return Ok(Some((*answer, got, room)));
+            return Ok(Some(with_less(question, (*answer, got, room), (&layout, missed), how)?));
         }
         layout.clone_from(&answer.plan.layout);
+        missed = room;
     }
     Ok(None)
+}
+
+/// What holds with less room, between room that is missed with and room that is enough.
+fn with_less(
+    question: &Question<'_>,
+    enough: Roomy,
+    missed: (&str, u64),
+    how: How,
+) -> Result<Roomy, CliError> {
+    let (mut best, (mut layout, mut low)) = (enough, (missed.0.to_owned(), missed.1));
+    let mut high = best.2;
+    for _ in 0..HALVES {
+        let room = low + (high - low) / 2;
+        let need: Need = question.need.scaled(WHOLE + room);
+        let Outcome::Met(answer) = plan(&Question { need: &need, ..*question })? else { break };
+        if answer.plan.layout == best.0.plan.layout {
+            high = room;
+            continue;
+        }
+        let is_missed = answer.plan.layout == layout;
+        let got = if is_missed { Vec::new() } else { simulated(question, &answer.plan, how)? };
+        if !is_missed && got.iter().all(Got::is_met) {
+            best = (*answer, got, room);
+            high = room;
+        } else {
+            layout.clone_from(&answer.plan.layout);
+            low = room;
+        }
+    }
+    Ok(best)
+}
+
+/// What the next cheaper layout is worth, by simulation of what is asked.
+fn next_cheaper(
+    question: &Question<'_>,
+    cheaper: Option<Cheaper>,
+    how: How,
+) -> Result<Option<String>, CliError> {
+    let Some(Cheaper { what, cost, layout: Some(layout), .. }) = cheaper else { return Ok(None) };
+    let got = verify(&what, &layout, question.need, question.catalog, how)?;
+    let cost = format!("{what}, at {} a month", cost.month);
+    let slow = slow(&got);
+    Ok(Some(match () {
+        () if got.iter().all(Got::is_met) => {
+            format!(
+                "{cost}, holds in the simulation, too, and costs less: room in the rates does not find it"
+            )
+        }
+        () if slow.is_empty() => format!("next cheaper: {cost}, misses a rate in the simulation"),
+        () => format!("next cheaper: {cost}: {slow}"),
+    }))
 }
 
 /// What takes longer than it may.
@@ -142,7 +199,9 @@ fn slow(got: &[Got]) -> String {
     let slow = got.iter().filter(|own| !own.is_fast()).map(|own| {
         let took = time(float(own.median)).to_string();
         let most = own.asked_latency.map(|most| most.to_string()).unwrap_or_default();
-        format!("half of the requests of {} take {took} where {most} are asked", own.role.name())
+        let grows = if own.grows { ", and more the longer it lasts" } else { "" };
+        let role = own.role.name();
+        format!("half of the requests of {role} take {took}{grows} where {most} are asked")
     });
     slow.collect::<Vec<_>>().join(", ")
 }
