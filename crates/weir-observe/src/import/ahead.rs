@@ -22,19 +22,21 @@ struct Block {
 }
 
 impl Block {
-    /// Fills `bytes` with what there is, or waits for it; whether it is full.
-    fn read(mut bytes: Vec<u8>, input: &mut impl Read) -> (Self, bool) {
+    /// Fills `bytes` with what there is, and waits until that is `least`; whether it is full.
+    fn read(mut bytes: Vec<u8>, input: &mut impl Read, least: usize) -> (Self, bool) {
         bytes.resize(BLOCK, 0);
         let mut length = 0;
         let error = loop {
             match input.read(&mut bytes[length..]) {
                 Ok(0) => break None,
                 // What comes slowly is understood as it comes.
-                Ok(read) if read < SMALL => {
+                Ok(read) => {
                     length += read;
-                    break None;
+                    // What comes slowly is understood as it comes.
+                    if read < SMALL && length >= least {
+                        break None;
+                    }
                 }
-                Ok(read) => length += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => break Some(error),
             }
@@ -59,6 +61,8 @@ pub(super) struct Ahead {
     block: Block,
     /// How much of it was taken.
     at: usize,
+    /// How much the next block has at least: the first is what a kind is found by.
+    least: usize,
     rest: Rest,
 }
 
@@ -81,7 +85,12 @@ impl fmt::Debug for Ahead {
 impl Ahead {
     /// Reads `input`: here and now as long as it is small or slow, then by a thread.
     pub(super) fn of(input: impl Read + Send + 'static) -> io::Result<Self> {
-        let mut own = Self { block: Block::default(), at: 0, rest: Rest::Input(Box::new(input)) };
+        let mut own = Self {
+            block: Block::default(),
+            at: 0,
+            least: SMALL,
+            rest: Rest::Input(Box::new(input)),
+        };
         own.next()?;
         Ok(own)
     }
@@ -97,7 +106,8 @@ impl Ahead {
         match std::mem::replace(&mut self.rest, Rest::Nothing) {
             Rest::Nothing => {}
             Rest::Input(mut input) => {
-                let (block, is_full) = Block::read(taken.bytes, &mut input);
+                let (block, is_full) = Block::read(taken.bytes, &mut input, self.least);
+                self.least = 1;
                 if is_full {
                     self.rest = follow(input)?;
                 } else if !block.is_last() {
@@ -125,7 +135,7 @@ fn follow(mut input: impl Read + Send + 'static) -> io::Result<Rest> {
     let (back, spare) = sync_channel(WAITING + 1);
     thread::Builder::new().name("read".to_owned()).spawn(move || {
         loop {
-            let (block, _) = Block::read(spare.try_recv().unwrap_or_default(), &mut input);
+            let (block, _) = Block::read(spare.try_recv().unwrap_or_default(), &mut input, 1);
             let is_last = block.is_last();
             if blocks.send(block).is_err() || is_last {
                 break;
@@ -194,6 +204,15 @@ mod tests {
             let error = Ahead::of(Fails(size)).unwrap().read_to_end(&mut read).unwrap_err();
             assert_eq!((error.to_string().as_str(), read.len() as u64), ("no more", size));
         }
+    }
+
+    /// What comes in small pieces is there before more comes, but for the first.
+    #[test]
+    fn what_comes_slowly_does_not_wait() {
+        let mut ahead = Ahead::of(Fails(9_500)).unwrap();
+        assert_eq!(ahead.fill_buf().unwrap().len(), 5_000);
+        ahead.consume(5_000);
+        assert_eq!(ahead.fill_buf().unwrap().len(), 1_000);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::sheet::ReadSamples;
 use super::{ImportError, bench, cloud, linux, postgres, sql, text, trace, windows};
 use flate2::bufread::MultiGzDecoder;
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 
 /// An input that a reader takes.
 pub type Bytes = Box<dyn BufRead>;
@@ -19,15 +19,12 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// # Errors
 ///
 /// [`io::Error`] if its beginning cannot be read.
-pub fn bytes_of(mut input: impl Read + Send + 'static) -> io::Result<Bytes> {
-    let mut first = Vec::new();
-    input.by_ref().take(GZIP.len() as u64).read_to_end(&mut first)?;
-    let is_gzip = first == GZIP;
-    let input = io::Cursor::new(first).chain(input);
-    Ok(Box::new(match is_gzip {
-        false => Ahead::of(input)?,
-        true => Ahead::of(Unzipped(MultiGzDecoder::new(BufReader::new(input))))?,
-    }))
+pub fn bytes_of(input: impl Read + Send + 'static) -> io::Result<Bytes> {
+    let mut input = Ahead::of(input)?;
+    if !input.fill_buf()?.starts_with(&GZIP) {
+        return Ok(Box::new(input));
+    }
+    Ok(Box::new(Ahead::of(Unzipped(MultiGzDecoder::new(input)))?))
 }
 
 /// What was compressed. That it ends early or is damaged is the fault of the input, and not of the
