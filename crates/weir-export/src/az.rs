@@ -43,7 +43,7 @@ fn of_machine(
         "bash and the Azure CLI, after az login; a resource group.",
         if change.is_known() {
             "makes and attaches the disks that are new, and changes what differs. Run it again: it \
-             makes nothing twice."
+             looks first what is there, and does nothing twice."
         } else {
             "makes the machine and the disks that are not there, and attaches disks with their LUN and \
              cache mode. Run it again: what is there stays as it is, and another size or cache mode is told."
@@ -71,6 +71,7 @@ fn of_machine(
         script.blank();
         script.lines(&FUNCTIONS.replace(" @ZONE@", zone));
     }
+    functions(script, machine);
     vm(script, change, machine, zone);
     for fate in &machine.disks {
         match *fate {
@@ -81,8 +82,109 @@ fn of_machine(
         }
     }
     disk::local(script, &change.new);
+    if steps(machine).any(|(new, steps)| steps.grows && azure::may_stop(new)) {
+        script.blank();
+        script.line("exit \"$left\"");
+    }
     Ok(())
 }
+
+/// What is done to disks that are there.
+fn steps<'a>(machine: &Machine<'a>) -> impl Iterator<Item = (&'a Disk, DiskChange)> {
+    machine.disks.iter().filter_map(|fate| match *fate {
+        Fate::Changed(old, new) => Some((new, DiskChange::steps(old, new))),
+        _ => None,
+    })
+}
+
+/// The functions of what is done to disks that are there; of others nobody reads.
+fn functions(script: &mut Script, machine: &Machine<'_>) {
+    let any = |is: fn(&Disk, &DiskChange) -> bool| steps(machine).any(|(new, own)| is(new, &own));
+    let stops = any(|new, own| own.grows && azure::may_stop(new));
+    let stop = "\n    [[ -z ${3:-} || $size -gt 4096 ]] || stop \"$name\" || return 0";
+    let grow = GROW.replace("@STOP@", if stops { stop } else { "" });
+    let grow = grow.replace("@ARGUMENTS@", if stops { "NAME GIB [STOPS]" } else { "NAME GIB" });
+    for (is_used, text) in [
+        (stops, STOP),
+        (any(|_, own| own.grows), &grow),
+        (any(|_, own| own.rates || own.tier || own.burst), SET),
+        (any(|_, own| own.cache), SET_CACHE),
+    ] {
+        if is_used {
+            script.blank();
+            script.lines(text);
+        }
+    }
+}
+
+const STOP: &str = r#"
+left=0
+stopped=no
+
+# The machine is deallocated once for all disks that need it, and started when the script ends.
+stop() { # NAME
+    if [[ ${RESTART:-no} != yes ]]; then
+        echo "$1: NOT DONE: it crosses 4 TiB, for which the machine is deallocated; set RESTART=yes to do it" >&2
+        left=1
+        return 1
+    fi
+    [[ $stopped == no ]] || return 0
+    stopped=yes
+    echo "$MACHINE: deallocating it"
+    trap 'az vm start --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --output none' EXIT
+    az vm deallocate --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --output none || exit 1
+}
+"#;
+
+const GROW: &str = r#"
+# A disk grows if it is smaller; one that is larger stays.
+grow() { # @ARGUMENTS@
+    local name=$1 gib=$2 size
+    size=$(az disk show --resource-group "$RESOURCE_GROUP" --name "$name" \
+        --query 'diskSizeGB || diskSizeGb' --output tsv)
+    if ((size > gib)); then
+        echo "$name: has $size GiB already, and the layout $gib; nothing is changed" >&2
+        return
+    elif ((size == gib)); then
+        echo "$name: has $gib GiB"
+        return
+    fi@STOP@
+    echo "$name: growing it from $size to $gib GiB"
+    az disk update --resource-group "$RESOURCE_GROUP" --name "$name" --size-gb "$gib" --output none
+}
+"#;
+
+const SET: &str = r#"
+# What a disk has is changed if it differs.
+change() { # NAME QUERY VALUE ARGUMENT...
+    local name=$1 query=$2 value=$3 now
+    shift 3
+    now=$(az disk show --resource-group "$RESOURCE_GROUP" --name "$name" --query "$query" --output tsv)
+    if [[ $now == "$value" ]]; then
+        echo "$name: has $value"
+        return
+    fi
+    echo "$name: changing it from ${now:-none} to $value"
+    az disk update --resource-group "$RESOURCE_GROUP" --name "$name" "$@" --output none
+}
+"#;
+
+const SET_CACHE: &str = r#"
+# The cache mode of an attached disk is changed if it differs.
+cache() { # NAME CACHING
+    local name=$1 caching=$2 attached now lun
+    attached=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
+        --query 'storageProfile.dataDisks[].[name, caching, lun]' --output tsv)
+    read -r now lun < <(awk -F '\t' -v name="$name" 'tolower($1) == tolower(name) { print $2, $3 }' <<<"$attached") || true
+    if [[ $now == "$caching" ]]; then
+        echo "$name: has cache $caching"
+        return
+    fi
+    echo "$name: changing its cache from ${now:-none} to $caching"
+    az vm update --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
+        --disk-caching "${lun:?$name is not attached}=$caching" --output none
+}
+"#;
 
 const FUNCTIONS: &str = r#"
 there=$(az disk list --resource-group "$RESOURCE_GROUP" --query '[].[name, diskSizeGB || diskSizeGb]' --output tsv)
@@ -196,38 +298,44 @@ fn update(script: &mut Script, change: &Change, old: &Disk, disk: &Disk) {
     script.comment(&own.words());
     let steps = DiskChange::of(script, old, disk);
     let name = shell(&disk.name);
-    let set = |script: &mut Script, arguments: &str| {
-        script.line(&format!(
-            "az disk update --resource-group \"$RESOURCE_GROUP\" --name {name} {arguments} --output none"
-        ));
-    };
     if steps.grows {
         script.comment(GROWS);
-        set(script, &format!("--size-gb {}", own.gib));
+        if steps.stops {
+            let words = azure::stop_words(disk);
+            script.note(&format!("{words}; RESTART=yes allows it"));
+            script.comment(&format!("{words}. RESTART=yes allows it."));
+        }
+        let stop = if azure::may_stop(disk) { " stops" } else { "" };
+        script.line(&format!("grow {name} {}{stop}", own.gib));
     }
     if let Some((iops, mb)) = own.bought.filter(|_| steps.rates) {
-        set(script, &format!("--disk-iops-read-write {iops} --disk-mbps-read-write {mb}"));
+        script.lines(&format!(
+            "change {name} {RATES} \\\n    '{iops} IOPS, {mb} MB/s' --disk-iops-read-write {iops} \
+             --disk-mbps-read-write {mb}"
+        ));
     }
     if steps.tier {
         // Its own tier again, where none is chosen any more.
         if let Some(tier) = disk.performance_tier.as_ref().or(disk.tier.as_ref()) {
-            set(script, &format!("--set tier={}", shell(tier)));
+            let tier = shell(tier);
+            script.line(&format!("change {name} tier {tier} --set tier={tier}"));
         }
     }
     if steps.burst {
-        set(script, &format!("--enable-bursting {}", disk.on_demand_burst));
+        let bursts = disk.on_demand_burst;
+        script.line(&format!(
+            "change {name} 'burstingEnabled && `true` || `false`' {bursts} --enable-bursting {bursts}"
+        ));
     }
     if steps.cache {
         script.comment(CACHE);
-        script.lines(&format!(
-            r#"lun=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
-    --query "storageProfile.dataDisks[?name=='{}'].lun | [0]" --output tsv)
-az vm update --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
-    --disk-caching "${{lun:?{} is not attached}}={}" --output none"#,
-            disk.name, disk.name, own.caching
-        ));
+        script.line(&format!("cache {name} {}", own.caching));
     }
 }
+
+/// The rates of a disk in one line, by the names that older and newer versions have for them.
+const RATES: &str = "\"join('', [to_string(diskIOPSReadWrite || diskIopsReadWrite), ' IOPS, ', \
+                     to_string(diskMBpsReadWrite || diskMbpsReadWrite), ' MB/s'])\"";
 
 fn gone(script: &mut Script, disk: &Disk) {
     disk::gone(script, disk);

@@ -53,7 +53,8 @@ pub(crate) struct AzureDisk<'a> {
 /// What one of the languages writes for a machine or an instance.
 pub(crate) type Writer<T> = fn(&mut Script, &Change, &Options, &T) -> Result<(), ExportError>;
 
-/// Writes what the layout is for Azure, unless nothing is to be done.
+/// Writes what the layout is for Azure. Where nothing is to be done there is no script, but a
+/// module is always whole.
 pub(crate) fn write<'a>(
     script: &mut Script,
     change: &'a Change,
@@ -62,13 +63,25 @@ pub(crate) fn write<'a>(
     of_instance: Writer<Sql<'a>>,
 ) -> Result<(), ExportError> {
     match Azure::of(script, change, options)? {
-        Azure::Machine(machine) if machine.is_same(change) => script.nothing(change),
+        Azure::Machine(machine) if machine.is_same(change) && !script.kind().is_module() => {
+            script.nothing(change);
+        }
         Azure::Machine(machine) => {
             check_machine(options)?;
+            if machine.is_same(change) {
+                script.same(change);
+            }
             of_machine(script, change, options, &machine)?;
         }
-        Azure::Instance(sql) if !sql.changes => script.nothing(change),
-        Azure::Instance(sql) => of_instance(script, change, options, &sql)?,
+        Azure::Instance(sql) if !sql.changes && !script.kind().is_module() => {
+            script.nothing(change)
+        }
+        Azure::Instance(sql) => {
+            if !sql.changes {
+                script.same(change);
+            }
+            of_instance(script, change, options, &sql)?;
+        }
     }
     Ok(())
 }
@@ -145,12 +158,23 @@ impl<'a> Machine<'a> {
                 reason: "it has no remote volume and no size of a machine".to_owned(),
             });
         }
-        for disk in disks.iter().filter_map(|fate| fate.wanted()) {
-            check_disk(script, site, disk)?;
+        // Those that go stay in a module, and those that cannot be changed stay as they were.
+        let is_module = script.kind().is_module();
+        let is_written = |fate: &&Fate<'_, Disk>| is_module || fate.wanted().is_some();
+        let from = change.old.as_ref().unwrap_or(site);
+        for fate in disks.iter().filter(is_written) {
+            match *fate {
+                Fate::New(disk) | Fate::Same(disk) => check_disk(script, site, disk)?,
+                Fate::Gone(disk) => check_disk(script, from, disk)?,
+                Fate::Changed(old, disk) => {
+                    check_disk(script, site, disk)?;
+                    check_disk(script, from, old)?;
+                }
+            }
         }
         // Azure tells no letters' case apart.
-        let wanted = disks.iter().filter_map(|fate| fate.wanted());
-        unique(wanted.map(|disk| (&*disk.own, &*disk.name)), str::to_lowercase)?;
+        let written = disks.iter().filter(is_written).map(|fate| fate.subject());
+        unique(written.map(|disk| (&*disk.own, &*disk.name)), str::to_lowercase)?;
         let family = |name: &str| {
             let is = |fate: &Fate<'_, Disk>| {
                 fate.wanted().is_some_and(|disk| disk.family.as_deref() == Some(name))
@@ -167,7 +191,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Whether nothing is to be done.
-    fn is_same(&self, change: &Change) -> bool {
+    pub(crate) fn is_same(&self, change: &Change) -> bool {
         change.is_known() && self.disks.iter().all(Fate::is_same) && change.resize().is_none()
     }
 }
@@ -274,6 +298,8 @@ pub(crate) fn caching(disk: &Disk) -> &'static str {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DiskChange {
     pub(crate) grows: bool,
+    /// Whether the machine has to be deallocated for it, if the disk is what the layout says.
+    pub(crate) stops: bool,
     pub(crate) rates: bool,
     pub(crate) tier: bool,
     pub(crate) burst: bool,
@@ -304,15 +330,41 @@ impl DiskChange {
                 manual.join(", and ")
             ));
         }
+        Self::steps(old, new)
+    }
+
+    /// The steps alone.
+    pub(crate) fn steps(old: &Disk, new: &Disk) -> Self {
         let stays = new.family == old.family;
+        let grows = stays && new.size > old.size;
         Self {
-            grows: stays && new.size > old.size,
+            grows,
+            stops: grows && may_stop(new) && old.size <= ONLINE,
             rates: stays && new.bought != old.bought,
             tier: stays && new.performance_tier != old.performance_tier,
             burst: stays && new.on_demand_burst != old.on_demand_burst,
             cache: new.cache != old.cache,
         }
     }
+}
+
+/// A disk of at most this does not grow beyond it while its machine runs.
+const ONLINE: Bytes = Bytes::gib(4096);
+
+/// Whether the machine has to be deallocated if the disk that grows to this one is of at most 4
+/// TiB. Disks whose limits are bought grow while it runs, whatever their size.
+pub(crate) fn may_stop(new: &Disk) -> bool {
+    let is_bought = matches!(new.family.as_deref(), Some("premium-ssd-v2" | "ultra"));
+    !is_bought && new.size > ONLINE
+}
+
+/// What is done for a disk that crosses that, where it is allowed.
+pub(crate) fn stop_words(disk: &Disk) -> String {
+    format!(
+        "{} crosses 4 TiB: the machine is deallocated for that and started again; its own disk and its \
+         host cache are empty then",
+        disk.own
+    )
 }
 
 /// Where nothing is made, nobody asks where.
@@ -414,9 +466,9 @@ impl<'a> Sql<'a> {
         )
     }
 
-    /// What a change of a running instance does.
+    /// What a change of a running instance does, if there is one.
     pub(crate) fn warns(&self, script: &mut Script) {
-        let Some(old) = self.old else { return };
+        let Some(old) = self.old.filter(|_| self.changes) else { return };
         if self.new.storage < old.storage {
             script.note(&format!(
                 "the storage goes from {} to {}; the files must fit into it",

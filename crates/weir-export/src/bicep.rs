@@ -100,7 +100,7 @@ fn zones(script: &mut Script, options: &Options, machine: &Machine<'_>) {
 
 /// What a diff changes, before the module that has all.
 fn tell_changes(script: &mut Script, change: &Change, machine: &Machine<'_>) {
-    if !change.is_known() {
+    if !change.is_known() || machine.is_same(change) {
         return;
     }
     script.comment("");

@@ -2,9 +2,10 @@
 //! their layouts call them the same.
 
 use crate::error::ExportError;
-use crate::site::{DbFile, Disk, Site, Space};
+use crate::script::Kind;
+use crate::site::{Cloud, DbFile, Disk, Site, Space};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_layout::luns::lowest;
+use weir_layout::luns::{MOST, lowest};
 
 /// What is to be, and what is there at present if that is known.
 #[derive(Debug)]
@@ -62,6 +63,54 @@ impl Change {
     pub(crate) fn between(old: Option<Site>, new: Site) -> Result<Self, ExportError> {
         let luns = luns(old.as_ref(), &new)?;
         Ok(Self { old, new, luns })
+    }
+
+    /// Disks of one cloud do not become disks of another.
+    pub(crate) fn check_clouds(&self, kind: Kind) -> Result<(), ExportError> {
+        let Some(old) = self.old.as_ref().filter(|_| kind.is_cloud()) else { return Ok(()) };
+        // What has no cloud is refused where its kind is written, with what to do.
+        if self.new.cloud().is_none() || self.new.cloud() == old.cloud() {
+            return Ok(());
+        }
+        let edition = |site: &Site| site.edition.clone().unwrap_or_else(|| "none".to_owned());
+        Err(ExportError::Cannot {
+            layout: self.new.layout.clone(),
+            what: format!("host {:?}", self.new.host),
+            kind: kind.name(),
+            reason: format!(
+                "its edition is {}, and that of {} is {}; disks of one cloud do not become those of \
+                 another: export without --from, and move the data",
+                edition(&self.new),
+                old.layout,
+                edition(old)
+            ),
+        })
+    }
+
+    /// Azure attaches no disk above its last number. AWS has its own names of devices, and Google
+    /// Cloud finds disks by name.
+    pub(crate) fn check_numbers(&self, kind: Kind) -> Result<(), ExportError> {
+        let is_used = kind.is_cloud() || kind.finds_disks();
+        if !is_used || self.new.cloud() != Some(Cloud::Azure) {
+            return Ok(());
+        }
+        // Those that go stay attached until somebody detaches them.
+        let disks = self.disks();
+        match disks.iter().map(|fate| fate.subject()).find(|disk| self.lun(disk) >= MOST) {
+            None => Ok(()),
+            Some(disk) => Err(ExportError::Cannot {
+                layout: self.new.layout.clone(),
+                what: format!("volume {:?}", disk.own),
+                kind: kind.name(),
+                reason: format!(
+                    "it would be disk {} of {}, and the numbers of disks at a machine of Azure go from 0 \
+                     to {}; take fewer disks",
+                    self.lun(disk),
+                    disks.len(),
+                    MOST - 1
+                ),
+            }),
+        }
     }
 
     /// Whether a present layout is known.

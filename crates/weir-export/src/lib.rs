@@ -76,6 +76,8 @@ pub fn export(
     let old = old.transpose()?;
     options.check_names(kind, &new, old.as_ref())?;
     let change = Change::between(old, new)?;
+    change.check_clouds(kind)?;
+    change.check_numbers(kind)?;
     let mut script = Script::new(kind, &change);
     match kind {
         Kind::Tsql => tsql::write(&mut script, &change, options)?,

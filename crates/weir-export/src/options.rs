@@ -93,7 +93,7 @@ impl Options {
         {
             check_pairs(option, pairs)?;
         }
-        check_mounts(&self.mounts)?;
+        check_mounts(kind, &self.mounts)?;
         check_database(self.database.as_deref())?;
         match &self.device_pattern {
             Some(path) if !path.contains("{lun}") && !path.contains("{name}") => Err(refused(
@@ -174,19 +174,48 @@ fn check_pairs(option: &str, pairs: &[(String, String)]) -> Result<(), ExportErr
     Ok(())
 }
 
-/// A mount is below the root, and where it says that it is.
-fn check_mounts(mounts: &[(String, String)]) -> Result<(), ExportError> {
+/// Folders of Linux itself: what is mounted over them, the system has no more.
+const SYSTEM: [&str; 11] =
+    ["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys"];
+
+/// Folders below these are for what is mounted.
+const OPEN: [(&str, &str); 2] = [("usr", "local"), ("run", "media")];
+
+/// Whether the parts of a path lead to a folder of the system, or into one where nothing is
+/// mounted.
+fn is_system(parts: &[&str]) -> bool {
+    match parts {
+        [first, second, _, ..] if OPEN.contains(&(first, second)) => false,
+        [first, ..] => *first == "usr" || SYSTEM.contains(first),
+        [] => false,
+    }
+}
+
+/// A mount is below the root, where it says that it is, and hides nothing of the system.
+fn check_mounts(kind: Kind, mounts: &[(String, String)]) -> Result<(), ExportError> {
     for (name, path) in mounts {
         let refuse =
             |reason: &str| Err(refused(format!("--mount {name}={path}"), reason.to_owned()));
-        let mut parts = path.split(['/', '\\']).filter(|part| !matches!(*part, "" | "."));
+        let parts = path.split(['/', '\\']).filter(|part| !matches!(*part, "" | "."));
+        let parts: Vec<&str> = parts.collect();
         if path.split(['/', '\\']).any(|part| part == "..") {
             return refuse("a mount has no .. in its path; write where it leads to");
         }
-        if path.starts_with('/') && parts.next().is_none() {
+        if path.starts_with('/') && parts.is_empty() {
             return refuse(
                 "that is the root, which the system itself is on; give a folder below it",
             );
+        }
+        if path.starts_with('/') && is_system(&parts) {
+            return refuse(
+                "that is a folder of the system, which a mount would hide; give one of your own, like \
+                 /mnt/data or /var/opt/mssql/data",
+            );
+        }
+        // A folder on it can carry a volume, but Storage Spaces gives letters alone.
+        let is_drive = parts.first().is_some_and(|part| part.eq_ignore_ascii_case("C:"));
+        if is_drive && (parts.len() == 1 || kind == Kind::StorageSpaces) {
+            return refuse("Windows itself is on the drive C:; give another letter, like F:");
         }
     }
     Ok(())

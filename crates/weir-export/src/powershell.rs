@@ -65,10 +65,13 @@ fn of_machine(
     if has_zone {
         lines.push(parameter("Zone", options.zone.as_ref()));
     }
-    if change.resize().is_some() {
+    let stops = any(machine, |new, own| own.grows && azure::may_stop(new));
+    if change.resize().is_some() || stops {
         lines.push("    [switch] $AllowRestart".to_owned());
     }
     parameters(script, &lines);
+    // First: whatever fails after that starts a machine that was stopped.
+    functions(script, machine, stops);
     script.blank();
     script.line("$machine = Get-AzVM -ResourceGroupName $ResourceGroupName -Name $MachineName");
     if makes {
@@ -86,8 +89,106 @@ fn of_machine(
         }
     }
     disk::local(script, &change.new);
+    if stops {
+        script.blank();
+        script.lines("Start-LayoutMachine\nif ($left) { exit 1 }");
+    }
     Ok(())
 }
+
+/// The functions of what is done to disks that are there.
+fn functions(script: &mut Script, machine: &Machine<'_>, stops: bool) {
+    if any(machine, |_, own| own.grows || own.rates || own.tier || own.burst) {
+        script.blank();
+        script.lines(&if stops {
+            format!("{STOP}\n{UPDATE}{STOPPED}{SET}")
+        } else {
+            format!("{UPDATE}{SET}")
+        });
+    }
+    if any(machine, |_, own| own.cache) {
+        script.blank();
+        script.lines(SET_CACHE);
+    }
+}
+
+/// Whether something is done to a disk that is there.
+fn any(machine: &Machine<'_>, is: fn(&Disk, &DiskChange) -> bool) -> bool {
+    machine.disks.iter().any(|fate| match *fate {
+        Fate::Changed(old, new) => is(new, &DiskChange::steps(old, new)),
+        _ => false,
+    })
+}
+
+const STOP: &str = r#"
+$stopped = $false
+$left = $false
+
+# The machine is deallocated once for all disks that need it, and started when the script ends.
+function Stop-LayoutMachine {
+    if ($script:stopped) { return }
+    $script:stopped = $true
+    Write-Output "${MachineName}: deallocating it"
+    Stop-AzVM -ResourceGroupName $ResourceGroupName -Name $MachineName -Force | Out-Null
+}
+
+function Start-LayoutMachine {
+    if (-not $script:stopped) { return }
+    $script:stopped = $false
+    Start-AzVM -ResourceGroupName $ResourceGroupName -Name $MachineName | Out-Null
+}
+
+trap {
+    Start-LayoutMachine
+    break
+}
+"#;
+
+const UPDATE: &str = r#"
+# What of a disk differs is changed; one that is larger stays so.
+function Update-LayoutDisk([string] $Name, [hashtable] $Config) {
+    $disk = Get-AzDisk -ResourceGroupName $ResourceGroupName -DiskName $Name
+    $keys = @{}
+    foreach ($key in $Config.Keys) {
+        if ("$($disk.$key)" -ne "$($Config[$key])") { $keys[$key] = $Config[$key] }
+    }
+    if ($keys.ContainsKey('DiskSizeGB') -and $disk.DiskSizeGB -gt $keys['DiskSizeGB']) {
+        Write-Warning "${Name}: has $($disk.DiskSizeGB) GiB already, and the layout $($keys['DiskSizeGB']); nothing is changed"
+        $keys.Remove('DiskSizeGB')
+    }
+"#;
+
+const STOPPED: &str = r#"    $standard = $disk.Sku.Name -notin 'PremiumV2_LRS', 'UltraSSD_LRS'
+    if ($standard -and $keys.ContainsKey('DiskSizeGB') -and $disk.DiskSizeGB -le 4096 -and $keys['DiskSizeGB'] -gt 4096) {
+        if ($AllowRestart) {
+            Stop-LayoutMachine
+        } else {
+            Write-Warning "${Name}: NOT DONE: it crosses 4 TiB, for which the machine is deallocated; give -AllowRestart to do it"
+            $script:left = $true
+            $keys.Remove('DiskSizeGB')
+        }
+    }
+"#;
+
+const SET: &str = r#"    if ($keys.Count -eq 0) { return }
+    Write-Output "${Name}: changing $($keys.Keys -join ', ')"
+    New-AzDiskUpdateConfig @keys |
+        ForEach-Object { Update-AzDisk -ResourceGroupName $ResourceGroupName -DiskName $Name -DiskUpdate $_ } | Out-Null
+}
+"#;
+
+const SET_CACHE: &str = r#"
+# The cache mode of an attached disk is changed if it differs.
+function Set-LayoutCache([string] $Name, [string] $Caching) {
+    $machine = Get-AzVM -ResourceGroupName $ResourceGroupName -Name $MachineName
+    $attached = $machine.StorageProfile.DataDisks | Where-Object { $_.Name -eq $Name }
+    if (-not $attached) { throw "${Name}: is not attached" }
+    if ("$($attached.Caching)" -eq $Caching) { return }
+    Write-Output "${Name}: changing its cache from $($attached.Caching) to $Caching"
+    $machine = Set-AzVMDataDisk -VM $machine -Name $Name -Caching $Caching
+    Update-AzVM -ResourceGroupName $ResourceGroupName -VM $machine | Out-Null
+}
+"#;
 
 const FUNCTIONS: &str = r#"
 # The disk that is not there is made and attached; of one that is there a difference is told.
@@ -167,36 +268,33 @@ fn update(script: &mut Script, change: &Change, old: &Disk, disk: &Disk) {
     let own = AzureDisk::of(script, change, disk);
     script.comment(&own.words());
     let steps = DiskChange::of(script, old, disk);
-    let mut keys = String::new();
+    let mut keys = Vec::new();
     if steps.grows {
         script.comment(GROWS);
-        keys += &format!(" -DiskSizeGB {}", own.gib);
+        if steps.stops {
+            let words = azure::stop_words(disk);
+            script.note(&format!("{words}; -AllowRestart allows it"));
+            script.comment(&format!("{words}. -AllowRestart allows it."));
+        }
+        keys.push(format!("DiskSizeGB = {}", own.gib));
     }
     if let Some((iops, mb)) = own.bought.filter(|_| steps.rates) {
-        keys += &format!(" -DiskIOPSReadWrite {iops} -DiskMBpsReadWrite {mb}");
+        keys.push(format!("DiskIOPSReadWrite = {iops}; DiskMBpsReadWrite = {mb}"));
     }
     if let Some(tier) = disk.performance_tier.as_ref().or(disk.tier.as_ref()).filter(|_| steps.tier)
     {
-        keys += &format!(" -Tier {}", powershell(tier));
+        keys.push(format!("Tier = {}", powershell(tier)));
     }
     if steps.burst {
-        keys += &format!(" -BurstingEnabled ${}", disk.on_demand_burst);
+        keys.push(format!("BurstingEnabled = ${}", disk.on_demand_burst));
     }
     let name = powershell(&disk.name);
     if !keys.is_empty() {
-        script.lines(&format!(
-            "New-AzDiskUpdateConfig{keys} |\n    ForEach-Object {{ Update-AzDisk -ResourceGroupName \
-             $ResourceGroupName -DiskName {name} -DiskUpdate $_ }} | Out-Null"
-        ));
+        script.line(&format!("Update-LayoutDisk -Name {name} -Config @{{ {} }}", keys.join("; ")));
     }
     if steps.cache {
         script.comment(CACHE);
-        script.lines(&format!(
-            "$machine = Get-AzVM -ResourceGroupName $ResourceGroupName -Name $MachineName\n\
-             $machine = Set-AzVMDataDisk -VM $machine -Name {name} -Caching '{}'\n\
-             Update-AzVM -ResourceGroupName $ResourceGroupName -VM $machine | Out-Null",
-            own.caching
-        ));
+        script.line(&format!("Set-LayoutCache -Name {name} -Caching '{}'", own.caching));
     }
 }
 

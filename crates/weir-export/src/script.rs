@@ -57,6 +57,21 @@ impl Kind {
         }
     }
 
+    /// Whether it makes what a cloud sells.
+    pub(crate) fn is_cloud(self) -> bool {
+        matches!(self, Self::Az | Self::Bicep | Self::Terraform | Self::Powershell)
+    }
+
+    /// Whether it finds attached disks by their numbers.
+    pub(crate) fn finds_disks(self) -> bool {
+        matches!(self, Self::Mdadm | Self::Lvm | Self::StorageSpaces)
+    }
+
+    /// Whether it says all that is to be, so that what is missing from it is detached or destroyed.
+    pub(crate) fn is_module(self) -> bool {
+        matches!(self, Self::Bicep | Self::Terraform)
+    }
+
     fn comment(self) -> &'static str {
         match self {
             Self::Tsql => "-- ",
@@ -116,10 +131,17 @@ impl Script {
             new.host
         ));
         if let Some(old) = &change.old {
-            script.comment(&format!(
-                "It holds what changes where {} is what is there at present.",
-                old.layout
-            ));
+            let text = match kind.is_module() {
+                true => format!(
+                    "It holds all of the layout; {} is what is there at present.",
+                    old.layout
+                ),
+                false => format!(
+                    "It holds what changes where {} is what is there at present.",
+                    old.layout
+                ),
+            };
+            script.comment(&text);
         }
         script
     }
@@ -198,6 +220,19 @@ impl Script {
     /// Something that the person should know.
     pub(crate) fn note(&mut self, text: &str) {
         self.notes.push(printable(text));
+    }
+
+    /// Says that a module, which follows all the same, differs in nothing from what is there.
+    pub(crate) fn same(&mut self, change: &Change) {
+        let old = change.old.as_ref().map_or("what is there", |old| old.layout.as_str());
+        let text = format!(
+            "nothing differs: {} and {old} are the same to {}; the module is written all the same, for \
+             what is missing from one is detached or destroyed",
+            change.new.layout, self.kind
+        );
+        self.comment("");
+        self.comment(&text);
+        self.note(&text);
     }
 
     /// Says that there is nothing to do.

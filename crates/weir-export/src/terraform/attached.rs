@@ -6,7 +6,7 @@ use crate::disk;
 use crate::error::ExportError;
 use crate::options::{Options, refused};
 use crate::script::Script;
-use crate::site::{Disk, unique};
+use crate::site::{Disk, Site, unique};
 use weir_core::CacheMode;
 use weir_units::Bytes;
 
@@ -65,8 +65,17 @@ impl Market {
             });
         }
         // Those that go stay in the module, too.
+        let (site, from) = (&change.new, change.old.as_ref().unwrap_or(&change.new));
         for fate in &disks {
-            self.check(script, change, fate.subject())?;
+            match *fate {
+                Fate::New(disk) | Fate::Same(disk) => self.check(script, site, disk)?,
+                Fate::Gone(disk) => self.check(script, from, disk)?,
+                // What cannot be changed stays as it was.
+                Fate::Changed(old, disk) => {
+                    self.check(script, site, disk)?;
+                    self.check(script, from, old)?;
+                }
+            }
         }
         unique(
             disks.iter().map(|fate| (&*fate.subject().own, &*fate.subject().name)),
@@ -80,7 +89,7 @@ impl Market {
         self.types.iter().find(|own| own.name == family)
     }
 
-    fn check(&self, script: &Script, change: &Change, disk: &Disk) -> Result<(), ExportError> {
+    fn check(&self, script: &Script, site: &Site, disk: &Disk) -> Result<(), ExportError> {
         let cloud = self.cloud;
         let reason = if disk.has_own_limits {
             Some(format!(
@@ -101,7 +110,7 @@ impl Market {
         };
         match reason {
             Some(reason) => Err(ExportError::Cannot {
-                layout: change.new.layout.clone(),
+                layout: site.layout.clone(),
                 what: format!("volume {:?}", disk.own),
                 kind: script.kind().name(),
                 reason,
@@ -190,9 +199,11 @@ impl Market {
     }
 }
 
-/// Whether anything is to be done.
-pub(super) fn is_same(change: &Change, disks: &[Fate<'_, Disk>]) -> bool {
-    change.is_known() && disks.iter().all(Fate::is_same) && change.resize().is_none()
+/// Says it where nothing is to be done.
+pub(super) fn same(script: &mut Script, change: &Change, disks: &[Fate<'_, Disk>]) {
+    if change.is_known() && disks.iter().all(Fate::is_same) && change.resize().is_none() {
+        script.same(change);
+    }
 }
 
 /// What a resize of a machine does.

@@ -43,10 +43,7 @@ pub(super) fn write(
     let disks = MARKET.disks(script, change)?;
     let names = disks.iter().map(|fate| device_name(script, change, fate.subject()));
     names.collect::<Result<Vec<_>, _>>()?;
-    if attached::is_same(change, &disks) {
-        script.nothing(change);
-        return Ok(());
-    }
+    attached::same(script, change, &disks);
     module(script, change, options, &disks);
     Ok(())
 }
@@ -89,7 +86,9 @@ fn device_name(script: &Script, change: &Change, disk: &Disk) -> Result<String, 
 
 fn module(script: &mut Script, change: &Change, options: &Options, disks: &[Fate<'_, Disk>]) {
     script.header(
-        "Terraform 1.3, the provider aws 5 with a region, and an instance that is there.",
+        "Terraform 1.3, the provider aws 5 with a region, and an instance that is there. Where that is an \
+         aws_instance, it must have no ebs_block_device: with such blocks the provider takes \
+         all volumes of the instance for its own, and what is attached here for drift.",
         "makes the volumes in the zone of the instance and attaches them, each under its name of a device; \
          applied again it changes what differs. A volume may be used while it changes; AWS takes another \
          change of it only some hours later.",

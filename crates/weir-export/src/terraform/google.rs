@@ -10,13 +10,14 @@ use crate::quote::terraform;
 use crate::script::Script;
 use crate::site::Disk;
 
+/// Without `pd-extreme`: other operations of one would destroy it and make another, since the
+/// provider changes those of Hyperdisk alone.
 const MARKET: Market = Market {
     cloud: "Google Cloud",
     types: &[
         DiskType { name: "pd-ssd", iops: false, throughput: false },
         DiskType { name: "pd-balanced", iops: false, throughput: false },
         DiskType { name: "pd-standard", iops: false, throughput: false },
-        DiskType { name: "pd-extreme", iops: true, throughput: false },
         DiskType { name: "hyperdisk-balanced", iops: true, throughput: true },
         DiskType { name: "hyperdisk-extreme", iops: true, throughput: false },
         DiskType { name: "hyperdisk-throughput", iops: false, throughput: true },
@@ -50,17 +51,14 @@ pub(super) fn write(
         ));
     }
     let disks = MARKET.disks(script, change)?;
-    if attached::is_same(change, &disks) {
-        script.nothing(change);
-        return Ok(());
-    }
+    attached::same(script, change, &disks);
     module(script, change, options, &disks);
     Ok(())
 }
 
 fn module(script: &mut Script, change: &Change, options: &Options, disks: &[Fate<'_, Disk>]) {
     script.header(
-        "Terraform 1.3, the provider google 5 with a project, and an instance that is there. Where that is a \
+        "Terraform 1.3, the provider google 6 with a project, and an instance that is there. Where that is a \
          google_compute_instance, it needs ignore_changes = [attached_disk], or it detaches what is \
          attached here.",
         "makes the disks in the zone of the instance and attaches them, each under its name; applied again \
@@ -69,7 +67,7 @@ fn module(script: &mut Script, change: &Change, options: &Options, disks: &[Fate
          disk: prevent_destroy stands before that.",
     );
     attached::resize(script, change);
-    module::providers(script, "google", "5.0", "");
+    module::providers(script, "google", "6.0", "");
     module::variable(script, "machine", "The name of the instance.", options.machine.as_ref());
     let zone = "The zone of the instance and its disks.";
     module::variable(script, "zone", zone, options.zone.as_ref());

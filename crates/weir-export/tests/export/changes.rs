@@ -13,8 +13,10 @@ fn made(kind: Kind, old: &str, new: &str) -> Export {
 fn acts(export: &Export, sign: &str) -> Vec<String> {
     let words = [
         "ALTER DATABASE",
-        "az disk update",
-        "az vm",
+        "grow ",
+        "change ",
+        "cache ",
+        "az vm resize",
         "disk ",
         "attach ",
         "mdadm --create",
@@ -26,9 +28,10 @@ fn acts(export: &Export, sign: &str) -> Vec<String> {
         "az sql mi update",
     ];
     let lines = export.text.lines().map(str::trim).filter(|line| !line.starts_with(sign));
-    let acts = lines.filter(|line| words.iter().any(|word| line.starts_with(word)));
-    // That one is in a function, whose calls are there.
-    acts.filter(|line| !line.starts_with("az vm disk attach")).map(str::to_owned).collect()
+    lines
+        .filter(|line| words.iter().any(|word| line.starts_with(word)))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[track_caller]
@@ -44,20 +47,134 @@ fn check(kind: Kind, old: &str, new: &str, expect: &[&str], notes: &[&str]) {
 
 #[test]
 fn nothing_to_do_is_said() {
-    for kind in Kind::ALL {
+    for kind in Kind::ALL.into_iter().filter(|kind| !is_module(*kind)) {
         let export = made(kind, MACHINE, MACHINE);
         let note = format!("nothing to do: layout.toml and old.toml are the same to {kind}");
         assert_eq!(export.notes, [note]);
-        let sign = match kind {
-            Kind::Tsql => "--",
-            Kind::Bicep => "//",
-            _ => "#",
-        };
+        let sign = if kind == Kind::Tsql { "--" } else { "#" };
         let is_comment = |line: &str| line.is_empty() || line.starts_with(sign);
         assert!(export.text.lines().all(is_comment), "{}", export.text);
     }
     let same = made(Kind::Az, INSTANCE, INSTANCE);
     assert_eq!(same.notes.len(), 1);
+}
+
+fn is_module(kind: Kind) -> bool {
+    matches!(kind, Kind::Bicep | Kind::Terraform)
+}
+
+/// What is missing from a module is destroyed, so that it has all also where nothing differs.
+#[test]
+fn a_module_is_whole_where_nothing_differs() {
+    let aws = "edition = \"aws\"\n[[volume]]\nname = \"d\"\nfamily = \"gp3\"\nsize = \"100 GiB\"\n";
+    let google = aws.replace("aws", "gcp").replace("gp3", "pd-ssd");
+    let next = INSTANCE.replace("2018", "now").replace("\"gp\"", "\"next-gen-gp\"");
+    // Without its comments and the empty lines between them.
+    let code = |export: &Export, sign: &str| -> Vec<String> {
+        let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with(sign);
+        export.text.lines().filter(is_code).map(str::to_owned).collect()
+    };
+    let check = |kind: Kind, text: &str| {
+        let same = made(kind, text, text);
+        let note = format!(
+            "nothing differs: layout.toml and old.toml are the same to {kind}; the module is written all \
+             the same, for what is missing from one is detached or destroyed"
+        );
+        assert_eq!(same.notes, [note]);
+        let sign = if kind == Kind::Bicep { "//" } else { "#" };
+        assert!(same.text.contains(&format!("{sign} nothing differs: ")), "{}", same.text);
+        let alone = script(kind, text, &Options::default()).expect("a script");
+        assert_eq!(code(&same, sign), code(&alone, sign));
+        assert!(code(&alone, sign).len() > 20, "{}", alone.text);
+    };
+    for text in [MACHINE, INSTANCE, &next] {
+        check(Kind::Bicep, text);
+    }
+    for text in [MACHINE, INSTANCE, &next, aws, &google] {
+        check(Kind::Terraform, text);
+    }
+}
+
+/// Disks with data of one cloud are not those of another.
+#[test]
+fn a_layout_of_another_cloud_is_not_what_is_there() {
+    let of = |edition: &str, family: &str| {
+        format!(
+            "edition = {edition:?}\n[[volume]]\nname = \"d\"\nfamily = {family:?}\nsize = \"100 GiB\"\n"
+        )
+    };
+    let aws = of("aws", "gp3");
+    let google = of("gcp", "pd-ssd");
+    let azure = of("azure-now", "premium-ssd-v2");
+    let azure = azure.replace("GiB\"\n", "GiB\"\niops = 3000\nthroughput = \"125 MB/s\"\n");
+    let bare = "[[volume]]\nname = \"d\"\nunlimited = true\nsize = \"100 GiB\"\n";
+    let check = |kind: Kind, old: &str, new: &str, editions: (&str, &str)| {
+        let error = changes(kind, old, new, &Options::default()).expect_err("no script");
+        let (is, was) = editions;
+        let expect = format!(
+            "layout.toml: host \"host\" cannot be exported as {kind}: its edition is {is}, and that of \
+             old.toml is {was}; disks of one cloud do not become those of another: export without --from"
+        );
+        assert!(error.to_string().starts_with(&expect), "{error}");
+    };
+    for kind in [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell] {
+        check(kind, &aws, &azure, ("azure-now", "aws"));
+        check(kind, &google, &azure, ("azure-now", "gcp"));
+        check(kind, bare, &azure, ("azure-now", "none"));
+    }
+    check(Kind::Terraform, &azure, &aws, ("aws", "azure-now"));
+    check(Kind::Terraform, &azure, &google, ("gcp", "azure-now"));
+    check(Kind::Terraform, &aws, &google, ("gcp", "aws"));
+}
+
+/// A module keeps a disk as it was, which it must be able to say.
+#[test]
+fn what_stays_in_a_module_can_be_said() {
+    let own = MACHINE.replace("tier = \"P20\"", "size = \"512 GiB\"\nlimits = { iops = 5 }");
+    for kind in [Kind::Bicep, Kind::Terraform] {
+        let error = changes(kind, &own, MACHINE, &Options::default()).expect_err("no script");
+        let error = error.to_string();
+        assert!(error.starts_with("old.toml: volume \"log\" cannot be exported"), "{error}");
+        let gone = own
+            .replace("name = \"log\"", "name = \"redo\"")
+            .replace("on = \"log\"", "on = \"redo\"");
+        let error = changes(kind, &gone, MACHINE, &Options::default()).expect_err("no script");
+        let error = error.to_string();
+        assert!(error.starts_with("old.toml: volume \"redo\" cannot be exported"), "{error}");
+    }
+}
+
+#[test]
+fn a_disk_that_crosses_4_tib_is_asked_for() {
+    let of = |size: &str| {
+        MACHINE.replace("tier = \"P20\"", &format!("family = \"premium-ssd\"\nsize = {size:?}"))
+    };
+    let words = "log crosses 4 TiB: the machine is deallocated for that and started again";
+    check(Kind::Az, &of("4 TiB"), &of("8 TiB"), &["grow log 8192 stops"], &[words]);
+    check(Kind::Az, &of("5 TiB"), &of("8 TiB"), &["grow log 8192 stops"], &[]);
+    check(Kind::Az, &of("2 TiB"), &of("4 TiB"), &["grow log 4096"], &[]);
+    let bought = "\"\niops = 8000\nthroughput = \"300 MB/s\"\n";
+    let v2 = |size: &str| {
+        of(size).replace("premium-ssd", "premium-ssd-v2").replacen(
+            "TiB\"\n",
+            &format!("TiB{bought}"),
+            1,
+        )
+    };
+    check(Kind::Az, &v2("2 TiB"), &v2("8 TiB"), &["grow log 8192"], &[]);
+    let export = made(Kind::Powershell, &of("4 TiB"), &of("8 TiB"));
+    assert_eq!(export.notes.len(), 1, "{:?}", export.notes);
+    for words in [
+        "[switch] $AllowRestart",
+        "NOT DONE: it crosses 4 TiB",
+        "Update-LayoutDisk -Name 'log' -Config @{ DiskSizeGB = 8192 }",
+        "Start-LayoutMachine\nif ($left) { exit 1 }",
+    ] {
+        assert!(export.text.contains(words), "{}", export.text);
+    }
+    let text = made(Kind::Powershell, &of("2 TiB"), &of("4 TiB")).text;
+    assert!(!text.contains("AllowRestart") && !text.contains("Stop-AzVM"), "{text}");
+    assert!(text.contains("$disk.DiskSizeGB -gt $keys['DiskSizeGB']"), "{text}");
 }
 
 #[test]
@@ -147,27 +264,16 @@ fn a_file_that_moves_is_moved_by_hand_and_tempdb_at_a_restart() {
     assert_eq!(export.notes, ["tempdev: where it moves, it is there after a restart"]);
 }
 
-const UPDATE: &str = "az disk update --resource-group \"$RESOURCE_GROUP\" --name log";
-
 #[test]
 fn disks_grow_get_another_cache_and_stay_when_they_go() {
     let larger = MACHINE.replace("P20", "P30");
-    let grow = format!("{UPDATE} --size-gb 1024 --output none");
-    check(Kind::Az, MACHINE, &larger, &[&grow], &[]);
+    check(Kind::Az, MACHINE, &larger, &["grow log 1024"], &[]);
     check(Kind::Az, &larger, MACHINE, &[], &["log would shrink from 1 TiB to 512 GiB"]);
     let cached = MACHINE.replace("tier = \"P20\"", "tier = \"P20\"\ncache = \"read-only\"");
-    check(
-        Kind::Az,
-        MACHINE,
-        &cached,
-        &["az vm update --resource-group \"$RESOURCE_GROUP\" --name \"$MACHINE\" \\"],
-        &[],
-    );
+    check(Kind::Az, MACHINE, &cached, &["cache log ReadOnly"], &[]);
     let raised = MACHINE.replace("tier = \"P20\"", "tier = \"P20\"\nperformance_tier = \"P40\"");
-    let tier = format!("{UPDATE} --set tier=P40 --output none");
-    check(Kind::Az, MACHINE, &raised, &[&tier], &[]);
-    let back = format!("{UPDATE} --set tier=P20 --output none");
-    check(Kind::Az, &raised, MACHINE, &[&back], &[]);
+    check(Kind::Az, MACHINE, &raised, &["change log tier P40 --set tier=P40"], &[]);
+    check(Kind::Az, &raised, MACHINE, &["change log tier P20 --set tier=P20"], &[]);
     let less = MACHINE.replace("count = 4", "count = 3");
     check(Kind::Az, MACHINE, &less, &[], &["pool-3 is not in the layout any more, and is kept"]);
     let text = made(Kind::Az, MACHINE, &less).text;
@@ -436,10 +542,8 @@ fn modules_of_other_clouds_keep_what_goes_and_what_would_shrink() {
         let type_ = if edition == "aws" { "gp3" } else { pool };
         let own = layout(edition, log, 2, "1 TiB", type_);
         let same = made(Kind::Terraform, &own, &own);
-        assert_eq!(
-            same.notes,
-            ["nothing to do: layout.toml and old.toml are the same to terraform"]
-        );
+        assert!(same.notes[0].starts_with("nothing differs: "), "{:?}", same.notes);
+        assert!(same.text.contains("\"pool-1\" = {"), "{}", same.text);
     }
     let machine =
         |size: &str| format!("{}[host]\nsize = {size:?}\n", layout("aws", &io1, 2, "1 TiB", "gp3"));

@@ -280,6 +280,53 @@ fn modules_of_other_clouds_say_types_sizes_and_rates() {
     assert_eq!(has("gcp", extreme, &rows), none);
 }
 
+/// What the module must not be mixed with, and the providers whose attributes it has.
+#[test]
+fn modules_of_other_clouds_say_what_they_need() {
+    let has = |edition: &str, keys: &str, words: &[&str]| {
+        let export = script(Kind::Terraform, &disk_of(edition, keys), &Options::default());
+        let text = export.expect("a script").text.replace("\n# ", " ");
+        for words in words {
+            assert!(text.contains(words), "no {words} in\n{text}");
+        }
+    };
+    let aws = [
+        "the provider aws 5 with a region",
+        "Where that is an aws_instance, it must have no ebs_block_device: with such blocks the provider \
+         takes all volumes of the instance for its own",
+        "version = \">= 5.0\"",
+    ];
+    has("aws", "family = \"gp3\"\nsize = \"100 GiB\"", &aws);
+    let google = [
+        "the provider google 6 with a project",
+        "it needs ignore_changes = [attached_disk]",
+        "version = \">= 6.0\"",
+    ];
+    has("gcp", "family = \"pd-ssd\"\nsize = \"100 GiB\"", &google);
+}
+
+/// The provider makes it anew for other operations; an edition of one's own may have it.
+#[test]
+fn a_disk_that_the_provider_would_make_anew_is_refused() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog/gcp.toml");
+    let text = std::fs::read_to_string(path).expect("the edition of Google Cloud");
+    let own = text.replacen("\"gcp\"", "\"gcp-own\"", 1).replace("hyperdisk-extreme", "pd-extreme");
+    let own = own.replace("pd-extreme is left out: ", "");
+    let mut catalog = weir_catalog::Catalog::builtin();
+    let edition = weir_catalog::Edition::from_toml("own.toml", &own).expect("an edition");
+    catalog.add(edition).expect("new");
+    let keys = "family = \"pd-extreme\"\nsize = \"100 GiB\"\niops = 5000";
+    let layout = weir_layout::Layout::parse("l.toml", &disk_of("gcp-own", keys), &catalog);
+    let layout = layout.expect("a layout");
+    let source = weir_export::Source { name: "l.toml", layout: &layout };
+    let made = weir_export::export(Kind::Terraform, source, None, &Options::default());
+    let error = made.expect_err("no script").to_string();
+    assert!(
+        error.contains("no disk of Google Cloud is of the family pd-extreme; take one of pd-ssd"),
+        "{error}"
+    );
+}
+
 /// An edition of one's own may sell what AWS does not.
 #[test]
 fn what_aws_has_no_parts_of_is_told() {

@@ -53,6 +53,9 @@ fn scripts(kind: Kind) -> Vec<String> {
     {
         push(changes(kind, old, new, &options));
     }
+    for (old, new) in updates() {
+        push(changes(kind, &old, &new, &options));
+    }
     push(script(kind, MACHINE, &mounts()));
     push(changes(
         kind,
@@ -67,6 +70,26 @@ fn scripts(kind: Kind) -> Vec<String> {
         }
     }
     all
+}
+
+/// What is done to disks that are there: each alone, and all at once.
+fn updates() -> Vec<(String, String)> {
+    let log = |keys: &str| MACHINE.replace("tier = \"P20\"", keys);
+    let bought = |iops: u32| {
+        log(&format!(
+            "family = \"premium-ssd-v2\"\nsize = \"200 GiB\"\niops = {iops}\nthroughput = \"300 MB/s\""
+        ))
+    };
+    let old = MACHINE.to_owned();
+    let all = log("tier = \"P60\"\nperformance_tier = \"P70\"").replace("read-only", "none");
+    let all = all.replace("tier = \"P30\"", "tier = \"P30\", on_demand_burst = true");
+    vec![
+        (bought(8000), bought(9000)),
+        (old.clone(), log("tier = \"P20\"\nperformance_tier = \"P40\"")),
+        (old.clone(), log("tier = \"P20\"\ncache = \"read-only\"")),
+        (old.clone(), log("tier = \"P60\"")),
+        (old, all),
+    ]
 }
 
 /// Options in which a name does its worst.
@@ -208,6 +231,8 @@ fn shell_is_read_by_shellcheck() {
             broken[0],
             ("local name=$1 gib=$2 size", "local name=$1 gib=$2 size; rm $name"),
             ("MACHINE=", "UNUSED="),
+            ("local name=$1 query=$2 value=$3 now", "local name=$1 query=$2 values=$3 now"),
+            ("stop() {", "stop() {{"),
         ],
     );
     let words =
@@ -272,6 +297,8 @@ fn powershell_is_read_by_its_grammar() {
             ("if (-not $disk) {", "if (-not $disk {"),
             ("-Caching 'None'", "-Caching 'None"),
             ("param(", "param(,"),
+            ("-Config @{ DiskSizeGB = 8192 }", "-Config @( DiskSizeGB = 8192 }"),
+            ("trap {", "trap {{"),
         ],
     );
     check(
@@ -282,10 +309,9 @@ fn powershell_is_read_by_its_grammar() {
     );
 }
 
-/// The attributes of the resources that a module has, in the schema of azurerm 4 (as
-/// `@cdktf/provider-azurerm` 14.23.1 lists them) and of azapi 2.
-/// of AWS, as `@cdktf/provider-aws` 19.65.0 lists them; of Google Cloud, as
-/// `@cdktf/provider-google` 14.35.0 does.
+/// The attributes of the resources that a module has: of azurerm 4 as `@cdktf/provider-azurerm`
+/// 14.23.1 lists them, of azapi 2, of aws 5.99 as `@cdktf/provider-aws` 19.65.0 does, and of google
+/// 6.36 as `@cdktf/provider-google` 14.35.0 does.
 const ATTRIBUTES: [(&str, &str); 11] = [
     (
         "aws_ebs_volume",
@@ -331,7 +357,9 @@ fn wrong_terraform(text: &str) -> Option<String> {
         Err(error) => return Some(format!("{error}")),
     };
     for block in body.get_blocks("resource").chain(body.get_blocks("data")) {
-        let kind = block.labels.first().map(|label| label.as_str().to_owned())?;
+        let Some(kind) = block.labels.first().map(|label| label.as_str().to_owned()) else {
+            return Some(format!("a {} without labels", block.ident.as_str()));
+        };
         let Some((_, known)) = ATTRIBUTES.iter().find(|(name, _)| *name == kind) else {
             return Some(format!("no resource {kind}"));
         };
@@ -438,6 +466,7 @@ fn terraform_of_aws_is_read_by_a_parser_of_its_language() {
             ("locals {", "locals {{"),
             ("availability_zone ", "zone "),
             ("\"aws_ebs_volume\"", "\"aws_volume\""),
+            ("resource \"aws_ebs_volume\" \"disk\"", "resource"),
             ("device_name ", "device "),
             ("      device = ", "      devices = "),
             ("each.value.mibps", "each.value.throughput"),

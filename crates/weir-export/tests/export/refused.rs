@@ -186,6 +186,32 @@ fn a_place_that_holds_something_else_is_refused() {
             mount(kind, up, "a mount has no .. in its path; write where it leads to");
         }
     }
+    let system = "that is a folder of the system, which a mount would hide; give one of your own";
+    for kind in [Kind::Tsql, Kind::Fstab] {
+        for path in
+            ["/etc", "/usr", "/bin", "/boot", "/dev", "/proc", "/sys", "/run", "/lib", "/sbin"]
+        {
+            mount(kind, path, system);
+            mount(kind, &format!("/.{path}/"), system);
+            mount(kind, &format!("{path}/data"), system);
+        }
+        mount(kind, "/usr/local", system);
+    }
+    for path in
+        ["/usr/local/data", "/run/media/data", "/etcetera", "/srv/etc", "/var/opt/mssql/data"]
+    {
+        let fine = Options { mounts: pairs(&[("pool", path)]), ..none() };
+        assert!(script(Kind::Fstab, MACHINE, &fine).is_ok(), "{path}");
+    }
+    let windows = "Windows itself is on the drive C:; give another letter, like F:";
+    for path in ["C:", "c:", "C:\\", "C:/"] {
+        mount(Kind::StorageSpaces, path, windows);
+        mount(Kind::Tsql, path, windows);
+    }
+    mount(Kind::StorageSpaces, r"C:\Data", windows);
+    let mut folder = mounts();
+    folder.mounts[0].1 = r"C:\Data".to_owned();
+    assert!(script(Kind::Tsql, MACHINE, &folder).is_ok());
     let fine = Options { mounts: pairs(&[("pool", "/mnt/..data/x.")]), ..none() };
     assert!(script(Kind::Fstab, MACHINE, &fine).is_ok());
     for kind in [Kind::Mdadm, Kind::Lvm] {
@@ -204,6 +230,34 @@ fn a_place_that_holds_something_else_is_refused() {
             &Options { devices: taken, ..none() },
             "--device pool-0=/dev/disk/azure/scsi1/lun0: it is the device of log already",
         );
+    }
+}
+
+/// Azure has numbers from 0 to 63, and a layout may have more disks.
+#[test]
+fn a_disk_without_a_number_that_azure_has_is_refused() {
+    let many = |count: u32| {
+        format!(
+            "edition = \"azure-now\"\n[[stripe]]\nname = \"pool\"\nunit = \"64 KiB\"\nvolumes = {{ count = \
+             {count}, tier = \"P30\" }}\n"
+        )
+    };
+    let kinds = [
+        Kind::Az,
+        Kind::Bicep,
+        Kind::Terraform,
+        Kind::Powershell,
+        Kind::Mdadm,
+        Kind::Lvm,
+        Kind::StorageSpaces,
+    ];
+    for kind in kinds {
+        let expect = format!(
+            "layout.toml: volume \"pool-64\" cannot be exported as {kind}: it would be disk 64 of 70, and \
+             the numbers of disks at a machine of Azure go from 0 to 63; take fewer disks"
+        );
+        check(kind, &many(70), &Options::default(), &expect);
+        assert!(script(kind, &many(64), &Options::default()).is_ok(), "{kind}");
     }
 }
 

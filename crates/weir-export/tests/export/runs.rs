@@ -173,6 +173,90 @@ fn the_azure_cli_changes_what_differs() {
     assert_eq!(caching, "1=None\n2=None\n3=None\n4=None\n");
 }
 
+/// A disk that is as it is to be already, or larger, stays; the second run does nothing.
+#[test]
+fn the_azure_cli_looks_before_it_changes_a_disk() {
+    if !has("bash") {
+        return;
+    }
+    let make = || {
+        let fake = Fake::new();
+        let (_, said, fine) = fake.run(&text(Kind::Az, MACHINE), &VARIABLES);
+        assert!(fine, "{said}");
+        fake
+    };
+    let made = |old: &str, new: &str| {
+        changes(Kind::Az, old, new, &Options::default()).expect("a script").text
+    };
+    let larger = made(MACHINE, &MACHINE.replace("P20", "P30"));
+    check(&make(), &larger, &VARIABLES, &["az disk update log"]);
+    let fake = make();
+    fake.file("disks/log", "2048\n");
+    let (changed, said, fine) = fake.run(&larger, &VARIABLES);
+    assert!(fine && changed.is_empty(), "{said}");
+    let words = "log: has 2048 GiB already, and the layout 1024; nothing is changed";
+    assert!(said.contains(words), "{said}");
+    let raised = MACHINE.replace("tier = \"P20\"", "tier = \"P20\"\nperformance_tier = \"P40\"");
+    check(&make(), &made(MACHINE, &raised), &VARIABLES, &["az disk update log"]);
+    let cached = MACHINE.replace("tier = \"P20\"", "tier = \"P20\"\ncache = \"read-only\"");
+    check(&make(), &made(MACHINE, &cached), &VARIABLES, &["az vm update db1"]);
+    let bursts = MACHINE
+        .replace("count = 4, tier = \"P30\"", "count = 4, tier = \"P30\", on_demand_burst = true");
+    let pool = [
+        "az disk update pool-0",
+        "az disk update pool-1",
+        "az disk update pool-2",
+        "az disk update pool-3",
+    ];
+    check(&make(), &made(MACHINE, &bursts), &VARIABLES, &pool);
+    let bought = |iops: u32| {
+        let own = format!(
+            "family = \"premium-ssd-v2\"\nsize = \"200 GiB\"\niops = {iops}\nthroughput = \"300 MB/s\""
+        );
+        MACHINE.replace("tier = \"P20\"", &own)
+    };
+    check(&make(), &made(&bought(8000), &bought(9000)), &VARIABLES, &["az disk update log"]);
+}
+
+/// A disk that crosses 4 TiB waits until the machine may be stopped, and the others do not wait.
+#[test]
+fn the_azure_cli_stops_the_machine_only_where_it_may() {
+    if !has("bash") {
+        return;
+    }
+    let of = |size: &str, tier: &str| {
+        MACHINE
+            .replace("tier = \"P20\"", &format!("family = \"premium-ssd\"\nsize = {size:?}"))
+            .replace("P30", tier)
+    };
+    let fake = Fake::new();
+    let (_, said, fine) = fake.run(&text(Kind::Az, &of("4 TiB", "P30")), &VARIABLES);
+    assert!(fine, "{said}");
+    let script = changes(Kind::Az, &of("4 TiB", "P30"), &of("8 TiB", "P40"), &Options::default());
+    let script = script.expect("a script").text;
+    let (changed, said, fine) = fake.run(&script, &VARIABLES);
+    assert!(!fine && said.contains("log: NOT DONE: it crosses 4 TiB"), "{said}");
+    assert!(said.contains("set RESTART=yes to do it"), "{said}");
+    let pool = (0..4).map(|at| format!("az disk update pool-{at}")).collect::<Vec<_>>();
+    assert_eq!(changed, pool, "{said}");
+    let allowed = [&VARIABLES[..], &[("RESTART", "yes")]].concat();
+    let expect = ["az vm deallocate db1", "az disk update log", "az vm start db1"];
+    check(&fake, &script, &allowed, &expect);
+    // Many of them stop it once; disks of that size are not cached.
+    let plain = |size: &str, tier: &str| of(size, tier).replace(", cache = \"read-only\"", "");
+    let fake = Fake::new();
+    let (_, said, fine) = fake.run(&text(Kind::Az, &plain("4 TiB", "P50")), &VARIABLES);
+    assert!(fine, "{said}");
+    let script =
+        changes(Kind::Az, &plain("4 TiB", "P50"), &plain("8 TiB", "P60"), &Options::default());
+    let script = script.expect("a script").text;
+    let (changed, said, fine) = fake.run(&script, &allowed);
+    assert!(fine, "{said}");
+    assert_eq!(changed.len(), 7, "{changed:?}");
+    let of = |name: &str| changed.iter().filter(|line| line.contains(name)).count();
+    assert_eq!((of("vm deallocate"), of("vm start"), of("disk update")), (1, 1, 5), "{changed:?}");
+}
+
 #[test]
 fn mdadm_makes_stripes_once() {
     if !has("bash") {

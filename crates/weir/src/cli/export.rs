@@ -11,7 +11,8 @@ pub(crate) struct ExportArgs {
     /// The kind of script.
     #[arg(long = "as", value_name = "KIND", value_enum)]
     pub(crate) kind: KindArg,
-    /// A layout that is there at present: only what changes is exported.
+    /// A layout that is there at present: only what changes is exported; a module (bicep,
+    /// terraform) has all.
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) from: Option<PathBuf>,
     /// The host, where the layout has several.

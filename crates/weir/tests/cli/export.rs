@@ -61,6 +61,25 @@ fn a_diff_tells_what_is_not_done_and_goes_to_a_file() {
     assert_eq!(stderr, "note: nothing to do: layout.toml and layout.toml are the same to az\n");
 }
 
+/// What is missing from a module is destroyed.
+#[test]
+fn a_module_is_whole_where_nothing_differs() {
+    let place = place();
+    for kind in ["bicep", "terraform"] {
+        let args = ["layout.toml", "--from", "layout.toml", "--as", kind];
+        let (stdout, stderr, code) = export(&place, &args);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(stderr.starts_with("note: nothing differs: "), "{stderr}");
+        assert!(stdout.contains("pool-3"), "{stdout}");
+    }
+    let aws = "edition = \"aws\"\n[[volume]]\nname = \"d\"\nfamily = \"gp3\"\nsize = \"100 GiB\"\n";
+    place.file("aws.toml", aws);
+    let args = ["layout.toml", "--from", "aws.toml", "--as", "terraform"];
+    let (stdout, stderr, code) = export(&place, &args);
+    assert_eq!((stdout.as_str(), code), ("", Some(2)), "{stderr}");
+    assert!(stderr.contains("that of aws.toml is aws; disks of one cloud"), "{stderr}");
+}
+
 #[test]
 fn a_script_replaces_no_layout() {
     let place = place();
