@@ -10,6 +10,10 @@ const SURE: f64 = 0.7;
 /// So many bins are packed anew at once, at most.
 const FEW: usize = 8;
 
+/// Bins with more items than this, on the average, are not counted in whole numbers: the search for
+/// one is long, and mixes of kinds come to nearly any sum.
+const FULL: usize = 8;
+
 /// So many items are relaxed anew at once, at most.
 const SOME: usize = 70;
 
@@ -56,7 +60,7 @@ pub fn solve(problem: &Problem<'_>, effort: &Effort) -> Result<Packing, PackErro
         if let Some(other) = mix::anew(problem, &best).filter(|_| best.len() <= FEW) {
             keep(&mut best, other);
         }
-        if !is_within(&best, bound, effort.branch) {
+        if !is_within(&best, bound, effort.branch) && all.len() <= FULL * best.len() {
             let gap = u128::from(cost(&best)) * u128::from(effort.gap) / 1_000_000;
             let enough = cost(&best).saturating_sub(u64::try_from(gap).unwrap_or(u64::MAX));
             bound = branch::bound(problem, &all, &found, rounds, enough);
