@@ -36,7 +36,6 @@ use crate::waits::Cap;
 use crate::writeback::Dirty;
 use above::AboveTarget;
 use alloc::collections::VecDeque;
-use alloc::vec;
 use alloc::vec::Vec;
 use part::{Owner, Parent};
 use slab::Slab;
@@ -99,7 +98,7 @@ pub struct Engine {
     /// The size of each device.
     sizes: Vec<u64>,
     volumes: Vec<Volume>,
-    /// The host's three at [`UNCACHED`], [`CACHED`] and [`LOG`], then that of each
+    /// Those that all volumes share, from [`UNCACHED_IOPS`] to [`LOG`], then that of each
     /// volume's disk.
     gates: Vec<Gate>,
     /// Volumes that were removed: the next ones that are added have their numbers.
@@ -121,13 +120,21 @@ pub struct Engine {
     seed: u64,
 }
 
-const UNCACHED: usize = 0;
-const CACHED: usize = 1;
-const LOG: usize = 2;
+// The gates that all volumes share have one side each, operations or bytes, so that each
+// serves whoever waits for it: in one line for both, operations would go unused while the
+// first in line waits for bytes.
+const UNCACHED_IOPS: usize = 0;
+const UNCACHED_BYTES: usize = 1;
+const CACHED_IOPS: usize = 2;
+const CACHED_BYTES: usize = 3;
+const LOG: usize = 4;
+
+/// How many there are of those.
+const SHARED_GATES: usize = LOG + 1;
 
 /// The gate of a volume's disk.
 const fn disk_gate(volume: usize) -> usize {
-    LOG + 1 + volume
+    SHARED_GATES + volume
 }
 
 const UNCACHED_CAPS: GateCaps = GateCaps {
@@ -156,6 +163,11 @@ fn log_limits(rate: Option<Limit>) -> GateLimits {
     GateLimits { iops: None, bytes: rate.map(|limit| Limit { burst: None, ..limit }) }
 }
 
+/// Operations alone and bytes alone.
+fn sides(limits: &GateLimits) -> [GateLimits; 2] {
+    [GateLimits { bytes: None, ..*limits }, GateLimits { iops: None, ..*limits }]
+}
+
 impl Engine {
     /// Compiles `spec`.
     ///
@@ -165,11 +177,11 @@ impl Engine {
     pub fn new(spec: HostSpec) -> Result<Self, SpecError> {
         spec.check()?;
         let count = spec.volumes.len();
-        let mut gates = vec![
-            Gate::shared(UNCACHED_CAPS, &spec.uncached, count),
-            Gate::shared(CACHED_CAPS, &spec.cached, count),
-            Gate::shared(LOG_CAPS, &log_limits(spec.log_rate), count),
-        ];
+        let [uncached, cached] = [&spec.uncached, &spec.cached].map(sides);
+        let mut gates: Vec<Gate> = Vec::new();
+        gates.extend(uncached.map(|side| Gate::shared(UNCACHED_CAPS, &side, count)));
+        gates.extend(cached.map(|side| Gate::shared(CACHED_CAPS, &side, count)));
+        gates.push(Gate::shared(LOG_CAPS, &log_limits(spec.log_rate), count));
         gates.extend(spec.volumes.iter().map(|v| Gate::of_disk(&v.limits.gate)));
         let cache = spec.cache.map(|c| {
             let blobs = BlobCache::new(c.capacity.get(), count);
@@ -250,9 +262,12 @@ impl Engine {
         let columns = device.columns().iter();
         let at = |volume: usize| {
             let spec = &self.volumes[volume].spec;
-            let shared = if spec.cache == CacheMode::None { UNCACHED } else { CACHED };
+            let shared = match spec.cache {
+                CacheMode::None => [UNCACHED_IOPS, UNCACHED_BYTES],
+                CacheMode::ReadOnly | CacheMode::ReadWrite => [CACHED_IOPS, CACHED_BYTES],
+            };
             let log = spec.log.then_some(LOG);
-            let gates = [disk_gate(volume), shared].into_iter().chain(log);
+            let gates = shared.into_iter().chain([disk_gate(volume)]).chain(log);
             gates.map(|gate| self.gates[gate].backlog(volume, self.now)).max()
         };
         columns.filter_map(|volume| at(*volume)).max().unwrap_or(Span::ZERO)
@@ -316,8 +331,10 @@ impl Engine {
     pub fn credits(&self, volume: VolumeId, cap: Cap) -> Option<u64> {
         let gate = match cap {
             Cap::DiskIops | Cap::DiskBytes => disk_gate(volume.0),
-            Cap::HostUncachedIops | Cap::HostUncachedBytes => UNCACHED,
-            Cap::HostCachedIops | Cap::HostCachedBytes => CACHED,
+            Cap::HostUncachedIops => UNCACHED_IOPS,
+            Cap::HostUncachedBytes => UNCACHED_BYTES,
+            Cap::HostCachedIops => CACHED_IOPS,
+            Cap::HostCachedBytes => CACHED_BYTES,
             _ => return None,
         };
         self.gates.get(gate)?.credits(cap, self.now)

@@ -1,13 +1,16 @@
-//! A gate: the meters of one disk or one side of a host, and who waits before them.
+//! A gate: the meters of one disk, or of one side of a host's limits, and who waits
+//! before them.
 //!
 //! A request passes the meters one after the other (operations, then bytes), so
 //! each nanosecond of its wait belongs to exactly one of them. Requests are let
-//! through in order of arrival within a volume. Where several volumes share the
-//! gate, it serves them by start-time fair queueing on the cost that binds them
-//! (the longer of operations and bytes), so that a volume with large requests
-//! cannot starve one with small ones. A request that others overtook has waited for
-//! whatever held those; so there a wait is charged to the meters that held the
-//! first in line while it lasted.
+//! through in order of arrival within a volume; one that waits for bytes does not
+//! keep those behind it from the operations. Where several volumes share the
+//! gate, it serves them by start-time fair queueing on what they cost it, so that
+//! a volume with large requests cannot starve one with small ones. Such a gate
+//! counts either operations or bytes: who is next is decided once, and would be
+//! decided for both. A request that others overtook has waited for whatever held
+//! those; so there a wait is charged to the meters that held the first in line
+//! while it lasted.
 //!
 //! The first in line is the *head*: the gate knows when it may go, and the engine
 //! sets one alarm for it. Its cost is charged when it goes, so a change of limits
@@ -139,8 +142,9 @@ impl Gate {
         gate
     }
 
-    /// A gate that all volumes of a host share.
+    /// A gate that all volumes of a host share; of one side, operations or bytes.
     pub(crate) fn shared(caps: GateCaps, limits: &GateLimits, volumes: usize) -> Self {
+        debug_assert!(limits.iops.is_none() || limits.bytes.is_none(), "one side: {limits:?}");
         Self::new(caps, limits, Queue::Fair(FairQueue::new(volumes)))
     }
 

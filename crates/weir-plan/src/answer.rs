@@ -98,8 +98,7 @@ pub struct CapUse {
     pub of: String,
     /// What is capped.
     pub cap: &'static str,
-    /// Its unit: `IOPS`, `B/s`, `B`, `of its time` (in millionths), `thousandths`, or nothing for a
-    /// number.
+    /// Its unit: `IOPS`, `B/s`, `B`, `thousandths`, or nothing for a number.
     pub unit: &'static str,
     /// Whether it is one of rates, and not of sizes.
     pub is_rate: bool,
@@ -110,14 +109,14 @@ pub struct CapUse {
 }
 
 impl CapUse {
-    /// The caps of rates of `count` alike, at the peak that takes most of each; and both rates
-    /// together, where mixed requests take more than of either.
+    /// The caps of rates of `count` alike, at the peak that takes most of each: of operations and
+    /// of bytes, under their names.
     pub(crate) fn rates(
         of: &str,
         peaks: &[&Flow],
         each: Limits,
         count: u64,
-        caps: [&'static str; 3],
+        [operations, bytes]: [&'static str; 2],
     ) -> Vec<Self> {
         let own = |cap, unit, used: u64, most: u64| Self {
             of: of.to_owned(),
@@ -127,19 +126,12 @@ impl CapUse {
             used,
             most: most.saturating_mul(count),
         };
-        let most = |of: fn(&Flow) -> u64| peaks.iter().map(|flow| of(flow)).max().unwrap_or(0);
-        let taken = peaks.iter().map(|flow| flow.taken(each)).max().unwrap_or(0);
+        let most = Flow::most(peaks.iter().copied());
         let mut all = vec![
-            own(caps[0], "IOPS", most(Flow::operations), each.operations),
-            own(caps[1], "B/s", most(Flow::bytes), each.bytes),
+            own(operations, "IOPS", most.operations, each.operations),
+            own(bytes, "B/s", most.bytes, each.bytes),
         ];
         all.retain(|cap| cap.most < u64::MAX);
-        let mixed = own(caps[2], "of its time", taken, WHOLE);
-        if peaks.iter().any(|flow| !flow.is_alike())
-            && all.iter().all(|cap| cap.share() + 1 < mixed.share())
-        {
-            all.push(mixed);
-        }
         all
     }
 

@@ -1,16 +1,10 @@
 //! What a load asks of the caps on its way.
 //!
 //! A request comes to a cap whole, or in the pieces that a stripe cuts it into; each piece counts
-//! `ceil(bytes / I/O unit)` operations. A cap has a rate of operations and one of bytes, saves
-//! nothing up, and is taken by a piece for the longer of the two:
-//!
-//! ```text
-//! taken   sum over pieces a second of max(operations / IOPS, bytes / throughput)  <=  1
-//! ```
-//!
-//! For requests alike that is the plain comparison with both rates. Where large and small ones
-//! pass together it is less than either rate says: while a large one waits for bytes, operations go
-//! unused.
+//! `ceil(bytes / I/O unit)` operations. A cap has a rate of operations and one of bytes, and carries
+//! a load that asks for no more than either. Requests pass the two one after the other, and one that
+//! waits for bytes does not keep those behind it from the operations: so large and small ones that
+//! come mixed take no more of a cap than they do alone.
 //!
 //! A need has two peaks, which need not be at one time: that of its operations, and that of its
 //! throughput where this is more than the operations bring; then it comes in the largest requests
@@ -71,94 +65,58 @@ pub struct Pieces {
     pub bytes: u64,
 }
 
-/// All pieces that come to a cap.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Flow(Vec<Pieces>);
+/// All that comes to a cap in a second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// Operations as the cap counts them.
+    pub operations: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
 
 impl Flow {
     /// Of pieces alike.
     #[must_use]
-    pub fn of(pieces: Pieces) -> Self {
-        let mut flow = Self::default();
-        flow.push(pieces);
-        flow
+    pub const fn of(pieces: Pieces) -> Self {
+        Self {
+            operations: pieces.rate.saturating_mul(pieces.operations),
+            bytes: pieces.rate.saturating_mul(pieces.bytes),
+        }
     }
 
-    fn push(&mut self, pieces: Pieces) {
-        if pieces.rate == 0 {
-            return;
-        }
-        let alike =
-            |own: &&mut Pieces| (own.operations, own.bytes) == (pieces.operations, pieces.bytes);
-        match self.0.iter_mut().find(alike) {
-            Some(own) => own.rate = own.rate.saturating_add(pieces.rate),
-            None => self.0.push(pieces),
-        }
+    /// What is asked most of each rate at any of some peaks.
+    #[must_use]
+    pub fn most<'f>(peaks: impl IntoIterator<Item = &'f Self>) -> Self {
+        peaks.into_iter().fold(Self::default(), |most, own| Self {
+            operations: most.operations.max(own.operations),
+            bytes: most.bytes.max(own.bytes),
+        })
     }
 
     /// Whether there is nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Whether all pieces are alike.
-    #[must_use]
-    pub fn is_alike(&self) -> bool {
-        self.0.len() <= 1
-    }
-
-    /// Operations a second.
-    #[must_use]
-    pub fn operations(&self) -> u64 {
-        self.0
-            .iter()
-            .fold(0, |sum, own| sum.saturating_add(own.rate.saturating_mul(own.operations)))
-    }
-
-    /// Bytes a second.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.0.iter().fold(0, |sum, own| sum.saturating_add(own.rate.saturating_mul(own.bytes)))
-    }
-
-    /// For how much of the time it takes a cap, in millionths, rounded up; more than all of it if
-    /// the cap does not carry it.
-    #[must_use]
-    pub fn taken(&self, limits: Limits) -> u64 {
-        // No limit at all is one that nothing comes near.
-        let operations = u128::from(limits.operations.clamp(1, 1 << 40));
-        let bytes = u128::from(limits.bytes.clamp(1, 1 << 60));
-        // Each piece in parts of 1 / (operations x bytes) of a second.
-        let of = |own: &Pieces| {
-            let by_operations = u128::from(own.operations).saturating_mul(bytes);
-            let by_bytes = u128::from(own.bytes).saturating_mul(operations);
-            by_operations.max(by_bytes).saturating_mul(u128::from(own.rate))
-        };
-        let sum = self.0.iter().map(of).fold(0, u128::saturating_add);
-        let whole = operations * bytes;
-        // Seconds whole and what is left, so that nothing overflows on the way.
-        let part = (sum % whole * u128::from(WHOLE)).div_ceil(whole);
-        let parts = (sum / whole).saturating_mul(u128::from(WHOLE)).saturating_add(part);
-        u64::try_from(parts).unwrap_or(u64::MAX)
+        *self == Self::default()
     }
 
     /// The fewest caps alike that carry it together.
     #[must_use]
     pub fn fewest(&self, limits: Limits) -> u64 {
-        self.taken(limits).div_ceil(WHOLE)
+        let of = |asked: u64, each: u64| asked.div_ceil(each.max(1));
+        of(self.operations, limits.operations).max(of(self.bytes, limits.bytes))
     }
 
     /// Whether `count` caps alike carry it together.
     #[must_use]
     pub fn fits(&self, limits: Limits, count: u64) -> bool {
-        self.taken(limits) <= count.saturating_mul(WHOLE)
+        self.fewest(limits) <= count
     }
 }
 
 impl AddAssign<&Self> for Flow {
     fn add_assign(&mut self, other: &Self) {
-        other.0.iter().for_each(|pieces| self.push(*pieces));
+        self.operations = self.operations.saturating_add(other.operations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
     }
 }
 
@@ -222,7 +180,7 @@ pub fn by_cap(
 ) -> Demand {
     let Some(cache) = cache else {
         let flow = Flow::of(pieces);
-        return Demand { disk: flow.clone(), uncached: flow, cached: Flow::default() };
+        return Demand { disk: flow, uncached: flow, cached: Flow::default() };
     };
     let hits = if mode == CacheMode::None { 0 } else { reads * hits / WHOLE };
     let parts = [
@@ -271,7 +229,7 @@ mod tests {
     fn operations_are_counted_as_caps_count_them() {
         let check = |need: &RoleNeed, peak: Peak, stripe: Option<u64>, operations: u64| {
             let pieces = pieces(need, peak, Some(Bytes::kib(256)), stripe.map(Bytes::kib));
-            assert_eq!(Flow::of(pieces).operations(), operations, "{need:?} {stripe:?}");
+            assert_eq!(Flow::of(pieces).operations, operations, "{need:?} {stripe:?}");
         };
         let operations = Peak::Operations;
         check(&need(100, 8 << 10, 0), operations, None, 100);
@@ -289,23 +247,20 @@ mod tests {
     }
 
     #[test]
-    fn a_cap_is_taken_for_the_longer_of_operations_and_bytes() {
+    fn a_cap_carries_what_neither_of_its_rates_is_too_low_for() {
         let limits = Limits { operations: 1_000, bytes: 100 << 20 };
-        let small = Pieces { rate: 500, operations: 1, bytes: 4 << 10 };
-        let large = Pieces { rate: 50, operations: 4, bytes: 1 << 20 };
-        assert_eq!(Flow::of(small).taken(limits), 500_000);
-        assert_eq!(Flow::of(large).taken(limits), 500_000);
-        let mut both = Flow::of(small);
-        both += &Flow::of(large);
-        assert_eq!(both.taken(limits), WHOLE);
+        let mut both = Flow::of(Pieces { rate: 800, operations: 1, bytes: 4 << 10 });
+        both += &Flow::of(Pieces { rate: 50, operations: 4, bytes: 1 << 20 });
+        assert_eq!(both, Flow { operations: 1_000, bytes: (50 << 20) + (3_200 << 10) });
         assert!(both.fits(limits, 1));
-        // Either rate has room for it, together they have not.
-        both += &Flow::of(Pieces { rate: 1, ..small });
-        assert!(both.operations() < 1_000 && both.bytes() < 100 << 20);
+        both += &Flow::of(Pieces { rate: 1, operations: 1, bytes: 0 });
         assert!(!both.fits(limits, 1));
         assert_eq!(both.fewest(limits), 2);
+        let bytes = Flow { operations: 0, bytes: (200 << 20) + 1 };
+        assert_eq!(bytes.fewest(limits), 3);
+        assert_eq!(Flow::most([&both, &bytes]), Flow { operations: 1_001, bytes: bytes.bytes });
         let endless = Pieces { rate: u64::MAX, operations: u64::MAX, bytes: u64::MAX };
-        assert_eq!(Flow::of(endless).taken(limits), u64::MAX);
+        assert_eq!(Flow::of(endless).fewest(limits), u64::MAX / 1_000 + 1);
     }
 
     #[test]
@@ -315,7 +270,7 @@ mod tests {
         let all = Pieces { rate: 1_000, operations: 1, bytes: 8 };
         let at = |mode, hits| {
             let demand = by_cap(all, 700_000, mode, hits, cache);
-            [demand.disk, demand.uncached, demand.cached].map(|flow| flow.operations())
+            [demand.disk, demand.uncached, demand.cached].map(|flow| flow.operations)
         };
         assert_eq!(at(CacheMode::None, WHOLE), [1_000, 1_000, 0]);
         // Writes go to both; that is how a cache can be the lower cap.

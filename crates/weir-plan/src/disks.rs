@@ -254,7 +254,7 @@ impl<'a> Market<'a, '_> {
                     None => 1..=asked.most.min(1),
                 };
                 found.extend(counts.filter_map(|count| {
-                    let own = bought(family, asked, count, &|own| rates.cost(own, count))?;
+                    let own = bought(family, asked, count)?;
                     let disk = own.disk(family);
                     let is_fit = self.is_fit(&disk, asked);
                     is_fit.then(|| Disks { disk, count, cost: rates.cost(own, count) })
@@ -339,42 +339,69 @@ impl Bought {
     }
 }
 
-/// The cheapest of `count` disks that carry what is asked, if such can be bought.
-pub(crate) fn bought(
-    family: &Provisioned,
-    asked: &Asked<'_>,
-    count: u64,
-    cost: &dyn Fn(Bought) -> Cost,
-) -> Option<Bought> {
+/// The least of `count` disks alike that carry what is asked, if such can be bought.
+pub(crate) fn bought(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Option<Bought> {
     if family.throughput_follows {
         return following(family, asked, count);
     }
-    let step = step(family);
-    let of = |units: u64| with_throughput(family, asked, count, units * step);
-    let cost = |units: u64| of(units).map(cost);
-    // The throughput that the bytes alone ask for is the least there is a way with, and what the
-    // operations ask for.
-    let bytes = asked.peaks.iter().map(|flow| flow.bytes()).max().unwrap_or(0).div_ceil(count);
-    let least = bytes.max(family.min_throughput(fewest_iops(family, asked, count)?).get());
-    let (least, most) = (least.div_ceil(step), family.maximum.throughput.get() / step);
-    if asked.peaks.iter().all(|flow| flow.is_alike()) {
-        return of(least);
+    let least = fewest_iops(family, asked, count)?;
+    // What the bytes ask for, and the least that there is a way to have with the operations.
+    let bytes = Flow::most(asked.peaks.iter().copied()).bytes.div_ceil(count);
+    let bytes = bytes.max(family.min_throughput(least).get()).next_multiple_of(step(family));
+    let throughput = BytesPerSec::new(bytes)?.max(family.minimum.throughput);
+    // So many operations allow the throughput.
+    let of_throughput = match (family.throughput_per_iops, throughput > family.minimum.throughput) {
+        (Some(each), true) => throughput.get().div_ceil(each.get()),
+        _ => 0,
+    };
+    let iops = least.max(Iops::new(of_throughput.max(1))?);
+    of_size(family, asked, count, iops, Some(throughput))
+}
+
+/// A disk like this one with a tenth less of what is bought of a rate: each way there is.
+pub(crate) fn slower<'a>(disk: &Disk<'a>) -> impl Iterator<Item = Disk<'a>> + use<'a> {
+    let Bought { size, limits: catalog::Limits { iops, throughput } } = disk.bought();
+    let ways = bought_family(disk).map(|family| {
+        let fewer = Iops::new(tenth_less(iops.get(), 1)).map(|own| own.max(family.min_iops(size)));
+        let slower = BytesPerSec::new(tenth_less(throughput.get(), step(family)))
+            .map(|own| own.max(family.min_throughput(iops)));
+        [
+            fewer.and_then(|fewer| of_family(family, size, fewer, throughput)),
+            slower.and_then(|slower| of_family(family, size, iops, slower)),
+        ]
+    });
+    ways.into_iter().flatten().flatten()
+}
+
+/// A disk like this one that is a tenth smaller, where its limits are bought.
+pub(crate) fn smaller<'a>(disk: &Disk<'a>) -> Option<Disk<'a>> {
+    let family = bought_family(disk)?;
+    let Bought { size, limits: catalog::Limits { iops, throughput } } = disk.bought();
+    let size = tenth_less(size.get(), family.size_step.map_or(1 << 30, Bytes::get));
+    of_family(family, Bytes::new(size), iops, throughput)
+}
+
+fn tenth_less(own: u64, step: u64) -> u64 {
+    (own - own / 10).next_multiple_of(step)
+}
+
+fn bought_family<'a>(disk: &Disk<'a>) -> Option<&'a Provisioned> {
+    match disk {
+        Disk::Bought { family, .. } => Some(family),
+        Disk::Tier(_) | Disk::Burst(_) => None,
     }
-    // Where requests are mixed, more throughput may save operations. What all costs has one lowest
-    // place, for what carries a load is convex in both rates.
-    let first = (least..=most).find(|units| cost(*units).is_some())?;
-    let (mut low, mut high) = (first, most);
-    while high - low > 8 {
-        let (one, other) = (low + (high - low) / 3, high - (high - low) / 3);
-        match cost(one) <= cost(other) && cost(one).is_some() {
-            true => high = other,
-            false => low = one,
-        }
-    }
-    let best = (low.saturating_sub(8).max(first)..=high)
-        .filter_map(|units| Some((cost(units)?, units)))
-        .min();
-    of(best?.1)
+}
+
+/// A disk of a family, if there is such a one.
+fn of_family(
+    family: &Provisioned,
+    size: Bytes,
+    iops: Iops,
+    throughput: BytesPerSec,
+) -> Option<Disk<'_>> {
+    let throughput = (!family.throughput_follows).then_some(throughput);
+    let limits = family.limits(size, Some(iops), throughput).ok()?;
+    Some(Bought { size, limits }.disk(family))
 }
 
 /// The unit in which throughput is bought.
@@ -384,60 +411,24 @@ fn step(family: &Provisioned) -> u64 {
 
 /// The fewest operations of each disk that do not fall short of those that come.
 fn fewest_iops(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Option<Iops> {
-    let operations = asked.peaks.iter().map(|flow| flow.operations()).max().unwrap_or(0);
+    let operations = Flow::most(asked.peaks.iter().copied()).operations;
     Some(Iops::new(operations.div_ceil(count).max(1))?.max(family.minimum.iops))
-}
-
-/// The fewest operations with which `fits` is so; what fits with some fits with more.
-fn fewest_that(family: &Provisioned, least: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
-    let (mut low, mut high) = (least.max(1), family.maximum.iops.get());
-    if low > high || !fits(high) {
-        return None;
-    }
-    if fits(low) {
-        return Some(low);
-    }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if fits(middle) { high = middle } else { low = middle }
-    }
-    Some(high)
 }
 
 /// A disk whose throughput comes with its operations: the fewest of these that do.
 fn following(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Option<Bought> {
-    let fits = |iops: u64| {
-        let Some(iops) = Iops::new(iops) else { return false };
-        let bytes = family.max_throughput(iops).get();
-        let limits = Limits { operations: iops.get(), bytes };
-        asked.peaks.iter().all(|flow| flow.fits(limits, count))
-    };
-    let least = fewest_iops(family, asked, count)?.get();
-    of_size(family, asked, count, Iops::new(fewest_that(family, least, fits)?)?, None)
-}
-
-/// A disk of so many bytes per second with the fewest operations and the least size that do.
-fn with_throughput(
-    family: &Provisioned,
-    asked: &Asked<'_>,
-    count: u64,
-    throughput: u64,
-) -> Option<Bought> {
-    let throughput = BytesPerSec::new(throughput)?.max(family.minimum.throughput);
-    let fits = |iops: u64| {
-        let limits = Limits { operations: iops, bytes: throughput.get() };
-        asked.peaks.iter().all(|flow| flow.fits(limits, count))
-    };
-    // Fewer than come on average do not do.
-    let operations = asked.peaks.iter().map(|flow| flow.operations()).max().unwrap_or(0);
-    let fewest = fewest_that(family, operations.div_ceil(count), fits)?;
-    // So many operations allow the throughput.
-    let of_throughput = match (family.throughput_per_iops, throughput > family.minimum.throughput) {
-        (Some(each), true) => throughput.get().div_ceil(each.get()),
-        _ => 0,
-    };
-    let iops = Iops::new(fewest.max(of_throughput))?.max(family.minimum.iops);
-    of_size(family, asked, count, iops, Some(throughput))
+    let bytes = Flow::most(asked.peaks.iter().copied()).bytes.div_ceil(count);
+    let brings = |iops: u64| Iops::new(iops).map_or(0, |own| family.max_throughput(own).get());
+    let (mut low, mut high) = (fewest_iops(family, asked, count)?.get(), family.maximum.iops.get());
+    if low > high || brings(high) < bytes {
+        return None;
+    }
+    // More operations bring no less.
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if brings(middle) < bytes { low = middle + 1 } else { high = middle }
+    }
+    of_size(family, asked, count, Iops::new(low)?, None)
 }
 
 /// A disk with so many operations and the least size that allows them and has the room.

@@ -11,7 +11,7 @@ use crate::cost::{Cost, Prices, gib};
 use crate::demand::Flow;
 use crate::error::PlanError;
 use crate::instance::{self, Files, Found, Instances, Offer};
-use crate::need::{Member, Need, WHOLE, Wishes};
+use crate::need::{Member, Need, Wishes};
 use weir_catalog::{Catalog, Edition, HostSize, PriceBook};
 use weir_layout::instance::Measure;
 use weir_layout::{ManagedInstance, Role};
@@ -106,11 +106,12 @@ enum Shared {
     Files,
     Databases,
     Log,
-    Gate,
+    Operations,
+    Bytes,
 }
 
 impl Shared {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Vcores,
         Self::Storage,
         Self::Blobs,
@@ -118,7 +119,8 @@ impl Shared {
         Self::Files,
         Self::Databases,
         Self::Log,
-        Self::Gate,
+        Self::Operations,
+        Self::Bytes,
     ];
 
     fn cap(self, of: &str, used: u64, most: u64) -> CapUse {
@@ -133,7 +135,8 @@ impl Shared {
             Self::Files => CapUse::number(of, "number of files", used, most),
             Self::Databases => CapUse::number(of, "number of databases", used, most),
             Self::Log => own("log rate", "B/s", true),
-            Self::Gate => own("operations and bytes", "of its time", true),
+            Self::Operations => own("instance operations", "IOPS", true),
+            Self::Bytes => own("instance bytes", "B/s", true),
         }
     }
 }
@@ -287,7 +290,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
             }
         }
         let of = |measure| instance::measured(measure, &seat.files);
-        let taken = seat.peaks.iter().map(|flow| flow.taken(size.offer.all)).max().unwrap_or(0);
+        let most = Flow::most(&seat.peaks);
         let takes = |shared: &Shared| match shared {
             Shared::Vcores => own.millicores,
             Shared::Storage => seat.gib,
@@ -296,7 +299,8 @@ impl<'q, 'a> Fleet<'q, 'a> {
             Shared::Files => of(Measure::FileCount),
             Shared::Databases => 1,
             Shared::Log => own.need.role(Role::Log).map_or(0, |log| log.throughput),
-            Shared::Gate => taken,
+            Shared::Operations => most.operations,
+            Shared::Bytes => most.bytes,
         };
         Some(Shared::ALL.iter().map(takes).collect())
     }
@@ -318,7 +322,8 @@ impl<'q, 'a> Fleet<'q, 'a> {
             Shared::Files => bound(Measure::FileCount).unwrap_or(MOST),
             Shared::Databases => bound(Measure::Databases).unwrap_or(MOST),
             Shared::Log => size.offer.log_bytes.min(MOST),
-            Shared::Gate => WHOLE,
+            Shared::Operations => size.offer.all.operations.min(MOST),
+            Shared::Bytes => size.offer.all.bytes.min(MOST),
         };
         Shared::ALL.iter().map(of).collect()
     }

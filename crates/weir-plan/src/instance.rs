@@ -373,7 +373,7 @@ impl<'a> Instances<'a> {
                 let peaks = self.peaks_of(own);
                 let peaks: Vec<&Flow> = peaks.iter().collect();
                 let each = Limits { operations: tier.iops.get(), bytes: tier.throughput.get() };
-                let names = ["file operations", "file bytes", "file, mixed requests"];
+                let names = ["file operations", "file bytes"];
                 caps.extend(CapUse::rates(name, &peaks, each, files.count, names));
             }
         }
@@ -381,7 +381,7 @@ impl<'a> Instances<'a> {
         if offer.all.operations < u64::MAX {
             let peaks = self.peaks(need);
             let peaks: Vec<&Flow> = peaks.iter().collect();
-            let names = ["instance operations", "instance bytes", "instance, mixed requests"];
+            let names = ["instance operations", "instance bytes"];
             caps.extend(CapUse::rates(of, &peaks, offer.all, 1, names));
         }
         if let Some(log) = need.role(Role::Log).filter(|_| offer.log_bytes < u64::MAX) {
@@ -484,12 +484,12 @@ impl<'a> Instances<'a> {
         for files in &found.files {
             let (Some(tier), Some(own)) = (files.tier, need.role(files.role)) else { continue };
             let peaks = self.peaks_of(own);
-            let most = |of: fn(&Flow) -> u64| peaks.iter().map(of).max().unwrap_or(0);
+            let most = Flow::most(&peaks);
             let (name, size) = (files.role.name(), Bytes::gib(files.gib));
             all.push(format!(
                 "{name}: {} operations and {} a second; {} of {size} snap to {} with {} and {} each",
-                most(Flow::operations),
-                crate::need::rate_words(most(Flow::bytes)),
+                most.operations,
+                crate::need::rate_words(most.bytes),
                 files.count,
                 tier.name,
                 tier.iops,

@@ -10,6 +10,7 @@
 //! Frontiers do not depend on the machine but for its cache and the families it takes, so they are
 //! worked out once.
 
+mod cheaper;
 mod words;
 
 use crate::answer::{CapUse, Cheaper, Plan};
@@ -25,10 +26,10 @@ use weir_layout::Role;
 use weir_units::{Bytes, Span};
 use words::names;
 
-/// The names of caps: of operations, of bytes, and of both where requests are mixed.
-const OF_DISKS: [&str; 3] = ["disk operations", "disk bytes", "disk, mixed requests"];
-const UNCACHED: [&str; 3] = ["uncached operations", "uncached bytes", "uncached, mixed requests"];
-const CACHED: [&str; 3] = ["cached operations", "cached bytes", "cached, mixed requests"];
+/// The names of caps: of operations and of bytes.
+const OF_DISKS: [&str; 2] = ["disk operations", "disk bytes"];
+const UNCACHED: [&str; 2] = ["uncached operations", "uncached bytes"];
+const CACHED: [&str; 2] = ["cached operations", "cached bytes"];
 
 /// The most disks that are tried where nothing else says how many.
 const MOST_DISKS: u64 = 1024;
@@ -294,7 +295,7 @@ impl<'a> Machines<'a> {
             let of = |need: &RoleNeed| -> u64 {
                 let peaks = [Peak::Operations, Peak::Throughput];
                 let at = |peak| Flow::of(demand::pieces(need, peak, io_unit, Some(*unit)));
-                peaks.map(|peak| at(peak).operations()).into_iter().fold(0, u64::saturating_add)
+                peaks.map(|peak| at(peak).operations).into_iter().fold(0, u64::saturating_add)
             };
             roles.clone().map(of).fold(0, u64::saturating_add)
         };
@@ -643,76 +644,12 @@ impl<'a> Machines<'a> {
         all
     }
 
-    /// The dearest layout that costs less than the best, one step away from it: fewer or smaller
-    /// disks, or a smaller machine.
-    fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
-        let with_disks =
-            (0..best.arrangement.len()).flat_map(|at| self.smaller_disks(need, best, at));
-        let hosts = self.edition.hosts().filter(|host| self.is_named(host));
-        let with_hosts = hosts.filter_map(|host| {
-            let cost = self.host_cost(host) + best.choice.cost;
-            let is_priced = cost.unpriced == best.cost.unpriced && cost.month < best.cost.month;
-            is_priced.then(|| Found { host, cost, ..best.clone() })
-        });
-        // What cannot be told to fail by a figure says nothing.
-        let all = with_disks.chain(with_hosts).filter(|other| !self.fails(need, other).is_empty());
-        let next =
-            all.max_by_key(|other| (other.cost.month, std::cmp::Reverse(other.choice.count)))?;
-        let fails = self.fails(need, &next);
-        let layout = Some(self.layout(need, &next));
-        Some(Cheaper { what: self.title(need, &next), cost: next.cost, fails, layout })
-    }
-
     pub(crate) fn is_named(&self, host: &HostSize) -> bool {
         let is_named = match &self.wishes.host {
             Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
             None => self.is_counted(host) && self.is_own(host),
         };
         is_named && self.stays(host)
-    }
-
-    fn smaller_disks(&self, need: &Need, best: &Found<'a>, at: usize) -> Vec<Found<'a>> {
-        let Some(own) = best.choice.disks.get(at).copied().flatten() else { return Vec::new() };
-        let Disk::Tier(tier) = own.disk else { return Vec::new() };
-        let pool = &best.arrangement[at];
-        let kept = self.kept(need, &pool.roles);
-        let families = [tier.family.as_str()];
-        let market = Market { edition: self.edition, prices: self.prices, families: &families };
-        let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.most_disks());
-        let mut found = Vec::new();
-        for tier in market.tiers() {
-            let disk = Disk::Tier(tier);
-            for count in 1..=most {
-                let cost = disk.cost(count, self.prices);
-                if cost.unpriced != own.cost.unpriced || cost.month >= own.cost.month {
-                    break;
-                }
-                // What is there stays as many, and no smaller.
-                if kept.is_some_and(|kept| count != kept.count || tier.size < kept.size) {
-                    continue;
-                }
-                let mut other = best.clone();
-                // One disk has no stripe.
-                other.arrangement[at].place = match (pool.place, count) {
-                    (Place::Striped(_), 1) => Place::Single,
-                    (Place::Single, 2..) => {
-                        Place::Striped(self.unit(pool.roles.iter().map(|role| &need.roles[*role])))
-                    }
-                    (place, _) => place,
-                };
-                other.choice.disks[at] = Some(Disks { disk, count, cost });
-                other.choice.count = other.choice.count - own.count + count;
-                let rest = best.cost.month.beyond(own.cost.month);
-                other.cost = Cost { month: rest + cost.month, ..best.cost };
-                other.demands = vec![Demand::default(); Peak::of(need).len()];
-                for pool in &other.arrangement {
-                    let own = self.demands(need, pool, other.hits);
-                    other.demands.iter_mut().zip(&own).for_each(|(all, own)| *all += own);
-                }
-                found.push(other);
-            }
-        }
-        found
     }
 
     /// The caps that do not carry the need.

@@ -147,13 +147,13 @@ impl<'a> Pools<'_, 'a> {
         let Found { host, family, gib, cost } = *found;
         let limits = self.limits(host, family, gib);
         let peaks = self.peaks();
-        let most = |of: fn(&Flow) -> u64| peaks.iter().map(of).max().unwrap_or(0);
+        let most = Flow::most(&peaks);
         let mut reasons = vec![
             format!(
                 "{} operations and {} a second; all disks of {} together carry {} and {}, by their \
                  {gib} GiB and what {} lets through",
-                most(Flow::operations),
-                rate_words(most(Flow::bytes)),
+                most.operations,
+                rate_words(most.bytes),
                 family.family,
                 limits.operations,
                 rate_words(limits.bytes),
@@ -214,7 +214,7 @@ impl<'a> Pools<'_, 'a> {
         let peaks: Vec<&Flow> = peaks.iter().collect();
         let limits = self.limits(found.host, found.family, found.gib);
         let of = format!("{} of {}", found.family.family, found.host.name);
-        let names = ["shared operations", "shared bytes", "shared, mixed requests"];
+        let names = ["shared operations", "shared bytes"];
         let mut caps = CapUse::rates(&of, &peaks, limits, 1, names);
         let (own, room) = (Bytes::gib(self.least()), Bytes::gib(found.gib));
         caps.push(CapUse::size(&of, "size", own, room));
@@ -249,25 +249,31 @@ impl<'a> Pools<'_, 'a> {
     }
 
     /// The dearest layout that costs less than the best, one step away from it: a smaller machine,
-    /// a type that brings less, or no more size than is stored.
+    /// a type that brings less, a tenth less of the size; less than is stored, where there is nothing
+    /// else.
     fn cheaper(&self, best: &Found<'a>) -> Option<Cheaper> {
         let edition = self.of.edition;
         let hosts = edition.hosts().filter(|host| self.of.is_named(host));
         let hosts = hosts.map(|host| self.found(host, best.family, best.gib));
         let families = self.families(best.host);
         let families = families.map(|family| self.found(best.host, family, self.least()));
+        let tenth_less = best.gib - best.gib / 10;
+        let slower = self.found(best.host, best.family, tenth_less.max(self.least()));
+        let smaller = self.found(best.host, best.family, tenth_less);
         let is_less = |found: &Found<'_>| {
             found.host.pools.contains_key(&found.family.family)
                 && found.cost.unpriced == best.cost.unpriced
                 && found.cost.month < best.cost.month
+                && !self.fails(found).is_empty()
         };
-        let all = hosts.chain(families).filter(|found| is_less(found));
-        let next = all.filter(|found| !self.fails(found).is_empty()).max_by_key(|own| own.cost)?;
+        let all = hosts.chain(families).chain([slower]).filter(is_less);
+        let next = all.max_by_key(|own| own.cost).or(Some(smaller).filter(is_less))?;
         Some(Cheaper {
             what: self.title(&next),
             cost: next.cost,
             fails: self.fails(&next),
-            layout: Some(self.layout(&next)),
+            // Disks for less than is stored hold none of it.
+            layout: (next.gib >= self.least()).then(|| self.layout(&next)),
         })
     }
 }

@@ -8,7 +8,7 @@
 use crate::answer::{CapUse, Cheaper, Line, Plan};
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{self, Flow, Limits, Peak};
-use crate::disks::{Asked, Bought, Disk, bought, typical};
+use crate::disks::{Asked, Disk, bought, slower, smaller, typical};
 use crate::error::PlanError;
 use crate::machine::Searched;
 use crate::need::{Need, Wishes, rate_words};
@@ -249,16 +249,7 @@ impl<'a> Services<'a> {
             stays_up: false,
             peaks_last: None,
         };
-        let cost = |own: Bought| {
-            let storage = Storage {
-                disk: own.disk(family),
-                count: step.volumes,
-                size: own.size,
-                of: Some((store, step)),
-            };
-            self.cost_of(&storage)
-        };
-        let own = bought(&within, &asked, step.volumes, &cost)?;
+        let own = bought(&within, &asked, step.volumes)?;
         let (disk, size) = (own.disk(family), own.size);
         Some(Storage { disk, count: step.volumes, size, of: Some((store, step)) })
     }
@@ -366,7 +357,7 @@ impl<'a> Services<'a> {
         let Found { host, storage, .. } = found;
         let peaks = self.peaks_of(need, storage);
         let peaks: Vec<&Flow> = peaks.iter().collect();
-        let names = ["disk operations", "disk bytes", "disk, mixed requests"];
+        let names = ["disk operations", "disk bytes"];
         let limits = storage.disk.limits();
         let mut caps = CapUse::rates("storage", &peaks, limits, storage.count, names);
         caps.push(CapUse::size("storage", "size", size_of(need), room(storage)));
@@ -375,7 +366,7 @@ impl<'a> Services<'a> {
         }
         if let Some(most) = host.uncached {
             let most = Limits { operations: most.iops.get(), bytes: most.throughput.get() };
-            let names = ["uncached operations", "uncached bytes", "uncached, mixed requests"];
+            let names = ["uncached operations", "uncached bytes"];
             caps.extend(CapUse::rates(&host.name, &peaks, most, 1, names));
         }
         caps
@@ -423,12 +414,12 @@ impl<'a> Services<'a> {
     fn reasons(&self, need: &Need, found: &Found<'_>) -> Vec<String> {
         let Storage { disk, count, size, of } = found.storage;
         let peaks = self.peaks_of(need, &found.storage);
-        let most = |of: fn(&Flow) -> u64| peaks.iter().map(of).max().unwrap_or(0);
+        let most = Flow::most(&peaks);
         let each = disk.limits();
         let mut all = vec![format!(
             "all files share one storage: {} operations and {} a second; it carries {} and {}",
-            most(Flow::operations),
-            rate_words(most(Flow::bytes)),
+            most.operations,
+            rate_words(most.bytes),
             each.operations * count,
             rate_words(each.bytes * count),
         )];
@@ -498,18 +489,33 @@ impl<'a> Services<'a> {
         text
     }
 
+    /// The dearest of those that cost less than the best and fail.
+    fn dearest(
+        &self,
+        need: &Need,
+        best: &Found<'_>,
+        all: impl Iterator<Item = Found<'a>>,
+    ) -> Option<Found<'a>> {
+        all.filter(|found| {
+            found.cost.unpriced == best.cost.unpriced && found.cost.month < best.cost.month
+        })
+        .filter(|found| !self.fails(need, found).is_empty())
+        .max_by_key(|found| found.cost)
+    }
+
     /// The dearest layout that costs less than the best, one step away from it: a smaller machine,
-    /// or a smaller tier.
+    /// a smaller tier or less of a limit that is bought; of the size, where there is nothing else.
     fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
         let hosts = self.all_hosts().map(|host| self.found(host, best.storage));
         let tiers = self.tiers().filter(|tier| self.families.contains(&tier.family.as_str()));
         let tiers = tiers.map(|tier| self.found(best.host, self.of_tier(tier, Bytes::ZERO)));
-        let is_less = |found: &Found<'_>| {
-            found.cost.unpriced == best.cost.unpriced && found.cost.month < best.cost.month
-        };
-        let all = hosts.chain(tiers).filter(|found| is_less(found));
-        let all = all.filter(|found| !self.fails(need, found).is_empty());
-        let next = all.max_by_key(|found| found.cost)?;
+        let own = best.storage;
+        let with =
+            |disk: Disk<'a>| self.found(best.host, Storage { disk, size: disk.size(), ..own });
+        let all = hosts.chain(tiers).chain(slower(&own.disk).map(with));
+        let smaller = smaller(&own.disk).map(with);
+        let next = self.dearest(need, best, all);
+        let next = next.or_else(|| self.dearest(need, best, smaller.into_iter()))?;
         Some(Cheaper {
             what: self.title(&next),
             cost: next.cost,

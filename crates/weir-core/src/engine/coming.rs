@@ -1,7 +1,7 @@
 //! Volumes that come while the host runs, and go.
 
 use super::types::{DeviceId, Refused, VolumeId};
-use super::{CACHED, Engine, LOG, UNCACHED, Volume, disk_gate};
+use super::{Engine, SHARED_GATES, Volume, disk_gate};
 use crate::cache::BLOCK;
 use crate::gate::Gate;
 use crate::spec::{CacheMode, DeviceSpec, MAX_VOLUMES, SpecError, VolumeSpec};
@@ -38,8 +38,8 @@ impl Engine {
             self.gates.push(gate);
             self.volumes.push(Volume::new(spec));
             let count = self.volumes.len();
-            for gate in [UNCACHED, CACHED, LOG] {
-                self.gates[gate].share_with(count);
+            for gate in &mut self.gates[..SHARED_GATES] {
+                gate.share_with(count);
             }
             if let Some((_, blobs)) = &mut self.cache {
                 blobs.set_volumes(count);

@@ -3,7 +3,10 @@
 use super::above::AboveTarget;
 use super::part::Route;
 use super::types::{DeviceId, Event, Refused, VolumeId};
-use super::{CACHED, Engine, LOG, UNCACHED, disk_gate, log_limits};
+use super::{
+    CACHED_BYTES, CACHED_IOPS, Engine, LOG, UNCACHED_BYTES, UNCACHED_IOPS, disk_gate, log_limits,
+    sides,
+};
 use crate::cache::{BLOCK, Brought};
 use crate::gate::Gate;
 use crate::spec::{CacheMode, DiskLimits, GateLimits, Limit};
@@ -34,8 +37,11 @@ impl Engine {
     /// Gives the host new limits at `now`.
     pub fn set_host_limits(&mut self, now: Instant, uncached: &GateLimits, cached: &GateLimits) {
         self.advance(now);
-        self.set_gate_limits(UNCACHED, uncached);
-        self.set_gate_limits(CACHED, cached);
+        let gates = [UNCACHED_IOPS, UNCACHED_BYTES, CACHED_IOPS, CACHED_BYTES];
+        let limits = [uncached, cached].map(sides);
+        for (gate, limits) in gates.into_iter().zip(limits.iter().flatten()) {
+            self.set_gate_limits(gate, limits);
+        }
     }
 
     /// Gives the host another log rate at `now`, or none.
@@ -143,8 +149,10 @@ impl Engine {
 
     fn set_gate_limits(&mut self, gate: usize, limits: &GateLimits) {
         let bit = match gate {
-            UNCACHED => Route::UNCACHED,
-            CACHED => Route::CACHED,
+            UNCACHED_IOPS => Route::UNCACHED_IOPS,
+            UNCACHED_BYTES => Route::UNCACHED_BYTES,
+            CACHED_IOPS => Route::CACHED_IOPS,
+            CACHED_BYTES => Route::CACHED_BYTES,
             LOG => Route::LOG,
             _ => Route::DISK,
         };

@@ -11,9 +11,13 @@ pub(super) struct Route(pub(super) u8);
 
 impl Route {
     pub(super) const LOG: u8 = 1;
-    pub(super) const DISK: u8 = 2;
-    pub(super) const UNCACHED: u8 = 4;
-    pub(super) const CACHED: u8 = 8;
+    pub(super) const DISK: u8 = 1 << 1;
+    pub(super) const UNCACHED_IOPS: u8 = 1 << 2;
+    pub(super) const UNCACHED_BYTES: u8 = 1 << 3;
+    pub(super) const CACHED_IOPS: u8 = 1 << 4;
+    pub(super) const CACHED_BYTES: u8 = 1 << 5;
+    pub(super) const UNCACHED: u8 = Self::UNCACHED_IOPS | Self::UNCACHED_BYTES;
+    pub(super) const CACHED: u8 = Self::CACHED_IOPS | Self::CACHED_BYTES;
 }
 
 /// Whom a part belongs to.

@@ -3,7 +3,10 @@
 
 use super::part::{Owner, Parent, Part, Route};
 use super::types::{Completion, Event, Op, Request, VolumeId};
-use super::{CACHED, Engine, LOG, UNCACHED, Volume, disk_gate, narrow};
+use super::{
+    CACHED_BYTES, CACHED_IOPS, Engine, LOG, UNCACHED_BYTES, UNCACHED_IOPS, Volume, disk_gate,
+    narrow,
+};
 use crate::cache::{BlobCache, Brought};
 use crate::gate::Arrival;
 use crate::spec::{CacheMode, CacheSpec, DeviceSpec, Place};
@@ -169,8 +172,10 @@ impl Engine {
             part.at_gate = now;
             let gate = match bit {
                 Route::DISK => disk_gate(part.volume),
-                Route::UNCACHED => UNCACHED,
-                Route::CACHED => CACHED,
+                Route::UNCACHED_IOPS => UNCACHED_IOPS,
+                Route::UNCACHED_BYTES => UNCACHED_BYTES,
+                Route::CACHED_IOPS => CACHED_IOPS,
+                Route::CACHED_BYTES => CACHED_BYTES,
                 _ => LOG,
             };
             if self.gates[gate].is_open() {

@@ -323,6 +323,25 @@ fn credits_are_spent_and_earned() {
     assert!(waits[Cap::DiskBurstIops] > 0 && waits[Cap::DiskIops] > 0);
 }
 
+/// One volume asks for all bytes of a host, another for all operations.
+#[test]
+fn a_host_delivers_both_of_its_rates_to_volumes_that_share_them() {
+    let mut spec = host(vec![volume(0, 0), volume(0, 0)]);
+    spec.uncached = limits(10_000, 100 << 20);
+    let load = Load::new(engine(spec)).clients(8, 0, Op::Read, 256 << 10);
+    let mut load = load.clients(256, 1, Op::Read, 4 << 10);
+    load.run(Instant::ZERO, secs(12));
+    let of = |len: u64| {
+        let within = load.done.iter().filter(|c| (2 * SEC..12 * SEC).contains(&c.at.nanos()));
+        within.filter(|c| c.len == len).count() as u64
+    };
+    let (large, small) = (of(256 << 10), of(4 << 10));
+    let (operations, bytes) = (large + small, (large << 18) + (small << 12));
+    // To a thousandth, for those at the medium come and go.
+    assert!(operations.abs_diff(100_000) <= 100, "{operations} operations in ten seconds");
+    assert!(bytes.abs_diff(1_000 << 20) <= 1 << 20, "{bytes} bytes in ten seconds");
+}
+
 /// Where volumes share a gate the one with little to do overtakes the other.
 #[test]
 fn who_is_overtaken_is_charged_to_the_cap_that_held_the_line() {

@@ -71,13 +71,12 @@ impl<'a> Machines<'a> {
                 continue;
             };
             let each = disk.limits();
-            let most =
-                |of: fn(&Flow) -> u64| own.iter().map(|own| of(&own.disk)).max().unwrap_or(0);
+            let most = Flow::most(own.iter().map(|own| &own.disk));
             all.push(format!(
                 "{name}: {} operations and {} a second at the disks; {count} with {} and {} each carry \
                  {} and {}",
-                most(Flow::operations),
-                rate_words(most(Flow::bytes)),
+                most.operations,
+                rate_words(most.bytes),
                 each.operations,
                 rate_words(each.bytes),
                 each.operations * count,

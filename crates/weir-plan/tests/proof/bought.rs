@@ -160,8 +160,9 @@ fn peaks(need: &Need, unit: Option<u64>) -> [Vec<Pieces>; 2] {
 /// Whether `count` caps of so many operations and bytes carry all pieces.
 fn holds(peaks: &[Vec<Pieces>; 2], iops: f64, bytes: f64, count: u64) -> bool {
     peaks.iter().all(|pieces| {
-        let taken = pieces.iter().map(|own| own.0 * (own.1 / iops).max(own.2 / bytes));
-        taken.sum::<f64>() <= count as f64 + 1e-9
+        let most = count as f64 * (1.0 + 1e-12);
+        pieces.iter().map(|own| own.0 * own.1).sum::<f64>() <= iops * most
+            && pieces.iter().map(|own| own.0 * own.2).sum::<f64>() <= bytes * most
     })
 }
 

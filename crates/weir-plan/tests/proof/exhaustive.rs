@@ -238,13 +238,13 @@ fn meets(need: &Need, pools: &[Pool], layout: &Layout) -> bool {
     })
 }
 
-/// A gate is taken by each piece for the longer of its operations and its bytes.
+/// So many gates alike let no more operations through than their rate, and no more bytes.
 fn holds(gate: &GateLimits, pieces: &[Pieces], count: f64) -> bool {
-    let of = |limit: Option<weir_core::Limit>, n: f64| {
-        limit.map_or(0.0, |limit| n / limit.rate.get() as f64)
+    let is_within = |limit: Option<weir_core::Limit>, asked: f64| {
+        limit.is_none_or(|limit| asked <= count * limit.rate.get() as f64 * (1.0 + 1e-12))
     };
-    let taken = pieces.iter().map(|own| own.0 * of(gate.iops, own.1).max(of(gate.bytes, own.2)));
-    taken.sum::<f64>() <= count + 1e-9
+    is_within(gate.iops, pieces.iter().map(|own| own.0 * own.1).sum())
+        && is_within(gate.bytes, pieces.iter().map(|own| own.0 * own.2).sum())
 }
 
 #[test]

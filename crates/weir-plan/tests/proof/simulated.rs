@@ -3,8 +3,9 @@
 use crate::rng::Rng;
 use crate::world::{need_text, planned};
 use weir_catalog::Catalog;
-use weir_plan::Outcome;
-use weir_plan::verify::{How, TOLERANCE, verify};
+use weir_plan::need::WHOLE;
+use weir_plan::verify::{Got, How, TOLERANCE, verify};
+use weir_plan::{CapUse, Outcome};
 
 /// How many needs.
 const NEEDS: u64 = 500;
@@ -33,12 +34,16 @@ const EDITIONS: [&str; 4] = ["azure-premium-2015", "azure-now", "azure-mi-2018",
 #[test]
 fn a_plan_holds_and_the_next_cheaper_does_not() {
     let kinds = EDITIONS.map(|edition| Kind { edition, head: "", most_roles: 3 });
-    println!("{}", check(700_001, NEEDS, &kinds, [350, 100]));
+    let count = check(700_001, NEEDS, &kinds);
+    println!("{count:?}");
+    assert!(count.plans >= 490 && count.missing >= 150 && count.least <= 15, "{count:?}");
 }
 
 #[test]
 fn a_plan_of_another_cloud_holds_and_the_next_cheaper_does_not() {
-    println!("{}", check(710_001, OTHER_NEEDS, &OTHERS, [200, 40]));
+    let count = check(710_001, OTHER_NEEDS, &OTHERS);
+    println!("{count:?}");
+    assert!(count.plans >= 295 && count.missing >= 100 && count.least <= 15, "{count:?}");
 }
 
 /// Data has no working set: a cache that it shared with tempdb would not serve half of its reads.
@@ -60,12 +65,28 @@ fn roles_that_share_a_cache_hold() {
     }
 }
 
-/// Plans so many needs, and simulates each plan and what is next cheaper; at least so many of
-/// both.
-fn check(seed: u64, needs: u64, kinds: &[Kind], least: [u32; 2]) -> String {
+/// What came of so many needs.
+#[derive(Debug, Default)]
+struct Count {
+    /// Plans that hold.
+    plans: u32,
+    /// Next cheaper layouts that miss by more than the tolerance ...
+    missing: u32,
+    /// ... by less ...
+    near: u32,
+    /// ... and that have no room for the data, so that nothing can be run.
+    small: u32,
+    /// Plans that nothing is one step below.
+    least: u32,
+    /// Needs that nothing meets.
+    unmet: u32,
+}
+
+/// Plans so many needs, and simulates each plan and what is next cheaper, whatever that lacks.
+fn check(seed: u64, needs: u64, kinds: &[Kind]) -> Count {
     let catalog = Catalog::builtin();
     let mut rng = Rng(seed);
-    let (mut plans, mut cheaper, mut unmet) = (0, 0, 0);
+    let mut count = Count::default();
     for seed in 0..needs {
         let Kind { edition, head, most_roles } = *rng.one(kinds);
         let all = ["data", "log", "tempdb"];
@@ -73,40 +94,52 @@ fn check(seed: u64, needs: u64, kinds: &[Kind], least: [u32; 2]) -> String {
         let text = format!("{head}{}", need_text(&mut rng, roles, 12_000));
         let (need, outcome) = planned(&text, &catalog, edition).expect("a need");
         let Outcome::Met(answer) = outcome else {
-            unmet += 1;
+            count.unmet += 1;
             continue;
         };
-        let got =
-            verify("plan.toml", &answer.plan.layout, &need, &catalog, How { seed, bursts: false });
-        let got = got.unwrap_or_else(|error| panic!("{error}\n{text}\n{}", answer.plan.layout));
-        assert!(got.iter().all(|got| got.is_met()), "{got:#?}\n{text}\n{}", answer.plan.layout);
-        plans += 1;
-        let Some(next) = answer.cheaper else { continue };
-        // What is too small for the data fails before it is asked for any rate, and what lacks
-        // less than the tolerance cannot be told apart. What only mixed requests lack depends on
-        // how they are interleaved: evenly spread, a small one uses the operations that a large one
-        // leaves while it waits for bytes.
-        let is_seen = |cap: &weir_plan::CapUse| {
-            cap.is_rate
-                && cap.unit != "of its time"
-                && u128::from(cap.used) * 1_000_000
-                    > u128::from(cap.most) * u128::from(1_000_000 + 2 * TOLERANCE)
+        let simulated =
+            |layout: &str| verify("a.toml", layout, &need, &catalog, How { seed, bursts: false });
+        let layout = &answer.plan.layout;
+        let got = simulated(layout).unwrap_or_else(|error| panic!("{error}\n{text}\n{layout}"));
+        assert!(got.iter().all(|got| got.is_met()), "{got:#?}\n{text}\n{layout}");
+        count.plans += 1;
+        let Some(next) = answer.cheaper else {
+            count.least += 1;
+            continue;
         };
         let is_small = next.fails.iter().any(|cap| !cap.is_rate);
-        if is_small || !next.fails.iter().any(is_seen) {
+        let Some(layout) = next.layout.as_ref() else {
+            assert!(is_small, "{:#?}\n{text}", next.fails);
+            count.small += 1;
             continue;
+        };
+        let got = match simulated(layout) {
+            Ok(got) => got,
+            // No layout, or no job on it, where the data has no room.
+            Err(error) if is_small => {
+                let error = error.to_string();
+                let no_room = [" more than ", " past the end of its "];
+                assert!(
+                    no_room.iter().any(|said| error.contains(said)),
+                    "{error}\n{text}\n{layout}"
+                );
+                count.small += 1;
+                continue;
+            }
+            Err(error) => panic!("{error}\n{:#?}\n{text}\n{layout}", next.fails),
+        };
+        let said = format!("{got:#?}\n{:#?}\n{text}\n{layout}", next.fails);
+        let lacking = next.fails.iter().filter(|cap| cap.is_rate).map(CapUse::share).max();
+        let carried = WHOLE as f64 / lacking.unwrap_or_else(|| panic!("{said}")) as f64;
+        if carried < 1.0 - TOLERANCE as f64 / WHOLE as f64 {
+            assert!(!got.iter().all(|got| got.is_met()), "{said}");
+            count.missing += 1;
+        } else {
+            // What lacks less than the tolerance passes for met, and is short all the same.
+            let least = got.iter().map(Got::part).fold(f64::MAX, f64::min);
+            assert!(least < 1.0 - (1.0 - carried) / 2.0, "{least}\n{said}");
+            count.near += 1;
         }
-        let layout = next.layout.expect("a layout");
-        let got = verify("next.toml", &layout, &need, &catalog, How { seed, bursts: false });
-        let got = got.expect("a layout that can be simulated");
-        assert!(
-            !got.iter().all(|got| got.is_met()),
-            "{got:#?}\n{:#?}\n{text}\n{layout}",
-            next.fails
-        );
-        cheaper += 1;
     }
-    let enough = plans >= least[0] && cheaper >= least[1];
-    assert!(enough, "{plans} plans, {cheaper} cheaper, {unmet} not met");
-    format!("{plans} plans hold, {cheaper} cheaper ones do not; {unmet} needs cannot be met")
+    count
 }

@@ -316,8 +316,8 @@ proptest! {
     #[test]
     fn no_window_of_a_gate_exceeds_its_rate(layout in layout(), trace in trace()) {
         let log = |kind| GateLimits { iops: None, bytes: log_rate(kind) };
-        let mut of_gates =
-            vec![some_limits(layout.uncached), some_limits(layout.cached), log(layout.log)];
+        let [uncached, cached] = [layout.uncached, layout.cached].map(|kind| sides(&some_limits(kind)));
+        let mut of_gates = [&uncached[..], &cached, &[log(layout.log)]].concat();
         of_gates.extend(layout.volumes.iter().map(|volume| some_limits(volume.2)));
         let mut changed = 0;
         PUNCTUAL.run(&layout, &trace, |engine, arrived| {
@@ -326,8 +326,8 @@ proptest! {
                 match a.change {
                     Some(Change::Disk { volume, limits }) => of_gates[disk_gate(volume)] = some_limits(limits),
                     Some(Change::Host { uncached, cached }) => {
-                        of_gates[UNCACHED] = some_limits(uncached);
-                        of_gates[CACHED] = some_limits(cached);
+                        of_gates[..=UNCACHED_BYTES].copy_from_slice(&sides(&some_limits(uncached)));
+                        of_gates[CACHED_IOPS..=CACHED_BYTES].copy_from_slice(&sides(&some_limits(cached)));
                     }
                     Some(Change::Log { rate }) => of_gates[LOG] = log(rate),
                     _ => {}

@@ -1,0 +1,108 @@
+//! The next cheaper: what costs less by one step, and fails.
+
+use super::{Found, MOST_DISKS, Machines, Place};
+use crate::answer::Cheaper;
+use crate::demand::{Demand, Peak};
+use crate::disks::{Disk, Disks, Market, slower, smaller};
+use crate::need::Need;
+use weir_catalog::Tier;
+
+impl<'a> Machines<'a> {
+    /// The dearest layout that costs less than the best, one step away from it: fewer or smaller
+    /// disks, less of a limit that is bought, or a smaller machine; of a size that is bought, where
+    /// there is nothing else.
+    pub(super) fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
+        let with_disks = (0..best.arrangement.len()).flat_map(|at| {
+            self.with_less(need, best, at, |own, fewest| self.less(best, own, fewest))
+        });
+        let hosts = self.edition.hosts().filter(|host| self.is_named(host));
+        let with_hosts = hosts.filter_map(|host| {
+            let cost = self.host_cost(host) + best.choice.cost;
+            let is_priced = cost.unpriced == best.cost.unpriced && cost.month < best.cost.month;
+            is_priced.then(|| Found { host, cost, ..best.clone() })
+        });
+        let smaller = (0..best.arrangement.len()).flat_map(|at| {
+            self.with_less(need, best, at, |own, _| {
+                smaller(&own.disk).map(|disk| (disk, own.count)).into_iter().collect()
+            })
+        });
+        let next = self.dearest(need, with_disks.chain(with_hosts));
+        let next = next.or_else(|| self.dearest(need, smaller))?;
+        let fails = self.fails(need, &next);
+        let layout = Some(self.layout(need, &next));
+        Some(Cheaper { what: self.title(need, &next), cost: next.cost, fails, layout })
+    }
+
+    /// The dearest of those that fail; what cannot be told to fail by a figure says nothing.
+    fn dearest(&self, need: &Need, all: impl Iterator<Item = Found<'a>>) -> Option<Found<'a>> {
+        all.filter(|other| !self.fails(need, other).is_empty())
+            .max_by_key(|other| (other.cost.month, std::cmp::Reverse(other.choice.count)))
+    }
+
+    /// The best with other disks for one of its pools that cost less.
+    fn with_less(
+        &self,
+        need: &Need,
+        best: &Found<'a>,
+        at: usize,
+        ways: impl Fn(&Disks<'a>, u64) -> Vec<(Disk<'a>, u64)>,
+    ) -> Vec<Found<'a>> {
+        let Some(own) = best.choice.disks.get(at).copied().flatten() else { return Vec::new() };
+        let pool = &best.arrangement[at];
+        let kept = self.kept(need, &pool.roles);
+        let priced = |(disk, count): (Disk<'a>, u64)| Disks {
+            disk,
+            count,
+            cost: disk.cost(count, self.prices),
+        };
+        let is_less = |disks: &Disks<'_>| {
+            disks.cost.unpriced == own.cost.unpriced && disks.cost.month < own.cost.month
+        };
+        // What is there stays as many, and no smaller.
+        let stays = |disks: &Disks<'_>| {
+            kept.is_none_or(|kept| disks.count == kept.count && disks.disk.size() >= kept.size)
+        };
+        let with = |disks: Disks<'a>| {
+            let mut other = best.clone();
+            // One disk has no stripe.
+            other.arrangement[at].place = match (pool.place, disks.count) {
+                (Place::Striped(_), 1) => Place::Single,
+                (Place::Single, 2..) => {
+                    Place::Striped(self.unit(pool.roles.iter().map(|role| &need.roles[*role])))
+                }
+                (place, _) => place,
+            };
+            other.choice.disks[at] = Some(disks);
+            other.choice.count = other.choice.count - own.count + disks.count;
+            let rest = best.cost.month.beyond(own.cost.month);
+            other.cost.month = rest + disks.cost.month;
+            other.demands = vec![Demand::default(); Peak::of(need).len()];
+            for pool in &other.arrangement {
+                let own = self.demands(need, pool, other.hits);
+                other.demands.iter_mut().zip(&own).for_each(|(all, own)| *all += own);
+            }
+            other
+        };
+        let ways = ways(&own, kept.map_or(1, |kept| kept.count)).into_iter().map(priced);
+        ways.filter(|own| is_less(own) && stays(own)).map(with).collect()
+    }
+
+    /// Fewer or smaller disks of a tier's family, however many; of those whose limits are bought one
+    /// fewer, if more than `fewest`, or less of a limit.
+    fn less(&self, best: &Found<'a>, own: &Disks<'a>, fewest: u64) -> Vec<(Disk<'a>, u64)> {
+        let (Disk::Tier(tier) | Disk::Burst(tier)) = own.disk else {
+            let fewer = (own.count > fewest).then(|| (own.disk, own.count - 1));
+            return slower(&own.disk).map(|disk| (disk, own.count)).chain(fewer).collect();
+        };
+        let families = [tier.family.as_str()];
+        let market = Market { edition: self.edition, prices: self.prices, families: &families };
+        let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.most_disks());
+        let of = |tier: &'a Tier| {
+            let disk = Disk::Tier(tier);
+            // Each more costs more.
+            let is_less = |count: &u64| disk.cost(*count, self.prices).month < own.cost.month;
+            (1..=most).take_while(is_less).map(|count| (disk, count)).collect::<Vec<_>>()
+        };
+        market.tiers().flat_map(of).collect()
+    }
+}
