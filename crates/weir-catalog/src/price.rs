@@ -264,8 +264,9 @@ fn no_prices(
     currency: Option<&str>,
     os: Option<&str>,
 ) -> CatalogError {
-    let asked = [region, currency, os];
-    let asked: Vec<&str> = asked.into_iter().flatten().collect();
+    let asked = [("region", region), ("currency", currency), ("os", os)];
+    let asked = asked.into_iter().filter_map(|(key, name)| Some(format!("{key} {:?}", name?)));
+    let asked: Vec<String> = asked.collect();
     let mut known: Vec<String> = Vec::new();
     for list in all {
         let os = list.os.as_ref().map(|os| format!(" ({os})")).unwrap_or_default();
@@ -300,7 +301,7 @@ mod tests {
         assert_eq!((iops.of(3_000), iops.of(4_000).to_string()), (Money::ZERO, "5.11".to_owned()));
         let error = book(Some("Mars"), None).unwrap_err().to_string();
         assert!(
-            error.starts_with("there are no prices of Mars; there are: East US in USD"),
+            error.starts_with("there are no prices of region \"Mars\"; there are: East US in USD"),
             "{error}"
         );
         let none: [PriceList; 0] = [];

@@ -24,7 +24,7 @@ pub(crate) fn edition(origin: &str, text: &str) -> Result<Edition, CatalogError>
     let file: file::File = toml::from_str(text).map_err(|error| CatalogError::Syntax {
         origin: origin.to_owned(),
         at: error.span().map(|span| place(&text[..span.start])),
-        message: error.message().to_owned(),
+        message: weir_units::in_plain_words(error.message()),
     })?;
     Reader { origin }.edition(file)
 }
@@ -34,7 +34,7 @@ pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, Catalog
     let file: file::Prices = toml::from_str(text).map_err(|error| CatalogError::Syntax {
         origin: origin.to_owned(),
         at: error.span().map(|span| place(&text[..span.start])),
-        message: error.message().to_owned(),
+        message: weir_units::in_plain_words(error.message()),
     })?;
     let reader = Reader { origin };
     all(file.price, |list| reader.price_list(list))

@@ -274,7 +274,7 @@ impl Source<'_> {
 
     /// A reader's error, with the nearest known key where a key is unknown.
     pub(crate) fn syntax(&self, error: &toml::de::Error) -> LayoutError {
-        let mut message = error.message().replace('\n', " ");
+        let mut message = weir_units::in_plain_words(error.message()).replace('\n', " ");
         if let Some(near) = nearest_key(&message) {
             message = format!("{}; did you mean `{near}`?", message.trim_end());
         }

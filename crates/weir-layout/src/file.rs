@@ -466,8 +466,9 @@ impl<'de> Deserialize<'de> for Columns {
                 })?;
                 let luns =
                     table.remove("luns").map(numbers).transpose().map_err(M::Error::custom)?;
-                let each = VolumeKeys::deserialize(table)
-                    .map_err(|error| M::Error::custom(error.message()))?;
+                let each = VolumeKeys::deserialize(table).map_err(|error| {
+                    M::Error::custom(weir_units::in_plain_words(error.message()))
+                })?;
                 Ok(Columns::Alike(Box::new(AlikeKeys { count, luns, each })))
             }
 

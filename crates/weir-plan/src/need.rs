@@ -213,10 +213,10 @@ pub struct NeedFile {
     /// The least memory.
     pub memory: Option<Bytes>,
     /// As [`Wishes::families`].
-    #[serde(default)]
+    #[serde(default, deserialize_with = "some")]
     pub families: Vec<String>,
     /// As [`Wishes::disks`].
-    #[serde(default)]
+    #[serde(default, deserialize_with = "some")]
     pub disks: Vec<String>,
     /// As [`Wishes::host`].
     pub host: Option<String>,
@@ -251,6 +251,15 @@ pub struct NeedFile {
     pub backup: Option<RoleKeys>,
 }
 
+/// A list with something in it: an empty one would be taken for none.
+fn some<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let all = Vec::deserialize(deserializer)?;
+    match all.is_empty() {
+        true => Err(serde::de::Error::custom("the list is empty; name some, or leave it out")),
+        false => Ok(all),
+    }
+}
+
 /// What a role needs, as it is written.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -281,7 +290,7 @@ impl NeedFile {
         toml::from_str(text).map_err(|error| PlanError::Syntax {
             file: file.to_owned(),
             at: error.span().map(|span| place(&text[..span.start])),
-            message: error.message().to_owned(),
+            message: weir_units::in_plain_words(error.message()),
         })
     }
 
@@ -296,6 +305,8 @@ impl NeedFile {
             ("max_disks", self.max_disks == Some(0)),
             ("max_files", self.max_files == Some(0)),
             ("bursting", self.bursting == Some(Span::ZERO)),
+            ("memory", self.memory == Some(Bytes::ZERO)),
+            ("storage", self.storage == Some(Bytes::ZERO)),
         ];
         if let Some((key, _)) = nothing.into_iter().find(|(_, is_zero)| *is_zero) {
             return Err(PlanError::need(key, "is 0; say more than that, or leave it out"));
@@ -304,7 +315,8 @@ impl NeedFile {
     }
 
     fn roles(&self) -> Result<(Need, Vec<String>), PlanError> {
-        let headroom = self.headroom.as_deref().map(|text| share("headroom", text)).transpose()?;
+        let headroom =
+            self.headroom.as_deref().map(|text| share_of("headroom", text)).transpose()?;
         let all = [
             (Role::Data, &self.data),
             (Role::Log, &self.log),
@@ -317,6 +329,11 @@ impl NeedFile {
             if let Some(keys) = keys {
                 roles.push(keys.need(role, &mut notes)?.scaled(WHOLE + headroom.unwrap_or(0)));
             }
+        }
+        if roles.iter().all(|own| own.throughput == 0) && !roles.is_empty() {
+            let words = "nothing says how much is read and written: the size decides alone (iops and \
+                         throughput say it)";
+            notes.push(words.to_owned());
         }
         if roles.is_empty() {
             let reason = "say what is needed: [data], [log], [tempdb] or [backup] with size, iops \
@@ -414,19 +431,35 @@ fn place(before: &str) -> (usize, usize) {
     (before.matches('\n').count() + 1, column + 1)
 }
 
-/// A share in per cent, in millionths.
-fn share(what: &str, text: &str) -> Result<u64, PlanError> {
-    let number = text.trim().strip_suffix('%').map(str::trim);
-    let parsed = number.and_then(|number| {
-        let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
-        let is_number = !whole.is_empty()
-            && whole.len() <= 6
-            && decimals.len() <= 4
-            && whole.bytes().chain(decimals.bytes()).all(|b| b.is_ascii_digit());
-        let digits = format!("{whole}{decimals:0<4}");
-        if is_number { digits.parse::<u64>().ok() } else { None }
-    });
-    parsed.ok_or_else(|| PlanError::need(what, format!("{text:?} is no share, like \"70 %\"")))
+/// The most that a share may be, in per cent: what is to be a hundred times as much was not meant.
+const MOST_PERCENT: u64 = 10_000;
+
+/// A share in per cent, in millionths: `70 %` or `70`.
+///
+/// # Errors
+///
+/// What is wrong with it: no number of per cent, or one that may be a fraction of the whole.
+pub fn share(text: &str) -> Result<u64, String> {
+    let own = text.trim();
+    let number = own.strip_suffix('%').unwrap_or(own).trim();
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+    let is_number = !whole.is_empty()
+        && decimals.len() <= 4
+        && whole.bytes().chain(decimals.bytes()).all(|b| b.is_ascii_digit());
+    let digits = format!("{whole}{decimals:0<4}");
+    let parsed = if is_number { digits.parse::<u64>().ok() } else { None };
+    let share = parsed.ok_or_else(|| format!("{text:?} is no share, like \"70 %\""))?;
+    if share > MOST_PERCENT * WHOLE / 100 {
+        return Err(format!("{text:?} is more than {MOST_PERCENT} %, which is the most"));
+    }
+    if !own.ends_with('%') && 0 < share && share < WHOLE / 100 {
+        return Err(format!("{text:?} may be {number} % or a part of 1; write it with the %"));
+    }
+    Ok(share)
+}
+
+fn share_of(what: &str, text: &str) -> Result<u64, PlanError> {
+    share(text).map_err(|reason| PlanError::need(what, reason))
 }
 
 impl RoleKeys {
@@ -478,25 +511,7 @@ impl RoleKeys {
         }
         let throughput = rate.unwrap_or(0).max(of_operations);
         let iops = iops.unwrap_or_else(|| throughput.div_ceil(request));
-        let default_reads = match role {
-            Role::Data | Role::Tempdb => WHOLE / 2,
-            Role::Log | Role::Backup => 0,
-        };
-        let reads = match &self.reads {
-            Some(text) => share(&format!("{name}: reads"), text)?,
-            None => {
-                if default_reads > 0 && iops > 0 && self.working_set.is_some() {
-                    notes.push(format!("{name}: half of the operations are taken to be reads"));
-                }
-                default_reads
-            }
-        };
-        if reads > WHOLE {
-            return Err(wrong(format!(
-                "reads are {} %, which is more than all",
-                in_percent(reads)
-            )));
-        }
+        let reads = self.reads(role, iops, notes)?;
         if self.working_set == Some(Bytes::ZERO) {
             return Err(wrong(
                 "working_set is 0; say what is read again and again, or leave it out".into(),
@@ -509,6 +524,32 @@ impl RoleKeys {
         }
         let (latency, working_set) = (self.latency, self.working_set);
         Ok(RoleNeed { role, size, iops, request, throughput, reads, latency, working_set })
+    }
+
+    /// The share of reads, in millionths.
+    fn reads(&self, role: Role, iops: u64, notes: &mut Vec<String>) -> Result<u64, PlanError> {
+        let name = role.name();
+        let default_reads = match role {
+            Role::Data | Role::Tempdb => WHOLE / 2,
+            Role::Log | Role::Backup => 0,
+        };
+        let reads = match &self.reads {
+            Some(text) => share_of(&format!("{name}: reads"), text)?,
+            None => {
+                if default_reads > 0 && iops > 0 && self.working_set.is_some() {
+                    notes.push(format!("{name}: half of the operations are taken to be reads"));
+                }
+                default_reads
+            }
+        };
+        if reads > WHOLE {
+            let reason = format!("reads are {} %, which is more than all", in_percent(reads));
+            return Err(PlanError::need(name, reason));
+        }
+        if reads == 0 && self.working_set.is_some() {
+            notes.push(format!("{name}: nothing is read, so no working set is counted on"));
+        }
+        Ok(reads)
     }
 }
 

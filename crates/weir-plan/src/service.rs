@@ -122,6 +122,13 @@ impl<'a> Services<'a> {
                 format!("{} has no {engine:?}; it has {}", self.name(), engines.join(", "));
             return Err(PlanError::need("engine", reason));
         }
+        let mut steps = self.stores().flat_map(|store| &store.steps);
+        let is_own =
+            |step: &StoreStep| step.is_licensed && step.engines.iter().any(|own| own == engine);
+        if self.wishes.has_licence && !steps.any(is_own) {
+            let reason = format!("{engine} of {} has no licence to own; leave it out", self.name());
+            return Err(PlanError::need("licence_owned", reason));
+        }
         if need.role(Role::Backup).is_some() {
             let reason =
                 format!("{} backs itself up to storage of its own; leave it out", self.name());

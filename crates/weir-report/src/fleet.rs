@@ -1,7 +1,7 @@
 //! A fleet: which databases go onto which instances, what that costs, and what could be cheaper.
 
 use crate::cells;
-use crate::number::percent;
+use crate::number::{Amount, percent};
 use crate::plan::{PlanCap, PlanChoice};
 use crate::table::{Cell, Format, Report, Table};
 use serde::Serialize;
@@ -23,11 +23,11 @@ pub struct FleetReport {
     /// What the instances were compared by.
     pub goal: Option<String>,
     /// The price of a month, as far as it is known.
-    pub month: Option<String>,
+    pub month: Option<Amount>,
     /// How many prices are missing.
     pub unpriced: u32,
     /// What no other packing costs less than a month.
-    pub bound: Option<String>,
+    pub bound: Option<Amount>,
     /// The part of the whole, from 0 to 1, by which another answer could be better at most.
     pub gap: Option<f64>,
     /// The instances, the dearest first.
@@ -74,8 +74,8 @@ impl FleetReport {
                 own.name.as_str(),
                 own.plan.title.as_str(),
                 match own.plan.unpriced {
-                    0 => own.plan.month.as_str(),
-                    _ => "price unknown",
+                    0 => Cell::from(own.plan.month),
+                    _ => Cell::from("price unknown"),
                 },
                 own.databases.len().to_string().as_str(),
                 binds.unwrap_or_default().as_str(),
@@ -87,18 +87,20 @@ impl FleetReport {
     }
 
     fn lacks_table(&self) -> Table {
-        let mut table = Table::new("Fit nowhere", &["database", "cap", ">needed", ">at most"]);
+        let mut table =
+            Table::new("Fit nowhere", &["database", "cap", ">needed", ">at most", "|unit"]);
         for own in &self.lacks {
             for cap in &own.caps {
                 table.row(cells![
                     own.database.as_str(),
                     format!("{} of {}", cap.cap, cap.of).as_str(),
-                    cap.used.as_str(),
-                    cap.most.as_str(),
+                    cap.needed(),
+                    cap.limit(),
+                    cap.unit.name(),
                 ]);
             }
             if own.caps.is_empty() {
-                table.row(cells![own.database.as_str(), "no file or medium does", "-", "-"]);
+                table.row(cells![own.database.as_str(), "no file or medium does", "-", "-", "-"]);
             }
         }
         table

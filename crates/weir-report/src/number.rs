@@ -1,6 +1,9 @@
 //! Numbers for people. Floats are allowed here: nothing is computed from them.
 
 use crate::table::Cell;
+use serde::{Serialize, Serializer};
+use std::fmt;
+use weir_units::Money;
 
 /// An integer with commas between thousands.
 #[must_use]
@@ -57,6 +60,40 @@ pub fn time(nanos: f64) -> Cell {
         _ => "0".to_owned(),
     };
     Cell::number(shown, nanos)
+}
+
+/// Money for people to the cent, and as a number for machines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount(pub Money);
+
+impl Amount {
+    /// With all its decimals, for a price of one of many.
+    #[must_use]
+    pub fn exact(self) -> Cell {
+        Cell::number(self.0.exact().to_string(), self.number())
+    }
+
+    fn number(self) -> f64 {
+        float(self.0.micros()) / 1e6
+    }
+}
+
+impl From<Amount> for Cell {
+    fn from(amount: Amount) -> Self {
+        Self::number(amount.0.to_string(), amount.number())
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.number())
+    }
 }
 
 /// A share of one, in percent.

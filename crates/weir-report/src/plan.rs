@@ -1,10 +1,11 @@
 //! A plan: the layout that meets a need, what it costs, what it has left, and what comes next.
 
 use crate::cells;
-use crate::number::percent;
+use crate::number::{Amount, percent};
 use crate::table::{Cell, Format, Report, Table};
 use serde::Serialize;
 use std::fmt::Write as _;
+use weir_units::{Bytes, BytesPerSec, Money};
 
 /// What came of a need.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -47,7 +48,7 @@ pub struct PlanChoice {
     /// The layout file.
     pub layout: String,
     /// The price of a month, as far as it is known.
-    pub month: String,
+    pub month: Amount,
     /// How many prices are missing.
     pub unpriced: u32,
     /// The price by line.
@@ -70,9 +71,9 @@ pub struct PlanLine {
     /// Of which so many cost nothing.
     pub free: u64,
     /// The price of one, a month.
-    pub each: Option<String>,
+    pub each: Option<Amount>,
     /// The price of all.
-    pub month: Option<String>,
+    pub month: Option<Amount>,
     /// Where it comes from.
     pub source: Option<String>,
     /// Of when it is.
@@ -86,12 +87,71 @@ pub struct PlanCap {
     pub of: String,
     /// What is capped.
     pub cap: String,
-    /// What the need takes, with its unit.
-    pub used: String,
+    /// What the need takes.
+    pub used: f64,
     /// What it lets through.
-    pub most: String,
+    pub most: f64,
+    /// The unit of both.
+    pub unit: Unit,
     /// The part that is used, from 0 to 1.
     pub share: f64,
+}
+
+/// The unit of a cap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Unit {
+    /// Operations a second.
+    #[serde(rename = "IOPS")]
+    Iops,
+    /// Bytes a second.
+    #[serde(rename = "B/s")]
+    Rate,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Size,
+    /// Virtual processors, disks, files.
+    #[serde(rename = "")]
+    Count,
+}
+
+impl Unit {
+    /// As machines read it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Iops => "IOPS",
+            Self::Rate => "B/s",
+            Self::Size => "B",
+            Self::Count => "",
+        }
+    }
+
+    fn cell(self, n: f64) -> Cell {
+        let whole = crate::number::whole(n);
+        let shown = match self {
+            Self::Iops => format!("{} IOPS", crate::number::grouped(whole)),
+            Self::Rate => {
+                BytesPerSec::new(whole).map_or_else(|| "0 B/s".to_owned(), |rate| rate.to_string())
+            }
+            Self::Size => Bytes::new(whole).to_string(),
+            Self::Count => n.to_string(),
+        };
+        Cell::number(shown, n)
+    }
+}
+
+impl PlanCap {
+    /// What is needed, for people with its unit.
+    #[must_use]
+    pub fn needed(&self) -> Cell {
+        self.unit.cell(self.used)
+    }
+
+    /// What there is, for people with its unit.
+    #[must_use]
+    pub fn limit(&self) -> Cell {
+        self.unit.cell(self.most)
+    }
 }
 
 /// A layout beside the plan.
@@ -100,7 +160,7 @@ pub struct PlanBeside {
     /// What it is.
     pub title: String,
     /// What it costs a month, as far as it is known.
-    pub month: String,
+    pub month: Amount,
     /// How many prices are missing.
     pub unpriced: u32,
 }
@@ -155,16 +215,13 @@ impl PlanReport {
         let mut table =
             Table::new("Price", &["what", ">units", ">each", &month, "|source", "as of"]);
         for own in self.plan.iter().flat_map(|plan| &plan.lines) {
-            let money = |money: &Option<String>| {
-                money.as_ref().map_or_else(Cell::none, |own| Cell::from(own.as_str()))
-            };
             let words = |words: &Option<String>| words.clone().unwrap_or_else(|| "-".to_owned());
             let free = if own.free > 0 { format!(", {} free", own.free) } else { String::new() };
             table.row(cells![
                 format!("{}{free}", own.what).as_str(),
                 crate::number::grouped(own.units),
-                money(&own.each),
-                money(&own.month),
+                own.each.map_or_else(Cell::none, Amount::exact),
+                own.month.map_or_else(Cell::none, Cell::from),
                 words(&own.source).as_str(),
                 words(&own.as_of).as_str(),
             ]);
@@ -173,13 +230,14 @@ impl PlanReport {
     }
 
     fn caps_table(&self) -> Table {
-        let mut table = Table::new("Caps", &["of", "cap", ">needed", ">limit", ">used"]);
+        let mut table = Table::new("Caps", &["of", "cap", ">needed", ">limit", "|unit", ">used"]);
         for own in self.plan.iter().flat_map(|plan| &plan.caps) {
             table.row(cells![
                 own.of.as_str(),
                 own.cap.as_str(),
-                own.used.as_str(),
-                own.most.as_str(),
+                own.needed(),
+                own.limit(),
+                own.unit.name(),
                 percent(own.share),
             ]);
         }
@@ -216,11 +274,11 @@ impl PlanReport {
         table
     }
 
-    fn price(&self, month: &str, unpriced: u32) -> String {
+    fn price(&self, month: Amount, unpriced: u32) -> String {
         let currency = self.currency.as_deref().unwrap_or_default();
         match (unpriced, month) {
             (0, month) => format!("{month} {currency} a month"),
-            (_, "0.00") => "price unknown".to_owned(),
+            (_, Amount(Money::ZERO)) => "price unknown".to_owned(),
             (1, month) => format!("{month} {currency} a month and a price that is not known"),
             (n, month) => format!("{month} {currency} a month and {n} prices that are not known"),
         }
@@ -230,7 +288,7 @@ impl PlanReport {
     fn headline(&self) -> (String, Option<&str>) {
         match &self.plan {
             Some(plan) => {
-                let price = self.price(&plan.month, plan.unpriced);
+                let price = self.price(plan.month, plan.unpriced);
                 (format!("{}: {price}", plan.title), self.unranked.as_deref())
             }
             None => ("no layout meets the need".to_owned(), None),
@@ -240,7 +298,7 @@ impl PlanReport {
     fn text(&self) -> String {
         let mut out = String::new();
         let beside =
-            |own: &PlanBeside| format!("{}: {}", own.title, self.price(&own.month, own.unpriced));
+            |own: &PlanBeside| format!("{}: {}", own.title, self.price(own.month, own.unpriced));
         let mut line = |text: &str| {
             out.push_str(text);
             out.push('\n');
@@ -265,7 +323,10 @@ impl PlanReport {
             for cap in &cheaper.fails {
                 line(&format!(
                     "  fails: {} of {}: {} needed, {} there",
-                    cap.cap, cap.of, cap.used, cap.most
+                    cap.cap,
+                    cap.of,
+                    cap.needed(),
+                    cap.limit()
                 ));
             }
         }

@@ -27,7 +27,7 @@ pub mod size;
 pub mod time;
 
 pub use money::Money;
-pub use parse::ParseError;
+pub use parse::{ParseError, in_plain_words};
 pub use rate::{BytesPerSec, Iops};
 pub use size::{Bytes, Exact};
 pub use time::{Instant, Span};

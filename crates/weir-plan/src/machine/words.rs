@@ -60,6 +60,14 @@ impl<'a> Machines<'a> {
 
     fn reasons(&self, need: &Need, found: &Found<'_>) -> Vec<String> {
         let mut all = Vec::new();
+        let is_burst = |own: &&Disks<'_>| matches!(own.disk, Disk::Burst(_));
+        if self.wishes.peaks.is_some()
+            && !found.choice.disks.iter().flatten().any(|own| is_burst(&own))
+        {
+            all.push(
+                "no credits are counted on: disks that carry it without cost no more".to_owned(),
+            );
+        }
         for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
             let own = self.demands(need, pool, found.hits);
             let name = names(need, pool, " and ");

@@ -215,7 +215,8 @@ impl Source<'_> {
     }
 
     fn syntax(&self, error: &toml::de::Error) -> OltpError {
-        let mut message = error.message().replace('\n', " ").trim_end().to_owned();
+        let mut message =
+            weir_units::in_plain_words(error.message()).replace('\n', " ").trim_end().to_owned();
         if let Some(near) = nearest_key(&message) {
             message = format!("{message}; did you mean `{near}`?");
         }

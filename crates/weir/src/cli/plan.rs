@@ -7,6 +7,7 @@ use std::str::FromStr;
 use weir_units::{Bytes, BytesPerSec, Iops, Money, Span};
 
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct PlanArgs {
     /// What is needed, by role, and what may be used.
     #[arg(long, value_name = "FILE")]
@@ -19,9 +20,9 @@ pub(crate) struct PlanArgs {
     /// So many of a hundred samples ask for no more, like 99.9 [default: 99].
     #[arg(long, value_name = "N", value_parser = percentile)]
     pub(crate) percentile: Option<f64>,
-    /// By how much sizes and rates are to grow, in per cent.
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    pub(crate) growth: Option<u32>,
+    /// By how much sizes and rates are to grow, like 30%; 10000% at most.
+    #[arg(long, value_name = "SHARE", value_parser = weir_plan::need::share)]
+    pub(crate) growth: Option<u64>,
     /// What somebody in the observation is for, like sdc=data; may be repeated. Then nobody else
     /// counts.
     #[arg(long, value_name = "NAME=ROLE", value_parser = role, requires = "from")]
@@ -58,7 +59,7 @@ pub(crate) struct PlanArgs {
     /// What of the data is read again and again, if a cache is to be counted on.
     #[arg(long, value_name = "SIZE")]
     pub(crate) working_set: Option<Bytes>,
-    /// How much more than is said is to be carried, like 20%.
+    /// How much more than is said is to be carried, like 20%; 10000% at most.
     #[arg(long, value_name = "SHARE")]
     pub(crate) headroom: Option<String>,
     /// The catalog edition to plan with [default: that of --keep, or azure-now; of a fleet
@@ -140,13 +141,6 @@ pub(crate) struct PlanArgs {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-/// A share above the whole, in whole per cent.
-fn percent(text: &str) -> Result<u32, String> {
-    let number = text.trim().trim_end_matches('%').trim().parse();
-    let wrong = || format!("{text:?} is no whole number of per cent up to 10000, like 30%");
-    number.ok().filter(|n| *n <= 10_000).ok_or_else(wrong)
 }
 
 /// A number that is not zero.

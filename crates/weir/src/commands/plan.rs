@@ -19,11 +19,10 @@ use weir_plan::cost::Cost;
 use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, RoleKeys, Vcpus, WHOLE};
 use weir_plan::{Answer, Outcome, Question, plan, within};
-use weir_report::number::float;
+use weir_report::number::{Amount, float};
 use weir_report::plan::{
-    PlanBeside, PlanCap, PlanCheaper, PlanChoice, PlanLine, PlanRelaxation, PlanReport,
+    PlanBeside, PlanCap, PlanCheaper, PlanChoice, PlanLine, PlanRelaxation, PlanReport, Unit,
 };
-use weir_units::{Bytes, BytesPerSec};
 
 /// The edition where none is named: what can be bought now.
 const EDITION: &str = "azure-now";
@@ -256,21 +255,21 @@ fn choice(plan: &Plan) -> PlanChoice {
         what: line.what.clone(),
         units: line.units,
         free: line.free.min(line.units),
-        each: line.each.map(|each| each.exact().to_string()),
-        month: line.month().map(|month| month.to_string()),
+        each: line.each.map(Amount),
+        month: line.month().map(Amount),
         source: line.source.as_ref().map(|(source, _)| source.clone()),
         as_of: line.source.as_ref().map(|(_, as_of)| as_of.clone()),
     });
     let binding = plan.binding().map(|own| {
         let left = weir_report::number::percent(1.0 - share(own)).to_string();
         let own = cap(own);
-        format!("{} of {}: {} of {}, {left} left", own.cap, own.of, own.used, own.most)
+        format!("{} of {}: {} of {}, {left} left", own.cap, own.of, own.needed(), own.limit())
     });
     PlanChoice {
         family: plan.family.clone(),
         title: plan.title.clone(),
         layout: plan.layout.clone(),
-        month: plan.cost.month.to_string(),
+        month: Amount(plan.cost.month),
         unpriced: plan.cost.unpriced,
         lines: lines.collect(),
         caps: plan.caps.iter().map(cap).collect(),
@@ -284,8 +283,7 @@ fn relaxation(own: &Relaxation) -> PlanRelaxation {
 }
 
 fn next_to(title: &str, cost: Cost) -> PlanBeside {
-    let month = cost.month.to_string();
-    PlanBeside { title: title.to_owned(), month, unpriced: cost.unpriced }
+    PlanBeside { title: title.to_owned(), month: Amount(cost.month), unpriced: cost.unpriced }
 }
 
 fn share(own: &CapUse) -> f64 {
@@ -293,19 +291,19 @@ fn share(own: &CapUse) -> f64 {
 }
 
 fn cap(own: &CapUse) -> PlanCap {
-    let words = |n: u64| match own.unit {
-        "IOPS" => format!("{} IOPS", weir_report::number::grouped(n)),
-        "B/s" => BytesPerSec::new(n).map_or_else(|| "0 B/s".to_owned(), |rate| rate.to_string()),
-        "B" => Bytes::new(n).to_string(),
-        "of its time" => weir_report::number::percent(float(n) / float(WHOLE)).to_string(),
-        "thousandths" => format!("{}.{:03}", n / 1_000, n % 1_000),
-        _ => n.to_string(),
+    let (unit, parts) = match own.unit {
+        "IOPS" => (Unit::Iops, 1.0),
+        "B/s" => (Unit::Rate, 1.0),
+        "B" => (Unit::Size, 1.0),
+        "thousandths" => (Unit::Count, 1_000.0),
+        _ => (Unit::Count, 1.0),
     };
     PlanCap {
         of: own.of.clone(),
         cap: own.cap.to_owned(),
-        used: words(own.used),
-        most: words(own.most),
+        used: float(own.used) / parts,
+        most: float(own.most) / parts,
+        unit,
         share: share(own),
     }
 }

@@ -30,7 +30,10 @@ fn what_says_nothing_is_refused() {
     let size = ["--size", "400GiB", "--iops", "3000"];
     let with = |more: &[&'static str]| [&size[..], more].concat();
     check(&["--iops", "16000"], "give --size SIZE with rates, or --need FILE, --from OBSERVATION");
-    check(&with(&["--os", "beos"]), "there are no prices of beos; there are: East US in USD, East");
+    check(
+        &with(&["--os", "beos"]),
+        "there are no prices of os \"beos\"; there are: East US in USD, East",
+    );
     check(&with(&["--max-disks", "0"]), "\"0\" is no whole number of 1 at least");
     check(&with(&["--vcpus", "0"]), "\"0\" is no whole number of 1 at least");
     check(&with(&["--max-files", "0"]), "\"0\" is no whole number of 1 at least");
@@ -53,12 +56,76 @@ fn what_says_nothing_is_refused() {
         ("max_disks = 0", "max_disks: is 0"),
         ("max_files = 0", "max_files: is 0"),
         ("bursting = \"0s\"", "bursting: is 0"),
+        ("memory = \"0 GiB\"", "memory: is 0"),
+        ("storage = \"0 GiB\"", "storage: is 0"),
+        ("families = []", "the list is empty; name some, or leave it out"),
+        (
+            "max_disks = -1",
+            "need.toml:1:13: invalid value: integer `-1`, expected a whole number of 0 or more",
+        ),
+        (
+            "headroom = \"0.2\"",
+            "headroom: \"0.2\" may be 0.2 % or a part of 1; write it with the %",
+        ),
+        ("headroom = \"20000 %\"", "headroom: \"20000 %\" is more than 10000 %, which is the most"),
     ] {
         place.file("need.toml", &format!("{key}\n[data]\nsize = \"1 TiB\"\niops = 5\n"));
         check(&["--need", "need.toml"], words);
     }
     place.file("need.toml", "[data]\nsize = \"1 TiB\"\nworking_set = \"0 B\"\n");
     check(&["--need", "need.toml"], "data: working_set is 0");
+    check(&["--size", "1TiB", "--iops", "-5"], "invalid value '-5' for '--iops <N>'");
+    check(
+        &with(&["--edition", "aws", "--family", "rds", "--licence-owned"]),
+        "licence_owned: postgresql of rds has no licence to own; leave it out",
+    );
+}
+
+#[test]
+fn what_was_taken_for_granted_is_told() {
+    let place = Place::new();
+    let stdout = met(&place, &["--size", "400GiB"]);
+    assert!(stdout.contains("nothing says how much is read and written"), "{stdout}");
+    let size = ["--size", "400GiB", "--iops", "3000"];
+    let with = |more: &[&'static str]| met(&place, &[&size[..], more].concat());
+    let stdout = with(&["--reads", "0%", "--working-set", "9GiB"]);
+    assert!(stdout.contains("data: nothing is read, so no working set is counted on"), "{stdout}");
+    let stdout = with(&["--bursting", "20min"]);
+    assert!(stdout.contains("no credits are counted on: disks that carry it without"), "{stdout}");
+    // A share may be said without its sign where it can be nothing else.
+    assert_eq!(with(&["--headroom", "20"]), with(&["--headroom", "20 %"]));
+}
+
+/// Every figure is a number, and its unit stands beside it.
+#[test]
+fn a_plan_in_numbers() {
+    let place = Place::new();
+    let args = ["--edition", "azure-premium-2015", "--size", "4TiB", "--iops", "16000", "-o"];
+    let report = met(&place, &[&args[..], &["json"]].concat());
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let cap = &report["plan"]["caps"][0];
+    assert_eq!((&cap["used"], &cap["unit"]), (&16_000.0.into(), &"IOPS".into()));
+    let lacking = &report["cheaper"]["fails"][0];
+    assert_eq!(
+        (&lacking["most"], &lacking["unit"]),
+        (&(3_584.0 * 1_073_741_824.0).into(), &"B".into())
+    );
+    assert_eq!(report["cheaper"]["month"], 1516.20);
+    let rows = met(&place, &[&args[..], &["csv"]].concat());
+    let mut lines = rows.lines();
+    let heads: Vec<&str> = lines.next().expect("heads").split(',').collect();
+    // No cell before those that are looked at has a comma.
+    let row = |first: &str| -> Vec<String> {
+        let line = rows.lines().find(|line| line.starts_with(first)).expect("a row");
+        line.split(',').map(str::to_owned).collect()
+    };
+    let at = |name: &str| heads.iter().position(|head| *head == name).expect(name);
+    assert_eq!(&row("price,machine")[at("USD a month")], "1003.66");
+    let cap = row("cap,");
+    assert_eq!(
+        [&cap[at("needed")], &cap[at("limit")], &cap[at("unit")]],
+        ["16000", "20000", "IOPS"]
+    );
 }
 
 #[test]

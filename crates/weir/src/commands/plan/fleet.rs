@@ -14,6 +14,7 @@ use weir_plan::need::{NeedFile, Wishes};
 use weir_plan::verify::{Got, How, Load, verify_all};
 use weir_plan::{FleetOutcome, FleetQuestion, Member, plan_fleet};
 use weir_report::fleet::{FleetHost, FleetLack, FleetReport};
+use weir_report::number::Amount;
 
 /// The edition where none is named: the one with instances that can be bought now.
 const EDITION: &str = "azure-mi-now";
@@ -64,9 +65,9 @@ pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u
         FleetOutcome::Met(plan) => {
             report.is_met = true;
             report.goal = Some(plan.goal.words().to_owned());
-            report.month = Some(plan.cost.month.to_string());
+            report.month = Some(Amount(plan.cost.month));
             report.unpriced = plan.cost.unpriced;
-            report.bound = plan.bound.map(|bound| bound.to_string());
+            report.bound = plan.bound.map(Amount);
             report.gap = Some(weir_report::number::float(plan.gap) / 1e6);
             report.notes.extend(plan.notes.iter().cloned());
             for (at, own) in plan.instances.iter().enumerate() {

@@ -5,7 +5,7 @@ use crate::commands::observe::Source;
 use crate::error::CliError;
 use std::path::PathBuf;
 use weir_observe::sizing::{Roles, Sized, Sizer};
-use weir_plan::need::{NeedFile, RoleKeys};
+use weir_plan::need::{NeedFile, RoleKeys, WHOLE, in_percent};
 use weir_report::number::{float, percent};
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
@@ -28,7 +28,8 @@ const THROTTLED: f64 = 0.1;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measure<'a> {
     percentile: f64,
-    growth: u32,
+    /// In millionths of what was observed.
+    growth: u64,
     roles: &'a [(String, String)],
 }
 
@@ -74,7 +75,7 @@ pub(super) fn fill(
         ordinal(measure.percentile),
         match measure.growth {
             0 => String::new(),
-            growth => format!(", and what was observed grows by {growth} %"),
+            growth => format!(", and what was observed grows by {} %", in_percent(growth)),
         }
     )];
     for own in &sized {
@@ -118,7 +119,7 @@ fn put(
         let words = format!("{role}: {name} says its {key}, and so does the need; keep one");
         return Err(CliError::Refused(words));
     }
-    let grown = |n: f64| n * (1.0 + f64::from(measure.growth) / 100.0);
+    let grown = |n: f64| n * (1.0 + float(measure.growth) / float(WHOLE));
     if keys.size.is_none() {
         keys.size = own.size.filter(|size| *size > 0).map(|size| {
             // Whole GiB: files are made of such.
