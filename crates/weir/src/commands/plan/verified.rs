@@ -179,9 +179,19 @@ fn next_cheaper(
     cheaper: Option<Cheaper>,
     how: How,
 ) -> Result<Option<String>, CliError> {
-    let Some(Cheaper { what, cost, layout: Some(layout), .. }) = cheaper else { return Ok(None) };
-    let got = verify(&what, &layout, question.need, question.catalog, how)?;
+    let Some(Cheaper { what, cost, fails, layout }) = cheaper else { return Ok(None) };
     let cost = format!("{what}, at {} a month", cost.month);
+    // What has no room for the data cannot be run.
+    let small =
+        fails.iter().filter(|cap| !cap.is_rate).map(|cap| format!("{} of {}", cap.cap, cap.of));
+    let small = small.collect::<Vec<_>>().join(", ");
+    let got = match layout.map(|text| verify(&what, &text, question.need, question.catalog, how)) {
+        Some(Ok(got)) => got,
+        Some(Err(error)) if small.is_empty() => return Err(error.into()),
+        Some(Err(_)) | None => {
+            return Ok(Some(format!("next cheaper: {cost}: too small: {small}")));
+        }
+    };
     let slow = slow(&got);
     Ok(Some(match () {
         () if got.iter().all(Got::is_met) => {
@@ -229,4 +239,37 @@ fn too_slow(plan: &Plan, got: &[Got], may_grow: bool) -> String {
         false => "; allow more time, or a larger budget or machine",
     };
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_catalog::Catalog;
+    use weir_plan::answer::CapUse;
+    use weir_plan::cost::Cost;
+    use weir_plan::need::{NeedFile, Wishes};
+
+    #[test]
+    fn a_next_cheaper_without_room_for_the_data_is_told_and_no_error() {
+        let catalog = Catalog::builtin();
+        let file = NeedFile::read("need.toml", "[data]\nsize = \"900 GiB\"\niops = 100\n");
+        let (need, _) = file.and_then(|file| file.need()).expect("a need");
+        let (edition, wishes) = (catalog.edition("azure-premium-2015"), Wishes::default());
+        let edition = edition.expect("an edition");
+        let question =
+            Question { catalog: &catalog, edition, prices: None, need: &need, wishes: &wishes };
+        // A P20 has 512 GiB; and no layout at all.
+        let small = "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n[[volume]]\n\
+                     name = \"d\"\ntier = \"P20\"\n[[file]]\nname = \"f\"\nrole = \"data\"\n\
+                     size = \"900 GiB\"\non = \"d\"\n";
+        for layout in [Some(small.to_owned()), None] {
+            let is_rate = false;
+            let (of, cap, unit) = ("data".to_owned(), "size", "B");
+            let fails = vec![CapUse { of, cap, unit, is_rate, used: 900 << 30, most: 512 << 30 }];
+            let next = Cheaper { what: "1 x P20".to_owned(), cost: Cost::default(), fails, layout };
+            let told = next_cheaper(&question, Some(next), How::default()).expect("no error");
+            let words = "next cheaper: 1 x P20, at 0.00 a month: too small: size of data";
+            assert_eq!(told.as_deref(), Some(words));
+        }
+    }
 }
