@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::quote::shell;
 use crate::script::Script;
 use crate::site::Disk;
-use weir_layout::ManagedInstance;
+use weir_layout::Instance;
 
 pub(crate) fn write(
     script: &mut Script,
@@ -356,7 +356,8 @@ fn of_instance(
     azure::check_place(options, !change.is_known())?;
     let does_not = "make the network that it is in, nor databases or their files (--as tsql).";
     let does = if change.is_known() {
-        "changes vCores, storage and tier of the instance."
+        "changes vCores, storage and tier of the instance. Run it again: it looks first what is there, and \
+         does nothing twice."
     } else {
         "makes the instance if it is not there. Run it again: one that is there stays as it is, and a \
          difference is told."
@@ -367,22 +368,21 @@ fn of_instance(
     script.blank();
     variable(script, "RESOURCE_GROUP", options.resource_group.as_ref(), "the resource group");
     variable(script, "INSTANCE", options.machine.as_ref(), "the name of the instance");
+    match sql.old {
+        Some(old) => update_instance(script, sql, old),
+        None => make_instance(script, options, sql),
+    }
+    Ok(())
+}
+
+fn make_instance(script: &mut Script, options: &Options, sql: &Sql<'_>) {
     let mut keys =
         format!("--edition {} --capacity {} --storage {}", sql.edition(), sql.new.vcores, sql.gb());
     if let Some(iops) = sql.iops {
         keys += &format!(" --gpv2 true --iops {iops}");
-    } else if sql.old.is_some_and(|old| old.kind == ManagedInstance::NextGenGp) {
-        keys += " --gpv2 false";
     }
     script.blank();
     script.comment(&sql.words());
-    if change.is_known() {
-        sql.warns(script);
-        script.line(&format!(
-            "az sql mi update --resource-group \"$RESOURCE_GROUP\" --name \"$INSTANCE\" \\\n    {keys} --output none"
-        ));
-        return Ok(());
-    }
     variable(script, "LOCATION", options.location.as_ref(), "a location, like westeurope");
     script.lines(&format!(
         r#"there=$(az sql mi list --resource-group "$RESOURCE_GROUP" --query '[].[name, vCores, storageSizeInGB || storageSizeInGb]' --output tsv)
@@ -402,5 +402,80 @@ fi"#,
         vcores = sql.new.vcores,
         gb = sql.gb()
     ));
-    Ok(())
 }
+
+fn update_instance(script: &mut Script, sql: &Sql<'_>, old: &Instance) {
+    let steps = sql.steps(old);
+    script.blank();
+    script.lines(DIFFERS);
+    if steps.grows {
+        script.blank();
+        script.lines(GROWS_TO);
+    }
+    script.blank();
+    script.comment(&sql.words());
+    sql.warns(script);
+    let (edition, vcores, gb) = (sql.edition(), sql.new.vcores, sql.gb());
+    if steps.edition {
+        script.line(&format!("differs edition sku.tier {edition} --edition {edition}"));
+    }
+    if steps.vcores {
+        script.line(&format!("differs vCores vCores {vcores} --capacity {vcores}"));
+    }
+    if steps.grows {
+        script.line(&format!("grows {gb}"));
+    } else if steps.storage {
+        script.line(&format!("differs GB '{STORAGE}' {gb} --storage {gb}"));
+    }
+    if steps.next_gen {
+        let is = sql.is_next_gen();
+        script.line(&format!(
+            "differs 'next generation' 'isGeneralPurposeV2 && `true` || `false`' {is} --gpv2 {is}"
+        ));
+    }
+    if let Some(iops) = steps.iops {
+        script.line(&format!("differs IOPS 'storageIOps || storageIops' {iops} --iops {iops}"));
+    }
+    script.blank();
+    script.lines(UPDATE_INSTANCE);
+}
+
+/// The storage of an instance, by the names that older and newer versions have for it.
+const STORAGE: &str = "storageSizeInGB || storageSizeInGb";
+
+const DIFFERS: &str = r#"
+# What is to be another and is not yet. All of it is changed at once: each change ends with a failover.
+keys=()
+differs() { # WHAT QUERY VALUE ARGUMENT...
+    local what=$1 query=$2 value=$3 now
+    shift 3
+    now=$(az sql mi show --resource-group "$RESOURCE_GROUP" --name "$INSTANCE" --query "$query" --output tsv)
+    if [[ $now == "$value" ]]; then
+        echo "$INSTANCE: $what: has $value"
+    else
+        echo "$INSTANCE: $what: ${now:-none} becomes $value"
+        keys+=("$@")
+    fi
+}
+"#;
+
+const GROWS_TO: &str = r#"
+# Storage grows if it is smaller; what is larger stays.
+grows() { # GB
+    local gb=$1 now
+    now=$(az sql mi show --resource-group "$RESOURCE_GROUP" --name "$INSTANCE" \
+        --query 'storageSizeInGB || storageSizeInGb' --output tsv)
+    if ((now > gb)); then
+        echo "$INSTANCE: has $now GB already, and the layout $gb; its storage stays" >&2
+    else
+        differs GB 'storageSizeInGB || storageSizeInGb' "$gb" --storage "$gb"
+    fi
+}
+"#;
+
+const UPDATE_INSTANCE: &str = r#"
+if ((${#keys[@]} > 0)); then
+    echo "$INSTANCE: changing it"
+    az sql mi update --resource-group "$RESOURCE_GROUP" --name "$INSTANCE" "${keys[@]}" --output none
+fi
+"#;

@@ -36,7 +36,22 @@ pub(crate) struct Sql<'a> {
     pub(crate) old: Option<&'a Instance>,
     /// Operations a second that are bought, of the next generation.
     pub(crate) iops: Option<u64>,
+    old_iops: Option<u64>,
     changes: bool,
+}
+
+/// What of an instance changes between its layouts. The rest is not looked at: it stays as it is
+/// there, whoever made it so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SqlChange {
+    pub(crate) edition: bool,
+    pub(crate) vcores: bool,
+    pub(crate) storage: bool,
+    /// Whether the storage becomes larger, so that what is larger already stays.
+    pub(crate) grows: bool,
+    pub(crate) next_gen: bool,
+    /// Operations a second, where they are bought.
+    pub(crate) iops: Option<u64>,
 }
 
 /// A disk as Azure makes it.
@@ -426,16 +441,27 @@ impl<'a> Sql<'a> {
         let iops = |site: &Site, own: &Instance| {
             site.quota.filter(|_| own.kind == ManagedInstance::NextGenGp)
         };
-        let iops_old = old.and_then(|old| iops(old, old.instance.as_ref()?));
+        let old_iops = old.and_then(|old| iops(old, old.instance.as_ref()?));
         let iops = iops(site, new);
-        let changes = old_instance.is_none_or(|own| !same(own)) || iops_old != iops;
-        Ok(Self { new, old: old_instance, iops, changes })
+        let changes = old_instance.is_none_or(|own| !same(own)) || old_iops != iops;
+        Ok(Self { new, old: old_instance, iops, old_iops, changes })
     }
 
     pub(crate) fn edition(&self) -> &'static str {
-        match self.new.kind {
-            ManagedInstance::Bc => "BusinessCritical",
-            ManagedInstance::Gp | ManagedInstance::NextGenGp => "GeneralPurpose",
+        edition(self.new)
+    }
+
+    /// What changes of an instance that is there.
+    pub(crate) fn steps(&self, old: &Instance) -> SqlChange {
+        let new = self.new;
+        let is_next_gen = |own: &Instance| own.kind == ManagedInstance::NextGenGp;
+        SqlChange {
+            edition: edition(old) != edition(new),
+            vcores: old.vcores != new.vcores,
+            storage: old.storage != new.storage,
+            grows: old.storage < new.storage,
+            next_gen: is_next_gen(old) != is_next_gen(new),
+            iops: self.iops.filter(|_| self.iops != self.old_iops),
         }
     }
 
@@ -479,6 +505,13 @@ impl<'a> Sql<'a> {
                     cuts connections for some seconds";
         script.comment(&format!("{text}."));
         script.note(text);
+    }
+}
+
+fn edition(instance: &Instance) -> &'static str {
+    match instance.kind {
+        ManagedInstance::Bc => "BusinessCritical",
+        ManagedInstance::Gp | ManagedInstance::NextGenGp => "GeneralPurpose",
     }
 }
 

@@ -8,6 +8,7 @@ use crate::options::Options;
 use crate::quote::powershell;
 use crate::script::Script;
 use crate::site::Disk;
+use weir_layout::Instance;
 
 pub(crate) fn write(
     script: &mut Script,
@@ -315,9 +316,19 @@ fn of_instance(
     azure::check_place(options, !change.is_known())?;
     script.header(
         "PowerShell with the module Az.Sql, after Connect-AzAccount.",
-        "makes the instance if it is not there, or changes it; run again it changes nothing more.",
+        "makes the instance if it is not there, or changes it; it looks first what is there, and run again it \
+         changes nothing more.",
         "make the network that it is in, nor databases or their files (--as tsql).",
     );
+    let mut lines = vec![
+        parameter("ResourceGroupName", options.resource_group.as_ref()),
+        parameter("InstanceName", options.machine.as_ref()),
+    ];
+    if let Some(old) = sql.old {
+        parameters(script, &lines);
+        update_instance(script, sql, old);
+        return Ok(());
+    }
     let mut keys = format!(
         "-Edition {} -VCore {} -StorageSizeInGB {}",
         sql.edition(),
@@ -326,20 +337,6 @@ fn of_instance(
     );
     if let Some(iops) = sql.iops {
         keys += &format!(" -IsGeneralPurposeV2 $true -StorageIOps {iops}");
-    }
-    let mut lines = vec![
-        parameter("ResourceGroupName", options.resource_group.as_ref()),
-        parameter("InstanceName", options.machine.as_ref()),
-    ];
-    if change.is_known() {
-        parameters(script, &lines);
-        script.blank();
-        script.comment(&sql.words());
-        sql.warns(script);
-        script.lines(&format!(
-            "Set-AzSqlInstance -ResourceGroupName $ResourceGroupName -Name $InstanceName `\n    {keys} -Force"
-        ));
-        return Ok(());
     }
     lines.push(parameter("Location", options.location.as_ref()));
     lines.push(parameter("SubnetId", None));
@@ -361,3 +358,58 @@ fn of_instance(
     ));
     Ok(())
 }
+
+/// What differs is changed at once: each change ends with a failover.
+fn update_instance(script: &mut Script, sql: &Sql<'_>, old: &Instance) {
+    let steps = sql.steps(old);
+    script.blank();
+    script.comment(&sql.words());
+    sql.warns(script);
+    script.lines(
+        "$instance = Get-AzSqlInstance -ResourceGroupName $ResourceGroupName -Name $InstanceName\n$keys = @{}",
+    );
+    let mut differs = |now: &str, key: &str, value: &str| {
+        script.line(&format!("if ({now} -ne {value}) {{ $keys['{key}'] = {value} }}"));
+    };
+    if steps.edition {
+        differs("$instance.Sku.Tier", "Edition", &powershell(sql.edition()));
+    }
+    if steps.vcores {
+        differs("$instance.VCores", "VCore", &sql.new.vcores.to_string());
+    }
+    if steps.storage {
+        differs("$instance.StorageSizeInGB", "StorageSizeInGB", &sql.gb().to_string());
+    }
+    if steps.next_gen {
+        let is = format!("${}", sql.is_next_gen());
+        differs("[bool] $instance.IsGeneralPurposeV2", "IsGeneralPurposeV2", &is);
+    }
+    if let Some(iops) = steps.iops {
+        differs("$instance.StorageIOps", "StorageIOps", &iops.to_string());
+    }
+    if steps.edition {
+        script.comment("With an edition the command sends no vCores of itself.");
+        script.line(
+            "if ($keys.ContainsKey('Edition') -and -not $keys.ContainsKey('VCore')) { $keys['VCore'] = \
+             $instance.VCores }",
+        );
+    }
+    if steps.grows {
+        script.lines(LARGER);
+    }
+    script.lines(UPDATE_INSTANCE);
+}
+
+const LARGER: &str = r#"
+if ($keys.ContainsKey('StorageSizeInGB') -and $instance.StorageSizeInGB -gt $keys['StorageSizeInGB']) {
+    Write-Warning "${InstanceName}: has $($instance.StorageSizeInGB) GB already, and the layout $($keys['StorageSizeInGB']); its storage stays"
+    $keys.Remove('StorageSizeInGB')
+}
+"#;
+
+const UPDATE_INSTANCE: &str = r#"
+if ($keys.Count -gt 0) {
+    Write-Output "${InstanceName}: changing $($keys.Keys -join ', ')"
+    Set-AzSqlInstance -ResourceGroupName $ResourceGroupName -Name $InstanceName @keys -Force | Out-Null
+}
+"#;

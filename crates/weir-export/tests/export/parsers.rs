@@ -63,6 +63,11 @@ fn scripts(kind: Kind) -> Vec<String> {
         &INSTANCE.replace("vcores = 8", "vcores = 16"),
         &Options::default(),
     ));
+    let gp = INSTANCE.replace("2018", "now").replace("8 TiB", "1 TiB");
+    let bc = gp.replace("\"gp\"", "\"bc\"").replace("vcores = 8", "vcores = 16");
+    for (old, new) in [(&gp[..], next), (next, &bc), (&bc, &gp)] {
+        push(changes(kind, old, new, &Options::default()));
+    }
     for name in HOSTILE {
         for options in hostile(kind, name) {
             let text = if options.database.is_some() { INSTANCE } else { MACHINE };

@@ -218,6 +218,56 @@ fn the_azure_cli_looks_before_it_changes_a_disk() {
     check(&make(), &made(&bought(8000), &bought(9000)), &VARIABLES, &["az disk update log"]);
 }
 
+/// An instance is changed once, in what differs, and not at all where it is as it is to be.
+#[test]
+fn the_azure_cli_looks_before_it_changes_an_instance() {
+    if !has("bash") {
+        return;
+    }
+    let gp = INSTANCE.replace("2018", "now").replace("8 TiB", "1 TiB");
+    let next = gp.replace("\"gp\"", "\"next-gen-gp\"").replace("TiB\" }", "TiB\", iops = 6000 }");
+    let make = |layout: &str| {
+        let fake = Fake::new();
+        let (_, said, fine) = fake.run(&text(Kind::Az, layout), &VARIABLES);
+        assert!(fine, "{said}");
+        fake
+    };
+    let made = |old: &str, new: &str| {
+        changes(Kind::Az, old, new, &Options::default()).expect("a script").text
+    };
+    let updated = |fake: &Fake| {
+        let all = fs::read_to_string(fake.0.path().join("updated")).expect("what was set");
+        all.lines().filter(|line| line.starts_with("sql mi update")).map(str::to_owned).collect()
+    };
+    let once = |old: &str, new: &str, keys: &str| {
+        let fake = make(old);
+        check(&fake, &made(old, new), &VARIABLES, &["az sql mi update sales"]);
+        let all: Vec<String> = updated(&fake);
+        assert_eq!(all, [format!("sql mi update: {keys}")]);
+    };
+    let larger = gp.replace("vcores = 8", "vcores = 16").replace("1 TiB", "2 TiB");
+    once(&gp, &larger, "capacity=16 storage=2048");
+    once(&larger, &gp, "capacity=8 storage=1024");
+    once(&gp, &next, "gpv2=true iops=6000");
+    once(&next, &next.replace("6000", "7000"), "iops=7000");
+    once(&next, &gp, "gpv2=false");
+    once(&gp, &gp.replace("\"gp\"", "\"bc\""), "edition=BusinessCritical");
+    // What is so already is not said again, and storage that is larger stays.
+    let fake = make(&gp);
+    fake.file("set/sales.capacity", "16\n");
+    check(&fake, &made(&gp, &larger), &VARIABLES, &["az sql mi update sales"]);
+    let all: Vec<String> = updated(&fake);
+    assert_eq!(all, ["sql mi update: storage=2048"]);
+    fake.file("set/sales.storage", "4096\n");
+    let (changed, said, fine) = fake.run(&made(&gp, &larger), &VARIABLES);
+    assert!(fine && changed.is_empty(), "{said}");
+    let words = "sales: has 4096 GB already, and the layout 2048; its storage stays";
+    assert!(said.contains(words), "{said}");
+    // An instance that is not there is no reason to change one.
+    let (changed, said, fine) = Fake::new().run(&made(&gp, &larger), &VARIABLES);
+    assert!(!fine && changed.is_empty(), "{said}");
+}
+
 /// A disk that crosses 4 TiB waits until the machine may be stopped, and the others do not wait.
 #[test]
 fn the_azure_cli_stops_the_machine_only_where_it_may() {
