@@ -93,6 +93,8 @@ impl Options {
         {
             check_pairs(option, pairs)?;
         }
+        check_place("--location", self.location.as_deref(), false)?;
+        check_place("--zone", self.zone.as_deref(), true)?;
         check_mounts(kind, &self.mounts)?;
         check_database(self.database.as_deref())?;
         match &self.device_pattern {
@@ -233,6 +235,26 @@ fn check_database(name: Option<&str>) -> Result<(), ExportError> {
         )),
         None => Ok(()),
     }
+}
+
+/// A zone or a location that some cloud could have. Azure also writes its locations with spaces,
+/// like West Europe.
+fn check_place(option: &str, place: Option<&str>, is_word: bool) -> Result<(), ExportError> {
+    const MOST: usize = 64;
+    let Some(place) = place else { return Ok(()) };
+    let count = place.chars().count();
+    let reason = if place.trim() != place {
+        "it has a space first or last; leave that out".to_owned()
+    } else if is_word && place.contains(char::is_whitespace) {
+        "it has a space, and no zone has one; write it like 1 or europe-west1-b".to_owned()
+    } else if count > MOST {
+        format!(
+            "it has {count} characters, and no cloud has a name of more than {MOST} for a place"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(refused(format!("{option} {place}"), reason))
 }
 
 fn check_printable(option: &str, value: &str) -> Result<(), ExportError> {

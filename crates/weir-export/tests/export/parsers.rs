@@ -112,7 +112,13 @@ fn hostile(kind: Kind, name: &str) -> Vec<Options> {
             },
         ],
         Kind::Az | Kind::Bicep | Kind::Terraform | Kind::Powershell => vec![
-            Options { machine: own(name), location: own(name), zone: own(name), ..none() },
+            // A zone has no spaces.
+            Options {
+                machine: own(name),
+                location: own(name),
+                zone: own(&name.replace(' ', "")),
+                ..none()
+            },
             Options { resource_group: own(name), ..none() },
         ],
         Kind::Mdadm | Kind::Lvm => {

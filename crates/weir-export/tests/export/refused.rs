@@ -288,6 +288,35 @@ fn a_name_of_a_machine_that_is_too_long_is_refused() {
     }
 }
 
+/// What no cloud has is no zone and no location; Azure writes a location in words, too.
+#[test]
+fn a_place_that_no_cloud_has_is_refused() {
+    let zone = |zone: &str| Options { zone: Some(zone.to_owned()), ..Options::default() };
+    let location = |place: &str| Options { location: Some(place.to_owned()), ..Options::default() };
+    let long = "x".repeat(65);
+    let too_long = format!("{long}: it has 65 characters, and no cloud has a name of more than 64");
+    for kind in [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell] {
+        check(kind, MACHINE, &zone(""), "--zone: it is empty; give it a value");
+        check(kind, MACHINE, &location(""), "--location: it is empty; give it a value");
+        check(kind, MACHINE, &zone("1 2"), "--zone 1 2: it has a space, and no zone has one");
+        check(kind, MACHINE, &zone("1\u{a0}2"), "it has a space, and no zone has one");
+        for blank in [" ", " 1", "1 "] {
+            let words = format!("--zone {blank}: it has a space first or last; leave that out");
+            check(kind, MACHINE, &zone(blank), &words);
+            let words = format!("--location {blank}: it has a space first or last");
+            check(kind, MACHINE, &location(blank), &words);
+        }
+        let words = "it has a line break or another control character; no script can have that";
+        check(kind, MACHINE, &zone("1\n2"), words);
+        check(kind, MACHINE, &location("West\tEurope"), words);
+        check(kind, MACHINE, &zone(&long), &format!("--zone {too_long}"));
+        check(kind, MACHINE, &location(&long), &format!("--location {too_long}"));
+        for fine in [zone("1"), zone(&long[1..]), location("West Europe"), location(&long[1..])] {
+            assert!(script(kind, MACHINE, &fine).is_ok(), "{kind}: {fine:?}");
+        }
+    }
+}
+
 /// A layout of AWS, or of Google Cloud.
 fn disk_of(edition: &str, keys: &str) -> String {
     format!("edition = {edition:?}\n[[volume]]\nname = \"d\"\n{keys}\n")

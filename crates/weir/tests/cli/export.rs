@@ -115,6 +115,8 @@ fn what_cannot_be_exported_is_said_in_one_line() {
     );
     refused(&["layout.toml", "--as", "perl"], "invalid value 'perl'");
     refused(&["layout.toml"], "--as <KIND>");
+    refused(&["layout.toml", "--as", "az", "--zone", "1 2"], "--zone 1 2: it has a space");
+    refused(&["layout.toml", "--as", "az", "--location", ""], "--location: it is empty");
     refused(&["layout.toml", "--as", "az", "--name", "pool"], "write what the layout calls it");
     refused(&["layout.toml", "--as", "lvm", "--device", "sdc"], "write NAME=/dev/..");
     refused(
