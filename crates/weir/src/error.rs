@@ -1,8 +1,8 @@
 //! What can go wrong, as the user sees it, and its exit code.
 
 use std::error::Error;
-use std::io;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use weir_blob::BlobError;
 use weir_catalog::CatalogError;
 use weir_diagnose::DiagnoseError;
@@ -68,6 +68,8 @@ pub(crate) enum CliError {
     Observe { path: PathBuf, source: WriteError },
     #[error("cannot write {}: {source}", .path.display())]
     Write { path: PathBuf, source: io::Error },
+    #[error("cannot write {}: the folder {} does not exist; make it first", .path.display(), .folder.display())]
+    NoFolder { path: PathBuf, folder: PathBuf },
     #[error("{0}")]
     Diagnose(DiagnoseError),
     #[error("{0}")]
@@ -97,6 +99,24 @@ impl From<OltpRunError> for CliError {
 }
 
 impl CliError {
+    /// What went wrong where `path` was to be written. A file is often written beside its place
+    /// first, under a name that nobody has given and that says nothing to anybody.
+    pub(crate) fn write(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let missing = folder.filter(|own| source.kind() == ErrorKind::NotFound && !own.exists());
+        if let Some(folder) = missing.map(Path::to_owned) {
+            return Self::NoFolder { path, folder };
+        }
+        // tempfile says its own path behind what went wrong.
+        let text = source.to_string();
+        let source = match text.split_once(" at path \"") {
+            Some((what, _)) => io::Error::new(source.kind(), what),
+            None => source,
+        };
+        Self::Write { path, source }
+    }
+
     /// The message, with the causes that it does not say itself.
     pub(crate) fn with_causes(&self) -> String {
         let mut text = self.to_string();
@@ -134,7 +154,11 @@ impl CliError {
             | Self::Refused(_) => USAGE,
             Self::Import { source, .. } if source.is_input() => USAGE,
             Self::Import { .. } => FAILED,
-            Self::Observe { .. } | Self::Write { .. } | Self::Draw(_) | Self::Live(_) => FAILED,
+            Self::Observe { .. }
+            | Self::Write { .. }
+            | Self::NoFolder { .. }
+            | Self::Draw(_)
+            | Self::Live(_) => FAILED,
             Self::Run(error) if error.is_verdict() => NO,
             Self::Run(error) if error.is_input() => USAGE,
             Self::Run(_) => FAILED,

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &DiagnoseArgs, catalog: &Catalog) -> Result<u8, CliError
     report.notes.extend(words_of(&unmatched));
     if let Some(path) = &args.html {
         let page = report.html()?;
-        fs::write(path, page).map_err(|source| CliError::Write { path: path.clone(), source })?;
+        fs::write(path, page).map_err(|source| CliError::write(path, source))?;
     }
     output::print(&report, args.output.format())?;
     Ok(if report.is_throttled() { NO } else { 0 })

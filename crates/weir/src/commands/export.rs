@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ExportArgs, catalog: &Catalog) -> Result<u8, CliError> 
         None => output::print_text(&script.text)?,
         Some(out) => {
             let written = write(out, &script.text);
-            written.map_err(|source| CliError::Write { path: out.clone(), source })?;
+            written.map_err(|source| CliError::write(out, source))?;
         }
     }
     Ok(0)

@@ -99,7 +99,7 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     if let (Some(path), Some(plan)) = (&args.out, &report.plan) {
         let written = fs::write(path, &plan.layout);
-        written.map_err(|source| CliError::Write { path: path.clone(), source })?;
+        written.map_err(|source| CliError::write(path, source))?;
     }
     output::print(&report, args.output.format())?;
     Ok(if report.is_met { 0 } else { NO })

@@ -100,6 +100,22 @@ fn a_script_replaces_no_layout() {
     assert_eq!(fs::read_to_string(place.path("layout.toml")).expect("the layout"), LAYOUT);
 }
 
+/// The name that was given, and not that of a file beside it which nobody knows.
+#[test]
+fn where_nothing_can_be_written_is_said() {
+    let place = place();
+    let expect = "weir: cannot write none/x: the folder none does not exist; make it first\n";
+    let (stdout, stderr, code) = export(&place, &["layout.toml", "--as", "az", "--out", "none/x"]);
+    assert_eq!((stdout.as_str(), stderr.as_str(), code), ("", expect, Some(3)));
+    let need = ["plan", "--size", "100GiB", "--iops", "500", "--out", "none/x"];
+    let (stdout, stderr, code) = run(place.weir(&need));
+    assert_eq!((stdout.as_str(), stderr.as_str(), code), ("", expect, Some(3)));
+    let (_, stderr, code) =
+        export(&place, &["layout.toml", "--as", "az", "--out", "layout.toml/x"]);
+    let expect = "weir: cannot write layout.toml/x: Not a directory (os error 20)\n";
+    assert_eq!((stderr.as_str(), code), (expect, Some(3)));
+}
+
 #[test]
 fn what_cannot_be_exported_is_said_in_one_line() {
     let place = place();

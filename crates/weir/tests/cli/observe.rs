@@ -200,7 +200,7 @@ fn what_cannot_be_read_or_written_says_why() {
     );
     check(
         &["sim", "layout.toml", "oltp.toml", "--observe", "no/run.weirobs"],
-        "cannot write no/run.weirobs: No such file or directory (os error 2)",
+        "cannot write no/run.weirobs: the folder no does not exist; make it first",
         3,
     );
     assert_eq!(fs::read_to_string(place.path("layout.toml")).expect("a file"), LAYOUT);

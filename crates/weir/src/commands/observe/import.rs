@@ -21,7 +21,7 @@ pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
     let mut part = args.out.clone().into_os_string();
     part.push(".part");
     let part = PathBuf::from(part);
-    let write = |source| CliError::Write { path: args.out.clone(), source };
+    let write = |source| CliError::write(&args.out, source);
     let half = part.clone();
     signals::clean_at_end(move || {
         // It may be whole by now, and have its own name.

@@ -78,9 +78,8 @@ pub(super) fn run(args: &ObserveLiveArgs) -> Result<u8, CliError> {
         interval_ns: Some(args.every.nanos()),
         ..Header::new(Source { kind, by, about })
     };
-    let file = File::create(out)
-        .map_err(|source| CliError::Write { path: out.clone(), source })
-        .map(BufWriter::new)?;
+    let file =
+        File::create(out).map_err(|source| CliError::write(out, source)).map(BufWriter::new)?;
     let observe = |source| CliError::Observe { path: out.clone(), source };
     let mut watch = Watch {
         recorder: Recorder::new(file, &header).map_err(observe)?,
@@ -354,7 +353,7 @@ impl Watch<'_> {
         let told = self.recorder.told();
         let (mut out, notes) =
             self.recorder.finish(&mut self.feeds, sums, complete).map_err(observe)?;
-        let sync = |source| CliError::Write { path: path.clone(), source };
+        let sync = |source| CliError::write(&path, source);
         std::io::Write::flush(&mut out).and_then(|()| out.get_ref().sync_all()).map_err(sync)?;
         drop(self.progress);
         notes.iter().for_each(|note| output::talk(note));

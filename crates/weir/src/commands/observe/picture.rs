@@ -188,7 +188,7 @@ impl Picture {
             true => chart::html(&self.title, &notes, &rows)?,
             false => chart::svg(&rows)?,
         };
-        fs::write(path, drawn).map_err(|source| CliError::Write { path: path.to_owned(), source })
+        fs::write(path, drawn).map_err(|source| CliError::write(path, source))
     }
 
     fn chart(&self, panel: &Panel) -> Chart {

@@ -26,7 +26,7 @@ pub(super) fn run(args: &ObserveSnapshotArgs) -> Result<u8, CliError> {
     if !args.replace && path.exists() {
         return Err(is_there(&args.name, &args.dir));
     }
-    let write = |source| CliError::Write { path: path.clone(), source };
+    let write = |source| CliError::write(&path, source);
     for file in args.files.iter().filter(|file| file.as_os_str() != "-") {
         fs::metadata(file).map_err(|source| CliError::Read { path: file.clone(), source })?;
     }

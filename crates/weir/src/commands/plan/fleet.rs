@@ -257,7 +257,7 @@ fn verified(
 fn write(folder: &Path, report: &FleetReport) -> Result<(), CliError> {
     let wrong = |path: &Path| {
         let path = path.to_owned();
-        move |source| CliError::Write { path, source }
+        move |source| CliError::write(&path, source)
     };
     fs::create_dir_all(folder).map_err(wrong(folder))?;
     // Who builds what is in the folder would build what is left of an older plan, too.

@@ -164,7 +164,7 @@ impl Observed {
             None => None,
             Some(path) => {
                 check_replaceable(path)?;
-                let failed = |source| CliError::Write { path: path.to_owned(), source };
+                let failed = |source| CliError::write(path, source);
                 let file = File::create(path).map_err(failed)?;
                 let failed = |source| CliError::Observe { path: path.to_owned(), source };
                 Some((path.to_owned(), Writer::new(file, &header).map_err(failed)?))
