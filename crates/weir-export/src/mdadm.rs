@@ -162,8 +162,9 @@ fn changed(script: &mut Script, old: &Space, space: &Space) {
             grow(script, space);
         }
         Some(Difference::Columns) => script.warn(&format!(
-            "{}: its disks are {} in all, and were {}. A stripe of mdadm does not take up larger disks: \
-             make another beside it, copy, and change over; --as lvm can grow in place.",
+            "{}: its disks are {} in all, and were {}. Their limits are larger by that, but a stripe of \
+             mdadm does not take up their room: to have that make another beside it, copy, and change \
+             over; --as lvm can grow in place.",
             space.own, space.size, old.size
         )),
         Some(Difference::Shape) => script.warn(&format!(

@@ -469,7 +469,13 @@ fn a_stripe_takes_no_column_and_is_said_what_to_copy() {
     let spaces = made(Kind::StorageSpaces, MACHINE, &more);
     assert!(spaces.notes[0].contains("keeps its columns"), "{:?}", spaces.notes);
     let larger = MACHINE.replace("P30", "P40");
-    check(Kind::Mdadm, MACHINE, &larger, &[], &["does not take up larger disks"]);
+    check(
+        Kind::Mdadm,
+        MACHINE,
+        &larger,
+        &[],
+        &["Their limits are larger by that, but a stripe of mdadm does not take up their room"],
+    );
     check(
         Kind::Lvm,
         MACHINE,

@@ -149,11 +149,15 @@ impl<'a> Machines<'a> {
 fn stays(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> String {
     let (count, size) = (kept.count, disk.size());
     let old = kept.tier.clone().unwrap_or_else(|| format!("{} of {}", kept.family, kept.size));
-    match size > kept.size {
-        true => {
-            format!("{name}: the {count} x {old} stay and grow to {size} each, without copying")
-        }
-        false => format!("{name}: the {count} x {old} stay as large as they are"),
+    let grow = format!("{name}: the {count} x {old} stay and grow to {size} each");
+    match (size > kept.size, kept.unit) {
+        (true, None) => format!("{grow}, without copying"),
+        // What docs/EXPORT.md says by tool.
+        (true, Some(_)) => format!(
+            "{grow}; that raises their limits without copying, but only a stripe of LVM takes up their room in \
+             place: one of mdadm or Storage Spaces has to be copied for it"
+        ),
+        (false, _) => format!("{name}: the {count} x {old} stay as large as they are"),
     }
 }
 

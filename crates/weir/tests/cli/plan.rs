@@ -291,9 +291,21 @@ fn what_is_there_stays_and_grows() {
     assert_eq!(report["plan"]["title"], "DS13: data on 4 x P30");
     assert_eq!(
         report["plan"]["reasons"][1],
-        "data: the 4 x P20 stay and grow to 1 TiB each, without copying"
+        "data: the 4 x P20 stay and grow to 1 TiB each; that raises their limits without copying, but \
+         only a stripe of LVM takes up their room in place: one of mdadm or Storage Spaces has to be \
+         copied for it"
     );
     assert_eq!(report["verified"][0]["is_met"], true);
+    // A disk alone is taken up by every tool.
+    let single = PRESENT
+        .replace("[[stripe]]\nname = \"d\"\nunit = \"64 KiB\"\n", "[[volume]]\nname = \"d\"\n")
+        .replace("volumes = { count = 4, tier = \"P20\" }", "tier = \"P20\"");
+    place.file("single.toml", &single);
+    let (stdout, _, code) =
+        plan(&place, &["--iops", "4000", "--size", "400GiB", "--keep", "single.toml"]);
+    assert_eq!(code, Some(0), "{stdout}");
+    let words = "data: the 1 x P20 stay and grow to 1 TiB each, without copying";
+    assert!(stdout.contains(words), "{stdout}");
     // More than the machine lets through, which may not restart.
     let more = ["--iops", "30000", "--size", "400GiB", "--keep", "now.toml", "--no-downtime"];
     let (stdout, _, code) = plan(&place, &more);
