@@ -77,8 +77,24 @@ fn module(script: &mut Script, change: &Change, options: &Options, disks: &[Fate
     script.blank();
     module::disks(script, change, disks, row);
     script.lines(RESOURCES);
-    module::machine_size(script, change.new.size.as_ref());
+    machine_size(script, change.new.size.as_ref());
     disk::local(script, &change.new);
+}
+
+/// What the machine is to be. The catalog calls one by its vCPUs where the document does, which is no
+/// type of a machine that anything could be made of.
+fn machine_size(script: &mut Script, size: Option<&String>) {
+    let by_vcpus = |size: &String| {
+        let (series, count) = size.strip_suffix("vcpu")?.rsplit_once('-')?;
+        let count: u32 = count.parse().ok()?;
+        Some(format!("{size} is no type of a machine: any of {series} with {count} vCPUs"))
+    };
+    let Some(words) = size.and_then(by_vcpus) else { return module::machine_size(script, size) };
+    script.blank();
+    script.comment(&format!(
+        "What the machine is to be, as the layout calls it; it is described elsewhere. {words} is meant, or \
+         with more, up to the next number that weir catalog has of them."
+    ));
 }
 
 const RESOURCES: &str = r#"

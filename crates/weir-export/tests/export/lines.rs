@@ -349,3 +349,24 @@ fn what_aws_has_no_parts_of_is_told() {
         ["d: 200000000 bytes a second are made 191 MiB/s; AWS sells whole ones"]
     );
 }
+
+/// The catalog calls machines of Google Cloud by their vCPUs where its documents do; nothing is made
+/// of such a name.
+#[test]
+fn what_is_no_type_of_a_machine_is_no_output() {
+    let of = |size: &str| {
+        let text = format!(
+            "edition = \"gcp\"\nhost = {{ size = {size:?} }}\n[[volume]]\nname = \"d\"\nfamily = \
+             \"pd-ssd\"\nsize = \"100 GiB\"\n"
+        );
+        script(Kind::Terraform, &text, &Options::default()).expect("a script").text
+    };
+    let text = of("n2-standard-8");
+    assert!(text.contains("output \"machine_size\" {\n  value = \"n2-standard-8\"\n}"), "{text}");
+    let text = of("n2-8vcpu");
+    assert!(!text.contains("output") && !text.contains("\"n2-8vcpu\""), "{text}");
+    let words = text.replace("\n# ", " ");
+    let expect =
+        "n2-8vcpu is no type of a machine: any of n2 with 8 vCPUs is meant, or with more, up to";
+    assert!(words.contains(expect), "{text}");
+}
