@@ -28,7 +28,7 @@ fn variable(script: &mut Script, name: &str, given: Option<&String>, what: &str)
 
 /// Whether something may be made, which has to be somewhere.
 fn makes(change: &Change, machine: &Machine<'_>) -> bool {
-    !change.is_known() || machine.disks.iter().any(|fate| matches!(fate, Fate::New(_)))
+    !change.is_known() || azure::made(machine).next().is_some()
 }
 
 fn of_machine(
@@ -72,7 +72,14 @@ fn of_machine(
         script.lines(&FUNCTIONS.replace(" @ZONE@", zone));
     }
     functions(script, machine);
+    // A machine that is not there yet has no disks to ask for.
+    if change.is_known() {
+        free(script, change, machine);
+    }
     vm(script, change, machine, zone);
+    if !change.is_known() {
+        free(script, change, machine);
+    }
     for fate in &machine.disks {
         match *fate {
             Fate::New(disk) => make(script, change, disk),
@@ -88,6 +95,38 @@ fn of_machine(
     }
     Ok(())
 }
+
+/// Whether the numbers of new disks are free, before anything is done.
+fn free(script: &mut Script, change: &Change, machine: &Machine<'_>) {
+    let mut is_first = true;
+    for disk in azure::made(machine) {
+        if is_first {
+            script.blank();
+            script.lines(FREE);
+            script.blank();
+        }
+        is_first = false;
+        script.line(&format!("free {} {}", shell(&disk.name), change.lun(disk)));
+    }
+}
+
+const FREE: &str = r#"
+attached=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
+    --query 'storageProfile.dataDisks[].[name, caching, lun]' --output tsv)
+
+# A disk that this layout does not know may have the LUN of a new one: then nothing is made.
+free() { # NAME LUN
+    local name=$1 lun=$2 now other
+    now=$(awk -F '\t' -v name="$name" 'tolower($1) == tolower(name) { print $3 }' <<<"$attached")
+    other=$(awk -F '\t' -v lun="$lun" '$3 == lun { print $1 }' <<<"$attached")
+    if [[ -z $now && -n $other ]]; then
+        echo "$name: NOT DONE: $other is attached as LUN $lun; detach it when nothing uses it, or write another lun into the layout" >&2
+        exit 1
+    elif [[ ${now:-$lun} != "$lun" ]]; then
+        echo "$name: has LUN $now, and the layout $lun; nothing is changed" >&2
+    fi
+}
+"#;
 
 /// What is done to disks that are there.
 fn steps<'a>(machine: &Machine<'a>) -> impl Iterator<Item = (&'a Disk, DiskChange)> {

@@ -211,6 +211,14 @@ impl<'a> Machine<'a> {
     }
 }
 
+/// The disks that are made.
+pub(crate) fn made<'a>(machine: &Machine<'a>) -> impl Iterator<Item = &'a Disk> {
+    machine.disks.iter().filter_map(|fate| match *fate {
+        Fate::New(disk) => Some(disk),
+        _ => None,
+    })
+}
+
 /// The catalog has sizes of old pages without the word that Azure puts before them.
 fn machine_size(name: &str) -> String {
     if name.starts_with("Standard_") { name.to_owned() } else { format!("Standard_{name}") }

@@ -55,7 +55,8 @@ fn of_machine(
     script.header(
         "a network interface; deploy with az deployment group create --template-file FILE.",
         "makes the disks and the machine with them, each with its LUN and cache mode; deployed again it \
-         changes what differs.",
+         changes what differs. A disk that is attached to the machine and not in this module is detached: \
+         look first with az deployment group what-if.",
         "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor delete \
          a disk.",
     );

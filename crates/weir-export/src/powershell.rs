@@ -34,18 +34,13 @@ fn parameters(script: &mut Script, lines: &[String]) {
     ));
 }
 
-/// Whether a disk is made, which has to be somewhere.
-fn makes(machine: &Machine<'_>) -> bool {
-    machine.disks.iter().any(|fate| matches!(fate, Fate::New(_)))
-}
-
 fn of_machine(
     script: &mut Script,
     change: &Change,
     options: &Options,
     machine: &Machine<'_>,
 ) -> Result<(), ExportError> {
-    let makes = makes(machine);
+    let makes = azure::made(machine).next().is_some();
     azure::check_place(options, makes)?;
     script.header(
         "PowerShell with the modules Az.Compute and Az.Resources, after Connect-AzAccount; the machine \
@@ -79,6 +74,12 @@ fn of_machine(
         let zone = if has_zone { " -Zone $Zone" } else { "" };
         script.blank();
         script.lines(&FUNCTIONS.replace(" @ZONE@", zone));
+        script.blank();
+        script.lines(FREE);
+        for disk in azure::made(machine) {
+            let (name, lun) = (powershell(&disk.name), change.lun(disk));
+            script.line(&format!("Test-LayoutLun -Name {name} -Lun {lun}"));
+        }
     }
     size(script, change, machine);
     for fate in &machine.disks {
@@ -212,6 +213,21 @@ function Add-LayoutDisk([string] $Name, [int] $SizeGB, [int] $Lun, [string] $Cac
         Write-Warning "${Name}: has cache $($attached.Caching), and the layout has $Caching; nothing is changed"
     }
 }
+"#;
+
+const FREE: &str = r#"
+# A disk that this layout does not know may have the LUN of a new one: then nothing is made.
+function Test-LayoutLun([string] $Name, [int] $Lun) {
+    $disks = $machine.StorageProfile.DataDisks
+    $own = $disks | Where-Object { $_.Name -eq $Name }
+    $other = $disks | Where-Object { $_.Lun -eq $Lun }
+    if ($own) {
+        if ($own.Lun -ne $Lun) { Write-Warning "${Name}: has LUN $($own.Lun), and the layout $Lun; nothing is changed" }
+    } elseif ($other) {
+        throw "${Name}: NOT DONE: $($other.Name) is attached as LUN $Lun; detach it when nothing uses it, or write another lun into the layout"
+    }
+}
+
 "#;
 
 fn size(script: &mut Script, change: &Change, machine: &Machine<'_>) {

@@ -306,6 +306,31 @@ fn disks_keep_their_numbers() {
     );
 }
 
+/// What a layout before the last one dropped may still be attached.
+#[test]
+fn a_number_is_asked_for_before_anything_is_made() {
+    let more = MACHINE.replace("count = 4", "count = 5");
+    let before = |kind: Kind, look: &str, act: &str| {
+        for text in [
+            made(kind, MACHINE, &more).text,
+            script(kind, &more, &Options::default()).expect("a script").text,
+        ] {
+            let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));
+            assert!(at(look) < at(act), "{text}");
+        }
+    };
+    before(Kind::Az, "\nfree pool-4 5\n", "\ndisk ");
+    before(Kind::Powershell, "\nTest-LayoutLun -Name 'pool-4' -Lun 5\n", "\nAdd-LayoutDisk -Name");
+    let text = made(Kind::Powershell, MACHINE, &more).text;
+    assert!(
+        text.contains("throw \"${Name}: NOT DONE: $($other.Name) is attached as LUN $Lun"),
+        "{text}"
+    );
+    let text = script(Kind::Bicep, MACHINE, &Options::default()).expect("a script").text;
+    let words = "A disk that is attached to the machine and not in this module is detached";
+    assert!(text.replace("\n// ", " ").contains(words), "{text}");
+}
+
 /// [`MACHINE`] with numbers of its disks.
 fn numbered(log: u32, pool: &str) -> String {
     MACHINE

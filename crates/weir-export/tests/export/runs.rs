@@ -268,6 +268,48 @@ fn the_azure_cli_looks_before_it_changes_an_instance() {
     assert!(!fine && changed.is_empty(), "{said}");
 }
 
+/// A disk that two layouts ago was dropped is still attached; its number is not another's.
+#[test]
+fn the_azure_cli_takes_no_number_of_a_disk_that_it_does_not_know() {
+    if !has("bash") {
+        return;
+    }
+    let fake = Fake::new();
+    let (_, said, fine) = fake.run(&text(Kind::Az, MACHINE), &VARIABLES);
+    assert!(fine, "{said}");
+    let less = MACHINE.replace("count = 4", "count = 3");
+    let larger = less.replace("P20", "P30").replace("D16s_v3", "D32s_v3");
+    let more =
+        larger.replace("[[stripe]]", "[[volume]]\nname = \"more\"\ntier = \"P10\"\n[[stripe]]");
+    let made =
+        |new: &str| changes(Kind::Az, &less, new, &Options::default()).expect("a script").text;
+    let allowed = [&VARIABLES[..], &[("RESTART", "yes")]].concat();
+    for script in [
+        made(&more),
+        text(
+            Kind::Az,
+            &more.replace("[[volume]]\nname = \"log\"", "[[volume]]\nlun = 9\nname = \"log\""),
+        ),
+    ] {
+        let (changed, said, fine) = fake.run(&script, &allowed);
+        assert!(!fine && changed.is_empty(), "{changed:?} {said}");
+        assert!(said.contains("more: NOT DONE: "), "{said}");
+    }
+    let words = "more: NOT DONE: pool-3 is attached as LUN 4; detach it when nothing uses it, or";
+    let (_, said, _) = fake.run(&made(&more), &allowed);
+    assert!(said.contains(words), "{said}");
+    // One that is attached needs no number, and stays where it is.
+    let swapped = MACHINE.replace("count = 4", "count = 4, luns = [2, 1, 3, 4]");
+    let (changed, said, fine) = fake.run(&text(Kind::Az, &swapped), &VARIABLES);
+    assert!(fine && changed.is_empty(), "{said}");
+    assert!(said.contains("pool-0: has LUN 1, and the layout 2; nothing is changed"), "{said}");
+    // What is detached has none any more.
+    fs::remove_file(fake.0.path().join("attached/pool-3")).expect("a disk");
+    let expect =
+        ["az vm resize db1", "az disk update log", "az disk create more", "az vm disk attach more"];
+    check(&fake, &made(&more), &allowed, &expect);
+}
+
 /// A disk that crosses 4 TiB waits until the machine may be stopped, and the others do not wait.
 #[test]
 fn the_azure_cli_stops_the_machine_only_where_it_may() {

@@ -60,6 +60,28 @@ elif [[ $size != Standard_D16s_v3 ]]; then
     echo "$MACHINE: is $size, and the layout has Standard_D16s_v3; nothing is changed" >&2
 fi
 
+attached=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
+    --query 'storageProfile.dataDisks[].[name, caching, lun]' --output tsv)
+
+# A disk that this layout does not know may have the LUN of a new one: then nothing is made.
+free() { # NAME LUN
+    local name=$1 lun=$2 now other
+    now=$(awk -F '\t' -v name="$name" 'tolower($1) == tolower(name) { print $3 }' <<<"$attached")
+    other=$(awk -F '\t' -v lun="$lun" '$3 == lun { print $1 }' <<<"$attached")
+    if [[ -z $now && -n $other ]]; then
+        echo "$name: NOT DONE: $other is attached as LUN $lun; detach it when nothing uses it, or write another lun into the layout" >&2
+        exit 1
+    elif [[ ${now:-$lun} != "$lun" ]]; then
+        echo "$name: has LUN $now, and the layout $lun; nothing is changed" >&2
+    fi
+}
+
+free log 0
+free pool-0 1
+free pool-1 2
+free pool-2 3
+free pool-3 4
+
 # log: P20, 512 GiB, LUN 0, None: no host cache.
 disk log 512 --sku Premium_LRS
 attach log 0 None
