@@ -1,6 +1,6 @@
 //! Disks and machines, or a managed instance, by Azure's command line.
 
-use crate::azure::{self, AzureDisk, CACHE, DiskChange, GROWS, Machine, Sql};
+use crate::azure::{self, AzureDisk, CACHE, DiskChange, Machine, Sql};
 use crate::change::{Change, Fate};
 use crate::disk;
 use crate::error::ExportError;
@@ -293,10 +293,7 @@ fi"#,
 }
 
 fn resize(script: &mut Script, old: &str, new: &str, size: &str) {
-    let words = azure::resize_words(old, new);
-    script.note(&words);
-    script.blank();
-    script.comment(&format!("{words}. RESTART=yes allows it."));
+    azure::tell_resize(script, old, new, "RESTART=yes");
     script.lines(&format!(
         r#"size=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --query hardwareProfile.vmSize --output tsv)
 if [[ $size != {size} ]]; then
@@ -338,12 +335,7 @@ fn update(script: &mut Script, change: &Change, old: &Disk, disk: &Disk) {
     let steps = DiskChange::of(script, old, disk);
     let name = shell(&disk.name);
     if steps.grows {
-        script.comment(GROWS);
-        if steps.stops {
-            let words = azure::stop_words(disk);
-            script.note(&format!("{words}; RESTART=yes allows it"));
-            script.comment(&format!("{words}. RESTART=yes allows it."));
-        }
+        azure::tell_growth(script, disk, steps, "RESTART=yes");
         let stop = if azure::may_stop(disk) { " stops" } else { "" };
         script.line(&format!("grow {name} {}{stop}", own.gib));
     }

@@ -2,6 +2,7 @@
 //! say the same with other words, so the words are found here once.
 
 use crate::change::{Change, Fate};
+use crate::disk;
 use crate::error::ExportError;
 use crate::options::{Options, refused};
 use crate::script::Script;
@@ -266,14 +267,7 @@ fn sku(disk: &Disk) -> Option<&'static str> {
 impl<'a> AzureDisk<'a> {
     /// A disk, with a note where Azure's whole numbers are not the layout's.
     pub(crate) fn of(script: &mut Script, change: &Change, disk: &'a Disk) -> Self {
-        let gib = disk.size.get().div_ceil(1 << 30);
-        if Bytes::gib(gib) != disk.size {
-            script.note(&format!(
-                "{}: {} are made {gib} GiB; disks have whole ones",
-                disk.own,
-                disk.size.exact()
-            ));
-        }
+        let gib = disk::gib(script, disk);
         let bought = disk.bought.map(|(iops, bytes)| {
             let mb = bytes.div_ceil(MB);
             if mb * MB != bytes {
@@ -381,13 +375,47 @@ pub(crate) fn may_stop(new: &Disk) -> bool {
     !is_bought && new.size > ONLINE
 }
 
-/// What is done for a disk that crosses that, where it is allowed.
-pub(crate) fn stop_words(disk: &Disk) -> String {
-    format!(
-        "{} crosses 4 TiB: the machine is deallocated for that and started again; its own disk and its \
-         host cache are empty then",
-        disk.own
-    )
+/// What to know before a disk with data grows; `allows` is what lets the machine stop for it.
+pub(crate) fn tell_growth(script: &mut Script, disk: &Disk, steps: DiskChange, allows: &str) {
+    script.comment(GROWS);
+    if steps.stops {
+        let words = format!(
+            "{} crosses 4 TiB: the machine is deallocated for that and started again; its own disk and its \
+             host cache are empty then",
+            disk.own
+        );
+        script.note(&format!("{words}; {allows} allows it"));
+        script.comment(&format!("{words}. {allows} allows it."));
+    }
+}
+
+/// What to know before the machine is resized, likewise.
+pub(crate) fn tell_resize(script: &mut Script, old: &str, new: &str, allows: &str) {
+    let words = resize_words(old, new);
+    script.note(&words);
+    script.blank();
+    script.comment(&format!("{words}. {allows} allows it."));
+}
+
+/// What of a disk a module has: what is to be, or what is kept of it, for what cannot be done to a
+/// disk would destroy it and make another. Also whether it grows. `remove` says how one that goes is
+/// taken out.
+pub(crate) fn in_module(script: &mut Script, fate: Fate<'_, Disk>, remove: &str) -> (Disk, bool) {
+    match fate {
+        Fate::New(disk) | Fate::Same(disk) => (disk.clone(), false),
+        Fate::Changed(old, disk) => {
+            let steps = DiskChange::of(script, old, disk);
+            if steps.cache {
+                script.comment(CACHE);
+            }
+            (disk::possible(old, disk), steps.grows)
+        }
+        Fate::Gone(disk) => {
+            disk::gone(script, disk);
+            script.comment(remove);
+            (disk.clone(), false)
+        }
+    }
 }
 
 /// Where nothing is made, nobody asks where.

@@ -4,7 +4,7 @@
 //! What the layout has no more stays in it, since the disks of a machine are one list, and what
 //! is missing from that is detached.
 
-use crate::azure::{self, AzureDisk, DiskChange, Machine, Sql};
+use crate::azure::{self, AzureDisk, Machine, Sql};
 use crate::change::{Change, Fate};
 use crate::disk;
 use crate::error::ExportError;
@@ -137,23 +137,9 @@ fn entry(
     fate: Fate<'_, crate::site::Disk>,
 ) -> Option<String> {
     script.blank();
-    let kept;
-    let disk = match fate {
-        Fate::New(disk) | Fate::Same(disk) => disk,
-        Fate::Changed(old, disk) => {
-            let steps = DiskChange::of(script, old, disk);
-            if steps.cache {
-                script.comment(azure::CACHE);
-            }
-            kept = disk::possible(old, disk);
-            &kept
-        }
-        Fate::Gone(disk) => {
-            disk::gone(script, disk);
-            script.comment("take it out of the list of the machine, deploy, and delete the disk.");
-            disk
-        }
-    };
+    let remove = "take it out of the list of the machine, deploy, and delete the disk.";
+    let (kept, _) = azure::in_module(script, fate, remove);
+    let disk = &kept;
     let own = AzureDisk::of(script, change, disk);
     script.comment(&own.words());
     let symbol = format!("disk{}", own.lun);

@@ -2,6 +2,7 @@
 
 use crate::script::Script;
 use crate::site::{Disk, Site};
+use weir_units::Bytes;
 
 /// What a disk can become in place: as it is to be, but of the kind that it is, and not smaller.
 pub(crate) fn possible(old: &Disk, new: &Disk) -> Disk {
@@ -18,6 +19,19 @@ pub(crate) fn possible(old: &Disk, new: &Disk) -> Disk {
         disk.on_demand_burst = old.on_demand_burst;
     }
     disk
+}
+
+/// Its whole GiB, with a note where the layout's size is none.
+pub(crate) fn gib(script: &mut Script, disk: &Disk) -> u64 {
+    let gib = disk.size.get().div_ceil(1 << 30);
+    if Bytes::gib(gib) != disk.size {
+        script.note(&format!(
+            "{}: {} are made {gib} GiB; disks have whole ones",
+            disk.own,
+            disk.size.exact()
+        ));
+    }
+    gib
 }
 
 /// What is to be known of disks that the layout has no more.

@@ -1,6 +1,6 @@
 //! Disks and machines, or a managed instance, by the Az module of PowerShell.
 
-use crate::azure::{self, AzureDisk, CACHE, DiskChange, GROWS, Machine, Sql};
+use crate::azure::{self, AzureDisk, CACHE, DiskChange, Machine, Sql};
 use crate::change::{Change, Fate};
 use crate::disk;
 use crate::error::ExportError;
@@ -243,9 +243,7 @@ fn size(script: &mut Script, change: &Change, machine: &Machine<'_>) {
         }
         return;
     };
-    let words = azure::resize_words(old, new);
-    script.note(&words);
-    script.comment(&format!("{words}. -AllowRestart allows it."));
+    azure::tell_resize(script, old, new, "-AllowRestart");
     script.lines(&format!(
         "if ($machine.HardwareProfile.VmSize -ne {size}) {{\n    if (-not $AllowRestart) {{\n        throw \
          'the resize restarts the machine; give -AllowRestart to do it'\n    }}\n    \
@@ -287,12 +285,7 @@ fn update(script: &mut Script, change: &Change, old: &Disk, disk: &Disk) {
     let steps = DiskChange::of(script, old, disk);
     let mut keys = Vec::new();
     if steps.grows {
-        script.comment(GROWS);
-        if steps.stops {
-            let words = azure::stop_words(disk);
-            script.note(&format!("{words}; -AllowRestart allows it"));
-            script.comment(&format!("{words}. -AllowRestart allows it."));
-        }
+        azure::tell_growth(script, disk, steps, "-AllowRestart");
         keys.push(format!("DiskSizeGB = {}", own.gib));
     }
     if let Some((iops, mb)) = own.bought.filter(|_| steps.rates) {

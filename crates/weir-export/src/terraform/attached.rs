@@ -8,7 +8,6 @@ use crate::options::{Options, refused};
 use crate::script::Script;
 use crate::site::{Disk, Site, unique};
 use weir_core::CacheMode;
-use weir_units::Bytes;
 
 /// What a cloud has, as its provider of Terraform calls it.
 pub(super) struct Market {
@@ -170,14 +169,7 @@ impl Market {
 
     /// A disk, with a note where the cloud's whole numbers are not the layout's.
     pub(super) fn attached<'a>(&self, script: &mut Script, disk: &'a Disk) -> Attached<'a> {
-        let gib = disk.size.get().div_ceil(1 << 30);
-        if Bytes::gib(gib) != disk.size {
-            script.note(&format!(
-                "{}: {} are made {gib} GiB; disks have whole ones",
-                disk.own,
-                disk.size.exact()
-            ));
-        }
+        let gib = disk::gib(script, disk);
         let own = self.type_of(disk);
         let has = |bought: fn(&DiskType) -> bool| own.is_some_and(bought);
         let mib = disk.bought.filter(|_| has(|own| own.throughput)).map(|(_, bytes)| {
@@ -199,15 +191,55 @@ impl Market {
     }
 }
 
+/// What a cloud's module has beside its disks.
+pub(super) struct Module {
+    /// What it needs, does and does not do.
+    pub(super) header: [&'static str; 3],
+    /// Its provider, and the version that it needs.
+    pub(super) provider: (&'static str, &'static str),
+    /// What it asks for, and where it finds the machine.
+    pub(super) inputs: fn(&mut Script, &Options),
+    /// A row of the table of disks.
+    pub(super) row: fn(&mut Script, &Change, Fate<'_, Disk>),
+    /// What is made of the rows.
+    pub(super) resources: &'static str,
+    /// What it says of the machine.
+    pub(super) machine_size: fn(&mut Script, Option<&String>),
+}
+
+impl Module {
+    /// Writes it.
+    pub(super) fn write(
+        &self,
+        script: &mut Script,
+        change: &Change,
+        options: &Options,
+        disks: &[Fate<'_, Disk>],
+    ) {
+        let [needs, does, does_not] = self.header;
+        same(script, change, disks);
+        script.header(needs, does, does_not);
+        resize(script, change);
+        let (provider, version) = self.provider;
+        module::providers(script, provider, version, "");
+        (self.inputs)(script, options);
+        script.blank();
+        module::disks(script, change, disks, self.row);
+        script.lines(self.resources);
+        (self.machine_size)(script, change.new.size.as_ref());
+        disk::local(script, &change.new);
+    }
+}
+
 /// Says it where nothing is to be done.
-pub(super) fn same(script: &mut Script, change: &Change, disks: &[Fate<'_, Disk>]) {
+fn same(script: &mut Script, change: &Change, disks: &[Fate<'_, Disk>]) {
     if change.is_known() && disks.iter().all(Fate::is_same) && change.resize().is_none() {
         script.same(change);
     }
 }
 
 /// What a resize of a machine does.
-pub(super) fn resize(script: &mut Script, change: &Change) {
+fn resize(script: &mut Script, change: &Change) {
     if let Some((old, new)) = change.resize() {
         module::resize(
             script,

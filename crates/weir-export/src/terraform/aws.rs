@@ -1,9 +1,8 @@
 //! Volumes of EBS and their attachment to an instance of AWS.
 
-use super::attached::{self, DiskType, Market};
+use super::attached::{self, DiskType, Market, Module};
 use super::module;
 use crate::change::{Change, Fate};
-use crate::disk;
 use crate::error::ExportError;
 use crate::options::{Options, refused};
 use crate::quote::terraform;
@@ -43,8 +42,7 @@ pub(super) fn write(
     let disks = MARKET.disks(script, change)?;
     let names = disks.iter().map(|fate| device_name(script, change, fate.subject()));
     names.collect::<Result<Vec<_>, _>>()?;
-    attached::same(script, change, &disks);
-    module(script, change, options, &disks);
+    MODULE.write(script, change, options, &disks);
     Ok(())
 }
 
@@ -84,8 +82,8 @@ fn device_name(script: &Script, change: &Change, disk: &Disk) -> Result<String, 
     })
 }
 
-fn module(script: &mut Script, change: &Change, options: &Options, disks: &[Fate<'_, Disk>]) {
-    script.header(
+const MODULE: Module = Module {
+    header: [
         "Terraform 1.3, the provider aws 5 with a region, and an instance that is there. Where that is an \
          aws_instance, it must have no ebs_block_device: with such blocks the provider takes \
          all volumes of the instance for its own, and what is attached here for drift.",
@@ -94,17 +92,19 @@ fn module(script: &mut Script, change: &Change, options: &Options, disks: &[Fate
          change of it only some hours later.",
         "format disks (--as mdadm or lvm does, with --device: what the instance itself calls a volume says \
          its id, which is an output), nor destroy a volume: prevent_destroy stands before that.",
-    );
-    attached::resize(script, change);
-    module::providers(script, "aws", "5.0", "");
+    ],
+    provider: ("aws", "5.0"),
+    inputs,
+    row,
+    resources: RESOURCES,
+    machine_size: module::machine_size,
+};
+
+/// The id of the instance, and what is known by that.
+fn inputs(script: &mut Script, options: &Options) {
     let machine = "The id of the instance, like i-0123456789abcdef0.";
     module::variable(script, "machine", machine, options.machine.as_ref());
     script.lines("data \"aws_instance\" \"machine\" {\n  instance_id = var.machine\n}");
-    script.blank();
-    module::disks(script, change, disks, row);
-    script.lines(RESOURCES);
-    module::machine_size(script, change.new.size.as_ref());
-    disk::local(script, &change.new);
 }
 
 const RESOURCES: &str = r#"

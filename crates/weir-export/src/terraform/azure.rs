@@ -1,7 +1,7 @@
 //! Disks of Azure and their attachment to a machine, or a managed instance.
 
 use super::module::{self, number, variable};
-use crate::azure::{self, AzureDisk, DiskChange, Machine, Sql};
+use crate::azure::{self, AzureDisk, Machine, Sql};
 use crate::change::{Change, Fate};
 use crate::disk;
 use crate::error::ExportError;
@@ -110,27 +110,11 @@ resource "azurerm_virtual_machine_data_disk_attachment" "disk" {
 
 /// A row of the table of disks.
 fn row(script: &mut Script, change: &Change, fate: Fate<'_, Disk>) {
-    let kept;
-    let disk = match fate {
-        Fate::New(disk) | Fate::Same(disk) => disk,
-        Fate::Changed(old, disk) => {
-            let steps = DiskChange::of(script, old, disk);
-            if steps.cache {
-                script.comment(azure::CACHE);
-            }
-            if steps.grows {
-                script.comment(azure::GROWS);
-            }
-            // What cannot be done to it would destroy it and make another.
-            kept = disk::possible(old, disk);
-            &kept
-        }
-        Fate::Gone(disk) => {
-            disk::gone(script, disk);
-            script.comment(module::REMOVE);
-            disk
-        }
-    };
+    let (kept, grows) = azure::in_module(script, fate, module::REMOVE);
+    let disk = &kept;
+    if grows {
+        script.comment(azure::GROWS);
+    }
     let own = AzureDisk::of(script, change, disk);
     script.comment(&own.words());
     let tier =

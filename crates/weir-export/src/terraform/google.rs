@@ -1,9 +1,8 @@
 //! Disks of Google Cloud and their attachment to an instance.
 
-use super::attached::{self, DiskType, Market};
+use super::attached::{self, DiskType, Market, Module};
 use super::module;
 use crate::change::{Change, Fate};
-use crate::disk;
 use crate::error::ExportError;
 use crate::options::{Options, refused};
 use crate::quote::terraform;
@@ -51,13 +50,12 @@ pub(super) fn write(
         ));
     }
     let disks = MARKET.disks(script, change)?;
-    attached::same(script, change, &disks);
-    module(script, change, options, &disks);
+    MODULE.write(script, change, options, &disks);
     Ok(())
 }
 
-fn module(script: &mut Script, change: &Change, options: &Options, disks: &[Fate<'_, Disk>]) {
-    script.header(
+const MODULE: Module = Module {
+    header: [
         "Terraform 1.3, the provider google 6 with a project, and an instance that is there. Where that is a \
          google_compute_instance, it needs ignore_changes = [attached_disk], or it detaches what is \
          attached here.",
@@ -65,20 +63,22 @@ fn module(script: &mut Script, change: &Change, options: &Options, disks: &[Fate
          it changes what differs.",
         "format disks (--as mdadm or lvm does, with --device '/dev/disk/by-id/google-{name}'), nor destroy a \
          disk: prevent_destroy stands before that.",
-    );
-    attached::resize(script, change);
-    module::providers(script, "google", "6.0", "");
+    ],
+    provider: ("google", "6.0"),
+    inputs,
+    row,
+    resources: RESOURCES,
+    machine_size,
+};
+
+/// The name of the instance, and its zone.
+fn inputs(script: &mut Script, options: &Options) {
     module::variable(script, "machine", "The name of the instance.", options.machine.as_ref());
     let zone = "The zone of the instance and its disks.";
     module::variable(script, "zone", zone, options.zone.as_ref());
     script.lines(
         "data \"google_compute_instance\" \"machine\" {\n  name = var.machine\n  zone = var.zone\n}",
     );
-    script.blank();
-    module::disks(script, change, disks, row);
-    script.lines(RESOURCES);
-    machine_size(script, change.new.size.as_ref());
-    disk::local(script, &change.new);
 }
 
 /// What the machine is to be. The catalog calls one by its vCPUs where the document does, which is no
