@@ -29,7 +29,7 @@ use crate::cache::{BLOCK, BlobCache};
 use crate::gate::{Gate, GateCaps};
 use crate::meter::MAX_COST;
 use crate::spec::{
-    CacheMode, CacheSpec, DeviceSpec, GateLimits, HostSpec, Limit, SpecError, VolumeSpec,
+    CacheMode, CacheSpec, DeviceSpec, GateLimits, HostSpec, Limit, Place, SpecError, VolumeSpec,
 };
 use crate::timers::{Alarm, Timers};
 use crate::waits::Cap;
@@ -120,9 +120,9 @@ pub struct Engine {
     seed: u64,
 }
 
-// The gates that all volumes share have one side each, operations or bytes, so that each
-// serves whoever waits for it: in one line for both, operations would go unused while the
-// first in line waits for bytes.
+// The gates that all volumes share have one side each, operations or bytes: the order in
+// which volumes are served decides what each gets, and in one line for both it would decide
+// that for the two together, so that neither rate was used up.
 const UNCACHED_IOPS: usize = 0;
 const UNCACHED_BYTES: usize = 1;
 const CACHED_IOPS: usize = 2;
@@ -262,13 +262,19 @@ impl Engine {
         let columns = device.columns().iter();
         let at = |volume: usize| {
             let spec = &self.volumes[volume].spec;
-            let shared = match spec.cache {
-                CacheMode::None => [UNCACHED_IOPS, UNCACHED_BYTES],
-                CacheMode::ReadOnly | CacheMode::ReadWrite => [CACHED_IOPS, CACHED_BYTES],
-            };
+            let is_remote = spec.place == Place::Remote;
+            let uncached = is_remote.then_some([UNCACHED_IOPS, UNCACHED_BYTES]);
+            let is_cached = !is_remote || spec.cache != CacheMode::None;
+            let cached = is_cached.then_some([CACHED_IOPS, CACHED_BYTES]);
             let log = spec.log.then_some(LOG);
-            let gates = shared.into_iter().chain([disk_gate(volume)]).chain(log);
-            gates.map(|gate| self.gates[gate].backlog(volume, self.now)).max()
+            let alone = [disk_gate(volume)].into_iter().chain(log);
+            let alone = alone.map(|gate| self.gates[gate].backlog(volume, None, self.now));
+            let pairs = uncached.into_iter().chain(cached).flat_map(|[iops, bytes]| {
+                let (iops, bytes) = (&self.gates[iops], &self.gates[bytes]);
+                let at_bytes = bytes.backlog(volume, Some(iops), self.now);
+                [iops.backlog(volume, None, self.now), at_bytes]
+            });
+            alone.chain(pairs).max()
         };
         columns.filter_map(|volume| at(*volume)).max().unwrap_or(Span::ZERO)
     }

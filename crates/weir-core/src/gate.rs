@@ -290,15 +290,20 @@ impl Gate {
 
     /// For how long a request of `volume` that came now would wait here, about: what each
     /// meter still owes and what is before it, of those that share the gate its fair part.
-    pub(crate) fn backlog(&self, volume: usize, now: Instant) -> Span {
-        let wait = |m: &Metered| {
+    /// Who waits at the gate `before` comes here next.
+    pub(crate) fn backlog(&self, volume: usize, before: Option<&Self>, now: Instant) -> Span {
+        let takes = |m: &Metered, load: &Load| {
             let cost = match m.counts {
-                Counts::Operations => self.waiting.operations,
-                Counts::Bytes => self.waiting.bytes,
+                Counts::Operations => load.operations,
+                Counts::Bytes => load.bytes,
             };
-            let queued =
+            let takes =
                 u128::from(cost) * u128::from(NANOS_PER_SEC) / u128::from(m.meter.rate().get());
-            let queued = Span::from_nanos(u64::try_from(queued).unwrap_or(u64::MAX));
+            Span::from_nanos(u64::try_from(takes).unwrap_or(u64::MAX))
+        };
+        let coming = before.map_or_else(Load::default, |gate| gate.waiting);
+        let wait = |m: &Metered| {
+            let queued = takes(m, &self.waiting) + takes(m, &coming);
             (m.meter.admits_at(now) - now, queued)
         };
         let longest = |own: Option<Span>| {
@@ -311,9 +316,21 @@ impl Gate {
             Queue::Fifo(_) => longest(None),
             Queue::Fair(fair) => {
                 let own = fair.flows[volume].finish.saturating_sub(fair.virtual_time);
-                let rivals = fair.waiting.len().max(1) as u64;
+                let coming = before.and_then(|gate| gate.fair()).map(|fair| &fair.flows[volume]);
+                let coming = coming.map_or_else(Load::default, |flow| flow.waits);
+                let coming = self.meters.iter().map(|m| takes(m, &coming).nanos()).max();
+                let own = own.saturating_add(coming.unwrap_or(0));
+                let there = before.and_then(|gate| gate.fair()).map_or(0, FairQueue::rivals);
+                let rivals = fair.rivals().max(there).max(1);
                 longest(Some(Span::from_nanos(own.saturating_mul(rivals))))
             }
+        }
+    }
+
+    fn fair(&self) -> Option<&FairQueue> {
+        match &self.queue {
+            Queue::Fifo(_) => None,
+            Queue::Fair(fair) => Some(fair),
         }
     }
 
@@ -456,6 +473,8 @@ impl Line {
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
     line: Line,
+    /// What those in line will be charged, without the head of the gate.
+    waits: Load,
     /// Virtual time at which all that this volume asked for is served.
     finish: u64,
 }
@@ -523,6 +542,11 @@ impl FairQueue {
         }
     }
 
+    /// How many volumes wait.
+    fn rivals(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
     fn push(&mut self, key: usize, parts: &mut Slab<Part>, cost: u64) {
         let volume = parts[key].volume;
         let flow = &mut self.flows[volume];
@@ -530,6 +554,7 @@ impl FairQueue {
         flow.finish = start.saturating_add(cost);
         self.latest = self.latest.max(flow.finish);
         parts[key].start_tag = start;
+        flow.waits.add(&parts[key]);
         if flow.line.ends.is_none() {
             self.waiting.push(Reverse((start, volume)));
         }
@@ -545,6 +570,7 @@ impl FairQueue {
         self.virtual_time = start;
         let flow = &mut self.flows[volume];
         let key = flow.line.pop(parts)?;
+        flow.waits.take(&parts[key]);
         if let Some((next, _)) = flow.line.ends {
             self.waiting.push(Reverse((parts[next].start_tag, volume)));
         }

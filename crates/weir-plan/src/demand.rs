@@ -19,6 +19,9 @@ use weir_units::Bytes;
 /// so that plans for either compare.
 pub const LARGEST: Bytes = Bytes::kib(256);
 
+/// Where requests begin.
+const SECTOR: u64 = 512;
+
 /// Operations and bytes per second: what a cap lets through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Limits {
@@ -154,17 +157,25 @@ pub fn pieces(
         let once = stripe.map_or(io_unit, |unit| unit.get().min(io_unit));
         return Pieces { rate: need.throughput.div_ceil(once), operations: 1, bytes: once };
     }
-    let cut = match stripe.map(Bytes::get) {
-        None => 1,
-        Some(unit) if need.request <= unit && unit.is_multiple_of(need.request) => 1,
-        // Where requests of a size that does not fit begin nobody knows: one border more.
-        Some(unit) => need.request.div_ceil(unit) + u64::from(!need.request.is_multiple_of(unit)),
+    let whole = u128::from(need.iops);
+    let rate = match stripe.map(Bytes::get) {
+        None => whole,
+        Some(unit) if unit.is_multiple_of(need.request) => whole,
+        Some(unit) if need.request.is_multiple_of(unit) => whole * u128::from(need.request / unit),
+        // Where in a unit requests of a size that does not fit begin nobody knows; in any sector as
+        // often as in any other they touch so many units on average.
+        Some(unit) => {
+            let spans = u128::from(unit + need.request.saturating_sub(SECTOR));
+            (whole * spans).div_ceil(u128::from(unit))
+        }
     };
+    let bytes = (whole * u128::from(need.request)).div_ceil(rate.max(1));
+    let fits = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
     let longest = stripe.map_or(need.request, |unit| unit.get().min(need.request));
     Pieces {
-        rate: need.iops.saturating_mul(cut),
+        rate: fits(rate),
         operations: if is_split { longest.div_ceil(io_unit) } else { 1 },
-        bytes: need.request.div_ceil(cut),
+        bytes: fits(bytes),
     }
 }
 
@@ -238,8 +249,11 @@ mod tests {
         check(&need(100, 8 << 10, 0), operations, Some(64), 100);
         check(&need(100, 1 << 20, 0), operations, Some(64), 1_600);
         check(&need(100, 1 << 20, 0), operations, Some(256), 400);
-        // 12 KiB in units of 64 KiB cross a border now and then.
-        check(&need(100, 12 << 10, 0), operations, Some(64), 200);
+        // 12 KiB in units of 64 KiB cross a border in 23 of 128 sectors, 96 KiB one always and a
+        // second in 63.
+        check(&need(100, 12 << 10, 0), operations, None, 100);
+        check(&need(128, 12 << 10, 0), operations, Some(64), 128 + 23);
+        check(&need(128, 96 << 10, 0), operations, Some(64), 2 * 128 + 63);
         check(&need(100, 8 << 10, 100 << 20), operations, None, 100);
         check(&need(100, 8 << 10, 100 << 20), Peak::Throughput, None, 400);
         check(&need(100, 8 << 10, 100 << 20), Peak::Throughput, Some(64), 1_600);

@@ -358,50 +358,47 @@ pub(crate) fn bought(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Opt
     of_size(family, asked, count, iops, Some(throughput))
 }
 
-/// A disk like this one with a tenth less of what is bought of a rate: each way there is.
-pub(crate) fn slower<'a>(disk: &Disk<'a>) -> impl Iterator<Item = Disk<'a>> + use<'a> {
-    let Bought { size, limits: catalog::Limits { iops, throughput } } = disk.bought();
-    let ways = bought_family(disk).map(|family| {
-        let fewer = Iops::new(tenth_less(iops.get(), 1)).map(|own| own.max(family.min_iops(size)));
-        let slower = BytesPerSec::new(tenth_less(throughput.get(), step(family)))
-            .map(|own| own.max(family.min_throughput(iops)));
-        [
-            fewer.and_then(|fewer| of_family(family, size, fewer, throughput)),
-            slower.and_then(|slower| of_family(family, size, iops, slower)),
-        ]
-    });
-    ways.into_iter().flatten().flatten()
+/// A disk like this one with a tenth less of what is bought of a rate, each way that `rules` allow.
+pub(crate) fn slower<'a>(disk: &Disk<'a>, rules: &Provisioned) -> Vec<Disk<'a>> {
+    let Disk::Bought { family, size, iops, throughput } = *disk else { return Vec::new() };
+    let fewer = Iops::new(tenth_less(iops.get(), 1)).map(|own| own.max(rules.min_iops(size)));
+    let slower = BytesPerSec::new(tenth_less(throughput.get(), step(rules)))
+        .map(|own| own.max(rules.min_throughput(iops)));
+    let ways = [
+        fewer.and_then(|fewer| allowed(rules, size, fewer, throughput)),
+        slower.and_then(|slower| allowed(rules, size, iops, slower)),
+    ];
+    ways.into_iter().flatten().map(|own| own.disk(family)).collect()
 }
 
-/// A disk like this one that is a tenth smaller, where its limits are bought.
-pub(crate) fn smaller<'a>(disk: &Disk<'a>) -> Option<Disk<'a>> {
-    let family = bought_family(disk)?;
-    let Bought { size, limits: catalog::Limits { iops, throughput } } = disk.bought();
-    let size = tenth_less(size.get(), family.size_step.map_or(1 << 30, Bytes::get));
-    of_family(family, Bytes::new(size), iops, throughput)
+/// A disk like this one that is a tenth smaller, if its limits are bought and `rules` allow it.
+pub(crate) fn smaller<'a>(disk: &Disk<'a>, rules: &Provisioned) -> Option<Disk<'a>> {
+    let Disk::Bought { family, size, iops, throughput } = *disk else { return None };
+    let size = tenth_less(size.get(), rules.size_step.map_or(1 << 30, Bytes::get));
+    allowed(rules, Bytes::new(size), iops, throughput).map(|own| own.disk(family))
+}
+
+/// A disk like this one, one fewer of which than `count` hold as much, if `rules` allow it.
+pub(crate) fn larger<'a>(disk: &Disk<'a>, rules: &Provisioned, count: u64) -> Option<Disk<'a>> {
+    let Disk::Bought { family, size, iops, throughput } = *disk else { return None };
+    let size = (size.get().checked_mul(count)?).div_ceil(count.checked_sub(1).filter(|n| *n > 0)?);
+    let size = size.next_multiple_of(rules.size_step.map_or(1 << 30, Bytes::get));
+    allowed(rules, Bytes::new(size), iops, throughput).map(|own| own.disk(family))
 }
 
 fn tenth_less(own: u64, step: u64) -> u64 {
     (own - own / 10).next_multiple_of(step)
 }
 
-fn bought_family<'a>(disk: &Disk<'a>) -> Option<&'a Provisioned> {
-    match disk {
-        Disk::Bought { family, .. } => Some(family),
-        Disk::Tier(_) | Disk::Burst(_) => None,
-    }
-}
-
-/// A disk of a family, if there is such a one.
-fn of_family(
-    family: &Provisioned,
+fn allowed(
+    rules: &Provisioned,
     size: Bytes,
     iops: Iops,
     throughput: BytesPerSec,
-) -> Option<Disk<'_>> {
-    let throughput = (!family.throughput_follows).then_some(throughput);
-    let limits = family.limits(size, Some(iops), throughput).ok()?;
-    Some(Bought { size, limits }.disk(family))
+) -> Option<Bought> {
+    let throughput = (!rules.throughput_follows).then_some(throughput);
+    let limits = rules.limits(size, Some(iops), throughput).ok()?;
+    Some(Bought { size, limits })
 }
 
 /// The unit in which throughput is bought.

@@ -506,6 +506,11 @@ impl<'a> Instances<'a> {
         if found.files.iter().any(|files| files.role == Role::Data && files.count > 1) {
             all.push("data files are equal: what is written goes to each by its free space, and the smallest would throttle all".to_owned());
         }
+        if need.role(Role::Tempdb).is_some_and(|own| own.throughput > 0) {
+            let words = "tempdb: on the local disk of the instance, whose limits are not published: \
+                         what it is asked for is held against none";
+            all.push(words.to_owned());
+        }
         all.extend(self.growth(found));
         let log = found.files.iter().find(|files| files.role == Role::Log);
         if log.is_some_and(|files| files.tier.is_some()) {
@@ -594,7 +599,13 @@ impl<'a> Instances<'a> {
             })
         };
         let is_less = |found: &Found<'_>| {
-            found.cost.unpriced == best.cost.unpriced && found.cost < best.cost && is_kept(found)
+            // Where nothing has a price, less of everything is cheaper.
+            let month = found.cost.month.cmp(&best.cost.month);
+            let is_less = month.is_lt() || month.is_eq() && best.cost.unpriced > 0;
+            found.cost.unpriced == best.cost.unpriced
+                && is_less
+                && found.cost < best.cost
+                && is_kept(found)
         };
         let all =
             all.into_iter().filter(|found| is_less(found) && !self.fails(need, found).is_empty());

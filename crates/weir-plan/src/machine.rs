@@ -25,6 +25,7 @@ use weir_catalog::{CacheMode, Edition, HostLimits, HostSize};
 use weir_layout::Role;
 use weir_units::{Bytes, Span};
 use words::names;
+pub(crate) use words::pool_name;
 
 /// The names of caps: of operations and of bytes.
 const OF_DISKS: [&str; 2] = ["disk operations", "disk bytes"];

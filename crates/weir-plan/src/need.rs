@@ -452,7 +452,7 @@ pub fn share(text: &str) -> Result<u64, String> {
     if share > MOST_PERCENT * WHOLE / 100 {
         return Err(format!("{text:?} is more than {MOST_PERCENT} %, which is the most"));
     }
-    if !own.ends_with('%') && 0 < share && share < WHOLE / 100 {
+    if !own.ends_with('%') && 0 < share && share <= WHOLE / 100 {
         return Err(format!("{text:?} may be {number} % or a part of 1; write it with the %"));
     }
     Ok(share)
@@ -468,6 +468,12 @@ impl RoleKeys {
         let wrong = |reason: String| PlanError::need(name, reason);
         let size = self.size.unwrap_or(Bytes::ZERO);
         let (iops, rate) = (self.iops.map(Iops::get), self.throughput.map(BytesPerSec::get));
+        if self.size == Some(Bytes::ZERO) {
+            return Err(wrong("size is 0; say how much is stored, like \"900 GiB\"".into()));
+        }
+        if self.latency == Some(Span::ZERO) {
+            return Err(wrong("latency is 0; say what requests may take, like \"2ms\"".into()));
+        }
         if size == Bytes::ZERO {
             return Err(wrong("size is missing; say how much is stored, like \"900 GiB\"".into()));
         }
@@ -489,7 +495,15 @@ impl RoleKeys {
         }
         let request = match (self.request.map(Bytes::get), iops, rate) {
             (Some(request), ..) => request,
-            (None, Some(iops), Some(rate)) => rate.div_ceil(iops).next_multiple_of(512),
+            (None, Some(iops), Some(rate)) => {
+                let request = rate.div_ceil(iops).next_multiple_of(512);
+                let (own, all) = (Bytes::new(request).exact(), rate_words(request * iops));
+                notes.push(format!(
+                    "{name}: {} of {iops} operations are requests of {own}, in whole sectors, and so {all}",
+                    rate_words(rate)
+                ));
+                request
+            }
             (None, ..) => {
                 let usual = usual_request(role);
                 if iops.or(rate).is_some() {

@@ -176,8 +176,7 @@ fn too_little(
         let reason = "prices are missing, so that a budget decides nothing; give --prices FILE";
         return Err(PlanError::need(format!("{} with a budget of {budget}", plan.title), reason));
     }
-    let what =
-        format!("a budget of {}, which stores it and carries next to nothing", plan.cost.month);
+    let what = format!("a budget of {}, the least that it can be stored for", plan.cost.month);
     Ok(Outcome::NotMet(vec![Relaxation { what, cost: plan.cost, title: plan.title.clone() }]))
 }
 
@@ -503,8 +502,8 @@ fn unranked(question: &Question<'_>, plan: &Plan) -> Option<String> {
     };
     if plan.cost.unpriced > 0 {
         return Some(
-            "nothing that meets the need has all its prices; what is known ranks it, and what is \
-             smaller comes first (--prices FILE takes prices)"
+            "nothing that meets the need has all its prices; fewest missing come first, then what \
+             is known costs least, then what is smaller (--prices FILE takes prices)"
                 .to_owned(),
         );
     }

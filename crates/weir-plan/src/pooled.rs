@@ -5,7 +5,7 @@ use crate::answer::{CapUse, Cheaper, Line, Plan};
 use crate::cost::{Cost, gib};
 use crate::demand::{self, Flow, Limits, Peak};
 use crate::disks::typical;
-use crate::machine::{Machines, Searched};
+use crate::machine::{Machines, Searched, pool_name};
 use crate::need::{Need, rate_words};
 use weir_catalog::{HostSize, Per, Pooled};
 use weir_units::Bytes;
@@ -235,6 +235,7 @@ impl<'a> Pools<'_, 'a> {
         let mut text = format!("edition = {edition:?}\n\n[host]\nsize = {size:?}\n");
         for (name, roles, gib) in self.sized(found) {
             let (family, size) = (&found.family.family, Bytes::gib(gib).exact());
+            let name = pool_name(&name);
             text +=
                 &format!("\n[[volume]]\nname = {name:?}\nfamily = {family:?}\nsize = \"{size}\"\n");
             for role in roles {

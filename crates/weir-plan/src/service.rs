@@ -519,8 +519,14 @@ impl<'a> Services<'a> {
         let own = best.storage;
         let with =
             |disk: Disk<'a>| self.found(best.host, Storage { disk, size: disk.size(), ..own });
-        let all = hosts.chain(tiers).chain(slower(&own.disk).map(with));
-        let smaller = smaller(&own.disk).map(with);
+        // What the store sells, and not all that its disks could be.
+        let rules = own.of.and_then(|(store, step)| {
+            let family = self.edition.provisioned(&store.family).ok()?;
+            within(family, step, room(&own))
+        });
+        let less = rules.iter().flat_map(|rules| slower(&own.disk, rules));
+        let all = hosts.chain(tiers).chain(less.map(with));
+        let smaller = rules.as_ref().and_then(|rules| smaller(&own.disk, rules)).map(with);
         let next = self.dearest(need, best, all);
         let next = next.or_else(|| self.dearest(need, best, smaller.into_iter()))?;
         Some(Cheaper {

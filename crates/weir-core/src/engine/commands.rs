@@ -39,7 +39,8 @@ impl Engine {
         self.advance(now);
         let gates = [UNCACHED_IOPS, UNCACHED_BYTES, CACHED_IOPS, CACHED_BYTES];
         let limits = [uncached, cached].map(sides);
-        for (gate, limits) in gates.into_iter().zip(limits.iter().flatten()) {
+        // The last of a way first: what an earlier gate lets through then meets the new limits.
+        for (gate, limits) in gates.into_iter().zip(limits.as_flattened()).rev() {
             self.set_gate_limits(gate, limits);
         }
     }

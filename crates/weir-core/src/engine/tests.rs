@@ -342,6 +342,55 @@ fn a_host_delivers_both_of_its_rates_to_volumes_that_share_them() {
     assert!(bytes.abs_diff(1_000 << 20) <= 1 << 20, "{bytes} bytes in ten seconds");
 }
 
+/// One asks for two and a half times the bytes that there are, the other for 95 % of the operations:
+/// those of the first that wait for bytes have taken operations, but the second keeps its half.
+#[test]
+fn who_asks_for_too_many_bytes_takes_no_more_than_its_share_of_operations() {
+    let mut spec = host(vec![volume(0, 0), volume(0, 0)]);
+    spec.uncached = limits(10_000, 100 << 20);
+    let mut engine = engine(spec);
+    let large = (0..40_000).map(|n| (n * SEC / 4_000, 0, 64 << 10));
+    let small = (0..95_000).map(|n| (n * SEC / 9_500, 1, 4 << 10));
+    let mut all: Vec<(u64, usize, u64)> = large.chain(small).collect();
+    all.sort_unstable();
+    for (tag, (at, device, len)) in all.into_iter().enumerate() {
+        let (tag, device) = (tag as u64, DeviceId(device));
+        let request = Request { device, op: Op::Read, offset: (tag % 1_000) << 20, len, tag };
+        engine.handle_request(Instant::from_nanos(at), &request).expect("it fits");
+    }
+    engine.handle_timeout(secs(10));
+    let all = core::iter::from_fn(|| engine.poll_event());
+    let (mut small, mut bytes) = (0, 0);
+    for event in all {
+        let Event::Completed(done) = event else { continue };
+        small += u64::from(done.device == DeviceId(1));
+        bytes += done.len;
+    }
+    assert!(small >= 50_000, "{small} of 95,000 in ten seconds, and 50,000 are its half");
+    // Bytes are used up, but for those at the medium.
+    assert!(bytes.abs_diff(1_000 << 20) <= 10 << 20, "{bytes} of 1,000 MiB");
+}
+
+/// Who is let through by a limit that goes meets the one that comes.
+#[test]
+fn new_limits_of_a_host_hold_for_who_waited_at_another_of_them() {
+    let mut spec = host(vec![volume(0, 0)]);
+    spec.uncached = limits(100, 0);
+    let mut engine = engine(spec);
+    for tag in 0..1_000 {
+        let (device, op, len) = (DeviceId(0), Op::Read, 256 << 10);
+        let request = Request { device, op, offset: tag << 20, len, tag };
+        engine.handle_request(Instant::ZERO, &request).expect("it fits");
+    }
+    engine.set_host_limits(secs(1), &limits(0, 1 << 20), &limits(0, 0));
+    engine.handle_timeout(secs(3));
+    let all = core::iter::from_fn(|| engine.poll_event());
+    let after = all.filter(|event| {
+        matches!(event, Event::Completed(done) if (2 * SEC..3 * SEC).contains(&done.at.nanos()))
+    });
+    assert_eq!(after.count(), 4);
+}
+
 /// Where volumes share a gate the one with little to do overtakes the other.
 #[test]
 fn who_is_overtaken_is_charged_to_the_cap_that_held_the_line() {

@@ -2,7 +2,6 @@
 
 use super::NEAR;
 use crate::system::{Cap, Counts, Limit, Owner, Reads, System};
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use weir_core::Cap as Kind;
 use weir_observe::load::Load;
@@ -182,8 +181,6 @@ struct Member {
     met_s: f64,
     /// Which part of the cap it used before that.
     share: f64,
-    /// And which of the cap of its gate of which it uses more.
-    binding: f64,
     /// The columns of a stripe do what they do together.
     group: usize,
 }
@@ -270,7 +267,6 @@ impl CapTrack {
             service_s: 0.0,
             met_s: 0.0,
             share: 0.0,
-            binding: 0.0,
             group,
         };
         let at = self.members.binary_search_by_key(&subject, |member| member.subject);
@@ -335,7 +331,6 @@ impl CapTrack {
         self.bursts_s = Some(0.0);
         for member in &mut self.members {
             member.share = member.cost / seconds / limit;
-            member.binding = member.share;
             self.largest = self.largest.max(member.share);
             let (share, services) = self.groups.entry(member.group).or_default();
             *share += member.share;
@@ -369,31 +364,10 @@ impl CapTrack {
         Shares { own, others, others_wait_s: by_chance.min(services / others.max(1e-9)) }
     }
 
-    /// The other cap of the same gate is known, too: it gives each the same part of the time that
-    /// its requests take of that one of the two which they take longer.
-    pub(super) fn bind(&mut self, other: &mut Self) {
-        let (mut one, mut two) = (self.members.iter_mut(), other.members.iter_mut());
-        let (mut left, mut right) = (one.next(), two.next());
-        let mut largest = 0.0_f64;
-        while let (Some(own), Some(its)) = (&mut left, &mut right) {
-            match own.subject.cmp(&its.subject) {
-                Ordering::Less => left = one.next(),
-                Ordering::Greater => right = two.next(),
-                Ordering::Equal => {
-                    let binding = own.share.max(its.share);
-                    (own.binding, its.binding) = (binding, binding);
-                    largest = largest.max(binding);
-                    (left, right) = (one.next(), two.next());
-                }
-            }
-        }
-        (self.largest, other.largest) = (largest, largest);
-    }
-
     /// How much of it a subject uses of what the one does that uses most: a cap that is shared
     /// gives each its part, so that who uses less is not held there.
     pub(super) fn of_the_largest(&self, subject: usize) -> f64 {
-        let own = self.member(subject).map(|member| member.binding);
+        let own = self.member(subject).map(|member| member.share);
         own.filter(|own| *own < FAIR * self.largest).map_or(f64::INFINITY, |own| own / self.largest)
     }
 

@@ -9,7 +9,6 @@ use super::holding::{Holding, Pieces};
 use super::{CapFacts, Following, SubjectFacts};
 use crate::system::{Counts, Subject, System, What};
 use std::collections::BTreeMap;
-use weir_core::Cap as Kind;
 use weir_observe::load::{Load, Loads, mean};
 use weir_observe::{Block, Contents, EntityId};
 use weir_units::Instant;
@@ -26,8 +25,6 @@ pub(super) struct Component<'a> {
     /// Its caps by their indices in the system, which paths have as places here.
     caps: Vec<usize>,
     tracks: Vec<CapTrack>,
-    /// The two caps, of operations and of bytes, of the gates that several share.
-    gates: Vec<(usize, usize)>,
 }
 
 /// Facts with their indices in the system.
@@ -95,7 +92,6 @@ impl<'a> Component<'a> {
             now: vec![None; members.len()],
             members,
             tracks: caps.iter().map(|cap| CapTrack::new(system, contents, *cap)).collect(),
-            gates: gates(system, &caps),
             caps,
         }
     }
@@ -122,10 +118,6 @@ impl<'a> Component<'a> {
         }
         for (cap, track) in self.caps.iter().zip(&mut self.tracks) {
             track.settle(&self.system.caps[*cap], at, row);
-        }
-        for (one, other) in &self.gates {
-            let (before, from) = self.tracks.split_at_mut(*other);
-            before[*one].bind(&mut from[0]);
         }
         for (member, load) in self.members.iter_mut().zip(&self.now) {
             let Some(load) = load.as_ref() else { continue };
@@ -197,22 +189,6 @@ fn whole(member: &Member<'_>, load: &Load, now: &[Option<Load>]) -> Option<(f64,
     let whole = now[stripe].as_ref()?;
     let size = mean(whole.bytes, whole.operations)?;
     Some((size / mean(load.bytes, load.operations)?, columns))
-}
-
-/// The places of the two caps of each gate of a host.
-fn gates(system: &System, caps: &[usize]) -> Vec<(usize, usize)> {
-    let side = |kind: Kind| match kind {
-        Kind::HostUncachedIops | Kind::HostUncachedBytes => Some(Kind::HostUncachedIops),
-        Kind::HostCachedIops | Kind::HostCachedBytes => Some(Kind::HostCachedIops),
-        _ => None,
-    };
-    let gate = |place: usize| {
-        let cap = &system.caps[caps[place]];
-        Some((cap.owner, side(cap.kind)?))
-    };
-    let of = |one: usize| (one + 1..caps.len()).find(|other| gate(*other) == gate(one));
-    let all = (0..caps.len()).filter(|place| gate(*place).is_some());
-    all.filter_map(|one| Some((one, of(one)?))).collect()
 }
 
 /// The subjects of each component, in order.

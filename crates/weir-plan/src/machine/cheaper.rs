@@ -3,7 +3,7 @@
 use super::{Found, MOST_DISKS, Machines, Place};
 use crate::answer::Cheaper;
 use crate::demand::{Demand, Peak};
-use crate::disks::{Disk, Disks, Market, slower, smaller};
+use crate::disks::{Disk, Disks, Market, larger, slower, smaller};
 use crate::need::Need;
 use weir_catalog::Tier;
 
@@ -23,7 +23,8 @@ impl<'a> Machines<'a> {
         });
         let smaller = (0..best.arrangement.len()).flat_map(|at| {
             self.with_less(need, best, at, |own, _| {
-                smaller(&own.disk).map(|disk| (disk, own.count)).into_iter().collect()
+                let Disk::Bought { family, .. } = own.disk else { return Vec::new() };
+                smaller(&own.disk, family).map(|disk| (disk, own.count)).into_iter().collect()
             })
         });
         let next = self.dearest(need, with_disks.chain(with_hosts));
@@ -87,14 +88,21 @@ impl<'a> Machines<'a> {
         ways.filter(|own| is_less(own) && stays(own)).map(with).collect()
     }
 
-    /// Fewer or smaller disks of a tier's family, however many; of those whose limits are bought one
-    /// fewer, if more than `fewest`, or less of a limit.
+    /// Less of the disks of a pool, each with its number, which is `fewest` at least.
     fn less(&self, best: &Found<'a>, own: &Disks<'a>, fewest: u64) -> Vec<(Disk<'a>, u64)> {
-        let (Disk::Tier(tier) | Disk::Burst(tier)) = own.disk else {
-            let fewer = (own.count > fewest).then(|| (own.disk, own.count - 1));
-            return slower(&own.disk).map(|disk| (disk, own.count)).chain(fewer).collect();
-        };
-        let families = [tier.family.as_str()];
+        match own.disk {
+            Disk::Tier(tier) | Disk::Burst(tier) => self.of_tiers(best, own, &tier.family),
+            Disk::Bought { family, .. } => {
+                let fewer = larger(&own.disk, family, own.count).filter(|_| own.count > fewest);
+                let slower = slower(&own.disk, family).into_iter().map(|disk| (disk, own.count));
+                slower.chain(fewer.map(|disk| (disk, own.count - 1))).collect()
+            }
+        }
+    }
+
+    /// Disks of the tiers of a family that cost less, however many.
+    fn of_tiers(&self, best: &Found<'a>, own: &Disks<'a>, family: &'a str) -> Vec<(Disk<'a>, u64)> {
+        let families = [family];
         let market = Market { edition: self.edition, prices: self.prices, families: &families };
         let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.most_disks());
         let of = |tier: &'a Tier| {

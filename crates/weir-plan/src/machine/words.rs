@@ -161,9 +161,18 @@ fn stays(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> String {
     }
 }
 
+/// The longest label of a file system that XFS takes.
+const MOST_LABEL: usize = 12;
+
 pub(super) fn names(need: &Need, pool: &Pool, between: &str) -> String {
     let names: Vec<&str> = pool.roles.iter().map(|role| need.roles[*role].role.name()).collect();
     names.join(between)
+}
+
+/// The name of disks in a layout: that of their roles, if a file system takes it for its label.
+pub(crate) fn pool_name(roles: &str) -> String {
+    let name = if roles.len() <= MOST_LABEL { roles } else { "pool" };
+    name.to_owned()
 }
 
 fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
@@ -191,7 +200,7 @@ fn write_pool(
     kept: Option<&KeptPool>,
     luns: &[u32],
 ) {
-    let name = kept.map_or_else(|| names(need, pool, "-"), |kept| kept.name.clone());
+    let name = kept.map_or_else(|| pool_name(&names(need, pool, "-")), |kept| kept.name.clone());
     let each = disks.map_or_else(|| "place = \"local\"".to_owned(), |disks| disks.disk.keys());
     let cache = match pool.mode {
         CacheMode::None => "",

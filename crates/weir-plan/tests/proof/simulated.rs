@@ -65,6 +65,31 @@ fn roles_that_share_a_cache_hold() {
     }
 }
 
+/// They cross a border now and then, and no more is bought than for that.
+#[test]
+fn requests_that_fit_no_unit_of_a_stripe_hold() {
+    let catalog = Catalog::builtin();
+    let mut rng = Rng(720_001);
+    for edition in ["azure-premium-2015", "azure-now", "aws"] {
+        for kib in [9, 12, 24, 40, 96, 200] {
+            let iops = rng.within(2_000, 120_000) / kib;
+            let text = format!(
+                "families = [\"vm\"]\n[data]\nsize = \"900 GiB\"\niops = {iops}\nrequest = \"{kib} KiB\"\n"
+            );
+            let (need, outcome) = planned(&text, &catalog, edition).expect("a need");
+            let Outcome::Met(answer) = outcome else { panic!("{text}: no plan") };
+            let layout = &answer.plan.layout;
+            let how = How { seed: kib, bursts: false };
+            let got = verify("plan.toml", layout, &need, &catalog, how).expect("a run");
+            assert!(got.iter().all(Got::is_met), "{got:#?}\n{text}\n{layout}");
+            let caps = answer.plan.caps.iter().filter(|cap| cap.cap == "disk operations");
+            let used = caps.map(|cap| cap.used).max().expect("disks");
+            let most = iops + iops * kib / 64 + 1;
+            assert!((iops..=most).contains(&used), "{used} for {iops} of {kib} KiB");
+        }
+    }
+}
+
 /// What came of so many needs.
 #[derive(Debug, Default)]
 struct Count {
@@ -131,13 +156,15 @@ fn check(seed: u64, needs: u64, kinds: &[Kind]) -> Count {
         let said = format!("{got:#?}\n{:#?}\n{text}\n{layout}", next.fails);
         let lacking = next.fails.iter().filter(|cap| cap.is_rate).map(CapUse::share).max();
         let carried = WHOLE as f64 / lacking.unwrap_or_else(|| panic!("{said}")) as f64;
+        // Somebody is short by at least half of what is said to be lacking: of two peaks or two rates
+        // the one that lacks most may be another's.
+        let least = got.iter().map(Got::part).fold(f64::MAX, f64::min);
+        assert!(least < 1.0 - (1.0 - carried) / 2.0, "{least}\n{said}");
         if carried < 1.0 - TOLERANCE as f64 / WHOLE as f64 {
             assert!(!got.iter().all(|got| got.is_met()), "{said}");
             count.missing += 1;
         } else {
-            // What lacks less than the tolerance passes for met, and is short all the same.
-            let least = got.iter().map(Got::part).fold(f64::MAX, f64::min);
-            assert!(least < 1.0 - (1.0 - carried) / 2.0, "{least}\n{said}");
+            // It passes for met.
             count.near += 1;
         }
     }

@@ -336,6 +336,50 @@ fn a_disk_keeps_its_load_beside_a_file_of_its_name() {
     assert!(stdout.starts_with("throttled: data is held at its limit in operations"), "{stdout}");
 }
 
+/// Of two volumes of a host one takes most of its bytes and waits for them, and the other takes most of
+/// its operations: who waits for bytes is held, whoever takes more of something else.
+#[test]
+fn who_takes_most_bytes_is_held_by_them_beside_one_that_takes_the_operations() {
+    let place = place();
+    let volume = |name: &str| {
+        format!(
+            "[[volume]]\nname = \"{name}\"\nsize = \"512 GiB\"\nlimits = {{ iops = 20000, throughput = \
+             \"900 MiB/s\" }}\n"
+        )
+    };
+    let layout = format!(
+        "edition = \"azure-now\"\n[host]\nlimits = {{ uncached = {{ iops = 10000, throughput = \"100 \
+         MiB/s\" }} }}\n{}{}",
+        volume("large"),
+        volume("small")
+    );
+    place.file("two.toml", &layout);
+    // As the simulation of the two has it: 62 MiB/s of 256 KiB and 38 of 4 KiB.
+    let device = |name: &str, reads: u32, kib: u32, await_ms: f64| {
+        let depth = f64::from(reads) * await_ms / 1e3;
+        format!(
+            "{name} {reads}.00 {}.00 0.00 0.00 {await_ms:.2} {kib}.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00 \
+             0.00 0.00 0.00 0.00 0.00 {depth:.2} 99.00\n",
+            reads * kib
+        )
+    };
+    let heads = iostat("large", 1, 1.0);
+    let mut text = String::new();
+    for line in heads.lines() {
+        match line.starts_with("large") {
+            true => text += &(device("large", 248, 256, 64.5) + &device("small", 9_750, 4, 26.25)),
+            false => text += &format!("{line}\n"),
+        }
+    }
+    place.file("two.txt", &text);
+    let (stdout, _, code) = run(place.weir(&["diagnose", "two.txt", "--layout", "two.toml"]));
+    assert_eq!(code, Some(1), "{stdout}");
+    for words in ["limit in operations, 10,000 IOPS", "limit in bytes, 100 MiB/s"] {
+        assert!(stdout.contains(&format!("host is held at its uncached {words}")), "{stdout}");
+    }
+    assert!(!stdout.contains("large is slow and not throttled"), "{stdout}");
+}
+
 #[test]
 fn nobody_is_said_to_be_somebody_who_is_there() {
     let place = place();

@@ -149,3 +149,30 @@ fn a_backlog_is_what_the_next_request_waits() {
     assert_eq!(held, 98);
     assert_eq!(engine.backlog(secs(2), DeviceId(0)), Span::ZERO);
 }
+
+/// At a host those that wait for operations will wait for bytes, too.
+#[test]
+fn a_backlog_of_a_host_counts_who_waits_for_operations_and_for_bytes() {
+    for place in [Place::Remote, Place::Local] {
+        let mut spec = host(vec![VolumeSpec { place, ..volume(0, 0) }]);
+        spec.uncached = limits(1_000, 100 << 20);
+        spec.cached = limits(1_000, 100 << 20);
+        let mut engine = engine(spec);
+        let ask = |engine: &mut Engine, tag: u64| {
+            let (device, op, len) = (DeviceId(0), Op::Read, 1 << 20);
+            let request = Request { device, op, offset: tag << 20, len, tag };
+            engine.handle_request(Instant::ZERO, &request).expect("it fits");
+        };
+        (0..100).for_each(|tag| ask(&mut engine, tag));
+        let said = engine.backlog(Instant::ZERO, DeviceId(0));
+        ask(&mut engine, 100);
+        engine.handle_timeout(secs(10));
+        let all = core::iter::from_fn(|| engine.poll_event());
+        let waited = all.filter_map(|event| match event {
+            Event::Completed(done) if done.tag == 100 => Some(done.waits.total().nanos()),
+            _ => None,
+        });
+        let waited: u64 = waited.sum();
+        assert!(waited > 0 && said.nanos().abs_diff(waited) <= waited / 50, "{said:?}, {waited}");
+    }
+}
