@@ -309,7 +309,7 @@ impl NeedFile {
             ("storage", self.storage == Some(Bytes::ZERO)),
         ];
         if let Some((key, _)) = nothing.into_iter().find(|(_, is_zero)| *is_zero) {
-            return Err(PlanError::need(key, "is 0; say more than that, or leave it out"));
+            return Err(PlanError::need(key, ZERO));
         }
         self.roles()
     }
@@ -376,6 +376,9 @@ impl NeedFile {
             let what = format!("{name}: {key}");
             return Err(PlanError::need(what, "is the fleet's; say it on the command line"));
         }
+        if self.vcpus.is_some_and(|vcpus| vcpus.millicores() == 0) {
+            return Err(PlanError::need(format!("{name}: vcpus"), ZERO));
+        }
         // What is written of it has names that begin with its own.
         let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         if name.len() > MOST_NAME || name.starts_with('.') || !name.chars().all(fine) {
@@ -414,6 +417,9 @@ impl NeedFile {
         }
     }
 }
+
+/// What is said of a number that says nothing.
+const ZERO: &str = "is 0; say more than that, or leave it out";
 
 /// How long the name of a database of a fleet may be.
 const MOST_NAME: usize = 80;

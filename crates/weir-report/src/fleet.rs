@@ -64,8 +64,15 @@ pub struct FleetLack {
 impl FleetReport {
     fn table(&self) -> Table {
         let month = format!(">{} a month", self.currency.as_deref().unwrap_or("price"));
-        let heads =
-            ["instance", "what", &month, ">databases", "what binds", ">simulated", "databases"];
+        let heads = [
+            "instance",
+            "what",
+            &month,
+            ">databases|count",
+            "what binds",
+            ">simulated",
+            "databases",
+        ];
         let mut table = Table::new("Instances", &heads);
         for own in &self.instances {
             let most = own.plan.caps.iter().max_by(|one, other| one.share.total_cmp(&other.share));
@@ -110,7 +117,7 @@ impl FleetReport {
         let count = self.databases;
         if !self.is_met {
             return match self.lacks.len() {
-                0 => format!("{count} databases: no plan"),
+                0 => format!("{}: no plan", counted(count, "database")),
                 n => format!("{n} of {count} databases fit no instance"),
             };
         }
@@ -119,7 +126,8 @@ impl FleetReport {
             (Some(month), 0) => format!(": {month} {currency} a month"),
             _ => ": price unknown".to_owned(),
         };
-        format!("{count} databases on {} instances{price}", self.instances.len())
+        let databases = counted(count, "database");
+        format!("{databases} on {}{price}", counted(self.instances.len(), "instance"))
     }
 
     fn proof(&self) -> Option<String> {
@@ -135,34 +143,15 @@ impl FleetReport {
     }
 }
 
-impl Report for FleetReport {
-    fn tables(&self) -> Vec<Table> {
-        vec![self.table().named("instance"), self.lacks_table().named("lack")]
-    }
-
-    fn render(&self, format: Format) -> String {
-        let preset = match format {
-            Format::Json => {
-                // Strings, numbers and lists: nothing that JSON cannot say.
-                let json = serde_json::to_string_pretty(self);
-                return json.map_or_else(
-                    |error| format!("{{\"error\":\"{error}\"}}\n"),
-                    |text| text + "\n",
-                );
-            }
-            Format::Csv => return crate::table::csv(&self.tables()),
-            Format::Text => comfy_table::presets::NOTHING,
-            Format::Markdown => comfy_table::presets::ASCII_MARKDOWN,
-        };
-        let mut out = match format {
-            Format::Markdown => format!("**{}**\n", self.headline()),
-            _ => format!("plan: {}\n", self.headline()),
-        };
+impl FleetReport {
+    fn text(&self) -> String {
+        let mut out = format!("plan: {}\n", self.headline());
         if let Some(proof) = self.proof() {
             let _ = writeln!(out, "  {proof}");
         }
         for table in self.tables().into_iter().filter(|table| !table.rows.is_empty()) {
-            let _ = write!(out, "\n{}\n{}\n", table.title, table.text(preset));
+            let text = table.text(comfy_table::presets::NOTHING);
+            let _ = write!(out, "\n{}\n{text}\n", table.title);
         }
         if !self.notes.is_empty() {
             out.push('\n');
@@ -171,5 +160,73 @@ impl Report for FleetReport {
             let _ = writeln!(out, "{note}");
         }
         out
+    }
+}
+
+impl Report for FleetReport {
+    fn tables(&self) -> Vec<Table> {
+        vec![self.table().named("instance"), self.lacks_table().named("lack")]
+    }
+
+    fn render(&self, format: Format) -> String {
+        match format {
+            Format::Text => self.text(),
+            Format::Json => {
+                // Strings, numbers and lists: nothing that JSON cannot say.
+                let json = serde_json::to_string_pretty(self);
+                json.map_or_else(|error| format!("{{\"error\":\"{error}\"}}\n"), |text| text + "\n")
+            }
+            Format::Csv => crate::table::csv(&self.tables()),
+            Format::Markdown => {
+                let mut out = format!("**{}**\n", self.headline());
+                for words in self.proof().iter().chain(&self.notes) {
+                    let _ = write!(out, "\n{words}\n");
+                }
+                for table in self.tables().into_iter().filter(|table| !table.rows.is_empty()) {
+                    let text = table.text(comfy_table::presets::ASCII_MARKDOWN);
+                    let _ = write!(out, "\n**{}**\n{text}\n", table.title);
+                }
+                out
+            }
+        }
+    }
+}
+
+/// `1 database`, `2 databases`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(databases: usize) -> FleetReport {
+        let plan = PlanChoice { title: "gp with 4 vCores".to_owned(), ..PlanChoice::default() };
+        let names = (0..databases).map(|at| format!("db{at}")).collect();
+        let one =
+            FleetHost { name: "instance1".to_owned(), databases: names, plan, verified: None };
+        FleetReport {
+            is_met: true,
+            databases,
+            instances: vec![one],
+            notes: vec!["a note".to_owned()],
+            ..FleetReport::default()
+        }
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        let headline = |count: usize| report(count).headline();
+        assert_eq!(headline(1), "1 database on 1 instance: price unknown");
+        assert_eq!(headline(3), "3 databases on 1 instance: price unknown");
+    }
+
+    #[test]
+    fn markdown_has_the_headings_of_a_plan() {
+        let text = report(2).render(Format::Markdown);
+        let begin =
+            "**2 databases on 1 instance: price unknown**\n\na note\n\n**Instances**\n| instance";
+        assert!(text.starts_with(begin), "{text}");
     }
 }

@@ -179,7 +179,7 @@ fn what_a_fleet_does_not_use_is_refused() {
     check(&["--host", "huge"], "unknown host size \"huge\"");
     check(&["--host", "gp-8", "--family", "bc"], "--host gp-8: is not of the families bc");
     let stdout = met(&place, &["--fleet", "fleet", "--edition", "azure-mi-2018"]);
-    assert!(stdout.starts_with("plan: 1 databases on 1 instances: price unknown"), "{stdout}");
+    assert!(stdout.starts_with("plan: 1 database on 1 instance: price unknown"), "{stdout}");
     assert!(!stdout.contains("0.00"), "{stdout}");
     place.file("fleet/a.toml", "engine = \"mysql\"\n[data]\nsize = \"10 GiB\"\n");
     check(&[], "a: engine: is the fleet's");
@@ -376,4 +376,26 @@ fn a_fleet_is_written_as_one() {
         met(&place, &["--fleet", "fleet", "--out", "out"]);
         assert!(place.path("out/instance1.toml").exists());
     }
+}
+
+/// What is in the folder of a fleet is read, or named as what is not.
+#[test]
+fn what_is_no_need_of_a_fleet_is_named() {
+    let place = Place::new();
+    let need = "vcpus = 1\n[data]\nsize = \"10 GiB\"\niops = 100\n";
+    std::fs::create_dir_all(place.path("fleet/old")).expect("a folder");
+    for file in ["a.toml", "b.TOML", "readme.txt"] {
+        place.file(&format!("fleet/{file}"), need);
+    }
+    let args = ["plan", "--fleet", "fleet", "-o", "markdown"];
+    let (stdout, stderr, code) = run(place.weir(&args));
+    assert_eq!((stderr.as_str(), code), ("weir: ignored: old, readme.txt\n", Some(0)), "{stdout}");
+    assert!(stdout.starts_with("**2 databases on 1 instance: "), "{stdout}");
+    assert!(stdout.contains("\n**Instances**\n| instance"), "{stdout}");
+    place.file("fleet/b.toml", need);
+    refused(&place, &["--fleet", "fleet"], "b is there twice, in upper and lower case");
+    std::fs::remove_file(place.path("fleet/b.toml")).expect("a file");
+    place.file("fleet/a.toml", "vcpus = 0\n[data]\nsize = \"10 GiB\"\niops = 100\n");
+    let words = "a: vcpus: is 0; say more than that, or leave it out";
+    refused(&place, &["--fleet", "fleet"], words);
 }

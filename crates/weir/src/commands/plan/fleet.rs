@@ -5,6 +5,8 @@ use super::{cap, choice, is_same, prices};
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};
 use crate::output;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use weir_catalog::{Catalog, Edition};
@@ -114,18 +116,46 @@ fn check(args: &PlanArgs, edition: &Edition) -> Result<(), CliError> {
     }
 }
 
-/// The databases of a folder, by name: a need file or an observation for each.
-fn members(folder: &Path, args: &PlanArgs) -> Result<(Vec<Member>, Vec<String>), CliError> {
+/// The files of a database: what it says of itself, and what was observed of it.
+#[derive(Default)]
+struct Said {
+    need: Option<PathBuf>,
+    observed: Option<PathBuf>,
+}
+
+/// The files of a folder, by database; and what else is in it.
+fn files(folder: &Path) -> Result<(BTreeMap<OsString, Said>, Vec<String>), CliError> {
     let read = |source| CliError::Read { path: folder.to_owned(), source };
-    let mut paths: Vec<PathBuf> = Vec::new();
+    let (mut said, mut ignored): (BTreeMap<OsString, Said>, _) = (BTreeMap::new(), Vec::new());
     for entry in fs::read_dir(folder).map_err(read)? {
         let path = entry.map_err(read)?.path();
-        if path.extension().is_some_and(|own| own == "toml" || own == OBSERVATION) {
-            paths.push(path);
+        let is = |end: &str| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(end));
+        let name = path.file_stem().map(OsString::from).unwrap_or_default();
+        let place = if is(NEED) {
+            &mut said.entry(name.clone()).or_default().need
+        } else if is(OBSERVATION) {
+            &mut said.entry(name.clone()).or_default().observed
+        } else {
+            ignored.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+            continue;
+        };
+        if place.replace(path).is_some() {
+            return Err(twice(&name.to_string_lossy()));
         }
     }
-    paths.sort();
-    let has_observations = paths.iter().any(|path| is_observation(path));
+    ignored.sort();
+    Ok((said, ignored))
+}
+
+fn twice(name: &str) -> CliError {
+    let words = format!("{name} is there twice, in upper and lower case; databases differ in more");
+    CliError::Refused(words)
+}
+
+/// The databases of a folder, by name: a need file or an observation for each.
+fn members(folder: &Path, args: &PlanArgs) -> Result<(Vec<Member>, Vec<String>), CliError> {
+    let (said, ignored) = files(folder)?;
+    let has_observations = said.values().any(|own| own.observed.is_some());
     let is_said = args.percentile.is_some() || args.growth.is_some() || !args.role.is_empty();
     if is_said && !has_observations {
         let words = format!(
@@ -134,33 +164,30 @@ fn members(folder: &Path, args: &PlanArgs) -> Result<(Vec<Member>, Vec<String>),
         );
         return Err(CliError::Refused(words));
     }
-    if paths.is_empty() {
+    if said.is_empty() {
         let words = format!(
-            "{} has no need files; a fleet has one for each database, DATABASE.toml with [data], \
+            "{} has no need files; a fleet has one for each database, DATABASE.{NEED} with [data], \
              [log] and vcpus, or DATABASE.{OBSERVATION}",
             folder.display()
         );
         return Err(CliError::Refused(words));
     }
+    if !ignored.is_empty() {
+        output::talk(&format!("weir: ignored: {}", some(&ignored)));
+    }
     let (mut all, mut notes) = (Vec::new(), Vec::new());
-    for path in &paths {
-        let file = path.display().to_string();
-        // What a database says of itself and what was observed of it go together.
-        if path.extension().is_some_and(|own| own == "toml") && is_beside(&paths, path) {
-            continue;
-        }
-        let name = path.file_stem().and_then(|name| name.to_str());
-        let Some(name) = name else {
+    for (name, own) in &said {
+        let Some(name) = name.to_str() else {
+            let file = folder.join(name).display().to_string();
             return Err(CliError::Refused(format!("{file}: its name is no text; rename it")));
         };
         let mut keys = NeedFile::default();
-        let said = path.with_extension("toml");
-        if paths.contains(&said) {
-            let text = fs::read_to_string(&said);
-            let text = text.map_err(|source| CliError::Read { path: said.clone(), source })?;
-            keys = NeedFile::read(&said.display().to_string(), &text)?;
+        if let Some(path) = &own.need {
+            let text = fs::read_to_string(path);
+            let text = text.map_err(|source| CliError::Read { path: path.clone(), source })?;
+            keys = NeedFile::read(&path.display().to_string(), &text)?;
         }
-        if is_observation(path) {
+        if let Some(path) = &own.observed {
             notes.extend(observed::fill(&mut keys, std::slice::from_ref(path), Measure::of(args))?);
         }
         let (member, own) = keys.member(name)?;
@@ -169,12 +196,8 @@ fn members(folder: &Path, args: &PlanArgs) -> Result<(Vec<Member>, Vec<String>),
     }
     let mut names: Vec<String> = all.iter().map(|own: &Member| own.name.to_lowercase()).collect();
     names.sort();
-    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        let words = format!(
-            "{} is there twice, in upper and lower case; databases differ in more",
-            twice[0]
-        );
-        return Err(CliError::Refused(words));
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(twice(&pair[0]));
     }
     let idle = all.iter().filter(|own| own.millicores == 0).count();
     if idle > 0 {
@@ -187,16 +210,21 @@ fn members(folder: &Path, args: &PlanArgs) -> Result<(Vec<Member>, Vec<String>),
     Ok((all, notes))
 }
 
-/// What the files of observations are called.
+/// The first names of many.
+fn some(names: &[String]) -> String {
+    let first = names[..names.len().min(NAMED)].join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// So many names are said of what is ignored.
+const NAMED: usize = 8;
+
+/// What the files of needs and of observations end in, in upper or lower case.
+const NEED: &str = "toml";
 const OBSERVATION: &str = "weirobs";
-
-fn is_observation(path: &Path) -> bool {
-    path.extension().is_some_and(|own| own == OBSERVATION)
-}
-
-fn is_beside(paths: &[PathBuf], path: &Path) -> bool {
-    paths.contains(&path.with_extension(OBSERVATION))
-}
 
 fn host(at: usize, own: &FleetInstance, members: &[Member]) -> FleetHost {
     FleetHost {
