@@ -78,9 +78,12 @@ impl Sizer {
         let entity = |id: &EntityId| contents.entity(*id);
         let has_files =
             own.iter().any(|id| entity(id).is_some_and(|own| own.kind == EntityKind::File));
+        // What a stripe does its disks do; where nobody counted the stripe, they count.
         let of_stripe = |id: &EntityId| {
             let parent = entity(id).and_then(|own| own.parent);
-            parent.is_some_and(|id| entity(&id).is_some_and(|own| own.kind == EntityKind::Stripe))
+            parent.is_some_and(|id| {
+                own.contains(&id) && entity(&id).is_some_and(|own| own.kind == EntityKind::Stripe)
+            })
         };
         let mut found = BTreeMap::new();
         for id in &own {
@@ -242,6 +245,45 @@ mod tests {
             }
         }
         contents
+    }
+
+    /// The disks of a stripe, of which the stripe itself may be counted, too.
+    #[test]
+    fn a_stripe_counts_once_or_its_disks_do() {
+        for is_counted in [false, true] {
+            let mut contents = Contents::default();
+            let entity = |kind, name: &str, parent| Entity {
+                kind,
+                name: name.to_owned(),
+                parent,
+                attributes: crate::header::Attributes::default(),
+            };
+            let stripe = contents.add_entity(entity(EntityKind::Stripe, "data", None));
+            let disks = ["data-0", "data-1"]
+                .map(|name| contents.add_entity(entity(EntityKind::Volume, name, Some(stripe))));
+            let counted: Vec<EntityId> =
+                disks.into_iter().chain(is_counted.then_some(stripe)).collect();
+            for (entity, metric) in
+                counted.iter().flat_map(|own| [(own, "num_of_reads"), (own, "num_of_writes")])
+            {
+                contents.add_series(Series {
+                    entity: *entity,
+                    metric: metric.to_owned(),
+                    unit: Unit::Count,
+                    counting: Counting::Cumulative,
+                    scale: 0,
+                });
+            }
+            let mut sizer = Sizer::new(&contents, &Roles::default()).unwrap();
+            for second in 0_i64..=60 {
+                let row = [200, 100, 200, 100, 400, 200].map(|rate| Some(rate * second));
+                let at = Instant::ZERO + Span::from_secs(second.unsigned_abs());
+                sizer.sample(at, &row[..2 * counted.len()]);
+            }
+            let sized = sizer.finish(&contents, 0.99);
+            assert_eq!(sized.len(), 1);
+            assert!((sized[0].iops - 600.0).abs() < 6.0, "{is_counted}: {}", sized[0].iops);
+        }
     }
 
     #[test]

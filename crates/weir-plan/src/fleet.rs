@@ -302,9 +302,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
             Shared::Operations => most.operations,
             Shared::Bytes => most.bytes,
         };
-        // What is not limited is nothing that databases can differ in.
-        let of = |(shared, room): (&Shared, u64)| if room >= MOST { 0 } else { takes(shared) };
-        Some(Shared::ALL.iter().zip(Self::room(size)).map(of).collect())
+        Some(Shared::ALL.iter().map(takes).collect())
     }
 
     /// What an instance has for all its databases.

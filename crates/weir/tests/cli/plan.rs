@@ -391,6 +391,29 @@ fn observed(place: &Place, name: &str, reads: u64) {
     assert_eq!(code, Some(0), "{stderr}");
 }
 
+/// Of a stripe its disks are counted, and they are what it is sized by.
+#[test]
+fn an_observed_stripe_is_what_its_disks_do() {
+    let place = Place::new();
+    let layout = "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n[[stripe]]\nname = \"data\"\n\
+                  unit = \"64 KiB\"\nvolumes = { count = 3, tier = \"P20\" }\n";
+    place.file("now.toml", layout);
+    let job = "[data]\nfilename=/dev/data\nrw=randread\nbs=8k\niodepth=8\nrate_iops=1000\nsize=100g\n\
+               time_based\nruntime=90\n";
+    place.file("job.fio", job);
+    let sim = ["sim", "now.toml", "job.fio", "--observe", "now.weirobs", "--quiet"];
+    let (_, stderr, code) = run(place.weir(&sim));
+    assert_eq!(code, Some(0), "{stderr}");
+    let (stdout, stderr, code) = plan(&place, &["--from", "now.weirobs", "--size", "800GiB"]);
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+    let asked = stdout.lines().find(|line| line.contains("operations and")).unwrap_or_default();
+    let number: u64 = asked
+        .split_whitespace()
+        .find_map(|word| word.parse().ok())
+        .unwrap_or_else(|| panic!("{stdout}"));
+    assert!((990..=1_030).contains(&number), "{asked}");
+}
+
 #[test]
 fn what_was_observed_is_what_is_needed() {
     let place = Place::new();
