@@ -23,6 +23,8 @@ pub struct Sizer {
     /// What each did last.
     now: BTreeMap<EntityId, Load>,
     before: Option<Instant>,
+    /// How long the sample before lasted, in seconds.
+    lasted: f64,
     first: Option<Instant>,
     last: Option<Instant>,
 }
@@ -116,8 +118,8 @@ impl Sizer {
         };
         let sizes = found.keys().map(size).collect();
         let (now, all) = (BTreeMap::new(), BTreeMap::new());
-        let (first, last, before) = (None, None, None);
-        Ok(Self { loads, roles: found, sizes, found: all, now, before, first, last })
+        let (first, last, before, lasted) = (None, None, None, 0.0);
+        Ok(Self { loads, roles: found, sizes, found: all, now, before, lasted, first, last })
     }
 
     /// Takes a sample.
@@ -146,14 +148,22 @@ impl Sizer {
         // Who is sampled at another instant goes on as it did until then, unless it has been silent
         // for longer than it was looked at.
         now.retain(|_, load| (at - load.to).nanos() / 2 <= (load.to - load.from).nanos());
+        let mut lasted = None;
         for role in told {
             let own = now.iter().filter(|(entity, _)| roles.get(entity) == Some(role));
             let loads = || own.clone().map(|(_, load)| load);
             let from = loads().map(|load| load.from).max().into_iter().chain(before).max();
             let stretch = Load { from: from.unwrap_or(at), to: at, ..Load::default() };
+            // The rest of a second in which a run ends is too short to be a rate.
+            let is_rest = stretch.seconds() * 2.0 < self.lasted;
+            lasted = lasted.or(Some(stretch.seconds()));
             let reading = |rates: Option<f64>| {
                 let amount = rates? * stretch.seconds();
-                (stretch.from < at).then_some(Reading { from: stretch.from, to: at, amount })
+                (stretch.from < at && !is_rest).then_some(Reading {
+                    from: stretch.from,
+                    to: at,
+                    amount,
+                })
             };
             let found = found.entry(role.clone()).or_default();
             let iops = loads().map(Load::iops).sum::<Option<f64>>();
@@ -162,6 +172,7 @@ impl Sizer {
             reading(bytes).iter().for_each(|reading| found.bytes.add(reading));
             found.samples += 1;
         }
+        self.lasted = lasted.unwrap_or(self.lasted);
     }
 
     /// From the first sample to the last, in seconds.
@@ -280,7 +291,11 @@ mod tests {
                 let at = Instant::ZERO + Span::from_secs(second.unsigned_abs());
                 sizer.sample(at, &row[..2 * counted.len()]);
             }
-            let sized = sizer.finish(&contents, 0.99);
+            // A rest of two milliseconds in which ten are done is no 5,000 a second.
+            let row = [12_010, 6_000, 12_000, 6_000, 24_010, 12_000].map(Some);
+            let at = Instant::ZERO + Span::from_millis(60_002);
+            sizer.sample(at, &row[..2 * counted.len()]);
+            let sized = sizer.finish(&contents, 1.0);
             assert_eq!(sized.len(), 1);
             assert!((sized[0].iops - 600.0).abs() < 6.0, "{is_counted}: {}", sized[0].iops);
         }

@@ -398,20 +398,25 @@ fn an_observed_stripe_is_what_its_disks_do() {
     let layout = "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n[[stripe]]\nname = \"data\"\n\
                   unit = \"64 KiB\"\nvolumes = { count = 3, tier = \"P20\" }\n";
     place.file("now.toml", layout);
-    let job = "[data]\nfilename=/dev/data\nrw=randread\nbs=8k\niodepth=8\nrate_iops=1000\nsize=100g\n\
-               time_based\nruntime=90\n";
+    let job = "[data]\nioengine=libaio\ndirect=1\nfilename=/dev/data\nrw=randread\nbs=8k\niodepth=8\n\
+               rate_iops=1000\nsize=100g\ntime_based\nruntime=90\n";
     place.file("job.fio", job);
     let sim = ["sim", "now.toml", "job.fio", "--observe", "now.weirobs", "--quiet"];
     let (_, stderr, code) = run(place.weir(&sim));
     assert_eq!(code, Some(0), "{stderr}");
-    let (stdout, stderr, code) = plan(&place, &["--from", "now.weirobs", "--size", "800GiB"]);
+    let from = ["--from", "now.weirobs", "--size", "800GiB"];
+    let (stdout, stderr, code) = plan(&place, &from);
     assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
-    let asked = stdout.lines().find(|line| line.contains("operations and")).unwrap_or_default();
-    let number: u64 = asked
-        .split_whitespace()
-        .find_map(|word| word.parse().ok())
-        .unwrap_or_else(|| panic!("{stdout}"));
-    assert!((990..=1_030).contains(&number), "{asked}");
+    let asked = |stdout: &str| -> u64 {
+        let line = stdout.lines().find(|line| line.contains("operations and"));
+        let mut words = line.unwrap_or_default().split_whitespace();
+        words.find_map(|word| word.parse().ok()).unwrap_or_else(|| panic!("{stdout}"))
+    };
+    assert!((990..2_000).contains(&asked(&stdout)), "{stdout}");
+    // Who names them says the same.
+    let roles = ["--role", "data-0=data", "--role", "data-1=data", "--role", "data-2=data"];
+    let (named, ..) = plan(&place, &[&from[..], &roles].concat());
+    assert_eq!(asked(&named), asked(&stdout));
 }
 
 #[test]
