@@ -98,14 +98,13 @@ fn of_machine(
 
 /// Whether the numbers of new disks are free, before anything is done.
 fn free(script: &mut Script, change: &Change, machine: &Machine<'_>) {
-    let mut is_first = true;
+    if azure::made(machine).next().is_none() {
+        return;
+    }
+    script.blank();
+    script.lines(FREE);
+    script.blank();
     for disk in azure::made(machine) {
-        if is_first {
-            script.blank();
-            script.lines(FREE);
-            script.blank();
-        }
-        is_first = false;
         script.line(&format!("free {} {}", shell(&disk.name), change.lun(disk)));
     }
 }

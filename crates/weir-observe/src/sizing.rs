@@ -1,7 +1,8 @@
 //! What a system asks of its storage, by role: the figures that a layout is sized by.
 //!
 //! Rates are percentiles over the samples of what all files of a role did together, for that is
-//! what a shared limit sees; each sample counts once, however long it is. What was asked and waited
+//! what a shared limit sees; each sample counts once, however long it is, but for one that is less
+//! than half as long as the one before: the rest of an interval is no rate. What was asked and waited
 //! at a cap is not in them: who is throttled asks for more than is seen.
 
 use crate::header::{Contents, EntityId, EntityKind, SeriesId};

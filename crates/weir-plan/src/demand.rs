@@ -57,17 +57,6 @@ pub fn has_more_throughput(need: &RoleNeed) -> bool {
     need.throughput > need.iops.saturating_mul(need.request)
 }
 
-/// Pieces alike that come to a cap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pieces {
-    /// A second.
-    pub rate: u64,
-    /// Operations of each.
-    pub operations: u64,
-    /// Bytes of each.
-    pub bytes: u64,
-}
-
 /// All that comes to a cap in a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flow {
@@ -78,15 +67,6 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Of pieces alike.
-    #[must_use]
-    pub const fn of(pieces: Pieces) -> Self {
-        Self {
-            operations: pieces.rate.saturating_mul(pieces.operations),
-            bytes: pieces.rate.saturating_mul(pieces.bytes),
-        }
-    }
-
     /// What is asked most of each rate at any of some peaks.
     #[must_use]
     pub fn most<'f>(peaks: impl IntoIterator<Item = &'f Self>) -> Self {
@@ -142,56 +122,50 @@ impl AddAssign<&Self> for Demand {
     }
 }
 
-/// The requests of a role at a peak, as they come to disks. `stripe` is the unit of the stripe
-/// that they are on; without an I/O unit each counts once.
+/// What a role asks of disks at a peak. `stripe` is the unit of the stripe that they are in; without
+/// an I/O unit each piece of a request counts once.
 #[must_use]
-pub fn pieces(
-    need: &RoleNeed,
-    peak: Peak,
-    io_unit: Option<Bytes>,
-    stripe: Option<Bytes>,
-) -> Pieces {
-    let is_split = io_unit.is_some();
-    let io_unit = io_unit.unwrap_or(LARGEST).get().max(1);
+pub fn flow(need: &RoleNeed, peak: Peak, io_unit: Option<Bytes>, stripe: Option<Bytes>) -> Flow {
+    let counted = io_unit.unwrap_or(LARGEST).get().max(1);
     if peak == Peak::Throughput && has_more_throughput(need) {
-        let once = stripe.map_or(io_unit, |unit| unit.get().min(io_unit));
-        return Pieces { rate: need.throughput.div_ceil(once), operations: 1, bytes: once };
+        let once = stripe.map_or(counted, |unit| unit.get().min(counted));
+        let operations = need.throughput.div_ceil(once);
+        return Flow { operations, bytes: operations.saturating_mul(once) };
     }
-    let whole = u128::from(need.iops);
-    let rate = match stripe.map(Bytes::get) {
-        None => whole,
-        Some(unit) if unit.is_multiple_of(need.request) => whole,
-        Some(unit) if need.request.is_multiple_of(unit) => whole * u128::from(need.request / unit),
+    let requests = u128::from(need.iops);
+    let pieces = match stripe.map(Bytes::get) {
+        None => requests,
+        Some(unit) if unit.is_multiple_of(need.request) => requests,
+        Some(unit) if need.request.is_multiple_of(unit) => {
+            requests * u128::from(need.request / unit)
+        }
         // Where in a unit requests of a size that does not fit begin nobody knows; in any sector as
         // often as in any other they touch so many units on average.
         Some(unit) => {
             let spans = u128::from(unit + need.request.saturating_sub(SECTOR));
-            (whole * spans).div_ceil(u128::from(unit))
+            (requests * spans).div_ceil(u128::from(unit))
         }
     };
-    let bytes = (whole * u128::from(need.request)).div_ceil(rate.max(1));
-    let fits = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
     let longest = stripe.map_or(need.request, |unit| unit.get().min(need.request));
-    Pieces {
-        rate: fits(rate),
-        operations: if is_split { longest.div_ceil(io_unit) } else { 1 },
-        bytes: fits(bytes),
+    let each = if io_unit.is_some() { longest.div_ceil(counted) } else { 1 };
+    Flow {
+        operations: u64::try_from(pieces * u128::from(each)).unwrap_or(u64::MAX),
+        bytes: need.iops.saturating_mul(need.request),
     }
 }
 
-/// What `pieces` ask where disks are cached so and the cache serves `hits` of the `reads`, in
+/// What `asked` comes to where disks are cached so and the cache serves `hits` of the `reads`, in
 /// millionths.
 #[must_use]
 pub fn by_cap(
-    pieces: Pieces,
+    asked: Flow,
     reads: u64,
     mode: CacheMode,
     hits: u64,
     cache: Option<&HostCache>,
 ) -> Demand {
     let Some(cache) = cache else {
-        let flow = Flow::of(pieces);
-        return Demand { disk: flow, uncached: flow, cached: Flow::default() };
+        return Demand { disk: asked, uncached: asked, cached: Flow::default() };
     };
     let hits = if mode == CacheMode::None { 0 } else { reads * hits / WHOLE };
     let parts = [
@@ -211,8 +185,11 @@ pub fn by_cap(
         }
     }
     let part = |share: u64| {
-        let rate = (u128::from(pieces.rate) * u128::from(share)).div_ceil(u128::from(WHOLE));
-        Flow::of(Pieces { rate: u64::try_from(rate).unwrap_or(u64::MAX), ..pieces })
+        let of = |n: u64| {
+            let part = (u128::from(n) * u128::from(share)).div_ceil(u128::from(WHOLE));
+            u64::try_from(part).unwrap_or(u64::MAX)
+        };
+        Flow { operations: of(asked.operations), bytes: of(asked.bytes) }
     };
     Demand { disk: part(disk), uncached: part(uncached), cached: part(cached) }
 }
@@ -239,8 +216,8 @@ mod tests {
     #[test]
     fn operations_are_counted_as_caps_count_them() {
         let check = |need: &RoleNeed, peak: Peak, stripe: Option<u64>, operations: u64| {
-            let pieces = pieces(need, peak, Some(Bytes::kib(256)), stripe.map(Bytes::kib));
-            assert_eq!(Flow::of(pieces).operations, operations, "{need:?} {stripe:?}");
+            let flow = flow(need, peak, Some(Bytes::kib(256)), stripe.map(Bytes::kib));
+            assert_eq!(flow.operations, operations, "{need:?} {stripe:?}");
         };
         let operations = Peak::Operations;
         check(&need(100, 8 << 10, 0), operations, None, 100);
@@ -263,25 +240,25 @@ mod tests {
     #[test]
     fn a_cap_carries_what_neither_of_its_rates_is_too_low_for() {
         let limits = Limits { operations: 1_000, bytes: 100 << 20 };
-        let mut both = Flow::of(Pieces { rate: 800, operations: 1, bytes: 4 << 10 });
-        both += &Flow::of(Pieces { rate: 50, operations: 4, bytes: 1 << 20 });
+        let mut both = Flow { operations: 800, bytes: 3_200 << 10 };
+        both += &Flow { operations: 200, bytes: 50 << 20 };
         assert_eq!(both, Flow { operations: 1_000, bytes: (50 << 20) + (3_200 << 10) });
         assert!(both.fits(limits, 1));
-        both += &Flow::of(Pieces { rate: 1, operations: 1, bytes: 0 });
+        both += &Flow { operations: 1, bytes: 0 };
         assert!(!both.fits(limits, 1));
         assert_eq!(both.fewest(limits), 2);
         let bytes = Flow { operations: 0, bytes: (200 << 20) + 1 };
         assert_eq!(bytes.fewest(limits), 3);
         assert_eq!(Flow::most([&both, &bytes]), Flow { operations: 1_001, bytes: bytes.bytes });
-        let endless = Pieces { rate: u64::MAX, operations: u64::MAX, bytes: u64::MAX };
-        assert_eq!(Flow::of(endless).fewest(limits), u64::MAX / 1_000 + 1);
+        let endless = Flow { operations: u64::MAX, bytes: u64::MAX };
+        assert_eq!(endless.fewest(limits), u64::MAX / 1_000 + 1);
     }
 
     #[test]
     fn hits_count_where_the_table_says() {
         let catalog = Catalog::builtin();
         let cache = catalog.edition("azure-now").unwrap().host_cache();
-        let all = Pieces { rate: 1_000, operations: 1, bytes: 8 };
+        let all = Flow { operations: 1_000, bytes: 8_000 };
         let at = |mode, hits| {
             let demand = by_cap(all, 700_000, mode, hits, cache);
             [demand.disk, demand.uncached, demand.cached].map(|flow| flow.operations)

@@ -273,7 +273,7 @@ impl<'a> Instances<'a> {
 
     /// What a role asks of its files, at each of its peaks.
     fn peaks_of(&self, need: &RoleNeed) -> Vec<Flow> {
-        let of = |peak| Flow::of(demand::pieces(need, peak, self.edition.io_unit(), None));
+        let of = |peak| demand::flow(need, peak, self.edition.io_unit(), None);
         match demand::has_more_throughput(need) {
             true => vec![of(Peak::Operations), of(Peak::Throughput)],
             false => vec![of(Peak::Operations)],
@@ -287,7 +287,7 @@ impl<'a> Instances<'a> {
         let of = |peak: &Peak| {
             let mut all = Flow::default();
             for own in need.roles.iter().filter(|own| is_counted(own.role)) {
-                all += &Flow::of(demand::pieces(own, *peak, self.edition.io_unit(), None));
+                all += &demand::flow(own, *peak, self.edition.io_unit(), None);
             }
             all
         };
@@ -600,10 +600,9 @@ impl<'a> Instances<'a> {
         };
         let is_less = |found: &Found<'_>| {
             // Where nothing has a price, less of everything is cheaper.
-            let month = found.cost.month.cmp(&best.cost.month);
-            let is_less = month.is_lt() || month.is_eq() && best.cost.unpriced > 0;
+            let saves = found.cost.month < best.cost.month || best.cost.unpriced > 0;
             found.cost.unpriced == best.cost.unpriced
-                && is_less
+                && saves
                 && found.cost < best.cost
                 && is_kept(found)
         };

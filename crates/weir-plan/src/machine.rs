@@ -295,7 +295,7 @@ impl<'a> Machines<'a> {
         let counted = |unit: &Bytes| -> u64 {
             let of = |need: &RoleNeed| -> u64 {
                 let peaks = [Peak::Operations, Peak::Throughput];
-                let at = |peak| Flow::of(demand::pieces(need, peak, io_unit, Some(*unit)));
+                let at = |peak| demand::flow(need, peak, io_unit, Some(*unit));
                 peaks.map(|peak| at(peak).operations).into_iter().fold(0, u64::saturating_add)
             };
             roles.clone().map(of).fold(0, u64::saturating_add)
@@ -339,10 +339,10 @@ impl<'a> Machines<'a> {
             let mut all = Demand::default();
             for role in &pool.roles {
                 let own = &need.roles[*role];
-                let pieces = demand::pieces(own, *peak, self.edition.io_unit(), stripe);
+                let asked = demand::flow(own, *peak, self.edition.io_unit(), stripe);
                 all += &match pool.place {
-                    Place::Local => Demand { cached: Flow::of(pieces), ..Demand::default() },
-                    _ => demand::by_cap(pieces, own.reads.min(WHOLE), pool.mode, hits, cache),
+                    Place::Local => Demand { cached: asked, ..Demand::default() },
+                    _ => demand::by_cap(asked, own.reads.min(WHOLE), pool.mode, hits, cache),
                 };
             }
             all
@@ -541,7 +541,7 @@ fn has_room(
     let size: u64 = local().map(|own| own.size.get()).sum();
     let mut flow = Flow::default();
     for own in local() {
-        flow += &Flow::of(demand::pieces(own, Peak::Operations, io_unit, None));
+        flow += &demand::flow(own, Peak::Operations, io_unit, None);
     }
     // What is not published cannot be counted on.
     let (Some(disk), Some(_)) = (host.temp, host.cached) else { return false };
@@ -551,8 +551,8 @@ fn has_room(
         operations: disk.iops.map_or(u64::MAX, |own| own.get()),
         bytes: bytes.unwrap_or(u64::MAX),
     };
-    let peak = |own: &RoleNeed| demand::pieces(own, Peak::Throughput, io_unit, None);
-    let rates = flow.fits(limits, 1) && local().all(|own| Flow::of(peak(own)).fits(limits, 1));
+    let peak = |own: &RoleNeed| demand::flow(own, Peak::Throughput, io_unit, None);
+    let rates = flow.fits(limits, 1) && local().all(|own| peak(own).fits(limits, 1));
     rates && disk.size.is_some_and(|own| own.get() >= size)
 }
 

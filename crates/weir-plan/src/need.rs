@@ -213,10 +213,10 @@ pub struct NeedFile {
     /// The least memory.
     pub memory: Option<Bytes>,
     /// As [`Wishes::families`].
-    #[serde(default, deserialize_with = "some")]
+    #[serde(default, deserialize_with = "not_empty")]
     pub families: Vec<String>,
     /// As [`Wishes::disks`].
-    #[serde(default, deserialize_with = "some")]
+    #[serde(default, deserialize_with = "not_empty")]
     pub disks: Vec<String>,
     /// As [`Wishes::host`].
     pub host: Option<String>,
@@ -252,7 +252,7 @@ pub struct NeedFile {
 }
 
 /// A list with something in it: an empty one would be taken for none.
-fn some<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+fn not_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let all = Vec::deserialize(deserializer)?;
     match all.is_empty() {
         true => Err(serde::de::Error::custom("the list is empty; name some, or leave it out")),

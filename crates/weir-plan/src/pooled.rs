@@ -106,7 +106,7 @@ impl<'a> Pools<'_, 'a> {
         let of = |peak: &Peak| {
             let mut all = Flow::default();
             for own in &self.need.roles {
-                all += &Flow::of(demand::pieces(own, *peak, io_unit, None));
+                all += &demand::flow(own, *peak, io_unit, None);
             }
             all
         };

@@ -280,7 +280,7 @@ impl<'a> Services<'a> {
         let of = |peak: &Peak| {
             let mut all = Flow::default();
             for own in &need.roles {
-                all += &Flow::of(demand::pieces(own, *peak, io_unit, stripe));
+                all += &demand::flow(own, *peak, io_unit, stripe);
             }
             all
         };

@@ -363,11 +363,7 @@ impl Report for PlanReport {
     fn render(&self, format: Format) -> String {
         match format {
             Format::Text => self.text(),
-            Format::Json => {
-                // Strings, numbers and lists: nothing that JSON cannot say.
-                let json = serde_json::to_string_pretty(self);
-                json.map_or_else(|error| format!("{{\"error\":\"{error}\"}}\n"), |text| text + "\n")
-            }
+            Format::Json => crate::table::json(self),
             Format::Csv => crate::table::csv(&self.tables()),
             Format::Markdown => {
                 let (headline, unranked) = self.headline();

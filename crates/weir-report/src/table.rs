@@ -206,6 +206,14 @@ impl Table {
     }
 }
 
+/// A report in JSON.
+pub(crate) fn json<T: Serialize + ?Sized>(report: &T) -> String {
+    // The report types hold strings, numbers, lists and maps with string keys: nothing that JSON
+    // cannot say.
+    let json = serde_json::to_string_pretty(report);
+    json.map_or_else(|error| format!("{{\"error\":\"{error}\"}}\n"), |text| text + "\n")
+}
+
 /// Tables as one: of several, each row says first which it is of, and has cells for
 /// the columns of all. Tables for people alone are left out.
 pub(crate) fn csv(tables: &[Table]) -> String {
@@ -255,12 +263,7 @@ pub trait Report: Serialize {
             false => table.text(preset),
         };
         match format {
-            Format::Json => {
-                // The report types hold strings, numbers, lists and maps with string
-                // keys: nothing that JSON cannot say.
-                let json = serde_json::to_string_pretty(self);
-                json.map_or_else(|error| format!("{{\"error\":\"{error}\"}}\n"), |text| text + "\n")
-            }
+            Format::Json => json(self),
             Format::Csv => csv(&tables),
             Format::Text => {
                 let preset = comfy_table::presets::NOTHING;

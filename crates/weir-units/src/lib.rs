@@ -25,9 +25,11 @@ pub mod rate;
 mod serde_impl;
 pub mod size;
 pub mod time;
+mod words;
 
 pub use money::Money;
-pub use parse::{ParseError, in_plain_words};
+pub use parse::ParseError;
 pub use rate::{BytesPerSec, Iops};
 pub use size::{Bytes, Exact};
 pub use time::{Instant, Span};
+pub use words::in_plain_words;

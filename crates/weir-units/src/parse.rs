@@ -4,27 +4,6 @@
 use alloc::string::{String, ToString};
 use core::fmt;
 
-/// What a reader of files says of a value, without the names of types of a program: `expected u32`
-/// is `expected a whole number`.
-#[must_use]
-pub fn in_plain_words(message: &str) -> String {
-    let Some((before, expected)) = message.split_once(", expected ") else {
-        return message.to_string();
-    };
-    let word = expected.split([' ', '\n']).next().unwrap_or_default();
-    let plain = match word {
-        "u8" | "u16" | "u32" | "u64" | "usize" | "i8" | "i16" | "i32" | "i64" | "isize" => {
-            "a whole number"
-        }
-        "f32" | "f64" => "a number",
-        _ => return message.to_string(),
-    };
-    let least = if word.starts_with('u') { " of 0 or more" } else { "" };
-    let most = if word == "u8" { ", 255 at most" } else { "" };
-    let rest = &expected[word.len()..];
-    alloc::format!("{before}, expected {plain}{least}{most}{rest}")
-}
-
 /// Why a quantity could not be read. The text that was given is in the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -202,26 +181,4 @@ pub(crate) fn write_short(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]
 fn exact(value: u64, units: &[Unit]) -> Option<Unit> {
     let fits = |scale: u64| value >= scale && value.is_multiple_of(scale);
     units.iter().find(|(_, scale)| fits(*scale)).or(units.last()).copied()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::in_plain_words;
-
-    #[test]
-    fn types_of_a_program_are_said_in_plain_words() {
-        let check = |message: &str, plain: &str| assert_eq!(in_plain_words(message), plain);
-        check(
-            "invalid type: string \"3\", expected u8\n",
-            "invalid type: string \"3\", expected a whole number of 0 or more, 255 at most\n",
-        );
-        check(
-            "invalid value: integer `-1`, expected i32",
-            "invalid value: integer `-1`, expected a whole number",
-        );
-        check("x, expected f64 or null", "x, expected a number or null");
-        for other in ["missing field `size`", "x, expected a string", "x, expected usual words"] {
-            check(other, other);
-        }
-    }
 }

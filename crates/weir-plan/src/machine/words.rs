@@ -60,10 +60,8 @@ impl<'a> Machines<'a> {
 
     fn reasons(&self, need: &Need, found: &Found<'_>) -> Vec<String> {
         let mut all = Vec::new();
-        let is_burst = |own: &&Disks<'_>| matches!(own.disk, Disk::Burst(_));
-        if self.wishes.peaks.is_some()
-            && !found.choice.disks.iter().flatten().any(|own| is_burst(&own))
-        {
+        let mut disks = found.choice.disks.iter().flatten();
+        if self.wishes.peaks.is_some() && !disks.any(|own| matches!(own.disk, Disk::Burst(_))) {
             all.push(
                 "no credits are counted on: disks that carry it without cost no more".to_owned(),
             );

@@ -16,11 +16,7 @@ impl Report for DiagnosisReport {
         match format {
             Format::Text => self.text(),
             Format::Markdown => self.markdown(),
-            Format::Json => {
-                // Strings, numbers, lists and maps with string keys: nothing that JSON cannot say.
-                let json = serde_json::to_string_pretty(self);
-                json.map_or_else(|error| format!("{{\"error\":\"{error}\"}}\n"), |text| text + "\n")
-            }
+            Format::Json => crate::table::json(self),
             Format::Csv => {
                 let mut writer = csv::Writer::from_writer(Vec::new());
                 let heads = ["CheckID", "Priority", "FindingsGroup", "Finding", "URL", "Details"];
