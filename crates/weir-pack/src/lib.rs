@@ -5,8 +5,9 @@
 //! column, of which every item wants one. Its linear relaxation is solved by column generation:
 //! an interior-point solver ([Clarabel](https://clarabel.org)) prices the items, and a knapsack
 //! search finds the bins that are worth more than they cost. When there are none, no packing can
-//! cost less than the prices of all items together. Packings come from rounding the relaxation,
-//! and from packing a few bins anew, over and over.
+//! cost less than the prices of all items together. Packings come from mixes of kinds that leave
+//! room and are filled by exchange, from rounding the relaxation, and from packing a few bins anew,
+//! over and over. Whole numbers of bins make the bound sharper.
 //!
 //! What the solver says is floating point; what is proven is not. Prices are rounded to whole
 //! units, the search for bins compares whole numbers, and where it gives up it says how much it
@@ -18,21 +19,25 @@
 //! | `relaxed` | the linear program, and the prices that it gives |
 //! | `bin` | the bin that is worth most at given prices |
 //! | `columns` | column generation, and the bound |
-//! | `branch` | whole numbers of bins of a kind: a better bound |
+//! | `branch` | whole numbers of bins: a better bound |
 //! | `exact` | a few items, in every way |
 //! | `mix` | a few bins anew, as another mix of kinds |
-//! | `pack` | [`solve`]: whole bins |
+//! | `refill` | all items anew, into another mix of kinds |
+//! | `draws` | numbers that look drawn |
+//! | `pack` | [`solve`], [`solve_watched`]: whole bins |
 
 #![forbid(unsafe_code)]
 
 mod bin;
 mod branch;
 mod columns;
+mod draws;
 mod exact;
 mod mix;
 mod pack;
 mod problem;
+mod refill;
 mod relaxed;
 
-pub use pack::solve;
-pub use problem::{Bin, Effort, Fit, Item, Kind, PackError, Packing, Problem};
+pub use pack::{solve, solve_watched};
+pub use problem::{Bin, Effort, Fit, Item, Kind, PackError, Packing, Phase, Problem, Progress};

@@ -1,8 +1,10 @@
 //! Whole bins: from the relaxation by taking what it is surest of, and then a few bins anew.
 
-use crate::columns::{Generated, Rounds, generate, greedy};
-use crate::problem::{Bin, Effort, PackError, Packing, Problem};
-use crate::{branch, exact, mix};
+use crate::columns::{Generated, Rounds, follow, generate, greedy, start};
+use crate::draws::Draws;
+use crate::problem::{Bin, Effort, PackError, Packing, Phase, Problem, Progress};
+use crate::refill::Exchanges;
+use crate::{branch, exact, mix, refill, relaxed};
 
 /// A bin of which the relaxation takes so much is taken.
 const SURE: f64 = 0.7;
@@ -10,9 +12,8 @@ const SURE: f64 = 0.7;
 /// So many bins are packed anew at once, at most.
 const FEW: usize = 8;
 
-/// Bins with more items than this, on the average, are not counted in whole numbers: the search for
-/// one is long, and mixes of kinds come to nearly any sum.
-const FULL: usize = 8;
+/// With more items than this, some phases are long.
+const MANY: usize = 200;
 
 /// So many items are relaxed anew at once, at most.
 const SOME: usize = 70;
@@ -23,6 +24,20 @@ const SOME: usize = 70;
 ///
 /// [`PackError`] if an item fits no bin.
 pub fn solve(problem: &Problem<'_>, effort: &Effort) -> Result<Packing, PackError> {
+    solve_watched(problem, effort, &|_| {})
+}
+
+/// As [`solve`], and says how far it has come: the phases in their order, each as often as there is
+/// something new. What is said changes nothing of the answer.
+///
+/// # Errors
+///
+/// As [`solve`].
+pub fn solve_watched(
+    problem: &Problem<'_>,
+    effort: &Effort,
+    watch: &dyn Fn(Progress),
+) -> Result<Packing, PackError> {
     let all: Vec<usize> = (0..problem.items.len()).collect();
     let columns = alone(problem, &all)?;
     if all.is_empty() {
@@ -32,7 +47,6 @@ pub fn solve(problem: &Problem<'_>, effort: &Effort) -> Result<Packing, PackErro
     if total.is_none_or(|total| total > 1 << 56) {
         return Err(PackError::TooLarge);
     }
-    let mut best = columns.clone();
     if all.len() <= effort.split
         && let Some(bins) = exact::pack(problem, &all)
     {
@@ -42,39 +56,135 @@ pub fn solve(problem: &Problem<'_>, effort: &Effort) -> Result<Packing, PackErro
     // A first packing at prices by what an item takes of its cheapest bin.
     let prices = shares(problem);
     let first = greedy(problem, &all, &prices, &vec![None; problem.kinds.len()]);
+    let mut best = columns.clone();
     let mut columns = columns;
     columns.extend(first.iter().cloned());
     keep(&mut best, first);
-    let rounds = Rounds { most: effort.rounds, nodes: effort.nodes, gap: effort.gap / 2 };
-    let found = generate(problem, &all, columns, rounds);
-    let mut bound = found.bound;
-    let is_within = |best: &[Bin], bound: u64, gap: u64| {
-        let left = u128::from(cost(best).saturating_sub(bound)) * 1_000_000;
-        left <= u128::from(bound) * u128::from(gap)
-    };
-    if let Some(relaxed) = &found.relaxed {
-        keep(&mut best, greedy(problem, &all, &relaxed.prices, &found.rooms));
-        if !is_within(&best, bound, effort.gap) {
-            keep(&mut best, dive(problem, &all, &found));
-        }
-        if let Some(other) = mix::anew(problem, &best).filter(|_| best.len() <= FEW) {
-            keep(&mut best, other);
-        }
-        if !is_within(&best, bound, effort.branch) && all.len() <= FULL * best.len() {
-            let gap = u128::from(cost(&best)) * u128::from(effort.gap) / 1_000_000;
-            let enough = cost(&best).saturating_sub(u64::try_from(gap).unwrap_or(u64::MAX));
-            bound = branch::bound(problem, &all, &found, rounds, enough);
-        }
-        let mut anew = Anew { problem, prices: &relaxed.prices, state: 1 };
-        for _ in 0..effort.tries {
-            if is_within(&best, bound, effort.gap) || best.len() < 2 {
-                break;
-            }
-            anew.attempt(&mut best);
-        }
-    }
+    let own = Solve { problem, all: &all, effort, watch };
+    let bound = own.phases(&mut best, columns);
     assert!(bound <= cost(&best), "a packing that costs less than the bound");
     Ok(Packing { cost: cost(&best), bound, bins: sorted(best) })
+}
+
+/// The phases of one answer.
+struct Solve<'p> {
+    problem: &'p Problem<'p>,
+    all: &'p [usize],
+    effort: &'p Effort,
+    watch: &'p dyn Fn(Progress),
+}
+
+impl Solve<'_> {
+    /// Phase after phase, until the packing is within the gap; returns the bound. What is quick and
+    /// mostly enough comes first.
+    fn phases(&self, best: &mut Vec<Bin>, mut columns: Vec<Bin>) -> u64 {
+        self.say(Phase::Filling, best, 0, 0);
+        // Not proven, so no bound; but less is hardly there.
+        let low = relaxed::cut(self.problem, self.all, &[]).map_or(0, |cut| cut.cost);
+        self.refill(best, low, Exchanges::Quick);
+        columns.extend(best.iter().cloned());
+        let rounds = Rounds { enough: self.enough(best), ..self.rounds(&|_, _| {}) };
+        let mut found = start(self.problem, self.all, columns, rounds);
+        self.say(Phase::Relaxing, best, found.columns.len(), found.bound);
+        let mut bound = found.bound;
+        if bound < rounds.enough {
+            bound = branch::cut_bound(self.problem, self.all, &found, rounds);
+        }
+        if !self.is_enough(best, bound) {
+            let proven = bound;
+            let say = |columns, bound: u64| {
+                self.say(Phase::Relaxing, best, columns, bound.max(proven));
+            };
+            found = follow(self.problem, self.all, found, Rounds { say: &say, ..rounds });
+            bound = bound.max(found.bound);
+        }
+        if !self.is_enough(best, bound) {
+            bound = self.bound(best, &found, bound);
+        }
+        if !is_within(best, bound, self.effort.gap) {
+            self.refill(best, bound, Exchanges::Long);
+        }
+        if !self.is_enough(best, bound) {
+            self.round(best, &found, bound);
+            self.anew(best, &found, bound);
+        }
+        bound
+    }
+
+    /// All items into other mixes of kinds.
+    fn refill(&self, best: &mut Vec<Bin>, low: u64, exchanges: Exchanges) {
+        if let Some(other) = refill::cheaper(self.problem, self.all, best, low, exchanges) {
+            *best = other;
+        }
+    }
+
+    /// Whole bins from the relaxation.
+    fn round(&self, best: &mut Vec<Bin>, found: &Generated, bound: u64) {
+        let Some(relaxed) = &found.relaxed else { return };
+        self.say(Phase::Rounding, best, found.columns.len(), bound);
+        keep(best, greedy(self.problem, self.all, &relaxed.prices, &found.rooms));
+        if !is_within(best, bound, self.effort.gap) {
+            keep(best, dive(self.problem, self.all, found));
+        }
+        if let Some(other) = mix::anew(self.problem, best).filter(|_| best.len() <= FEW) {
+            keep(best, other);
+        }
+    }
+
+    /// A few bins anew, over and over.
+    fn anew(&self, best: &mut Vec<Bin>, found: &Generated, bound: u64) {
+        let Some(relaxed) = &found.relaxed else { return };
+        let mut anew = Anew { problem: self.problem, prices: &relaxed.prices, draws: Draws::new() };
+        for _ in 0..self.effort.tries {
+            if is_within(best, bound, self.effort.gap) || best.len() < 2 {
+                break;
+            }
+            self.say(Phase::Anew, best, found.columns.len(), bound);
+            anew.attempt(best);
+        }
+    }
+
+    /// A better bound than what is proven, and whole bins of what proves it.
+    fn bound(&self, best: &mut Vec<Bin>, found: &Generated, proven: u64) -> u64 {
+        // What a case proves is no bound of all.
+        let say = |columns, _| self.say(Phase::Bounding, best, columns, proven);
+        let rounds = self.rounds(&say);
+        let rounds = Rounds { most: rounds.most / 2, enough: self.enough(best), ..rounds };
+        let (bound, cheapest) = branch::bound(self.problem, self.all, found, rounds);
+        let bound = bound.max(proven);
+        if let Some(other) = cheapest.filter(|_| !self.is_enough(best, bound)) {
+            keep(best, dive(self.problem, self.all, &other));
+        }
+        bound
+    }
+
+    /// Whether long phases are not worth their time.
+    fn is_enough(&self, best: &[Bin], bound: u64) -> bool {
+        let Effort { gap, long, .. } = *self.effort;
+        is_within(best, bound, if self.all.len() > MANY { long } else { gap })
+    }
+
+    /// A bound of so much is enough.
+    fn enough(&self, best: &[Bin]) -> u64 {
+        let cost = cost(best);
+        let gap = u128::from(cost) * u128::from(self.effort.gap) / 1_000_000;
+        cost.saturating_sub(u64::try_from(gap).unwrap_or(u64::MAX))
+    }
+
+    fn rounds<'w>(&self, say: &'w dyn Fn(usize, u64)) -> Rounds<'w> {
+        let Effort { rounds, nodes, gap, .. } = *self.effort;
+        Rounds { most: rounds, nodes, gap: gap / 2, enough: u64::MAX, cases: &[], say }
+    }
+
+    fn say(&self, phase: Phase, best: &[Bin], columns: usize, bound: u64) {
+        (self.watch)(Progress { phase, columns, cost: cost(best), bound });
+    }
+}
+
+/// Whether bins cost no more than so much above the bound, in millionths of it.
+fn is_within(best: &[Bin], bound: u64, gap: u64) -> bool {
+    let left = u128::from(cost(best).saturating_sub(bound)) * 1_000_000;
+    left <= u128::from(bound) * u128::from(gap)
 }
 
 fn sorted(mut bins: Vec<Bin>) -> Vec<Bin> {
@@ -148,7 +258,8 @@ fn dive(problem: &Problem<'_>, items: &[usize], found: &Generated) -> Vec<Bin> {
             return bins;
         }
         columns = within(problem, &columns, &left);
-        let rounds = Rounds { most: 4, nodes: 0, gap: 0 };
+        let rounds =
+            Rounds { most: 4, nodes: 0, gap: 0, enough: u64::MAX, cases: &[], say: &|_, _| {} };
         let next = generate(problem, &left, columns, rounds);
         columns = next.columns;
         parts = next.relaxed.map_or(Vec::new(), |own| own.parts);
@@ -175,7 +286,7 @@ fn within(problem: &Problem<'_>, columns: &[Bin], left: &[usize]) -> Vec<Bin> {
 struct Anew<'p> {
     problem: &'p Problem<'p>,
     prices: &'p [u64],
-    state: u64,
+    draws: Draws,
 }
 
 impl Anew<'_> {
@@ -207,10 +318,10 @@ impl Anew<'_> {
 
     /// Two to five bins, of each two draws the one that wastes more.
     fn choose(&mut self, best: &[Bin]) -> Vec<usize> {
-        let count = 2 + self.draw(9).min(best.len() - 2);
+        let count = 2 + self.draws.draw(9).min(best.len() - 2);
         let mut some: Vec<usize> = Vec::new();
         for _ in 0..4 * count {
-            let at = self.draw(best.len()).min(self.draw(best.len()));
+            let at = self.draws.draw(best.len()).min(self.draws.draw(best.len()));
             if !some.contains(&at) && some.len() < count {
                 some.push(at);
             }
@@ -228,18 +339,13 @@ impl Anew<'_> {
         pool.sort_unstable();
         let mut columns = within(self.problem, now, &pool);
         columns.extend(now.iter().cloned());
-        let rounds = Rounds { most: 10, nodes: 0, gap: 0 };
+        let rounds =
+            Rounds { most: 10, nodes: 0, gap: 0, enough: u64::MAX, cases: &[], say: &|_, _| {} };
         let found = generate(self.problem, &pool, columns, rounds);
         let mut other = dive(self.problem, &pool, &found);
         if let Some(relaxed) = &found.relaxed {
             keep(&mut other, greedy(self.problem, &pool, &relaxed.prices, &found.rooms));
         }
         (cost(&other) < cost(now)).then_some(other)
-    }
-
-    /// The same draws every time, so that one problem has one answer.
-    fn draw(&mut self, below: usize) -> usize {
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        usize::try_from(self.state >> 33).unwrap_or(0) % below.max(1)
     }
 }

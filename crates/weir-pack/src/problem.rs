@@ -62,9 +62,9 @@ pub struct Bin {
 pub struct Effort {
     /// What the answer may cost above the bound, in millionths of it, and it is good enough.
     pub gap: u64,
-    /// An answer that costs so much above the bound, in millionths of it, is worth a better bound:
-    /// by whole numbers of bins of the kind that is least whole in the relaxation.
-    pub branch: u64,
+    /// An answer of many items that costs no more than so much above the bound, in millionths of
+    /// it, is good enough where more takes long.
+    pub long: u64,
     /// Rounds of column generation.
     pub rounds: usize,
     /// How often some bins are packed anew.
@@ -77,7 +77,43 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { gap: 2_000, branch: 8_000, rounds: 60, tries: 100, nodes: 200_000, split: 12 }
+        Self { gap: 2_000, long: 8_000, rounds: 60, tries: 100, nodes: 200_000, split: 12 }
+    }
+}
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Mixes of kinds are filled.
+    Filling,
+    /// Bins are looked for that are worth having, and what they prove.
+    Relaxing,
+    /// The bound is made sharper by cases.
+    Bounding,
+    /// Whole bins are taken of the relaxation.
+    Rounding,
+    /// A few bins are packed anew.
+    Anew,
+}
+
+/// How far it has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub phase: Phase,
+    /// How many bins are known that may be worth having.
+    pub columns: usize,
+    /// What the best packing costs so far.
+    pub cost: u64,
+    /// No packing costs less, as far as that is proven.
+    pub bound: u64,
+}
+
+impl Progress {
+    /// As [`Packing::gap`], of what there is so far.
+    #[must_use]
+    pub fn gap(&self) -> u64 {
+        gap(self.cost, self.bound)
     }
 }
 
@@ -96,10 +132,13 @@ impl Packing {
     /// What the packing costs above the bound at most, in millionths of what it costs, rounded up.
     #[must_use]
     pub fn gap(&self) -> u64 {
-        let above = u128::from(self.cost.saturating_sub(self.bound)) * 1_000_000;
-        let gap = above.div_ceil(u128::from(self.cost.max(1)));
-        u64::try_from(gap).unwrap_or(u64::MAX)
+        gap(self.cost, self.bound)
     }
+}
+
+fn gap(cost: u64, bound: u64) -> u64 {
+    let above = u128::from(cost.saturating_sub(bound)) * 1_000_000;
+    u64::try_from(above.div_ceil(u128::from(cost.max(1)))).unwrap_or(u64::MAX)
 }
 
 /// Why nothing can be packed.

@@ -1,6 +1,9 @@
 //! Packings beside those of all ways to pack, and large ones within their bound.
 
-use weir_pack::{Bin, Effort, Fit, Item, Kind, PackError, Problem, solve};
+use std::cell::RefCell;
+use weir_pack::{
+    Bin, Effort, Fit, Item, Kind, PackError, Phase, Problem, Progress, solve, solve_watched,
+};
 
 /// A generator of its own, so that the tests share nothing with what they test.
 struct Draws(u64);
@@ -92,7 +95,7 @@ fn cheapest(kinds: &[Kind], items: &[Item], bill: &dyn Fn(usize, &[usize]) -> u6
 fn small_packings_beside_all_ways_to_pack() {
     let effort = Effort { gap: 0, ..Effort::default() };
     // The way of large problems, on small ones: its bound holds, and its packings are good.
-    let large = Effort { gap: 0, split: 0, ..Effort::default() };
+    let large = Effort { gap: 0, long: 0, split: 0, ..Effort::default() };
     let (mut best, mut count) = (0, 0);
     for seed in 0..120 {
         let mut draws = Draws(seed);
@@ -184,4 +187,53 @@ fn dozens_of_items_have_one_answer_between_bound_and_bill() {
         // One problem, one answer.
         assert_eq!(solve(&problem, &effort).unwrap(), found);
     }
+}
+
+/// Kinds whose rooms and costs are multiples of the smallest's, which the relaxation mixes at will:
+/// what it cannot mix away is that all of them together are a whole number of the smallest.
+#[test]
+fn rooms_are_whole_where_kinds_are_multiples_of_each_other() {
+    for seed in 0..3 {
+        let mut draws = Draws(seed);
+        let kinds: Vec<Kind> =
+            [1, 2, 4].iter().map(|n| Kind { cost: 1_000 * n + n, room: vec![100 * n] }).collect();
+        let item = |draws: &mut Draws| {
+            let takes = 5 + draws.below(15);
+            Item { fits: vec![Some(Fit { cost: 0, takes: vec![takes] }); 3] }
+        };
+        let items: Vec<Item> = (0..40).map(|_| item(&mut draws)).collect();
+        let bill = linear(&kinds, &items);
+        let all: u64 = items.iter().map(|item| item.fits[0].as_ref().unwrap().takes[0]).sum();
+        let least = all.div_ceil(100);
+        let problem = Problem { kinds: kinds.clone(), items: items.clone(), bill: &bill };
+        let effort = Effort { gap: 0, long: 0, rounds: 8, tries: 4, nodes: 20_000, split: 12 };
+        let found = solve(&problem, &effort).unwrap();
+        check(&kinds, &items, &found.bins);
+        let used: u64 = found.bins.iter().map(|bin| 1 << bin.kind).sum();
+        println!("seed {seed}: {used} of {least}, cost {}, bound {}", found.cost, found.bound);
+        assert!(found.bound <= found.cost);
+        // In units of which no part is sold, and nothing is cheaper than 1,001 for one.
+        assert!(found.bound > 1_001 * (least - 1) + 900, "seed {seed}: {}", found.bound);
+    }
+}
+
+#[test]
+fn who_watches_sees_the_phases_and_changes_nothing() {
+    let mut draws = Draws(2);
+    let (kinds, items) = random(&mut draws, 50, 3, 90);
+    let bill = linear(&kinds, &items);
+    let problem = Problem { kinds: kinds.clone(), items: items.clone(), bill: &bill };
+    let effort = Effort { gap: 0, long: 0, rounds: 10, tries: 5, ..Effort::default() };
+    let seen: RefCell<Vec<Progress>> = RefCell::default();
+    let found = solve_watched(&problem, &effort, &|now| seen.borrow_mut().push(now)).unwrap();
+    assert_eq!(solve(&problem, &effort).unwrap(), found);
+    let seen = seen.into_inner();
+    assert!(seen.windows(2).all(|pair| pair[0].phase <= pair[1].phase), "{seen:?}");
+    assert!(seen.windows(2).all(|pair| pair[1].cost <= pair[0].cost), "{seen:?}");
+    assert!(seen.windows(2).all(|pair| pair[0].bound <= pair[1].bound), "{seen:?}");
+    for phase in [Phase::Filling, Phase::Relaxing, Phase::Bounding, Phase::Rounding, Phase::Anew] {
+        assert!(seen.iter().any(|now| now.phase == phase), "{phase:?}: {seen:?}");
+    }
+    let last = seen.last().unwrap();
+    assert!(last.columns > 0 && last.bound <= found.bound && found.gap() <= last.gap());
 }

@@ -1,5 +1,5 @@
 //! How long a fleet of so many databases takes to plan, and how close to its bound it comes:
-//! `cargo run --release -p weir-plan --example fleet -- [DATABASES] [SEED]`.
+//! `cargo run --release -p weir-plan --example fleet -- [DATABASES] [SEED] [FAMILY]`.
 
 #![expect(clippy::print_stdout, reason = "an example that prints what it measures")]
 
@@ -45,12 +45,16 @@ fn members(count: u64, seed: u64) -> Vec<Member> {
 
 #[expect(clippy::disallowed_methods, reason = "an example that measures")]
 fn main() {
-    let mut args = std::env::args().skip(1).map(|arg| arg.parse::<u64>().unwrap_or(400));
-    let (count, first) = (args.next().unwrap_or(400), args.next());
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize| args.get(at).and_then(|arg| arg.parse::<u64>().ok());
+    let (count, first) = (number(0).unwrap_or(400), number(1));
     let catalog = Catalog::builtin();
     let edition = catalog.edition("azure-mi-now").unwrap_or_else(|error| panic!("{error}"));
     let book = PriceBook::of(edition.prices(), None, None, None).ok().flatten();
-    let families = [vec!["gp".to_owned()], vec!["bc".to_owned()], Vec::new()];
+    let families = match args.get(2) {
+        Some(family) => vec![vec![family.clone()]],
+        None => vec![vec!["gp".to_owned()], vec!["bc".to_owned()], Vec::new()],
+    };
     for seed in first.map_or(1..=5, |seed| seed..=seed) {
         for families in &families {
             let members = members(count, seed);

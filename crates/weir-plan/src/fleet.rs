@@ -15,7 +15,7 @@ use crate::need::{Member, Need, Wishes};
 use weir_catalog::{Catalog, Edition, HostSize, PriceBook};
 use weir_layout::instance::Measure;
 use weir_layout::{ManagedInstance, Role};
-pub use weir_pack::Effort;
+pub use weir_pack::{Effort, Phase, Progress};
 use weir_pack::{Fit, Item, Kind, PackError, Problem};
 use weir_units::{Bytes, Money};
 
@@ -163,6 +163,18 @@ struct Seat<'a> {
 ///
 /// [`PlanError`] for families that are not there and needs that no instance has.
 pub fn plan_fleet(question: &FleetQuestion<'_>) -> Result<FleetOutcome, PlanError> {
+    plan_fleet_watched(question, &|_| {})
+}
+
+/// As [`plan_fleet`], and says how far it has come; the answer is the same.
+///
+/// # Errors
+///
+/// As [`plan_fleet`].
+pub fn plan_fleet_watched(
+    question: &FleetQuestion<'_>,
+    watch: &dyn Fn(Progress),
+) -> Result<FleetOutcome, PlanError> {
     if question.members.len() > MOST_MEMBERS {
         let count = question.members.len();
         let reason =
@@ -174,7 +186,7 @@ pub fn plan_fleet(question: &FleetQuestion<'_>) -> Result<FleetOutcome, PlanErro
             .map_err(|error| PlanError::need(member.name.clone(), error.to_string()))?;
     }
     let (kinds, goal, notes) = kinds(question)?;
-    Fleet::new(question, kinds, goal).plan(notes)
+    Fleet::new(question, kinds, goal).plan(notes, watch)
 }
 
 /// The kinds of instances to choose from, what they are compared by, and what is to be said of it.
@@ -404,7 +416,11 @@ impl<'q, 'a> Fleet<'q, 'a> {
         }
     }
 
-    fn plan(&self, mut notes: Vec<String>) -> Result<FleetOutcome, PlanError> {
+    fn plan(
+        &self,
+        mut notes: Vec<String>,
+        watch: &dyn Fn(Progress),
+    ) -> Result<FleetOutcome, PlanError> {
         let linear: Vec<(u64, u64)> = self.sizes.iter().map(|size| self.linear(size)).collect();
         let kinds = self.sizes.iter().zip(&linear);
         let kinds = kinds.map(|(size, (cost, _))| Kind { cost: *cost, room: Self::room(size) });
@@ -421,7 +437,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
             items: (0..self.question.members.len()).map(item).collect(),
             bill: &bill,
         };
-        let packing = match weir_pack::solve(&problem, &self.question.effort) {
+        let packing = match weir_pack::solve_watched(&problem, &self.question.effort, watch) {
             Ok(packing) => packing,
             Err(PackError::NoBin { items }) => {
                 let of = |member: &usize| {
@@ -481,11 +497,14 @@ impl<'q, 'a> Fleet<'q, 'a> {
         let plan = Plan {
             family: of.kind.name().to_owned(),
             title: format!(
-                "{} with {} vCores, {}{iops}: {} databases",
+                "{} with {} vCores, {}{iops}: {}",
                 of.kind.name(),
                 size.host.vcpus.unwrap_or_default(),
                 Bytes::gib(found.storage),
-                members.len()
+                match members.len() {
+                    1 => "1 database".to_owned(),
+                    n => format!("{n} databases"),
+                }
             ),
             layout: text,
             lines: of.lines(&found),

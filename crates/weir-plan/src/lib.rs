@@ -45,6 +45,6 @@ pub mod verify;
 
 pub use answer::{Answer, CapUse, Cheaper, Line, Plan, Relaxation};
 pub use error::PlanError;
-pub use fleet::{FleetOutcome, FleetPlan, FleetQuestion, plan_fleet};
+pub use fleet::{FleetOutcome, FleetPlan, FleetQuestion, plan_fleet, plan_fleet_watched};
 pub use need::{Member, Need, RoleNeed, Wishes};
 pub use planner::{Outcome, Question, plan, within};

@@ -13,6 +13,7 @@ use weir_plan::need::NeedFile;
 use weir_plan::verify::{How, Load, verify_all};
 use weir_plan::{
     FleetOutcome, FleetPlan, FleetQuestion, Member, Need, RoleNeed, Wishes, plan_fleet,
+    plan_fleet_watched,
 };
 use weir_units::Bytes;
 
@@ -119,12 +120,15 @@ fn databases_go_onto_instances_that_carry_them() {
 
 #[test]
 fn a_fleet_is_within_a_hundredth_of_what_any_could_cost() {
-    let members = members(150, 2);
-    let plan = met(fleet(&members, "azure-mi-now", &["gp"], false));
-    check(&plan, &members);
-    assert_eq!(plan.goal, Goal::Price);
-    assert!(plan.gap <= 10_000, "{} millionths", plan.gap);
-    assert!(plan.bound.unwrap() <= plan.cost.month);
+    for (count, family) in [(150, "gp"), (400, "gp"), (400, "bc")] {
+        let members = members(count, 2);
+        let plan = met(fleet(&members, "azure-mi-now", &[family], false));
+        println!("{count}, {family}: gap {} millionths", plan.gap);
+        check(&plan, &members);
+        assert_eq!(plan.goal, Goal::Price);
+        assert!(plan.gap <= 10_000, "{count}, {family}: {} millionths", plan.gap);
+        assert!(plan.bound.unwrap() <= plan.cost.month);
+    }
 }
 
 #[test]
@@ -214,4 +218,27 @@ fn a_fleet_of_one_costs_what_its_plan_costs() {
         let fleet = met(plan_fleet(&question).expect("a fleet"));
         assert_eq!(fleet.cost.month, alone.plan.cost.month, "{iops_price}");
     }
+}
+
+#[test]
+fn who_watches_a_fleet_is_told_how_far_it_has_come() {
+    let members = members(40, 3);
+    let catalog = Catalog::builtin();
+    let edition = catalog.edition("azure-mi-now").expect("an edition");
+    let book = PriceBook::of(edition.prices(), None, None, None).expect("prices of one place");
+    let wishes = Wishes { families: vec!["gp".to_owned()], ..Wishes::default() };
+    let question = FleetQuestion {
+        catalog: &catalog,
+        edition,
+        prices: book.as_ref(),
+        members: &members,
+        wishes: &wishes,
+        is_fewest: false,
+        effort: Effort { rounds: 10, tries: 5, ..Effort::default() },
+    };
+    let last = std::cell::Cell::new(None);
+    let watched = plan_fleet_watched(&question, &|now| last.set(Some(now))).expect("a fleet");
+    assert_eq!(watched, plan_fleet(&question).expect("a fleet"));
+    let last = last.get().expect("something is said");
+    assert!(last.columns > 0 && met(watched).gap <= last.gap(), "{last:?}");
 }

@@ -4,7 +4,8 @@
 use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::Cell;
-use weir_report::number::{float, rate};
+use weir_plan::fleet::{self, Phase};
+use weir_report::number::{float, percent, rate};
 use weir_units::{Instant, Span};
 
 /// How long a run is watched before it is said how long it takes, and what is long.
@@ -95,6 +96,52 @@ impl Live {
     }
 }
 
+/// How far the plan of a fleet has come, in a line on stderr, gone at the end.
+pub(crate) struct Planning {
+    bar: ProgressBar,
+}
+
+impl Planning {
+    pub(crate) fn start(databases: usize, quiet: bool) -> Self {
+        let bar = bar(None, quiet);
+        bar.set_message(format!("{databases} databases"));
+        bar.tick();
+        Self { bar }
+    }
+
+    /// It has come to this.
+    pub(crate) fn at(&self, now: fleet::Progress) {
+        self.bar.set_message(planned(now));
+        self.bar.tick();
+    }
+}
+
+/// How far a plan has come, in words.
+fn planned(now: fleet::Progress) -> String {
+    let doing = match now.phase {
+        Phase::Filling => "filling instances",
+        Phase::Relaxing => "looking for instances",
+        Phase::Rounding => "choosing instances",
+        Phase::Anew => "packing a few instances anew",
+        Phase::Bounding => "proving that nothing is cheaper",
+    };
+    let gap = match now.bound {
+        0 => String::new(),
+        _ => format!(", at most {} above the best", percent(float(now.gap()) / 1e6)),
+    };
+    let candidates = match now.columns {
+        0 => String::new(),
+        n => format!(", candidates: {n}"),
+    };
+    format!("{doing}{candidates}{gap}")
+}
+
+impl Drop for Planning {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 impl Drop for Live {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
@@ -121,6 +168,17 @@ impl Drop for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plan_says_what_it_does_and_how_near_it_is() {
+        let now = fleet::Progress { phase: Phase::Anew, columns: 2_100, cost: 1_000, bound: 0 };
+        assert_eq!(planned(now), "packing a few instances anew, candidates: 2100");
+        let first = fleet::Progress { phase: Phase::Filling, columns: 0, ..now };
+        assert_eq!(planned(first), "filling instances");
+        let now = fleet::Progress { bound: 988, ..now };
+        let words = planned(now);
+        assert!(words.ends_with("candidates: 2100, at most 1.2 % above the best"), "{words}");
+    }
 
     #[test]
     fn what_takes_long_is_said_in_minutes_or_hours() {

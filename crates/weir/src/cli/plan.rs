@@ -139,6 +139,9 @@ pub(crate) struct PlanArgs {
     /// Write the layout to a file; of a fleet the layouts into a folder, which is made.
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
+    /// Show no progress of a fleet. It is shown on stderr, if that is a terminal.
+    #[arg(long, short, requires = "fleet")]
+    pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -31,9 +31,11 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(folder) = &args.fleet {
         return fleet::run(folder, args, catalog);
     }
-    if args.fewest {
-        let words = "--fewest is for a fleet; give --fleet DIR".to_owned();
-        return Err(CliError::Refused(words));
+    for (option, is_said) in [("--fewest", args.fewest), ("--quiet", args.quiet)] {
+        if is_said {
+            let words = format!("{option} is for a fleet; give --fleet DIR");
+            return Err(CliError::Refused(words));
+        }
     }
     let inputs = args.need.iter().chain(&args.keep).chain(&args.present).chain(&args.prices);
     let inputs = inputs.chain(&args.from);

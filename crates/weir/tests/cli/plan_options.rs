@@ -392,10 +392,14 @@ fn what_is_no_need_of_a_fleet_is_named() {
     assert_eq!((stderr.as_str(), code), ("weir: ignored: old, readme.txt\n", Some(0)), "{stdout}");
     assert!(stdout.starts_with("**2 databases on 1 instance: "), "{stdout}");
     assert!(stdout.contains("\n**Instances**\n| instance"), "{stdout}");
+    // Progress is for terminals.
+    let (_, quiet, _) = run(place.weir(&[&args[..], &["--quiet"]].concat()));
+    assert_eq!(quiet, stderr);
     place.file("fleet/b.toml", need);
     refused(&place, &["--fleet", "fleet"], "b is there twice, in upper and lower case");
     std::fs::remove_file(place.path("fleet/b.toml")).expect("a file");
     place.file("fleet/a.toml", "vcpus = 0\n[data]\nsize = \"10 GiB\"\niops = 100\n");
     let words = "a: vcpus: is 0; say more than that, or leave it out";
     refused(&place, &["--fleet", "fleet"], words);
+    refused(&place, &["--size", "1TiB", "--quiet"], "--quiet is for a fleet");
 }

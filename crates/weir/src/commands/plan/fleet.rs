@@ -5,6 +5,7 @@ use super::{cap, choice, is_same, prices};
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};
 use crate::output;
+use crate::progress::Planning;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +15,7 @@ use weir_layout::ManagedInstance;
 use weir_plan::fleet::FleetInstance;
 use weir_plan::need::{NeedFile, Wishes};
 use weir_plan::verify::{Got, How, Load, verify_all};
-use weir_plan::{FleetOutcome, FleetQuestion, Member, plan_fleet};
+use weir_plan::{FleetOutcome, FleetQuestion, Member, plan_fleet_watched};
 use weir_report::fleet::{FleetHost, FleetLack, FleetReport};
 use weir_report::number::Amount;
 
@@ -54,7 +55,10 @@ pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u
         is_fewest: args.fewest,
         effort: weir_plan::fleet::Effort::default(),
     };
-    let outcome = plan_fleet(&question)?;
+    let progress = Planning::start(members.len(), args.quiet);
+    let outcome = plan_fleet_watched(&question, &|now| progress.at(now));
+    drop(progress);
+    let outcome = outcome?;
     let mut report = FleetReport {
         edition: edition.name().to_owned(),
         region: book.as_ref().map(|book| book.region().to_owned()),
