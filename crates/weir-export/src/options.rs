@@ -93,8 +93,8 @@ impl Options {
         {
             check_pairs(option, pairs)?;
         }
-        check_place("--location", self.location.as_deref(), false)?;
-        check_place("--zone", self.zone.as_deref(), true)?;
+        check_word("--location", self.location.as_deref(), false)?;
+        check_word("--zone", self.zone.as_deref(), true)?;
         check_mounts(kind, &self.mounts)?;
         check_database(self.database.as_deref())?;
         match &self.device_pattern {
@@ -239,7 +239,7 @@ fn check_database(name: Option<&str>) -> Result<(), ExportError> {
 
 /// A zone or a location that some cloud could have. Azure also writes its locations with spaces,
 /// like West Europe.
-fn check_place(option: &str, place: Option<&str>, is_word: bool) -> Result<(), ExportError> {
+fn check_word(option: &str, place: Option<&str>, is_word: bool) -> Result<(), ExportError> {
     const MOST: usize = 64;
     let Some(place) = place else { return Ok(()) };
     let count = place.chars().count();

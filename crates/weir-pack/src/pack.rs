@@ -15,6 +15,12 @@ const FEW: usize = 8;
 /// With more items than this, some phases are long.
 const MANY: usize = 200;
 
+/// With more items than this a relaxation takes seconds: there are fewer of them.
+const HUGE: usize = 600;
+
+/// Of so many items bins are looked for in so many rounds.
+const LEAST: usize = 12;
+
 /// So many items are relaxed anew at once, at most.
 const SOME: usize = 70;
 
@@ -98,13 +104,13 @@ impl Solve<'_> {
             found = follow(self.problem, self.all, found, Rounds { say: &say, ..rounds });
             bound = bound.max(found.bound);
         }
-        if !self.is_enough(best, bound) {
+        if !self.is_enough(best, bound) && !self.is_huge() {
             bound = self.bound(best, &found, bound);
         }
         if !is_within(best, bound, self.effort.gap) {
             self.refill(best, bound, Exchanges::Long);
         }
-        if !self.is_enough(best, bound) {
+        if !self.is_enough(best, bound) && !self.is_huge() {
             self.round(best, &found, bound);
             self.anew(best, &found, bound);
         }
@@ -158,6 +164,11 @@ impl Solve<'_> {
         bound
     }
 
+    /// Whether there is no time for many relaxations.
+    const fn is_huge(&self) -> bool {
+        self.all.len() > HUGE
+    }
+
     /// Whether long phases are not worth their time.
     fn is_enough(&self, best: &[Bin], bound: u64) -> bool {
         let Effort { gap, long, .. } = *self.effort;
@@ -173,7 +184,8 @@ impl Solve<'_> {
 
     fn rounds<'w>(&self, say: &'w dyn Fn(usize, u64)) -> Rounds<'w> {
         let Effort { rounds, nodes, gap, .. } = *self.effort;
-        Rounds { most: rounds, nodes, gap: gap / 2, enough: u64::MAX, cases: &[], say }
+        let most = if self.is_huge() { rounds.min(LEAST) } else { rounds };
+        Rounds { most, nodes, gap: gap / 2, enough: u64::MAX, cases: &[], say }
     }
 
     fn say(&self, phase: Phase, best: &[Bin], columns: usize, bound: u64) {

@@ -39,6 +39,9 @@ pub(crate) enum CliError {
     Layout(#[from] LayoutError),
     #[error("{0}")]
     Catalog(#[from] CatalogError),
+    /// By a signal, in order.
+    #[error("interrupted; nothing is left running")]
+    Ended(i32),
     #[error("{0}")]
     Server(#[from] ServerError),
     #[error("{0}")]
@@ -162,6 +165,8 @@ impl CliError {
             Self::Run(error) if error.is_verdict() => NO,
             Self::Run(error) if error.is_input() => USAGE,
             Self::Run(_) => FAILED,
+            // What a shell expects of who was ended so.
+            Self::Ended(signal) => u8::try_from(128 + signal).unwrap_or(FAILED),
             Self::Lab(error) if error.is_usage() => USAGE,
             Self::Lab(_) => FAILED,
             Self::Server(error) if error.is_input() => USAGE,

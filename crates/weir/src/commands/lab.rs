@@ -6,9 +6,9 @@ use crate::output;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use weir_catalog::Catalog;
-use weir_lab::{Clocks, Driver, Lab, Options};
+use weir_lab::{Clocks, Driver, Lab, LabError, Options};
 use weir_report::cells;
 use weir_report::number::grouped;
 use weir_report::table::{Listing, Table};
@@ -28,15 +28,34 @@ pub(crate) fn run(command: &LabCommand, catalog: &Catalog) -> Result<u8, CliErro
     }
 }
 
-/// Set by Ctrl-C or SIGTERM, so that what is being served is stopped in order and
-/// nothing is left. One more changes nothing: some send two of them at once.
-fn interruptible() -> Result<Arc<AtomicBool>, CliError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register(signal, Arc::clone(&stop))
-            .map_err(|source| CliError::System { context: "catching signals", source })?;
+/// What Ctrl-C and SIGTERM set.
+struct Ending {
+    /// By either, so that what is being served is stopped in order and nothing is left. One more
+    /// changes nothing: some send two of them at once.
+    stop: Arc<AtomicBool>,
+    /// By SIGTERM.
+    terminated: Arc<AtomicBool>,
+}
+
+impl Ending {
+    fn catch() -> Result<Self, CliError> {
+        let ending = Self { stop: Arc::default(), terminated: Arc::default() };
+        let stop = &ending.stop;
+        for (signal, own) in [(SIGTERM, &ending.terminated), (SIGINT, stop), (SIGTERM, stop)] {
+            flag::register(signal, Arc::clone(own))
+                .map_err(|source| CliError::System { context: "catching signals", source })?;
+        }
+        Ok(ending)
     }
-    Ok(stop)
+
+    /// What a run that was ended so exits with.
+    fn error(&self, error: LabError) -> CliError {
+        let signal = if self.terminated.load(Ordering::Relaxed) { SIGTERM } else { SIGINT };
+        match error {
+            LabError::Interrupted => CliError::Ended(signal),
+            error => error.into(),
+        }
+    }
 }
 
 fn chosen(args: &LabRunArgs) -> Result<Vec<Lab>, CliError> {
@@ -75,6 +94,7 @@ fn check_clock(args: &LabRunArgs) -> Result<(), CliError> {
 fn rerun(args: &LabRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check_clock(args)?;
     let labs = chosen(args)?;
+    let ending = Ending::catch()?;
     let usual = Options::default();
     let options = Options {
         clocks: match args.clock {
@@ -91,9 +111,10 @@ fn rerun(args: &LabRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
         runtime: args.runtime.unwrap_or(usual.runtime),
         tries: args.tries.unwrap_or(usual.tries),
         seed: args.seed,
-        stop: interruptible()?,
+        stop: Arc::clone(&ending.stop),
     };
-    let reports = weir_lab::run(&labs, catalog, &options, &mut output::talk)?;
+    let reports = weir_lab::run(&labs, catalog, &options, &mut output::talk);
+    let reports = reports.map_err(|error| ending.error(error))?;
     output::print(&reports, args.output.format())?;
     Ok(if reports.hold() { 0 } else { NO })
 }
