@@ -5,7 +5,7 @@ use crate::error::{self, CatalogError, Kind};
 use crate::host::{HostSize, Series};
 use crate::latency::Latency;
 use crate::nearest::{nearest, plain};
-use crate::price::PriceList;
+use crate::price::{Item, PriceList};
 use crate::provenance::Provenance;
 use crate::provisioned::Provisioned;
 use crate::read;
@@ -247,6 +247,30 @@ impl Edition {
     pub(crate) fn has_family(&self, name: &str) -> bool {
         let wanted = plain(name);
         self.families().any(|family| plain(family) == wanted)
+    }
+
+    /// Whether a price is of something that the edition has; what is not is never asked for.
+    #[must_use]
+    pub fn has(&self, item: &Item) -> bool {
+        match item {
+            Item::Tier(name) => self.tier(name).is_ok(),
+            Item::Host(name) => self.host(name).is_ok(),
+            Item::Unit { of, per } => {
+                let series = self.series.iter();
+                let mut names = self
+                    .families()
+                    .chain(self.stores.iter().map(|store| store.name.as_str()))
+                    .chain(series.clone().map(|series| series.name.as_str()))
+                    .chain(series.filter_map(|series| series.service.as_deref()));
+                let wanted = plain(of);
+                let rows = self.prices.iter().flat_map(|list| &list.rows);
+                let is_same = |own: &Item| match own {
+                    Item::Unit { of, per: unit } => plain(of) == wanted && unit == per,
+                    Item::Tier(_) | Item::Host(_) => false,
+                };
+                names.any(|name| plain(name) == wanted) || rows.map(|row| &row.item).any(is_same)
+            }
+        }
     }
 
     /// The machine series, in the file's order.

@@ -255,6 +255,23 @@ fn prices_of_another_place_are_said_and_never_passed_over() {
 }
 
 #[test]
+fn a_price_of_nothing_is_told() {
+    let place = Place::new();
+    place.file(
+        "own.toml",
+        "[[price]]\nregion = \"East US\"\ncurrency = \"USD\"\nsource = \"contract\"\nas_of = \"2026\"\n\
+         rows = [\n{ host = \"Standard_D4s_v3\", month = \"150\" },\n{ tier = \"P30\", month = \"140\" },\n\
+         { tier = \"P31\", month = \"1\" },\n{ of = \"premium-ssd-v3\", per = \"GiB\", month = \"1\" },\n\
+         { of = \"premium-ssd-v2\", per = \"GiB\", month = \"1\" },\n]\n",
+    );
+    let args = ["--size", "1TiB", "--iops", "5000", "--disks", "premium-ssd"];
+    let stdout = met(&place, &[&args[..], &["--prices", "own.toml"]].concat());
+    let words =
+        "own.toml: azure-now has no \"P31\", \"premium-ssd-v3, GiB\": the price is not used";
+    assert!(stdout.contains(words), "{stdout}");
+}
+
+#[test]
 fn machines_without_a_price_are_told_beside_the_price() {
     let place = Place::new();
     let args = ["--size", "4TiB", "--iops", "16000"];

@@ -14,17 +14,22 @@ pub(super) fn own(path: Option<&Path>) -> Result<Vec<PriceList>, CliError> {
     Ok(PriceList::read(&path.display().to_string(), &text)?)
 }
 
-/// The prices of one place, and what is to be said of those that are of another.
+/// A file with more prices than this of what an edition has not is a vendor's whole list.
+const WHOLE_LIST: usize = 20;
+
+/// The prices of one place, and what is to be said of those that are of another, or of nothing.
 pub(super) fn book<'a>(
     keys: &NeedFile,
     edition: &'a Edition,
     path: Option<&Path>,
     own: &'a [PriceList],
-) -> Result<(Option<PriceBook<'a>>, Option<String>), CliError> {
+) -> Result<(Option<PriceBook<'a>>, Vec<String>), CliError> {
     let (region, currency) = (keys.region.as_deref(), keys.currency.as_deref());
     let lists = own.iter().chain(edition.prices());
     let book = PriceBook::of(lists, region, currency, keys.os.as_deref())?;
-    let (Some(path), Some(book)) = (path, book.as_ref()) else { return Ok((book, None)) };
+    let (Some(path), Some(book)) = (path, book.as_ref()) else {
+        return Ok((book, Vec::new()));
+    };
     let is_used = |list: &PriceList| book.lists().iter().any(|own| std::ptr::eq(*own, list));
     if !own.iter().any(is_used) {
         let asked = [region, currency, keys.os.as_deref()];
@@ -41,7 +46,7 @@ pub(super) fn book<'a>(
         lists.any(|own| own.region == list.region && own.currency == list.currency)
     };
     let left = places(own.iter().chain(edition.prices()).filter(|list| !is_here(list)));
-    let note = (!left.is_empty()).then(|| {
+    let other_place = (!left.is_empty()).then(|| {
         format!(
             "prices are those of {} ({} in {}); others are of another place and left out: {left}",
             path.display(),
@@ -49,7 +54,23 @@ pub(super) fn book<'a>(
             book.currency()
         )
     });
-    Ok((Some(book.clone()), note))
+    let notes = other_place.into_iter().chain(of_nothing(edition, path, own));
+    Ok((Some(book.clone()), notes.collect()))
+}
+
+/// What to say of prices that nothing of the edition has: nobody asks for them.
+fn of_nothing(edition: &Edition, path: &Path, own: &[PriceList]) -> Option<String> {
+    let rows = own.iter().flat_map(|list| &list.rows).map(|row| &row.item);
+    let unknown = rows.filter(|item| !edition.has(item)).map(|item| format!("\"{item}\""));
+    let unknown: Vec<String> = unknown.collect();
+    (1..=WHOLE_LIST).contains(&unknown.len()).then(|| {
+        format!(
+            "{}: {} has no {}: the price is not used; `weir catalog tiers` and `hosts` list the names",
+            path.display(),
+            edition.name(),
+            unknown.join(", ")
+        )
+    })
 }
 
 /// Regions and currencies of lists, each once.
