@@ -171,7 +171,7 @@ fn between(center: Option<&Dual>, relaxed: &Relaxed, far: u64) -> Dual {
     Dual { prices: mean(&center.prices, prices), worths: mean(&center.worths, worths) }
 }
 
-/// The bin of each kind that is worth most, if it pays; and what none of a kind is worth more than.
+/// The bin of each kind that is worth most; and what none of a kind is worth more than.
 fn look(
     problem: &Problem<'_>,
     items: &[usize],
@@ -295,12 +295,10 @@ fn prune(columns: &mut Vec<Bin>, relaxed: &Relaxed) {
     }
     let is_used = |at: usize| relaxed.parts.get(at).is_some_and(|part| *part > 1e-6);
     let rest = |bin: &Bin| bin.cost.saturating_sub(price(&relaxed.prices, bin));
-    let mut order: Vec<usize> = (0..columns.len()).collect();
     // A column with one item alone is what keeps the relaxation from having no solution.
-    order.sort_by_key(|at| {
-        let bin = &columns[*at];
-        (bin.items.len() > 1 && !is_used(*at), rest(bin), *at)
-    });
+    let mut order: Vec<usize> =
+        (0..columns.len()).filter(|at| columns[*at].items.len() > 1).collect();
+    order.sort_by_key(|at| (!is_used(*at), rest(&columns[*at]), *at));
     order.truncate(MOST_COLUMNS / 2);
     let mut is_kept = vec![false; columns.len()];
     order.iter().for_each(|at| is_kept[*at] = true);

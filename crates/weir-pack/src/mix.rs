@@ -4,7 +4,7 @@
 //! Where a bin holds dozens of items, there is nearly always a way to fill a mix whose rooms are
 //! large enough in sum; so what matters is the mix, and simple rules fill it.
 
-use crate::problem::{Bin, Problem};
+use crate::problem::{Bin, Problem, WHOLE, cost, part};
 
 /// So many bins a mix has at most beyond those that there are.
 const MORE: usize = 2;
@@ -13,14 +13,11 @@ const MORE: usize = 2;
 const LOOKED_AT: usize = 20_000;
 const FILLED: usize = 160;
 
-/// The whole of a part.
-const WHOLE: u64 = 1 << 20;
-
 /// Bins for the items of some bins that cost less together, if such are found.
 pub(crate) fn anew(problem: &Problem<'_>, some: &[Bin]) -> Option<Vec<Bin>> {
     let mut items: Vec<usize> = some.iter().flat_map(|bin| bin.items.iter().copied()).collect();
     items.sort_unstable();
-    let old = some.iter().map(|bin| bin.cost).sum();
+    let old = cost(some);
     let mut mixes = Mixes {
         problem,
         least: least(problem, &items),
@@ -37,7 +34,7 @@ pub(crate) fn anew(problem: &Problem<'_>, some: &[Bin]) -> Option<Vec<Bin>> {
         for rule in Rule::ALL {
             let Some(filled) = fill(problem, &mix, &items, rule) else { continue };
             let bins: Vec<Bin> = filled.into_iter().filter(|bin| !bin.items.is_empty()).collect();
-            if bins.iter().map(|bin| bin.cost).sum::<u64>() < old {
+            if cost(&bins) < old {
                 return Some(bins);
             }
         }
@@ -130,10 +127,6 @@ fn fill(problem: &Problem<'_>, mix: &[usize], items: &[usize], rule: Rule) -> Op
     let mut used: Vec<Vec<u64>> =
         mix.iter().map(|kind| vec![0; problem.kinds[*kind].room.len()]).collect();
     let mut own: Vec<Vec<usize>> = vec![Vec::new(); mix.len()];
-    let part = |takes: u64, room: u64| {
-        u64::try_from(u128::from(takes) * u128::from(WHOLE) / u128::from(room.max(1)))
-            .unwrap_or(u64::MAX)
-    };
     let size = |item: usize| {
         let of = |kind: &usize| {
             let fit = problem.fit(*kind, item)?;

@@ -2,7 +2,7 @@
 
 use crate::columns::{Generated, Rounds, follow, generate, greedy, start};
 use crate::draws::Draws;
-use crate::problem::{Bin, Effort, PackError, Packing, Phase, Problem, Progress};
+use crate::problem::{Bin, Effort, PackError, Packing, Phase, Problem, Progress, cost};
 use crate::refill::Exchanges;
 use crate::{branch, exact, mix, refill, relaxed};
 
@@ -18,7 +18,7 @@ const MANY: usize = 200;
 /// With more items than this a relaxation takes seconds: there are fewer of them.
 const HUGE: usize = 600;
 
-/// Of so many items bins are looked for in so many rounds.
+/// There bins are looked for in so many rounds at most.
 const LEAST: usize = 12;
 
 /// So many items are relaxed anew at once, at most.
@@ -28,7 +28,12 @@ const SOME: usize = 70;
 ///
 /// # Errors
 ///
-/// [`PackError`] if an item fits no bin.
+/// [`PackError`] if an item fits no bin, or if costs are too large to be added up.
+///
+/// # Panics
+///
+/// If a bill is less than what a bin and its items cost, so that there is no bound; and if items do
+/// not have a fit for each kind, or fits not as many measures as rooms.
 pub fn solve(problem: &Problem<'_>, effort: &Effort) -> Result<Packing, PackError> {
     solve_watched(problem, effort, &|_| {})
 }
@@ -37,6 +42,10 @@ pub fn solve(problem: &Problem<'_>, effort: &Effort) -> Result<Packing, PackErro
 /// something new. What is said changes nothing of the answer.
 ///
 /// # Errors
+///
+/// As [`solve`].
+///
+/// # Panics
 ///
 /// As [`solve`].
 pub fn solve_watched(
@@ -50,9 +59,13 @@ pub fn solve_watched(
         return Ok(Packing { bins: Vec::new(), cost: 0, bound: 0 });
     }
     let total = columns.iter().try_fold(0_u64, |sum, bin| sum.checked_add(bin.cost));
-    if total.is_none_or(|total| total > 1 << 56) {
+    let Some(total) = total.filter(|total| *total <= 1 << 56) else {
         return Err(PackError::TooLarge);
-    }
+    };
+    // What cannot be is not relaxed either: an item of more than a bin is no part of two.
+    let Problem { kinds, bill, .. } = problem;
+    let items = problem.possible(total);
+    let problem = &Problem { kinds: kinds.clone(), items, bill: *bill };
     if all.len() <= effort.split
         && let Some(bins) = exact::pack(problem, &all)
     {
@@ -172,14 +185,14 @@ impl Solve<'_> {
     /// Whether long phases are not worth their time.
     fn is_enough(&self, best: &[Bin], bound: u64) -> bool {
         let Effort { gap, long, .. } = *self.effort;
-        is_within(best, bound, if self.all.len() > MANY { long } else { gap })
+        is_within(best, bound, if self.all.len() > MANY { gap.max(long) } else { gap })
     }
 
     /// A bound of so much is enough.
     fn enough(&self, best: &[Bin]) -> u64 {
-        let cost = cost(best);
-        let gap = u128::from(cost) * u128::from(self.effort.gap) / 1_000_000;
-        cost.saturating_sub(u64::try_from(gap).unwrap_or(u64::MAX))
+        let least = u128::from(cost(best)) * 1_000_000;
+        let least = least.div_ceil(1_000_000 + u128::from(self.effort.gap));
+        u64::try_from(least).unwrap_or(u64::MAX)
     }
 
     fn rounds<'w>(&self, say: &'w dyn Fn(usize, u64)) -> Rounds<'w> {
@@ -202,10 +215,6 @@ fn is_within(best: &[Bin], bound: u64, gap: u64) -> bool {
 fn sorted(mut bins: Vec<Bin>) -> Vec<Bin> {
     bins.sort_by_key(|bin| (std::cmp::Reverse(bin.cost), bin.items.clone()));
     bins
-}
-
-fn cost(bins: &[Bin]) -> u64 {
-    bins.iter().map(|bin| bin.cost).sum()
 }
 
 fn keep(best: &mut Vec<Bin>, other: Vec<Bin>) {
@@ -328,7 +337,7 @@ impl Anew<'_> {
         }
     }
 
-    /// Two to five bins, of each two draws the one that wastes more.
+    /// Two to ten bins, of each two draws the one that wastes more.
     fn choose(&mut self, best: &[Bin]) -> Vec<usize> {
         let count = 2 + self.draws.draw(9).min(best.len() - 2);
         let mut some: Vec<usize> = Vec::new();

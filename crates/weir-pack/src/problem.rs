@@ -152,8 +152,23 @@ pub enum PackError {
         items: Vec<usize>,
     },
     /// Numbers so large that sums of them overflow.
-    #[error("costs add up to more than 2^56")]
+    #[error("what the items cost, each in a bin of its own, adds up to more than 2^56")]
     TooLarge,
+}
+
+/// What bins cost together, as far as numbers go.
+pub(crate) fn cost(bins: &[Bin]) -> u64 {
+    bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.cost))
+}
+
+/// Parts of a room are counted in so many.
+pub(crate) const WHOLE: u64 = 1 << 20;
+
+/// A part of a room, in parts of [`WHOLE`]: so many times the room at most that sums of parts are
+/// numbers still.
+pub(crate) fn part(takes: u64, room: u64) -> u64 {
+    let part = u128::from(takes) * u128::from(WHOLE) / u128::from(room.max(1));
+    u64::try_from(part).unwrap_or(u64::MAX).min(WHOLE << 20)
 }
 
 impl Problem<'_> {
@@ -201,6 +216,27 @@ impl Problem<'_> {
     fn least(&self, kind: usize, items: &[usize]) -> u64 {
         let costs = items.iter().filter_map(|item| Some(self.fit(kind, *item)?.cost));
         self.kinds[kind].cost.saturating_add(costs.fold(0, u64::saturating_add))
+    }
+
+    /// What an item is worth at most: it can be in a bin of its own for that.
+    pub(crate) fn alone(&self, item: usize) -> u64 {
+        let kinds = self.kinds.iter().zip(&self.items[item].fits);
+        let costs =
+            kinds.filter_map(|(kind, fit)| Some(kind.cost.saturating_add(fit.as_ref()?.cost)));
+        costs.min().unwrap_or(0)
+    }
+
+    /// The items as they can be in a packing that costs no more than `most`: not in bins in which
+    /// they have no room, nor where one bin alone costs more.
+    pub(crate) fn possible(&self, most: u64) -> Vec<Item> {
+        let fit = |(kind, fit): (&Kind, &Option<Fit>)| {
+            let own = fit.as_ref()?;
+            let has_room = own.takes.iter().zip(&kind.room).all(|(takes, room)| takes <= room);
+            (has_room && kind.cost.saturating_add(own.cost) <= most).then(|| own.clone())
+        };
+        let item =
+            |item: &Item| Item { fits: self.kinds.iter().zip(&item.fits).map(fit).collect() };
+        self.items.iter().map(item).collect()
     }
 
     /// The cheapest bin that some items fit together.

@@ -9,7 +9,7 @@
 //! ones, as annealing does, brought less.
 
 use crate::draws::Draws;
-use crate::problem::{Bin, Problem};
+use crate::problem::{Bin, Problem, WHOLE, cost, part};
 
 /// The range of what a mix may cost, between what is proven and what is known, is halved so often.
 const HALVINGS: usize = 12;
@@ -41,9 +41,6 @@ const COMPARED: usize = 2_000_000;
 /// So many kinds a mix has at most.
 const KINDS: usize = 3;
 
-/// The whole of a room, and of an item.
-const WHOLE: u64 = 1 << 20;
-
 /// Of so many exchanges one is of items that are not too much where they are.
 const ELSEWHERE: usize = 8;
 
@@ -59,18 +56,18 @@ pub(crate) fn cheaper(
     mut low: u64,
     exchanges: Exchanges,
 ) -> Option<Vec<Bin>> {
-    let cost = |bins: &[Bin]| bins.iter().map(|bin| bin.cost).sum::<u64>();
     let mut high = cost(best);
     if !is_small(problem, items) {
         return None;
     }
+    let kinds = all_kinds(problem, items);
     let mut found = None;
     for _ in 0..HALVINGS {
         if low >= high {
             break;
         }
         let middle = low + (high - low) / 2;
-        let mut filled = easiest(problem, items, low, middle).into_iter();
+        let mut filled = easiest(problem, items, &kinds, low, middle).into_iter();
         let filled = filled
             .find_map(|mix| fill(problem, items, &mix, exchanges).filter(|bins| cost(bins) < high));
         match filled {
@@ -106,12 +103,34 @@ struct Mix {
 }
 
 /// The easiest mixes of those that cost more than `low`, and `high` at most.
-fn easiest(problem: &Problem<'_>, items: &[usize], low: u64, high: u64) -> Vec<Mix> {
+fn easiest(
+    problem: &Problem<'_>,
+    items: &[usize],
+    kinds: &[Kinds],
+    low: u64,
+    high: u64,
+) -> Vec<Mix> {
+    let mut some = Easiest { problem, items, low, high, found: Vec::new(), compared: 0 };
+    for own in kinds {
+        some.count(own, &mut vec![0; own.kinds.len()], own.kinds.len() - 1, own.base);
+    }
+    some.found
+}
+
+/// All sets of kinds that a mix may have and that are enough for all items.
+fn all_kinds(problem: &Problem<'_>, items: &[usize]) -> Vec<Kinds> {
     let mut order: Vec<usize> = (0..problem.kinds.len()).collect();
     order.sort_by_key(|kind| (problem.kinds[*kind].cost, *kind));
-    let mut some = Easiest { problem, items, low, high, found: Vec::new(), compared: 0 };
-    some.extend(&order, &mut Vec::new());
-    some.found
+    let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
+    for _ in 0..KINDS.min(order.len()) {
+        let longer = sets.iter().flat_map(|set| {
+            let next =
+                order.iter().position(|kind| set.last() == Some(kind)).map_or(0, |at| at + 1);
+            order[next..].iter().map(|kind| [set.as_slice(), &[*kind]].concat())
+        });
+        sets = longer.collect();
+    }
+    sets.into_iter().filter_map(|set| Kinds::new(problem, items, set)).collect()
 }
 
 /// What those items take that are in no cheaper kind of a mix.
@@ -123,48 +142,23 @@ struct Group {
 }
 
 /// Kinds of a mix, the cheapest first.
-struct Kinds<'k> {
-    kinds: &'k [usize],
+struct Kinds {
+    kinds: Vec<usize>,
     /// By kind: the items that are in it or in those after it, and in none before.
     groups: Vec<Group>,
     /// What the items cost at least beside their bins.
     base: u64,
 }
 
-/// The easiest mixes so far, the easiest first.
-struct Easiest<'p> {
-    problem: &'p Problem<'p>,
-    items: &'p [usize],
-    low: u64,
-    high: u64,
-    found: Vec<Mix>,
-    compared: usize,
-}
-
-impl Easiest<'_> {
-    /// Compares the mixes of the kinds in `some` and others of `order`.
-    fn extend(&mut self, order: &[usize], some: &mut Vec<usize>) {
-        if some.len() == KINDS.min(self.problem.kinds.len()) {
-            if let Some(kinds) = self.kinds(some) {
-                self.count(&kinds, &mut vec![0; some.len()], some.len() - 1, kinds.base);
-            }
-            return;
-        }
-        for (at, kind) in order.iter().enumerate() {
-            some.push(*kind);
-            self.extend(&order[at + 1..], some);
-            some.pop();
-        }
-    }
-
+impl Kinds {
     /// What of the items is in which kinds; `None` if one is in none.
-    fn kinds<'k>(&self, kinds: &'k [usize]) -> Option<Kinds<'k>> {
-        let measures = self.problem.kinds[kinds[0]].room.len();
+    fn new(problem: &Problem<'_>, items: &[usize], kinds: Vec<usize>) -> Option<Self> {
+        let measures = problem.kinds[kinds[0]].room.len();
         let none = Group { takes: vec![0; measures], count: 0 };
         let mut groups = vec![none; kinds.len()];
         let mut base = 0_u64;
-        for item in self.items {
-            let fits = kinds.iter().map(|kind| self.problem.fit(*kind, *item));
+        for item in items {
+            let fits = kinds.iter().map(|kind| problem.fit(*kind, *item));
             let first = fits.clone().position(|fit| fit.is_some())?;
             let fits = fits.flatten();
             base = base.saturating_add(fits.clone().map(|fit| fit.cost).min().unwrap_or(0));
@@ -181,16 +175,32 @@ impl Easiest<'_> {
             own.count += next.count;
             own.takes.iter_mut().zip(&next.takes).for_each(|(own, next)| *own += next);
         }
-        Some(Kinds { kinds, groups, base })
+        Some(Self { kinds, groups, base })
     }
+}
 
+/// The easiest mixes so far, the easiest first.
+struct Easiest<'p> {
+    problem: &'p Problem<'p>,
+    items: &'p [usize],
+    low: u64,
+    high: u64,
+    found: Vec<Mix>,
+    compared: usize,
+}
+
+impl Easiest<'_> {
     /// Compares the mixes with so many of the kinds after `place`; of the first there are as many as
     /// it takes. Whether it takes none.
-    fn count(&mut self, kinds: &Kinds<'_>, counts: &mut Vec<u64>, place: usize, cost: u64) -> bool {
+    fn count(&mut self, kinds: &Kinds, counts: &mut Vec<u64>, place: usize, cost: u64) -> bool {
         let own = self.problem.kinds[kinds.kinds[place]].cost;
         if place == 0 {
             self.compared += 1;
             let Some(least) = self.least(kinds, counts) else { return false };
+            // More bins than items are of no use.
+            if least > self.items.len() as u64 {
+                return false;
+            }
             counts[0] = least;
             let cost = cost.saturating_add(own.saturating_mul(least));
             if self.low < cost && cost <= self.high {
@@ -212,7 +222,7 @@ impl Easiest<'_> {
     }
 
     /// How many of the first kind are needed beside the others; `None` if no number is enough.
-    fn least(&self, kinds: &Kinds<'_>, counts: &[u64]) -> Option<u64> {
+    fn least(&self, kinds: &Kinds, counts: &[u64]) -> Option<u64> {
         let own = &self.problem.kinds[kinds.kinds[0]].room;
         let mut least = 0;
         for (measure, takes) in kinds.groups[0].takes.iter().enumerate() {
@@ -226,14 +236,14 @@ impl Easiest<'_> {
     }
 
     /// The room in the kinds from `first` on.
-    fn room(&self, kinds: &Kinds<'_>, counts: &[u64], first: usize, measure: usize) -> u128 {
+    fn room(&self, kinds: &Kinds, counts: &[u64], first: usize, measure: usize) -> u128 {
         let pairs = kinds.kinds.iter().zip(counts).skip(first);
         let room = |kind: &usize| u128::from(self.problem.kinds[*kind].room[measure]);
         pairs.map(|(kind, count)| room(kind) * u128::from(*count)).sum()
     }
 
     /// Keeps a mix if it is one of the easiest.
-    fn keep(&mut self, kinds: &Kinds<'_>, counts: &[u64]) {
+    fn keep(&mut self, kinds: &Kinds, counts: &[u64]) {
         let mut ease = u128::MAX;
         for (first, group) in kinds.groups.iter().enumerate() {
             let bins: u64 = counts.iter().skip(first).sum();
@@ -431,13 +441,6 @@ impl<'p> Filled<'p> {
     }
 }
 
-/// A part of a room, in parts of [`WHOLE`]: so many times the room at most that sums of parts are
-/// numbers still.
-fn part(takes: u64, room: u64) -> u64 {
-    let part = u128::from(takes) * u128::from(WHOLE) / u128::from(room.max(1));
-    u64::try_from(part).unwrap_or(u64::MAX).min(WHOLE << 20)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -485,8 +488,21 @@ mod tests {
         assert_eq!(seen, all);
         let cost: u64 = bins.iter().map(|bin| bin.cost).sum();
         assert!(cost <= 40_080, "{cost}");
-        // Less than nothing to spare is not filled, and numbers that are too large are left alone.
-        assert_eq!(cheaper(&problem, &all, &bins, cost, Exchanges::Quick), None);
+        // With one part too little in all there is no mix, and numbers that are too large are left
+        // alone.
+        let sum = |measure: usize| {
+            let takes =
+                problem.items.iter().map(|item| item.fits[1].as_ref().unwrap().takes[measure]);
+            takes.sum::<u64>()
+        };
+        let few = vec![
+            Kind { cost: 1 << 40, room: kinds[0].room.clone() },
+            Kind { cost: 4_000, room: (0..2).map(|at| sum(at).div_ceil(10) - 1).collect() },
+        ];
+        let bill = |kind: usize, some: &[usize]| few[kind].cost + some.len() as u64;
+        let tight = Problem { kinds: few.clone(), items: problem.items.clone(), bill: &bill };
+        let eleven = vec![Bin { kind: 1, items: Vec::new(), cost: 4_000 }; 11];
+        assert_eq!(cheaper(&tight, &all, &eleven, 0, Exchanges::Quick), None);
         let fit = Fit { cost: 0, takes: vec![1 << 63; 2] };
         let item = Item { fits: vec![Some(fit.clone()), Some(fit)] };
         let problem = Problem { items: vec![item; 2], ..problem };

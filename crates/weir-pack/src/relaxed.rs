@@ -100,11 +100,7 @@ pub(crate) fn relax(
         counts[bin.kind] += part.max(0.0);
     }
     add_empty(problem, cases, &missed, &mut counts);
-    let most = with_tolls(dearest, cases);
-    let mut prices = vec![0; problem.items.len()];
-    for (item, price) in items.iter().zip(&multipliers) {
-        prices[*item] = whole(price * scale).min(most);
-    }
+    let prices = prices(problem, items, &multipliers, scale, cases);
     let worths = multipliers.iter().skip(rows + count).zip(cases);
     let worths = worths.map(|(worth, case)| whole(worth * scale).min(case.most)).collect();
     Some(Relaxed { parts, prices, worths, counts, cost: whole(cost * scale) })
@@ -134,9 +130,7 @@ pub(crate) struct Cut {
 pub(crate) fn cut(problem: &Problem<'_>, items: &[usize], cases: &[Counted]) -> Option<Cut> {
     let kinds = &problem.kinds;
     let measures = kinds.first()?.room.len();
-    let fits = items.iter().flat_map(|item| problem.items[*item].fits.iter().flatten());
     let most = kinds.iter().map(|kind| kind.cost).max()?.max(1);
-    let dearest = most.saturating_add(fits.map(|fit| fit.cost).max()?);
     let scale = float(most);
     let rooms = items.len() + kinds.len() * measures;
     let rows = rooms + cases.len();
@@ -192,11 +186,7 @@ pub(crate) fn cut(problem: &Problem<'_>, items: &[usize], cases: &[Counted]) -> 
     });
     let mut counts: Vec<f64> = counts.collect();
     add_empty(problem, cases, &parts[parts.len() - cases.len()..], &mut counts);
-    let most = with_tolls(dearest, cases);
-    let mut prices = vec![0; problem.items.len()];
-    for (item, price) in items.iter().zip(&multipliers) {
-        prices[*item] = whole(price * scale).min(most);
-    }
+    let prices = prices(problem, items, &multipliers, scale, cases);
     let worths = multipliers.iter().skip(rooms).zip(cases);
     let worths = worths.map(|(worth, case)| whole(worth * scale).min(case.most)).collect();
     Some(Cut { prices, worths, counts, cost: whole(cost * scale) })
@@ -212,13 +202,25 @@ fn add_empty(problem: &Problem<'_>, cases: &[Counted], missed: &[f64], counts: &
     }
 }
 
-/// What an item is worth at most: a bin of its own, with tolls.
-fn with_tolls(dearest: u64, cases: &[Counted]) -> u64 {
+/// What items are worth by their multipliers, whatever the solver says: each no more than a bin of its
+/// own with all tolls, so that sums of prices are numbers.
+fn prices(
+    problem: &Problem<'_>,
+    items: &[usize],
+    multipliers: &[f64],
+    scale: f64,
+    cases: &[Counted],
+) -> Vec<u64> {
     let tolls = cases.iter().filter(|case| !case.is_least).map(|case| {
         let heaviest = case.weights.iter().copied().max().unwrap_or(0);
         case.most.saturating_mul(heaviest)
     });
-    tolls.fold(dearest, u64::saturating_add)
+    let tolls = tolls.fold(0, u64::saturating_add);
+    let mut prices = vec![0; problem.items.len()];
+    for (item, price) in items.iter().zip(multipliers) {
+        prices[*item] = whole(price * scale).min(problem.alone(*item).saturating_add(tolls));
+    }
+    prices
 }
 
 /// What a bin is worth at most if items may be cut: the multipliers of its rooms, each what a
@@ -258,7 +260,6 @@ fn solve(
     precision: f64,
 ) -> Option<(Vec<f64>, Vec<f64>)> {
     let none = CscMatrix::<f64>::zeros((count, count));
-    // Prices change from round to round by far more than this.
     let settings = DefaultSettingsBuilder::default()
         .verbose(false)
         .max_threads(1)

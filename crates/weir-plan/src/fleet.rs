@@ -426,7 +426,8 @@ impl<'q, 'a> Fleet<'q, 'a> {
         let kinds = kinds.map(|(size, (cost, _))| Kind { cost: *cost, room: Self::room(size) });
         let fit = |(size, (_, each)): (&Size<'_>, &(u64, u64)), member: usize| {
             let takes = self.takes(size, member)?;
-            Some(Fit { cost: each * self.seats[size.of][member].as_ref()?.gib, takes })
+            let gib = self.seats[size.of][member].as_ref()?.gib;
+            Some(Fit { cost: each.saturating_mul(gib), takes })
         };
         let item = |member: usize| Item {
             fits: self.sizes.iter().zip(&linear).map(|size| fit(size, member)).collect(),
