@@ -83,6 +83,17 @@ impl Need {
         Self { roles: self.roles.iter().map(|role| role.scaled(part)).collect(), ..self.clone() }
     }
 
+    /// The same with `part` of all sizes, in millionths, in whole GiB.
+    #[must_use]
+    pub fn resized(&self, part: u64) -> Self {
+        let of = |size: Bytes| {
+            let scaled = u128::from(size.get()) * u128::from(part) / u128::from(WHOLE);
+            Bytes::gib(u64::try_from(scaled >> 30).unwrap_or(u64::MAX).max(1)).min(size)
+        };
+        let role = |role: &RoleNeed| RoleNeed { size: of(role.size), ..role.clone() };
+        Self { roles: self.roles.iter().map(role).collect(), ..self.clone() }
+    }
+
     /// What a role needs, if it is there.
     #[must_use]
     pub fn role(&self, role: Role) -> Option<&RoleNeed> {
@@ -374,7 +385,14 @@ impl NeedFile {
         ];
         if let Some((key, _)) = stray.into_iter().find(|(_, is_said)| *is_said) {
             let what = format!("{name}: {key}");
-            return Err(PlanError::need(what, "is the fleet's; say it on the command line"));
+            let all = ["edition", "region", "currency", "families", "host", "max_files", "storage"];
+            let reason = match all.contains(&key) || key == "licence_owned" {
+                true => "is the fleet's; say it on the command line",
+                false => {
+                    "says nothing to a fleet, which is planned onto instances anew; leave it out"
+                }
+            };
+            return Err(PlanError::need(what, reason));
         }
         if self.vcpus.is_some_and(|vcpus| vcpus.millicores() == 0) {
             return Err(PlanError::need(format!("{name}: vcpus"), ZERO));

@@ -43,6 +43,9 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         let words = format!("--out {}: is one of the inputs; take another name", out.display());
         return Err(CliError::Refused(words));
     }
+    if let Some(out) = &args.out {
+        can_write(out)?;
+    }
     if args.need.is_none() && args.from.is_empty() && args.size.is_none() {
         let words = "nothing says how much is stored: give --size SIZE with rates, or --need FILE, \
                      --from OBSERVATION or --fleet DIR";
@@ -105,6 +108,23 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     output::print(&report, args.output.format())?;
     Ok(if report.is_met { 0 } else { NO })
+}
+
+/// Whether a file can be there: better said before a plan is made than after.
+fn can_write(out: &Path) -> Result<(), CliError> {
+    if out.is_dir() {
+        let words =
+            format!("--out {}: is a folder; give a name for the layout's file", out.display());
+        return Err(CliError::Refused(words));
+    }
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
+        Some(folder) => {
+            let (path, folder) = (out.to_owned(), folder.to_owned());
+            Err(CliError::NoFolder { path, folder })
+        }
+        None => Ok(()),
+    }
 }
 
 /// The edition of what is there.

@@ -29,6 +29,24 @@ fn the_answer_has_price_caps_and_neighbours_and_its_layout_is_one() {
 }
 
 #[test]
+fn where_no_layout_can_be_written_none_is_planned() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("folder")).expect("a folder");
+    place.file("file", "");
+    let args = ["plan", "--size", "1TiB", "--out"];
+    for (out, words) in
+        [("folder", "is a folder; give a name"), ("none/x.toml", "the folder none does not")]
+    {
+        let (stdout, stderr, code) = run(place.weir(&[&args[..], &[out]].concat()));
+        assert!(stdout.is_empty() && stderr.contains(words), "{out}: {stdout} {stderr}");
+        assert_eq!(code, Some(if out == "folder" { 2 } else { 3 }));
+    }
+    let (stdout, stderr, code) = run(place.weir(&["plan", "--fleet", "none", "--out", "file"]));
+    assert!(stderr.contains("--out file: is a file; give a folder"), "{stdout} {stderr}");
+    assert_eq!(code, Some(2));
+}
+
+#[test]
 fn what_cannot_be_met_says_what_would_have_to_give() {
     let place = Place::new();
     let (stdout, _, code) = plan(&place, &["--iops", "4000", "--size", "1TiB", "--host", "DS1"]);
@@ -36,6 +54,27 @@ fn what_cannot_be_met_says_what_would_have_to_give() {
     assert!(stdout.starts_with("no layout meets the need"), "{stdout}");
     assert!(stdout.contains("80 % of the rates: data at 3200 IOPS"), "{stdout}");
     assert!(stdout.contains("it could be met with another machine: DS"), "{stdout}");
+    let check = |args: &[&str], words: &str| {
+        let (stdout, _, code) = run(place.weir(&[&["plan"], args].concat()));
+        assert_eq!(code, Some(1), "{stdout}");
+        assert!(stdout.contains(&format!("it could be met with {words}")), "{stdout}");
+    };
+    // Sizes give, too; two together where none alone is enough; and everything.
+    let instances = ["--edition", "azure-mi-now", "--size", "400TiB", "--iops"];
+    check(
+        &[&instances[..], &["900"]].concat(),
+        "8 % of the sizes: data of 32 TiB: next-gen-gp with",
+    );
+    check(
+        &[&instances[..], &["9000000"]].concat(),
+        "1 % of the sizes and the rates: data of 4 TiB; ",
+    );
+    let machines = ["--edition", "azure-premium-2015", "--iops", "16000", "--size", "4TiB"];
+    let both = ["--host", "DS2", "--max-disks", "2"];
+    check(
+        &[&machines[..], &both].concat(),
+        "another machine, and more disks: DS13: data on 4 x P30",
+    );
 }
 
 #[test]

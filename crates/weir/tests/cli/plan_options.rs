@@ -182,7 +182,7 @@ fn what_a_fleet_does_not_use_is_refused() {
     assert!(stdout.starts_with("plan: 1 database on 1 instance: price unknown"), "{stdout}");
     assert!(!stdout.contains("0.00"), "{stdout}");
     place.file("fleet/a.toml", "engine = \"mysql\"\n[data]\nsize = \"10 GiB\"\n");
-    check(&[], "a: engine: is the fleet's");
+    check(&[], "a: engine: says nothing to a fleet, which is planned onto instances anew; leave");
 }
 
 #[test]

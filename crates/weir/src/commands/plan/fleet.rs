@@ -22,11 +22,24 @@ use weir_report::number::Amount;
 /// The edition where none is named: the one with instances that can be bought now.
 const EDITION: &str = "azure-mi-now";
 
-pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
+/// What `--out` cannot be: better said before a plan is made than after.
+fn check_out(folder: &Path, args: &PlanArgs) -> Result<(), CliError> {
     if let Some(out) = args.out.as_ref().filter(|out| is_same(out, folder)) {
         let words = format!("--out {}: is the folder of the needs; take another", out.display());
         return Err(CliError::Refused(words));
     }
+    if let Some(out) = args.out.as_ref().filter(|out| out.exists() && !out.is_dir()) {
+        let words = format!(
+            "--out {}: is a file; give a folder for the layouts of the instances",
+            out.display()
+        );
+        return Err(CliError::Refused(words));
+    }
+    Ok(())
+}
+
+pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    check_out(folder, args)?;
     let (members, mut notes) = members(folder, args)?;
     let wishes = Wishes {
         families: args.family.clone(),
