@@ -251,9 +251,9 @@ impl PlanReport {
             ">KiB each",
             ">asked/s",
             ">got/s",
-            ">median at most",
-            ">median",
-            ">mean latency",
+            ">median at most|median_at_most_ns",
+            ">median|median_ns",
+            ">mean latency|latency_ns",
             "is met",
         ];
         let mut table = Table::new("Simulated", &heads);

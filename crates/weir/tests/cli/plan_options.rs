@@ -126,6 +126,13 @@ fn a_plan_in_numbers() {
         [&cap[at("needed")], &cap[at("limit")], &cap[at("unit")]],
         ["16000", "20000", "IOPS"]
     );
+    let rows = met(&place, &[&args[..], &["csv", "--verify", "--latency", "50ms"]].concat());
+    let heads = rows.lines().next().expect("heads");
+    assert!(
+        heads.contains(",KiB each,asked/s,got/s,median_at_most_ns,median_ns,latency_ns,"),
+        "{heads}"
+    );
+    assert!(rows.contains(",plan,data,8,16000,"), "{rows}");
 }
 
 #[test]
