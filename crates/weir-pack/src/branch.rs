@@ -19,10 +19,10 @@ const COMPARED: usize = 16;
 /// The most weight of a kind.
 const HEAVIEST: u64 = 64;
 
-/// One less than the relaxation wants is worth so many times what one costs, at most. Where items may be
-/// cut it has to be many: a relaxation that wants a thousandth more than there may be misses little, and
-/// shows that there is no packing only if that is dear. Columns are not found at such prices.
-const DEAR: (u64, u64) = (4_096, 4_096);
+/// One less than the relaxation wants is worth so many times what one costs, at most. It has to be many:
+/// a relaxation that wants a thousandth more than there may be misses little, and shows that there is no
+/// packing only if that is dear.
+const DEAR: u64 = 4_096;
 
 /// One more than the relaxation wants is worth what one costs, less such a part of it: at prices by which
 /// a bin costs nothing, what prices are rounded by is all that there is.
@@ -161,9 +161,9 @@ impl Branch<'_> {
                 broken.push((is_worth, weights, sum));
             }
         }
-        let (dear, left) = match self.way {
-            Way::Cut => (DEAR.0, u64::MAX),
-            Way::Bins => (DEAR.1, LEFT),
+        let left = match self.way {
+            Way::Cut => u64::MAX,
+            Way::Bins => LEFT,
         };
         // What all kinds count in is what no mix of them gets around.
         let is_whole = |weights: &[u64]| weights.iter().all(|weight| *weight > 0);
@@ -176,7 +176,7 @@ impl Branch<'_> {
             let below = sum.floor() as u64;
             let each = each(self.problem, weights);
             let own = |count, is_least| {
-                let most = if is_least { each - each / left } else { each.saturating_mul(dear) };
+                let most = if is_least { each - each / left } else { each.saturating_mul(DEAR) };
                 Counted { weights: weights.clone(), count, is_least, most }
             };
             let (less, more) = (own(below, false), own(below + 1, true));
