@@ -2,8 +2,9 @@
 //! none; and what no packing can cost less than.
 
 use crate::bin::{self, Look};
+use crate::counts::{Rows, Whole};
 use crate::problem::{Bin, Kind, Problem};
-use crate::relaxed::{Counted, Relaxed, cut, relax};
+use crate::relaxed::{Limits, Relaxed, cut, relax};
 
 /// So many columns are kept; of more, those that are of use or new.
 const MOST_COLUMNS: usize = 2_400;
@@ -31,19 +32,10 @@ pub(crate) struct Rounds<'w> {
     pub(crate) gap: u64,
     /// A bound of so much is enough.
     pub(crate) enough: u64,
-    /// The packings that it is about: those that are in all of these.
-    pub(crate) cases: &'w [Counted],
+    /// The bins that there are, if not as many as one pays for.
+    pub(crate) limits: Option<&'w Limits>,
     /// Is told how many columns there are, and the bound.
     pub(crate) say: &'w dyn Fn(usize, u64),
-}
-
-/// What bins are looked for at, and what is proven with it.
-#[derive(Debug, Clone)]
-pub(crate) struct Dual {
-    /// What each item of the problem is worth.
-    pub(crate) prices: Vec<u64>,
-    /// What one more or less is worth, by case.
-    pub(crate) worths: Vec<u64>,
 }
 
 /// What came of it.
@@ -55,10 +47,16 @@ pub(crate) struct Generated {
     pub(crate) relaxed: Option<Relaxed>,
     /// No packing of the items costs less.
     pub(crate) bound: u64,
+    /// What holds of the numbers of bins.
+    pub(crate) rows: Rows,
+    /// The numbers of bins that cost least by them.
+    pub(crate) whole: Whole,
+    /// No packing within the limits costs less, beside what its bins do.
+    pub(crate) within: u64,
     /// By kind: what its rooms are worth.
     pub(crate) rooms: Vec<Option<Vec<u64>>>,
-    /// What gave the bound.
-    pub(crate) center: Option<Dual>,
+    /// The prices that gave it.
+    pub(crate) center: Option<Vec<u64>>,
 }
 
 /// Generates columns for `items` from those that there are, which hold each of them.
@@ -79,32 +77,73 @@ pub(crate) fn start(
     columns: Vec<Bin>,
     rounds: Rounds<'_>,
 ) -> Generated {
-    let rooms = vec![None; problem.kinds.len()];
-    let mut all = Generated { columns, relaxed: None, bound: 0, rooms, center: None };
-    if let Some(cut) = cut(problem, items, rounds.cases) {
-        let quick = Rounds { nodes: rounds.nodes.min(QUICK), ..rounds };
-        let prices = cut.prices.clone();
-        prove(problem, items, Dual { prices: cut.prices, worths: cut.worths }, quick, &mut all);
-        all.columns.extend(greedy(problem, items, &prices, &all.rooms));
+    let mut all = Generated {
+        columns,
+        relaxed: None,
+        bound: 0,
+        rows: Rows::default(),
+        whole: Whole::default(),
+        within: 0,
+        rooms: vec![None; problem.kinds.len()],
+        center: None,
+    };
+    if rounds.nodes > 0 {
+        all.rows = Rows::new(problem, items);
+        count(problem, items, rounds, &mut all);
     }
+    restart(problem, items, rounds, &mut all);
     all
 }
 
-/// Proves what it can with these prices, and keeps the bins that were found.
-pub(crate) fn prove(
+/// Other limits: what the relaxation proves in which items may be cut, and the bins that are worth
+/// having at its prices.
+pub(crate) fn restart(
     problem: &Problem<'_>,
     items: &[usize],
-    own: Dual,
     rounds: Rounds<'_>,
     all: &mut Generated,
 ) {
-    let (found, steepest) = look(problem, items, &own.prices, rounds.nodes, all);
-    let proven = bound(problem, items, &own, &steepest, rounds.cases);
+    (all.within, all.center) = (0, None);
+    let Some(prices) = cut(problem, items, rounds.limits) else { return };
+    let quick = Rounds { nodes: rounds.nodes.min(QUICK), ..rounds };
+    let found = prove(problem, items, &prices, quick, all);
     all.columns.extend(found);
-    if proven >= all.bound {
-        all.bound = proven;
-        all.center = Some(own);
+    all.columns.extend(greedy(problem, items, &prices, &all.rooms));
+}
+
+/// The numbers of bins that cost least by all rows.
+fn count(problem: &Problem<'_>, items: &[usize], rounds: Rounds<'_>, all: &mut Generated) {
+    all.whole = all.rows.least(&problem.kinds, items.len(), rounds.enough);
+    all.bound = all.bound.max(all.whole.cost);
+}
+
+/// Proves what it can at some prices, and returns bins that are worth having there.
+fn prove(
+    problem: &Problem<'_>,
+    items: &[usize],
+    prices: &[u64],
+    rounds: Rounds<'_>,
+    all: &mut Generated,
+) -> Vec<Bin> {
+    let (found, steepest) = look(problem, items, prices, rounds.nodes, all);
+    if rounds.nodes > 0 {
+        let worths = items.iter().map(|item| prices[*item]);
+        if all.rows.add(worths, &steepest, &all.whole) {
+            count(problem, items, rounds, all);
+        }
     }
+    let proven = match rounds.limits {
+        Some(limits) => bound_within(items, prices, &steepest, limits),
+        None => bound(problem, items, prices, &steepest),
+    };
+    if rounds.limits.is_none() {
+        all.bound = all.bound.max(proven);
+    }
+    if proven >= all.within {
+        all.within = proven;
+        all.center = Some(prices.to_vec());
+    }
+    found
 }
 
 /// Generates more columns from what there is.
@@ -118,31 +157,36 @@ pub(crate) fn follow(
     mut all: Generated,
     rounds: Rounds<'_>,
 ) -> Generated {
-    let cases = rounds.cases;
+    let limits = rounds.limits;
     let mut is_stuck = false;
     for round in 0..rounds.most {
         (rounds.say)(all.columns.len(), all.bound);
-        let Some(relaxed) = relax(problem, items, &all.columns, cases) else { break };
+        let Some(relaxed) = relax(problem, items, &all.columns, limits) else { break };
         // Nearer and nearer, and back; at once where what is far away brings nothing.
         let far = if is_stuck { 0 } else { FAR[round % FAR.len()] };
-        let own = between(all.center.as_ref(), &relaxed, far);
+        let prices = between(all.center.as_ref(), &relaxed.prices, far);
         let nodes = if far == 0 { rounds.nodes } else { rounds.nodes.min(QUICK) };
-        let (found, steepest) = look(problem, items, &own.prices, nodes, &mut all);
-        let proven = bound(problem, items, &own, &steepest, cases);
-        let greedy = greedy(problem, items, &own.prices, &all.rooms);
-        if proven > all.bound {
-            all.bound = proven;
-            all.center = Some(own);
-        }
-        let left = u128::from(relaxed.cost.saturating_sub(all.bound)) * 1_000_000;
+        let found = prove(problem, items, &prices, Rounds { nodes, ..rounds }, &mut all);
+        let greedy = greedy(problem, items, &prices, &all.rooms);
+        let left = u128::from(relaxed.cost.saturating_sub(all.within)) * 1_000_000;
         let is_close = left <= u128::from(relaxed.cost) * u128::from(rounds.gap);
-        let net = net(problem, cases, &relaxed.worths);
         let is_better = |bin: &Bin| {
-            let change = i128::from(problem.kinds[bin.kind].cost) - net[bin.kind];
-            i128::from(price(&relaxed.prices, bin)) + change > i128::from(bin.cost)
+            let own = price(&relaxed.prices, bin);
+            match (limits, relaxed.worths.get(bin.kind)) {
+                (Some(_), Some(worth)) => {
+                    let costs = bin.cost.saturating_sub(problem.kinds[bin.kind].cost);
+                    own > costs.saturating_add(*worth)
+                }
+                _ => own > bin.cost,
+            }
         };
         is_stuck = !found.iter().any(is_better);
-        let is_done = is_close || is_stuck && far == 0 || all.bound >= rounds.enough;
+        // Of numbers of bins that are too few nothing more is asked.
+        let is_other = |limits: &Limits| all.whole.counts.as_ref() != Some(&limits.counts);
+        let is_done = is_close
+            || is_stuck && far == 0
+            || all.bound >= rounds.enough
+            || limits.is_some_and(is_other);
         prune(&mut all.columns, &relaxed);
         all.columns.extend(found);
         // Bins that go together.
@@ -152,23 +196,17 @@ pub(crate) fn follow(
             return all;
         }
     }
-    if let Some(relaxed) = relax(problem, items, &all.columns, cases) {
+    if let Some(relaxed) = relax(problem, items, &all.columns, limits) {
         all.relaxed = Some(relaxed);
     }
     all
 }
 
-/// Between what gave the best bound and what the relaxation says, so far from the latter.
-fn between(center: Option<&Dual>, relaxed: &Relaxed, far: u64) -> Dual {
-    let Relaxed { prices, worths, .. } = relaxed;
-    let Some(center) = center else {
-        return Dual { prices: prices.clone(), worths: worths.clone() };
-    };
-    let mean = |old: &[u64], new: &[u64]| {
-        let pairs = old.iter().zip(new);
-        pairs.map(|(old, new)| (old * far + new * (WHOLE - far)) / WHOLE).collect()
-    };
-    Dual { prices: mean(&center.prices, prices), worths: mean(&center.worths, worths) }
+/// Between the prices that gave the best bound and those of the relaxation, so far from the latter.
+fn between(center: Option<&Vec<u64>>, prices: &[u64], far: u64) -> Vec<u64> {
+    let Some(center) = center else { return prices.to_vec() };
+    let pairs = center.iter().zip(prices);
+    pairs.map(|(old, new)| (old * far + new * (WHOLE - far)) / WHOLE).collect()
 }
 
 /// The bin of each kind that is worth most; and what none of a kind is worth more than.
@@ -235,57 +273,36 @@ pub(crate) fn price(prices: &[u64], bin: &Bin) -> u64 {
     bin.items.iter().map(|item| prices[*item]).sum()
 }
 
-/// What no packing that is in all of the cases costs less than.
+/// What no packing costs less than.
 ///
 /// Farley's bound: if the bins of a kind are worth `most` beyond what their items cost in them, and
 /// cost `cost` empty, they are worth no more than they cost if of each price what is above the least
 /// that the item costs anywhere is taken `cost / most` times; and at such prices any packing costs
 /// what its items are worth. What is not above needs no such part: it is worth nothing to a bin.
-///
-/// The cases come in by what a bin costs (Lagrange): whoever has `count` or more pays at least the
-/// bound at `cost - worth` and `worth` for each of `count`; whoever has `count` or less pays at least
-/// the bound at `cost + worth`, less `worth` for each of `count`.
-fn bound(
-    problem: &Problem<'_>,
-    items: &[usize],
-    dual: &Dual,
-    most: &[u64],
-    cases: &[Counted],
-) -> u64 {
+fn bound(problem: &Problem<'_>, items: &[usize], prices: &[u64], most: &[u64]) -> u64 {
     let (mut base, mut above) = (0_u128, 0_u128);
     for item in items {
-        let price = dual.prices[*item];
         let costs = problem.items[*item].fits.iter().flatten().map(|fit| fit.cost);
-        let least = costs.min().unwrap_or(0).min(price);
+        let least = costs.min().unwrap_or(0).min(prices[*item]);
         base += u128::from(least);
-        above += u128::from(price - least);
+        above += u128::from(prices[*item] - least);
     }
-    let net = net(problem, cases, &dual.worths);
-    let of = |(net, most): (&i128, &u64)| {
-        // A kind that costs less than nothing: there is no end to what it saves.
-        let cost = u128::try_from(*net).ok()?;
-        Some(if u128::from(*most) <= cost { above } else { above * cost / u128::from(*most) })
+    let of = |(kind, most): (&Kind, &u64)| {
+        if *most <= kind.cost { above } else { above * u128::from(kind.cost) / u128::from(*most) }
     };
-    let parts: Option<Vec<u128>> = net.iter().zip(most).map(of).collect();
-    let Some(least) = parts.map(|parts| parts.into_iter().min().unwrap_or(0)) else { return 0 };
-    let sum = cases.iter().zip(&dual.worths).map(|(case, worth)| {
-        let all = i128::from(*worth) * i128::from(case.count);
-        if case.is_least { all } else { -all }
-    });
-    let all = i128::try_from(base + least).unwrap_or(0) + sum.sum::<i128>();
-    u64::try_from(all.max(0)).unwrap_or(u64::MAX)
+    let least = problem.kinds.iter().zip(most).map(of).min().unwrap_or(0);
+    u64::try_from(base + least).unwrap_or(u64::MAX)
 }
 
-/// What an empty bin of each kind costs with gifts and tolls.
-fn net(problem: &Problem<'_>, cases: &[Counted], worths: &[u64]) -> Vec<i128> {
-    let of = |(kind, own): (usize, &Kind)| {
-        let changes = cases.iter().zip(worths).map(|(case, worth)| {
-            let change = i128::from(*worth) * i128::from(case.weights[kind]);
-            if case.is_least { -change } else { change }
-        });
-        i128::from(own.cost) + changes.sum::<i128>()
-    };
-    problem.kinds.iter().enumerate().map(of).collect()
+/// What items cost at least in so many bins, whatever those cost: what they are worth, less what the
+/// bins are worth at most.
+fn bound_within(items: &[usize], prices: &[u64], most: &[u64], limits: &Limits) -> u64 {
+    let worth: u128 = items.iter().map(|item| u128::from(prices[*item])).sum();
+    let pairs = limits.counts.iter().zip(most);
+    let bins = pairs.fold(0_u128, |sum, (count, most)| {
+        sum.saturating_add(u128::from(*count) * u128::from(*most))
+    });
+    u64::try_from(worth.saturating_sub(bins)).unwrap_or(u64::MAX)
 }
 
 /// Drops columns that are of no use at these prices, the dearest first.
@@ -304,4 +321,47 @@ fn prune(columns: &mut Vec<Bin>, relaxed: &Relaxed) {
     order.iter().for_each(|at| is_kept[*at] = true);
     let mut is_kept = is_kept.iter();
     columns.retain(|bin| is_kept.next().is_some_and(|kept| *kept) || bin.items.len() == 1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::tests::{draw, packing, random};
+    use crate::draws::Draws;
+    use crate::problem::cost;
+
+    #[test]
+    fn whatever_items_are_said_to_be_worth_no_packing_costs_less_than_the_bound() {
+        let mut draws = Draws::new();
+        let mut proven = 0;
+        for round in 0..150 {
+            let (kinds, items) = random(&mut draws, 9);
+            let bill = |kind: usize, some: &[usize]| {
+                let fits = some.iter().map(|item| items[*item].fits[kind].as_ref().unwrap().cost);
+                kinds[kind].cost + fits.sum::<u64>()
+            };
+            let problem = Problem { kinds: kinds.clone(), items: items.clone(), bill: &bill };
+            let all: Vec<usize> = (0..items.len()).collect();
+            let prices: Vec<u64> = (0..items.len()).map(|_| draw(&mut draws, 120)).collect();
+            let nodes = draw(&mut draws, 3) * 50;
+            let most = |kind: usize| {
+                let look = Look { items: &all, prices: &prices, rooms: None, nodes };
+                bin::best(&problem, kind, look).most
+            };
+            let most: Vec<u64> = (0..3).map(most).collect();
+            let least = bound(&problem, &all, &prices, &most);
+            proven += u64::from(least > 0);
+            for _ in 0..200 {
+                let bins = packing(&problem, &mut draws);
+                assert!(least <= cost(&bins), "round {round}: {least} for {bins:?}");
+                let mut counts = vec![0; 3];
+                bins.iter().for_each(|bin| counts[bin.kind] += 1);
+                let costs = cost(&bins) - bins.iter().map(|bin| kinds[bin.kind].cost).sum::<u64>();
+                let limits = Limits { counts, tolls: Vec::new() };
+                let within = bound_within(&all, &prices, &most, &limits);
+                assert!(within <= costs, "round {round}: {within} for {bins:?}");
+            }
+        }
+        assert!(proven > 140, "{proven}");
+    }
 }

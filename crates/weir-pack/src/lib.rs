@@ -19,7 +19,8 @@
 //! | `relaxed` | the linear program, and the prices that it gives |
 //! | `bin` | the bin that is worth most at given prices |
 //! | `columns` | column generation, and the bound |
-//! | `branch` | whole numbers of bins: a better bound |
+//! | `counts` | how many bins of each kind there have to be: an integer program |
+//! | `branch` | whether items fit so many bins, and what it takes if not |
 //! | `exact` | a few items, in every way |
 //! | `mix` | a few bins anew, as another mix of kinds |
 //! | `refill` | all items anew, into another mix of kinds |
@@ -31,6 +32,7 @@
 mod bin;
 mod branch;
 mod columns;
+mod counts;
 mod draws;
 mod exact;
 mod mix;

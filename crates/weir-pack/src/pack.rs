@@ -4,7 +4,7 @@ use crate::columns::{Generated, Rounds, follow, generate, greedy, start};
 use crate::draws::Draws;
 use crate::problem::{Bin, Effort, PackError, Packing, Phase, Problem, Progress, cost};
 use crate::refill::Exchanges;
-use crate::{branch, exact, mix, refill, relaxed};
+use crate::{branch, exact, mix, refill};
 
 /// A bin of which the relaxation takes so much is taken.
 const SURE: f64 = 0.7;
@@ -96,30 +96,28 @@ struct Solve<'p> {
 impl Solve<'_> {
     /// Phase after phase, until the packing is within the gap; returns the bound. What is quick and
     /// mostly enough comes first.
-    fn phases(&self, best: &mut Vec<Bin>, mut columns: Vec<Bin>) -> u64 {
+    fn phases(&self, best: &mut Vec<Bin>, columns: Vec<Bin>) -> u64 {
         self.say(Phase::Filling, best, 0, 0);
-        // Not proven, so no bound; but less is hardly there.
-        let low = relaxed::cut(self.problem, self.all, &[]).map_or(0, |cut| cut.cost);
-        self.refill(best, low, Exchanges::Quick);
-        columns.extend(best.iter().cloned());
-        let rounds = Rounds { enough: self.enough(best), ..self.rounds(&|_, _| {}) };
+        let rounds = Rounds { enough: cost(best), ..self.rounds(&|_, _| {}) };
         let mut found = start(self.problem, self.all, columns, rounds);
+        self.refill(best, found.bound, Exchanges::Quick);
+        found.columns.extend(best.iter().cloned());
         self.say(Phase::Relaxing, best, found.columns.len(), found.bound);
-        let mut bound = found.bound;
-        if bound < rounds.enough {
-            bound = branch::cut_bound(self.problem, self.all, &found, rounds);
+        let rounds = Rounds { enough: self.enough(best), ..rounds };
+        branch::cut(self.problem, self.all, &mut found, rounds);
+        if let (Some(counts), false) = (&found.whole.counts, self.is_enough(best, found.bound))
+            && let Some(bins) = refill::within(self.problem, self.all, counts, Exchanges::Quick)
+        {
+            keep(best, bins);
         }
-        if !self.is_enough(best, bound) {
-            let proven = bound;
-            let say = |columns, bound: u64| {
-                self.say(Phase::Relaxing, best, columns, bound.max(proven));
-            };
+        if !self.is_enough(best, found.bound) {
+            let say = |columns, bound| self.say(Phase::Relaxing, best, columns, bound);
             found = follow(self.problem, self.all, found, Rounds { say: &say, ..rounds });
-            bound = bound.max(found.bound);
         }
-        if !self.is_enough(best, bound) && !self.is_huge() {
-            bound = self.bound(best, &found, bound);
+        if !self.is_enough(best, found.bound) && !self.is_huge() {
+            found = self.bound(best, found);
         }
+        let bound = found.bound;
         if !is_within(best, bound, self.effort.gap) {
             self.refill(best, bound, Exchanges::Long);
         }
@@ -164,17 +162,15 @@ impl Solve<'_> {
     }
 
     /// A better bound than what is proven, and whole bins of what proves it.
-    fn bound(&self, best: &mut Vec<Bin>, found: &Generated, proven: u64) -> u64 {
-        // What a case proves is no bound of all.
-        let say = |columns, _| self.say(Phase::Bounding, best, columns, proven);
+    fn bound(&self, best: &mut Vec<Bin>, found: Generated) -> Generated {
+        let say = |columns, bound| self.say(Phase::Bounding, best, columns, bound);
         let rounds = self.rounds(&say);
         let rounds = Rounds { most: rounds.most / 2, enough: self.enough(best), ..rounds };
-        let (bound, cheapest) = branch::bound(self.problem, self.all, found, rounds);
-        let bound = bound.max(proven);
-        if let Some(other) = cheapest.filter(|_| !self.is_enough(best, bound)) {
-            keep(best, dive(self.problem, self.all, &other));
+        let found = branch::bins(self.problem, self.all, found, rounds);
+        if !self.is_enough(best, found.bound) {
+            keep(best, dive(self.problem, self.all, &found));
         }
-        bound
+        found
     }
 
     /// Whether there is no time for many relaxations.
@@ -198,7 +194,7 @@ impl Solve<'_> {
     fn rounds<'w>(&self, say: &'w dyn Fn(usize, u64)) -> Rounds<'w> {
         let Effort { rounds, nodes, gap, .. } = *self.effort;
         let most = if self.is_huge() { rounds.min(LEAST) } else { rounds };
-        Rounds { most, nodes, gap: gap / 2, enough: u64::MAX, cases: &[], say }
+        Rounds { most, nodes, gap: gap / 2, enough: u64::MAX, limits: None, say }
     }
 
     fn say(&self, phase: Phase, best: &[Bin], columns: usize, bound: u64) {
@@ -280,7 +276,7 @@ fn dive(problem: &Problem<'_>, items: &[usize], found: &Generated) -> Vec<Bin> {
         }
         columns = within(problem, &columns, &left);
         let rounds =
-            Rounds { most: 4, nodes: 0, gap: 0, enough: u64::MAX, cases: &[], say: &|_, _| {} };
+            Rounds { most: 4, nodes: 0, gap: 0, enough: u64::MAX, limits: None, say: &|_, _| {} };
         let next = generate(problem, &left, columns, rounds);
         columns = next.columns;
         parts = next.relaxed.map_or(Vec::new(), |own| own.parts);
@@ -361,7 +357,7 @@ impl Anew<'_> {
         let mut columns = within(self.problem, now, &pool);
         columns.extend(now.iter().cloned());
         let rounds =
-            Rounds { most: 10, nodes: 0, gap: 0, enough: u64::MAX, cases: &[], say: &|_, _| {} };
+            Rounds { most: 10, nodes: 0, gap: 0, enough: u64::MAX, limits: None, say: &|_, _| {} };
         let found = generate(self.problem, &pool, columns, rounds);
         let mut other = dive(self.problem, &pool, &found);
         if let Some(relaxed) = &found.relaxed {

@@ -88,7 +88,7 @@ pub enum Phase {
     Filling,
     /// Bins are looked for that are worth having, and what they prove.
     Relaxing,
-    /// The bound is made sharper by cases.
+    /// The bound is made sharper by whole numbers of bins.
     Bounding,
     /// Whole bins are taken of the relaxation.
     Rounding,

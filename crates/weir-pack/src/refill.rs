@@ -81,6 +81,21 @@ pub(crate) fn cheaper(
     found
 }
 
+/// All items in so many bins of each kind; `None` if they are not found to fit.
+pub(crate) fn within(
+    problem: &Problem<'_>,
+    items: &[usize],
+    counts: &[u64],
+    exchanges: Exchanges,
+) -> Option<Vec<Bin>> {
+    let all: u64 = counts.iter().sum();
+    if !is_small(problem, items) || all > items.len() as u64 {
+        return None;
+    }
+    let bins = counts.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect();
+    fill(problem, items, &Mix { ease: 0, bins }, exchanges)
+}
+
 /// Whether all items together take no more than numbers hold, so that a bin may have too much.
 fn is_small(problem: &Problem<'_>, items: &[usize]) -> bool {
     (0..problem.kinds.len()).all(|kind| {
@@ -102,7 +117,7 @@ struct Mix {
     bins: Vec<(usize, u64)>,
 }
 
-/// The easiest mixes of those that cost more than `low`, and `high` at most.
+/// The easiest mixes of those that cost `low` or more, and `high` at most.
 fn easiest(
     problem: &Problem<'_>,
     items: &[usize],
@@ -203,7 +218,7 @@ impl Easiest<'_> {
             }
             counts[0] = least;
             let cost = cost.saturating_add(own.saturating_mul(least));
-            if self.low < cost && cost <= self.high {
+            if self.low <= cost && cost <= self.high {
                 self.keep(kinds, counts);
             }
             return least == 0;

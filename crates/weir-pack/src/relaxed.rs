@@ -7,7 +7,8 @@
 //!
 //! The multiplier of an item's row is its price: what the relaxation would save without it.
 
-use crate::problem::{Bin, Problem};
+use crate::counts::Row;
+use crate::problem::{Bin, Kind, Problem};
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
     DefaultSettingsBuilder, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus,
@@ -26,31 +27,19 @@ pub(crate) struct Relaxed {
     pub(crate) parts: Vec<f64>,
     /// By item of the whole problem: its price, rounded down. Zero for those left out.
     pub(crate) prices: Vec<u64>,
-    /// By case: what one less of those that have to be would save, or one more of those that may.
+    /// By limited kind: what one more would save.
     pub(crate) worths: Vec<u64>,
-    /// By kind: how many bins there are, with empty ones where a case has too few.
-    pub(crate) counts: Vec<f64>,
     /// What it costs, near enough.
     pub(crate) cost: u64,
 }
 
-/// How much there may be of bins, each counted by the weight of its kind.
+/// How many bins there are of each kind, whatever they cost; each more costs a toll.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct Limits {
     /// By kind.
-    pub(crate) weights: Vec<u64>,
-    pub(crate) count: u64,
-    /// Whether there is at least so much, or at most.
-    pub(crate) is_least: bool,
-    /// What one is worth at most; for that price it may be more or less.
-    pub(crate) most: u64,
-}
-
-impl Counted {
-    /// Of its row, in which what is on the left is no more than what is on the right.
-    fn sign(&self) -> f64 {
-        if self.is_least { -1.0 } else { 1.0 }
-    }
+    pub(crate) counts: Vec<u64>,
+    /// By kind.
+    pub(crate) tolls: Vec<u64>,
 }
 
 /// Solves the relaxation for `items`, of which each is in a column at least. `None` if the solver
@@ -59,81 +48,73 @@ pub(crate) fn relax(
     problem: &Problem<'_>,
     items: &[usize],
     columns: &[Bin],
-    cases: &[Counted],
+    limits: Option<&Limits>,
 ) -> Option<Relaxed> {
     let mut row = vec![usize::MAX; problem.items.len()];
     items.iter().enumerate().for_each(|(at, item)| row[*item] = at);
     // No item is worth more than a bin of its own.
     let dearest = columns.iter().map(|bin| bin.cost).max()?.max(1);
     let scale = float(dearest);
-    let (rows, bins, count) = (items.len(), columns.len(), columns.len() + cases.len());
-    // Each column: its items' rows, one that keeps it from being negative, and the cases'. Then for
-    // each case one that says by how much it is missed.
+    let own = |bin: &Bin| match limits {
+        Some(_) => bin.cost.saturating_sub(problem.kinds[bin.kind].cost),
+        None => bin.cost,
+    };
+    let tolls = limits.map_or(&[][..], |limits| &limits.tolls);
+    let (rows, bins, count) = (items.len(), columns.len(), columns.len() + tolls.len());
+    // Each column: its items' rows, one that keeps it from being negative, and its kind's. Then for
+    // each kind one that says how many there are beyond its limit.
     let (mut starts, mut at, mut values) = (vec![0], Vec::new(), Vec::new());
     for (index, bin) in columns.iter().enumerate() {
         at.extend(bin.items.iter().map(|item| row[*item]).filter(|row| *row != usize::MAX));
         at.push(rows + index);
         values.resize(at.len(), -1.0);
-        for (place, case) in cases.iter().enumerate().filter(|(_, case)| case.weights[bin.kind] > 0)
-        {
-            at.push(rows + count + place);
-            values.push(case.sign() * float(case.weights[bin.kind]));
+        if limits.is_some() {
+            at.push(rows + count + bin.kind);
+            values.push(1.0);
         }
         starts.push(at.len());
     }
-    for place in 0..cases.len() {
+    for place in 0..tolls.len() {
         at.extend([rows + bins + place, rows + count + place]);
         values.extend([-1.0, -1.0]);
         starts.push(at.len());
     }
-    let matrix = CscMatrix::new(rows + count + cases.len(), count, starts, at, values);
-    let own = columns.iter().map(|bin| bin.cost).chain(cases.iter().map(|case| case.most));
+    let matrix = CscMatrix::new(rows + count + tolls.len(), count, starts, at, values);
+    let own = columns.iter().map(own).chain(tolls.iter().copied());
     let costs: Vec<f64> = own.map(|cost| float(cost) / scale).collect();
     let mut least = vec![-1.0; rows];
     least.resize(rows + count, 0.0);
-    least.extend(cases.iter().map(|case| case.sign() * float(case.count)));
+    least.extend(limits.iter().flat_map(|limits| &limits.counts).map(|count| float(*count)));
     let (mut parts, multipliers) = solve(count, &matrix, &costs, &least, PRECISION)?;
     let cost = costs.iter().zip(&parts).map(|(cost, part)| cost * part.max(0.0)).sum::<f64>();
-    let missed = parts.split_off(bins);
-    let mut counts = vec![0.0_f64; problem.kinds.len()];
-    for (bin, part) in columns.iter().zip(&parts) {
-        counts[bin.kind] += part.max(0.0);
-    }
-    add_empty(problem, cases, &missed, &mut counts);
-    let prices = prices(problem, items, &multipliers, scale, cases);
-    let worths = multipliers.iter().skip(rows + count).zip(cases);
-    let worths = worths.map(|(worth, case)| whole(worth * scale).min(case.most)).collect();
-    Some(Relaxed { parts, prices, worths, counts, cost: whole(cost * scale) })
+    parts.truncate(bins);
+    let prices = prices(problem, items, &multipliers, scale, limits);
+    let worths = worths(multipliers.get(rows + count..), scale, limits);
+    Some(Relaxed { parts, prices, worths, cost: whole(cost * scale) })
 }
 
-/// A solution of the relaxation in which items may be cut, too.
-#[derive(Debug, Clone)]
-pub(crate) struct Cut {
-    /// As [`Relaxed::prices`].
-    pub(crate) prices: Vec<u64>,
-    /// As [`Relaxed::worths`].
-    pub(crate) worths: Vec<u64>,
-    /// How many bins there are of each kind.
-    pub(crate) counts: Vec<f64>,
-    /// What it costs, near enough.
-    pub(crate) cost: u64,
-}
-
-/// Solves the relaxation in which items may be cut, too. `None` if the solver comes to nothing.
+/// The prices of the relaxation in which items may be cut, too, as [`Relaxed::prices`]. `None` if the
+/// solver comes to nothing.
 ///
 /// ```text
 /// minimise   sum of cost(kind) x bins(kind) + sum of cost(item, kind) x part(item, kind)
 /// subject to sum of takes(item, kind) x part(item, kind) <= room(kind) x bins(kind), by measure
 ///            sum of part(item, kind) over the kinds >= 1, for each item; all >= 0
-///            sum of weight(kind) x bins(kind) <= or >= count, for each case
+///
+/// within limits: bins(kind) <= limit(kind), and cost(kind) is a toll for each more
 /// ```
-pub(crate) fn cut(problem: &Problem<'_>, items: &[usize], cases: &[Counted]) -> Option<Cut> {
+pub(crate) fn cut(
+    problem: &Problem<'_>,
+    items: &[usize],
+    limits: Option<&Limits>,
+) -> Option<Vec<u64>> {
     let kinds = &problem.kinds;
     let measures = kinds.first()?.room.len();
     let most = kinds.iter().map(|kind| kind.cost).max()?.max(1);
     let scale = float(most);
     let rooms = items.len() + kinds.len() * measures;
-    let rows = rooms + cases.len();
+    let tolls = limits.map_or(&[][..], |limits| &limits.tolls);
+    let rows = rooms + tolls.len();
     let (mut starts, mut at, mut values, mut costs) = (vec![0], Vec::new(), Vec::new(), Vec::new());
     let mut close = |at: &mut Vec<usize>, values: &mut Vec<f64>, cost: u64| {
         at.push(rows + costs.len());
@@ -146,11 +127,11 @@ pub(crate) fn cut(problem: &Problem<'_>, items: &[usize], cases: &[Counted]) -> 
             at.push(items.len() + index * measures + measure);
             values.push(-1.0);
         }
-        for (place, case) in cases.iter().enumerate().filter(|(_, case)| case.weights[index] > 0) {
-            at.push(rooms + place);
-            values.push(case.sign() * float(case.weights[index]));
+        if limits.is_some() {
+            at.push(rooms + index);
+            values.push(1.0);
         }
-        close(&mut at, &mut values, kind.cost);
+        close(&mut at, &mut values, if limits.is_some() { 0 } else { kind.cost });
         for (row, item) in items.iter().enumerate() {
             let Some(fit) = problem.fit(index, *item) else { continue };
             at.push(row);
@@ -164,61 +145,41 @@ pub(crate) fn cut(problem: &Problem<'_>, items: &[usize], cases: &[Counted]) -> 
             close(&mut at, &mut values, fit.cost);
         }
     }
-    for (place, case) in cases.iter().enumerate() {
+    for (place, toll) in tolls.iter().enumerate() {
         at.push(rooms + place);
         values.push(-1.0);
-        close(&mut at, &mut values, case.most);
+        close(&mut at, &mut values, *toll);
     }
     let count = costs.len();
     let matrix = CscMatrix::new(rows + count, count, starts, at, values);
     let mut least = vec![-1.0; items.len()];
     least.resize(rooms, 0.0);
-    least.extend(cases.iter().map(|case| case.sign() * float(case.count)));
+    least.extend(limits.iter().flat_map(|limits| &limits.counts).map(|count| float(*count)));
     least.resize(rows + count, 0.0);
-    let (parts, multipliers) = solve(count, &matrix, &costs, &least, SHARP)?;
-    let cost = costs.iter().zip(&parts).map(|(cost, part)| cost * part.max(0.0)).sum::<f64>();
-    // Each kind's bins stand before the items in them.
-    let mut next = 0;
-    let counts = (0..kinds.len()).map(|index| {
-        let own = parts[next].max(0.0);
-        next += 1 + items.iter().filter(|item| problem.fit(index, **item).is_some()).count();
-        own
-    });
-    let mut counts: Vec<f64> = counts.collect();
-    add_empty(problem, cases, &parts[parts.len() - cases.len()..], &mut counts);
-    let prices = prices(problem, items, &multipliers, scale, cases);
-    let worths = multipliers.iter().skip(rooms).zip(cases);
-    let worths = worths.map(|(worth, case)| whole(worth * scale).min(case.most)).collect();
-    Some(Cut { prices, worths, counts, cost: whole(cost * scale) })
+    let (_, multipliers) = solve(count, &matrix, &costs, &least, SHARP)?;
+    Some(prices(problem, items, &multipliers, scale, limits))
 }
 
-/// Where a case has to have more, empty bins of the kind that is cheapest by its weights are as dear.
-fn add_empty(problem: &Problem<'_>, cases: &[Counted], missed: &[f64], counts: &mut [f64]) {
-    for (case, missed) in cases.iter().zip(missed).filter(|(case, _)| case.is_least) {
-        let own = (0..counts.len()).filter(|kind| case.weights[*kind] > 0);
-        if let Some(kind) = own.min_by_key(|kind| problem.kinds[*kind].cost / case.weights[*kind]) {
-            counts[kind] += missed.max(0.0) / float(case.weights[kind]);
-        }
-    }
+/// What one more of each limited kind would save by the multipliers: a toll at most.
+fn worths(multipliers: Option<&[f64]>, scale: f64, limits: Option<&Limits>) -> Vec<u64> {
+    let tolls = limits.iter().flat_map(|limits| &limits.tolls);
+    let pairs = multipliers.unwrap_or_default().iter().zip(tolls);
+    pairs.map(|(worth, toll)| whole(worth * scale).min(*toll)).collect()
 }
 
 /// What items are worth by their multipliers, whatever the solver says: each no more than a bin of its
-/// own with all tolls, so that sums of prices are numbers.
+/// own with a toll, so that sums of prices are numbers.
 fn prices(
     problem: &Problem<'_>,
     items: &[usize],
     multipliers: &[f64],
     scale: f64,
-    cases: &[Counted],
+    limits: Option<&Limits>,
 ) -> Vec<u64> {
-    let tolls = cases.iter().filter(|case| !case.is_least).map(|case| {
-        let heaviest = case.weights.iter().copied().max().unwrap_or(0);
-        case.most.saturating_mul(heaviest)
-    });
-    let tolls = tolls.fold(0, u64::saturating_add);
+    let toll = limits.iter().flat_map(|limits| &limits.tolls).max().copied().unwrap_or(0);
     let mut prices = vec![0; problem.items.len()];
     for (item, price) in items.iter().zip(multipliers) {
-        prices[*item] = whole(price * scale).min(problem.alone(*item).saturating_add(tolls));
+        prices[*item] = whole(price * scale).min(problem.alone(*item).saturating_add(toll));
     }
     prices
 }
@@ -249,6 +210,47 @@ pub(crate) fn rooms(room: &[u64], items: &[(u64, &[u64])]) -> Option<Vec<u64>> {
         whole(multiplier * scale / float((*room).max(1)) * 4_294_967_296.0)
     };
     Some(multipliers.iter().take(rows).zip(room).map(unit).collect())
+}
+
+/// How many times each row is worth taking, so that one row says most of what numbers of bins cost;
+/// none if the solver comes to nothing.
+///
+/// ```text
+/// minimise   sum of cost(kind) x bins(kind) + costs
+/// subject to sum of weight(kind) x bins(kind) [+ costs] >= least, for each row; costs >= base
+/// ```
+pub(crate) fn multipliers(kinds: &[Kind], rows: &[Row], base: u64) -> Vec<f64> {
+    let scale = float(kinds.iter().map(|kind| kind.cost).max().unwrap_or(0).max(1));
+    let largest = |row: &Row| float(row.weights.iter().copied().max().unwrap_or(0).max(1));
+    let (mut starts, mut at, mut values) = (vec![0], Vec::new(), Vec::new());
+    for index in 0..=kinds.len() {
+        for (place, row) in rows.iter().enumerate() {
+            let weight = match row.weights.get(index) {
+                Some(weight) => float(*weight),
+                None if row.has_costs => scale,
+                None => 0.0,
+            };
+            if weight > 0.0 {
+                at.push(place);
+                values.push(-weight / largest(row));
+            }
+        }
+        at.push(rows.len() + index);
+        values.push(-1.0);
+        starts.push(at.len());
+    }
+    let count = kinds.len() + 1;
+    let matrix = CscMatrix::new(rows.len() + count, count, starts, at, values);
+    let costs = kinds.iter().map(|kind| float(kind.cost) / scale).chain([1.0]);
+    let costs: Vec<f64> = costs.collect();
+    let mut most: Vec<f64> = rows.iter().map(|row| -float(row.least) / largest(row)).collect();
+    most.resize(rows.len() + kinds.len(), 0.0);
+    most.push(-float(base) / scale);
+    let Some((_, multipliers)) = solve(count, &matrix, &costs, &most, SHARP) else {
+        return Vec::new();
+    };
+    let pairs = multipliers.iter().zip(rows);
+    pairs.map(|(multiplier, row)| multiplier * scale / largest(row)).collect()
 }
 
 /// Minimises `costs x` where `matrix x <= most`.

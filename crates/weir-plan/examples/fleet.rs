@@ -1,5 +1,6 @@
 //! How long a fleet of so many databases takes to plan, and how close to its bound it comes:
-//! `cargo run --release -p weir-plan --example fleet -- [DATABASES] [SEED] [FAMILY]`.
+//! `cargo run --release -p weir-plan --example fleet -- [DATABASES] [SEED] [FAMILY]`. Seed 0 is large
+//! databases whose sizes and rates go up in steps, a few on each instance; others are drawn.
 
 #![expect(clippy::print_stdout, reason = "an example that prints what it measures")]
 
@@ -24,6 +25,19 @@ fn role(role: Role, gib: u64, iops: u64, request: u64, reads: u64) -> RoleNeed {
         latency: None,
         working_set: None,
     }
+}
+
+/// Large databases, a few on each instance, whose sizes, rates and vCores go up in steps.
+fn steps(count: u64) -> Vec<Member> {
+    let one = |at: u64| {
+        let roles = vec![
+            role(Role::Data, 10 + at * 7 % 1_300, 20 + at * 13 % 900, 8 << 10, 700_000),
+            role(Role::Log, 1 + at % 40, 5 + at % 200, 16 << 10, 0),
+        ];
+        let need = Need { roles, ..Need::default() };
+        Member { name: format!("db{at}"), need, millicores: 100 * (1 + at % 9) }
+    };
+    (1..=count).map(one).collect()
 }
 
 /// Databases of all sizes: most are small, a few are large.
@@ -57,7 +71,7 @@ fn main() {
     };
     for seed in first.map_or(1..=5, |seed| seed..=seed) {
         for families in &families {
-            let members = members(count, seed);
+            let members = if seed == 0 { steps(count) } else { members(count, seed) };
             let wishes = Wishes { families: families.clone(), ..Wishes::default() };
             let question = FleetQuestion {
                 catalog: &catalog,
