@@ -15,12 +15,6 @@ const FEW: usize = 8;
 /// With more items than this, some phases are long.
 const MANY: usize = 200;
 
-/// With more items than this a relaxation takes seconds: there are fewer of them.
-const HUGE: usize = 600;
-
-/// There bins are looked for in so many rounds at most.
-const LEAST: usize = 12;
-
 /// So many items are relaxed anew at once, at most.
 const SOME: usize = 70;
 
@@ -110,18 +104,19 @@ impl Solve<'_> {
         {
             keep(best, bins);
         }
-        if !self.is_enough(best, found.bound) {
+        // Where the numbers are known that cost least, bins are looked for within those at once.
+        if !self.is_enough(best, found.bound) && found.whole.counts.is_none() {
             let say = |columns, bound| self.say(Phase::Relaxing, best, columns, bound);
             found = follow(self.problem, self.all, found, Rounds { say: &say, ..rounds });
         }
-        if !self.is_enough(best, found.bound) && !self.is_huge() {
+        if !self.is_enough(best, found.bound) {
             found = self.bound(best, found);
         }
         let bound = found.bound;
         if !is_within(best, bound, self.effort.gap) {
             self.refill(best, bound, Exchanges::Long);
         }
-        if !self.is_enough(best, bound) && !self.is_huge() {
+        if !self.is_enough(best, bound) {
             self.round(best, &found, bound);
             self.anew(best, &found, bound);
         }
@@ -173,11 +168,6 @@ impl Solve<'_> {
         found
     }
 
-    /// Whether there is no time for many relaxations.
-    const fn is_huge(&self) -> bool {
-        self.all.len() > HUGE
-    }
-
     /// Whether long phases are not worth their time.
     fn is_enough(&self, best: &[Bin], bound: u64) -> bool {
         let Effort { gap, long, .. } = *self.effort;
@@ -193,8 +183,7 @@ impl Solve<'_> {
 
     fn rounds<'w>(&self, say: &'w dyn Fn(usize, u64)) -> Rounds<'w> {
         let Effort { rounds, nodes, gap, .. } = *self.effort;
-        let most = if self.is_huge() { rounds.min(LEAST) } else { rounds };
-        Rounds { most, nodes, gap: gap / 2, enough: u64::MAX, limits: None, say }
+        Rounds { most: rounds, nodes, gap: gap / 2, enough: u64::MAX, limits: None, say }
     }
 
     fn say(&self, phase: Phase, best: &[Bin], columns: usize, bound: u64) {
