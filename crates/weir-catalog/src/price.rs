@@ -194,7 +194,7 @@ impl<'a> PriceBook<'a> {
         let own_os = os.or_else(|| all.iter().filter(wants).find_map(|list| list.os.as_deref()));
         let is_own = |list: &&&PriceList| {
             is_place(&list.region, &first.region)
-                && list.currency == first.currency
+                && plain(&list.currency) == plain(&first.currency)
                 && list
                     .os
                     .as_deref()

@@ -209,6 +209,45 @@ pub struct PlanVerified {
 }
 
 impl PlanReport {
+    /// The plan and what stands beside it, each with its price.
+    fn layouts_table(&self) -> Table {
+        let currency = self.currency.as_deref().unwrap_or("price");
+        let month = format!(">{currency} a month");
+        let heads = ["which", "what", &month, ">prices missing", "why"];
+        let mut table = Table::new("Layouts", &heads);
+        let mut row = |which: &str, title: &str, month: Amount, unpriced: u32, what: &str| {
+            // Of what has no price at all nothing is known.
+            let is_known = unpriced == 0 || month != Amount(Money::ZERO);
+            let month = if is_known { Cell::from(month) } else { Cell::none() };
+            let missing = crate::number::grouped(u64::from(unpriced));
+            table.row(cells![which, title, month, missing, what]);
+        };
+        if let Some(plan) = &self.plan {
+            row("plan", &plan.title, plan.month, plan.unpriced, "");
+        }
+        for own in &self.relaxations {
+            let PlanBeside { title, month, unpriced, .. } = &own.then;
+            row("could be met", title, *month, *unpriced, &own.what);
+        }
+        if let Some(cheaper) = &self.cheaper {
+            let lacks = cheaper.fails.iter().map(|cap| {
+                format!("{} of {}: {} of {}", cap.cap, cap.of, cap.limit(), cap.needed())
+            });
+            let lacks = lacks.collect::<Vec<_>>().join("; ");
+            let PlanBeside { title, month, unpriced, .. } = &cheaper.what;
+            row("next cheaper", title, *month, *unpriced, &lacks);
+        }
+        for (which, own) in self
+            .better
+            .iter()
+            .map(|own| ("next better", own))
+            .chain(self.others.iter().map(|own| ("another family", own)))
+        {
+            row(which, &own.title, own.month, own.unpriced, "");
+        }
+        table
+    }
+
     fn lines_table(&self) -> Table {
         let currency = self.currency.as_deref().unwrap_or("price");
         let month = format!(">{currency} a month");
@@ -354,6 +393,7 @@ impl PlanReport {
 impl Report for PlanReport {
     fn tables(&self) -> Vec<Table> {
         vec![
+            self.layouts_table().named("layout"),
             self.lines_table().named("price"),
             self.caps_table().named("cap"),
             self.verified_table().named("simulated"),

@@ -137,7 +137,10 @@ mod tests {
         let refused = |text: &str| text.parse::<Money>().unwrap_err().to_string();
         assert_eq!(refused("-3"), "\"-3\" is negative; write it without the minus sign");
         assert_eq!(refused("USD 3"), "\"USD 3\" does not start with a number");
-        assert_eq!(refused("3 USD"), "\"3 USD\" does not start with a number");
+        assert_eq!(
+            refused("3 USD"),
+            "\"3 USD\" is not written as a number is: digits, like 1200 or 1,200.5"
+        );
         assert_eq!(
             refused("0.0000001"),
             "\"0.0000001\" is not a whole number of the smallest unit"

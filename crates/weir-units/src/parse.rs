@@ -8,7 +8,7 @@ use core::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseError {
-    /// Nothing there, or it does not start with a number.
+    /// Nothing there, or it is no number, or has something behind the number.
     NoNumber {
         /// What was given.
         text: String,
@@ -54,6 +54,9 @@ pub enum ParseError {
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NoNumber { text } if text.trim().starts_with(|c: char| c.is_ascii_digit()) => {
+                write!(f, "{text:?} is not written as a number is: digits, like 1200 or 1,200.5")
+            }
             Self::NoNumber { text } => write!(f, "{text:?} does not start with a number"),
             Self::Negative { text } => {
                 write!(f, "{text:?} is negative; write it without the minus sign")

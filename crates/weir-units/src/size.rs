@@ -139,7 +139,10 @@ mod tests {
             "99999999999999999999999999999999999999999 B",
             Err("\"99999999999999999999999999999999999999999 B\" is too large"),
         );
-        check("1.2.3 B", Err("\"1.2.3 B\" does not start with a number"));
+        check(
+            "1.2.3 B",
+            Err("\"1.2.3 B\" is not written as a number is: digits, like 1200 or 1,200.5"),
+        );
     }
 
     #[test]

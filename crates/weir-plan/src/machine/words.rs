@@ -5,7 +5,7 @@ use crate::answer::{Line, Plan};
 use crate::demand::Flow;
 use crate::disks::{Disk, Disks};
 use crate::keep::{Kept, KeptPool};
-use crate::need::{Need, RoleNeed, in_percent, rate_words};
+use crate::need::{Need, RoleNeed, WHOLE, in_percent, rate_words};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use weir_catalog::CacheMode;
@@ -96,6 +96,8 @@ impl<'a> Machines<'a> {
                 ));
             }
             all.extend(self.kept(need, &pool.roles).map(|kept| stays(&name, kept, disk)));
+            let size: u64 = pool.roles.iter().map(|role| need.roles[*role].size.get()).sum();
+            all.extend(of_file_system(&name, size, disk.size().get().saturating_mul(*count)));
             if let (Place::Striped(unit), true) = (pool.place, *count > 1) {
                 all.push(format!("{name}: {count} columns, one for each disk, in units of {unit}"));
             }
@@ -141,6 +143,24 @@ impl<'a> Machines<'a> {
         let mut there = kept.into_iter().flat_map(|kept| &kept.luns).copied();
         (0..count).map(|_| there.next().unwrap_or_else(|| luns::lowest(taken))).collect()
     }
+}
+
+/// What a file system keeps of a disk, of [`WHOLE`]: ext4 a sixtieth for what is where, and a twentieth
+/// for root.
+const OF_FILE_SYSTEM: u64 = 67_000;
+
+/// That a file system takes a part of disks which the data fills.
+fn of_file_system(name: &str, size: u64, room: u64) -> Option<String> {
+    let kept =
+        u64::try_from(u128::from(room) * u128::from(OF_FILE_SYSTEM) / u128::from(WHOLE)).ok()?;
+    (room.saturating_sub(size) < kept).then(|| {
+        format!(
+            "{name}: {} of the disks' {} are asked for, and a file system takes some of that: ext4 1.7 % \
+             and 5 % in reserve for root, others less; files of that size need disks for more",
+            Bytes::new(size),
+            Bytes::new(room)
+        )
+    })
 }
 
 /// What becomes of disks that are there.

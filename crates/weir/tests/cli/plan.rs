@@ -59,6 +59,12 @@ fn what_cannot_be_met_says_what_would_have_to_give() {
         assert_eq!(code, Some(1), "{stdout}");
         assert!(stdout.contains(&format!("it could be met with {words}")), "{stdout}");
     };
+    for (format, words) in [("csv", "layout,could be met,"), ("markdown", "\n| could be met ")] {
+        let args = ["--iops", "4000", "--size", "1TiB", "--host", "DS1", "-o", format];
+        let (stdout, _, code) = plan(&place, &args);
+        assert_eq!(code, Some(1), "{stdout}");
+        assert!(stdout.contains(words), "{stdout}");
+    }
     // Sizes give, too; two together where none alone is enough; and everything.
     let instances = ["--edition", "azure-mi-now", "--size", "400TiB", "--iops"];
     check(
@@ -75,6 +81,25 @@ fn what_cannot_be_met_says_what_would_have_to_give() {
         &[&machines[..], &both].concat(),
         "another machine, and more disks: DS13: data on 4 x P30",
     );
+}
+
+#[test]
+fn data_that_fills_its_disks_is_told_of_the_file_system() {
+    let place = Place::new();
+    let answer = |size: &str| {
+        let (stdout, _, code) =
+            plan(&place, &["--iops", "16000", "--size", size, "--host", "DS13"]);
+        assert_eq!(code, Some(0), "{stdout}");
+        stdout
+    };
+    let full = answer("4TiB");
+    assert!(
+        full.contains("data: 4 TiB of the disks' 4 TiB are asked for, and a file system takes"),
+        "{full}"
+    );
+    // 6.7 % of 4 TiB is 274 GiB.
+    assert!(answer("3823GiB").contains("a file system takes"));
+    assert!(!answer("3821GiB").contains("a file system takes"));
 }
 
 #[test]

@@ -116,11 +116,18 @@ fn a_plan_in_numbers() {
     let heads: Vec<&str> = lines.next().expect("heads").split(',').collect();
     // No cell before those that are looked at has a comma.
     let row = |first: &str| -> Vec<String> {
-        let line = rows.lines().find(|line| line.starts_with(first)).expect("a row");
+        let line = rows
+            .lines()
+            .find(|line| line.starts_with(first))
+            .unwrap_or_else(|| panic!("{first} in {rows}"));
         line.split(',').map(str::to_owned).collect()
     };
     let at = |name: &str| heads.iter().position(|head| *head == name).expect(name);
-    assert_eq!(&row("price,machine")[at("USD a month")], "1003.66");
+    assert_eq!(&row("price,")[at("USD a month")], "1003.66");
+    assert_eq!(&row("layout,plan,")[at("USD a month")], "1548");
+    let cheaper = row("layout,next cheaper,");
+    assert_eq!(&cheaper[at("USD a month")], "1516.2");
+    assert_eq!(&cheaper[at("why")], "size of data: 3584 GiB of 4 TiB");
     let cap = row("cap,");
     assert_eq!(
         [&cap[at("needed")], &cap[at("limit")], &cap[at("unit")]],
