@@ -187,7 +187,9 @@ pub(crate) fn follow(
             || is_stuck && far == 0
             || all.bound >= rounds.enough
             || limits.is_some_and(is_other);
-        prune(&mut all.columns, &relaxed);
+        if !is_done {
+            prune(&mut all.columns, &relaxed);
+        }
         all.columns.extend(found);
         // Bins that go together.
         all.columns.extend(greedy);
@@ -243,17 +245,26 @@ pub(crate) fn greedy(
 ) -> Vec<Bin> {
     let mut left = items.to_vec();
     let mut bins = Vec::new();
+    let (mut rooms, mut known) = (rooms.to_vec(), items.len());
     while !left.is_empty() {
-        let of = |kind: usize| {
-            let rooms = rooms[kind].as_deref();
-            let look = Look { items: &left, prices, rooms, nodes: FEW };
+        if left.len() * 2 < known {
+            known = left.len();
+            rooms.fill(None);
+        }
+        let mut of = |kind: usize| {
+            let look = Look { items: &left, prices, rooms: rooms[kind].as_deref(), nodes: FEW };
             let worth = bin::best(problem, kind, look);
-            (!worth.items.is_empty()).then(|| problem.bin(kind, worth.items))
+            if worth.items.is_empty() {
+                return None;
+            }
+            // What rooms are worth takes long to know and changes little from bin to bin.
+            rooms[kind] = Some(worth.rooms);
+            Some(problem.bin(kind, worth.items))
         };
         let worth = |bin: &Bin| -> u128 {
             bin.items.iter().map(|item| u128::from(prices[*item])).sum::<u128>().max(1)
         };
-        let found = (0..problem.kinds.len()).filter_map(of).min_by(|one, other| {
+        let found = (0..problem.kinds.len()).filter_map(&mut of).min_by(|one, other| {
             let (dear, other_dear) = (u128::from(one.cost), u128::from(other.cost));
             (dear * worth(other)).cmp(&(other_dear * worth(one)))
         });

@@ -14,13 +14,13 @@ use std::collections::BTreeSet;
 /// So many nodes the search has.
 const NODES: u64 = 60_000;
 
-/// Bins of at most so many of one kind stand for one of another.
+/// So many bins of one kind, and as many of a second, stand for one of another at most.
 const FOR_ONE: u64 = 64;
 
 /// Items are large if a room holds at most so many of them.
 const LARGE: u64 = 4;
 
-/// So many sets of kinds that some items are confined to are looked at.
+/// So many sets of kinds that some items are confined to are looked at, whichever come first.
 const CONFINED: usize = 8;
 
 /// Multipliers of rows are counted in so many parts of one.
@@ -65,8 +65,8 @@ fn common(one: u64, other: u64) -> u64 {
 pub(crate) struct Whole {
     /// No packing costs less.
     pub(crate) cost: u64,
-    /// By kind, the numbers that cost that; `None` if there are none below what is enough, or if the
-    /// search ended early.
+    /// By kind, the numbers that cost that, or where the search ended early the best that it found;
+    /// `None` if there are none below what is enough.
     pub(crate) counts: Option<Vec<u64>>,
     /// What the items cost with them at least.
     costs: u64,
@@ -122,15 +122,20 @@ impl Rows {
     /// What numbers of bins cost at least, as far as that is less than `enough`.
     pub(crate) fn least(&mut self, kinds: &[Kind], items: usize, enough: u64) -> Whole {
         loop {
+            let known = self.rows.len();
             let whole = search(kinds, &self.rows, self.base, items as u64, enough);
             let (broken, rest) = std::mem::take(&mut self.rest)
                 .into_iter()
                 .partition::<Vec<Row>, _>(|row| row.is_broken(&whole));
             self.rest = rest;
-            if broken.is_empty() {
-                return whole;
+            if whole.counts.is_none() && whole.cost < enough {
+                // No numbers were found to test rows by.
+                self.rows.append(&mut self.rest);
             }
             self.rows.extend(broken);
+            if self.rows.len() == known {
+                return whole;
+            }
         }
     }
 }
@@ -173,12 +178,13 @@ fn of_measure(
         (0..kinds.len()).map(|kind| if kinds[kind] { of(kind) } else { 0 }).collect()
     };
     let mut rows = Vec::new();
-    // A row that one bin of any kind comes up to is kept nowhere: it says that there is a bin.
-    let is_new = |row: &Row| some().any(|kind| row.weights[kind] < row.least);
+    // A row that one bin of any kind comes up to says only that there is a bin.
+    let says_more = |row: &Row| some().any(|kind| row.weights[kind] < row.least);
     if let Ok(sum) = u64::try_from(sum) {
         rows.push(Row::of_bins(weights(&room), sum));
     }
-    let mut parts: BTreeSet<u64> = BTreeSet::new();
+    // And all that take something: a bin holds so many of the smallest.
+    let mut parts = BTreeSet::from([0]);
     for kind in some() {
         parts.extend((1..=LARGE).map(|held| room(kind) / (held + 1)));
     }
@@ -196,7 +202,7 @@ fn of_measure(
         };
         rows.push(Row::of_bins(weights(&held), large.len() as u64));
     }
-    rows.retain(|row| is_new(row) && !items.is_empty());
+    rows.retain(|row| says_more(row) && !items.is_empty());
     rows
 }
 
@@ -301,8 +307,11 @@ fn search(kinds: &[Kind], rows: &[Row], base: u64, items: u64, enough: u64) -> W
     let order = useful(kinds, rows).into_iter().map(|kind| (kinds[kind].cost, kind));
     let mut order: Vec<(u64, usize)> = order.filter(|(cost, _)| *cost < enough).collect();
     order.sort_by(|one, other| {
+        // What costs nothing and brings nothing has no ratio, and stands before all that has one.
+        let has_ratio = |(cost, kind): &(u64, usize)| *cost > 0 || sum.weights[*kind] > 0;
         let of = |cost: u64, kind: usize| u128::from(cost) * sum.weights[kind];
-        of(other.0, one.1).cmp(&of(one.0, other.1)).then(one.1.cmp(&other.1))
+        let ratio = of(other.0, one.1).cmp(&of(one.0, other.1));
+        has_ratio(one).cmp(&has_ratio(other)).then(ratio).then(one.1.cmp(&other.1))
     });
     let mut after = vec![(1, sum.costs)];
     for (cost, kind) in order.iter().rev() {
@@ -332,9 +341,7 @@ fn search(kinds: &[Kind], rows: &[Row], base: u64, items: u64, enough: u64) -> W
     };
     search.follow(0, base, &left, rest, base);
     let Search { mut best, open, .. } = search;
-    if open < best.cost {
-        best = Whole { cost: open, counts: None, costs: base };
-    }
+    best.cost = best.cost.min(open);
     best
 }
 
@@ -371,7 +378,12 @@ impl Search<'_> {
         let (mut cost, mut left, mut rest) = (cost, left.to_vec(), rest);
         for count in 0..=self.most {
             // More of what brings less than others costs more.
-            if self.bound(place, cost, rest) >= self.best.cost {
+            let bound = self.bound(place, cost, rest);
+            if bound >= self.best.cost {
+                break;
+            }
+            if self.nodes == 0 {
+                self.open = self.open.min(bound);
                 break;
             }
             self.now[kind] = count;
@@ -406,21 +418,27 @@ impl Search<'_> {
             let of = |(left, row): (&u128, &Row)| {
                 left.saturating_sub(u128::from(row.weights[kind]) * u128::from(count))
             };
-            u64::try_from(rows.map(of).max().unwrap_or(0)).unwrap_or(u64::MAX)
+            rows.map(of).max().unwrap_or(0)
         };
-        let all = |count: u64| {
-            cost.saturating_add(own.saturating_mul(count)).saturating_add(beyond(count))
-        };
+        let all =
+            |count: u64| u128::from(cost) + u128::from(own) * u128::from(count) + beyond(count);
         // First less and less, then more and more.
-        let mut count = least;
-        while count < self.most && all(count + 1) < all(count) {
-            count += 1;
+        let (mut count, mut most) = (least, self.most.max(least));
+        while count < most {
+            let middle = count + (most - count) / 2;
+            if all(middle + 1) < all(middle) {
+                count = middle + 1;
+            } else {
+                most = middle;
+            }
         }
-        if all(count) < self.best.cost {
-            let costs = base.saturating_add(beyond(count));
+        if let (Ok(sum), Ok(beyond)) = (u64::try_from(all(count)), u64::try_from(beyond(count)))
+            && sum < self.best.cost
+        {
             let mut counts = self.now.clone();
             counts[kind] = count;
-            self.best = Whole { cost: all(count), counts: Some(counts), costs };
+            let costs = base.saturating_add(beyond);
+            self.best = Whole { cost: sum, counts: Some(counts), costs };
         }
     }
 }
@@ -577,6 +595,32 @@ pub(crate) mod tests {
             assert_eq!((enough.cost, enough.counts), (expected, None), "round {round}");
         }
         assert_eq!(found, 400);
+    }
+
+    /// Kinds that cost nothing and bring nothing have no place among ratios: to sort them by ratio
+    /// alone is no order, and panics with more than twenty.
+    #[test]
+    fn kinds_that_cost_nothing_are_among_many() {
+        let mut draws = Draws::new();
+        for round in 0..100 {
+            let count = 24 + draws.draw(30);
+            let kind = |at: usize, draws: &mut Draws| Kind {
+                cost: if at % 9 == round % 9 { 0 } else { 1 + draw(draws, 1_000) },
+                room: Vec::new(),
+            };
+            let kinds: Vec<Kind> = (0..count).map(|at| kind(at, &mut draws)).collect();
+            let row = |own: usize, draws: &mut Draws| {
+                // Each kind is the best of one row, so that none stands for another.
+                let mut weights: Vec<u64> =
+                    kinds.iter().map(|kind| draw(draws, 1 + kind.cost.min(5))).collect();
+                weights[own] += 50;
+                Row { weights, has_costs: false, least: 40 + draw(draws, 20) }
+            };
+            let rows: Vec<Row> = (0..count).map(|own| row(own, &mut draws)).collect();
+            let whole = search(&kinds, &rows, 3, 100, 1 << 40);
+            assert!((3..1 << 40).contains(&whole.cost), "round {round}: {whole:?}");
+            assert!(rows.iter().all(|row| !row.is_broken(&whole)), "round {round}: {whole:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::columns::{Generated, Rounds, follow, generate, greedy, start};
 use crate::draws::Draws;
-use crate::problem::{Bin, Effort, PackError, Packing, Phase, Problem, Progress, cost};
+use crate::problem::{Bin, Effort, Kind, PackError, Packing, Phase, Problem, Progress, cost};
 use crate::refill::Exchanges;
 use crate::{branch, exact, mix, refill};
 
@@ -57,9 +57,11 @@ pub fn solve_watched(
         return Err(PackError::TooLarge);
     };
     // What cannot be is not relaxed either: an item of more than a bin is no part of two.
-    let Problem { kinds, bill, .. } = problem;
     let items = problem.possible(total);
-    let problem = &Problem { kinds: kinds.clone(), items, bill: *bill };
+    // A kind that costs more is in no packing, whatever it costs: numbers stay small.
+    let kind = |kind: &Kind| Kind { cost: kind.cost.min(total), room: kind.room.clone() };
+    let kinds = problem.kinds.iter().map(kind).collect();
+    let problem = &Problem { kinds, items, bill: problem.bill };
     if all.len() <= effort.split
         && let Some(bins) = exact::pack(problem, &all)
     {
@@ -104,13 +106,13 @@ impl Solve<'_> {
         {
             keep(best, bins);
         }
-        // Where the numbers are known that cost least, bins are looked for within those at once.
-        if !self.is_enough(best, found.bound) && found.whole.counts.is_none() {
-            let say = |columns, bound| self.say(Phase::Relaxing, best, columns, bound);
-            found = follow(self.problem, self.all, found, Rounds { say: &say, ..rounds });
-        }
         if !self.is_enough(best, found.bound) {
             found = self.bound(best, found);
+        }
+        // Without numbers that are too few nothing was relaxed yet.
+        if !self.is_enough(best, found.bound) && found.relaxed.is_none() {
+            let say = |columns, bound| self.say(Phase::Relaxing, best, columns, bound);
+            found = follow(self.problem, self.all, found, Rounds { say: &say, ..rounds });
         }
         let bound = found.bound;
         if !is_within(best, bound, self.effort.gap) {
@@ -162,7 +164,7 @@ impl Solve<'_> {
         let rounds = self.rounds(&say);
         let rounds = Rounds { most: rounds.most / 2, enough: self.enough(best), ..rounds };
         let found = branch::bins(self.problem, self.all, found, rounds);
-        if !self.is_enough(best, found.bound) {
+        if !self.is_enough(best, found.bound) && found.relaxed.is_some() {
             keep(best, dive(self.problem, self.all, &found));
         }
         found

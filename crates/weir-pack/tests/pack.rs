@@ -126,6 +126,21 @@ fn small_packings_beside_all_ways_to_pack() {
     assert!(best >= count - 1, "{best} of {count} are the cheapest of all");
 }
 
+/// A bin holds a whole number of equal items, and less than its room.
+#[test]
+fn equal_items_are_counted() {
+    let kind = |cost: u64, one: u64, two: u64| Kind { cost, room: vec![one, two] };
+    let kinds = vec![kind(1_000, 100, 80), kind(1_900, 200, 160), kind(3_700, 400, 330)];
+    let fit = Some(Fit { cost: 3, takes: vec![17, 13] });
+    let items = vec![Item { fits: vec![fit; 3] }; 100];
+    let bill = linear(&kinds, &items);
+    let problem = Problem { kinds: kinds.clone(), items: items.clone(), bill: &bill };
+    let found = solve(&problem, &Effort::default()).unwrap();
+    check(&kinds, &items, &found.bins);
+    // 5, 11 and 23 in a bin: four large ones hold 92, and one of the middle the rest.
+    assert_eq!((found.cost, found.bound), (17_000, 17_000));
+}
+
 #[test]
 fn what_fits_nowhere_is_named() {
     let kinds = vec![Kind { cost: 10, room: vec![5] }];
