@@ -131,6 +131,26 @@ fn a_fleet_is_within_a_hundredth_of_what_any_could_cost() {
     }
 }
 
+/// Large databases whose sizes, rates and vCores go up in steps, two or a dozen on an instance.
+#[test]
+fn a_fleet_of_large_databases_is_within_a_hundredth_too() {
+    let one = |at: u64| {
+        let roles = vec![
+            role(Role::Data, 10 + at * 7 % 1_300, 20 + at * 13 % 900, 8 << 10),
+            role(Role::Log, 1 + at % 40, 5 + at % 200, 16 << 10),
+        ];
+        let need = Need { roles, ..Need::default() };
+        Member { name: format!("db{at}"), need, millicores: 100 * (1 + at % 9) }
+    };
+    let members: Vec<Member> = (1..=300).map(one).collect();
+    for family in ["bc", "gp", "next-gen-gp"] {
+        let plan = met(fleet(&members, "azure-mi-now", &[family], false));
+        println!("{family}: gap {} millionths", plan.gap);
+        check(&plan, &members);
+        assert!(plan.gap <= 10_000, "{family}: {} millionths", plan.gap);
+    }
+}
+
 #[test]
 fn the_fewest_are_no_more_than_the_cheapest() {
     let members = members(40, 3);
