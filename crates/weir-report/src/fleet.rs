@@ -131,14 +131,17 @@ impl FleetReport {
     }
 
     fn proof(&self) -> Option<String> {
-        let gap = percent(self.gap?).to_string();
+        // Rounded up, for it is that at most; a gap has six decimals.
+        let gap = format!("{:.2} %", ((self.gap? * 1e6).round() / 100.0).ceil() / 100.0);
         let goal = self.goal.as_deref()?;
-        Some(match &self.bound {
-            Some(bound) => format!(
+        Some(match (&self.bound, self.gap? > 0.0) {
+            (Some(bound), true) => format!(
                 "no other packing costs less than {bound}: this one is at most {gap} above the \
                  cheapest"
             ),
-            None => format!("compared by {goal}: at most {gap} above the best"),
+            (None, true) => format!("compared by {goal}: at most {gap} above the best"),
+            (Some(_), false) => "no other packing costs less".to_owned(),
+            (None, false) => format!("compared by {goal}: no other packing is better"),
         })
     }
 }

@@ -408,7 +408,12 @@ impl Report for PlanReport {
             Format::Markdown => {
                 let (headline, unranked) = self.headline();
                 let mut out = format!("**{headline}**\n");
-                for words in unranked.into_iter().chain(self.notes.iter().map(String::as_str)) {
+                let plan = self.plan.iter();
+                let reasons = plan.clone().flat_map(|plan| &plan.reasons).cloned();
+                let binding = plan.flat_map(|plan| &plan.binding);
+                let binding = binding.map(|binding| format!("what binds: {binding}"));
+                let unranked = unranked.map(str::to_owned).into_iter();
+                for words in unranked.chain(reasons).chain(binding).chain(self.notes.clone()) {
                     let _ = write!(out, "\n{words}\n");
                 }
                 for table in self.tables() {

@@ -97,6 +97,9 @@ fn data_that_fills_its_disks_is_told_of_the_file_system() {
         full.contains("data: 4 TiB of the disks' 4 TiB are asked for, and a file system takes"),
         "{full}"
     );
+    let args = ["--iops", "16000", "--size", "4TiB", "-o", "markdown"];
+    let (markdown, _, _) = plan(&place, &args);
+    assert!(markdown.contains("\ndata: 4 TiB of the disks' 4 TiB are asked for"), "{markdown}");
     // 6.7 % of 4 TiB is 274 GiB.
     assert!(answer("3823GiB").contains("a file system takes"));
     assert!(!answer("3821GiB").contains("a file system takes"));
