@@ -337,7 +337,7 @@ fn prune(columns: &mut Vec<Bin>, relaxed: &Relaxed) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counts::tests::{draw, packing, random};
+    use crate::counts::tests::{bill, dual, packing, random, whole};
     use crate::draws::Draws;
     use crate::problem::cost;
 
@@ -347,27 +347,16 @@ mod tests {
         let mut proven = 0;
         for round in 0..150 {
             let (kinds, items) = random(&mut draws, 9);
-            let bill = |kind: usize, some: &[usize]| {
-                let fits = some.iter().map(|item| items[*item].fits[kind].as_ref().unwrap().cost);
-                kinds[kind].cost + fits.sum::<u64>()
-            };
+            let bill = bill(&kinds, &items);
             let problem = Problem { kinds: kinds.clone(), items: items.clone(), bill: &bill };
             let all: Vec<usize> = (0..items.len()).collect();
-            let prices: Vec<u64> = (0..items.len()).map(|_| draw(&mut draws, 120)).collect();
-            let nodes = draw(&mut draws, 3) * 50;
-            let most = |kind: usize| {
-                let look = Look { items: &all, prices: &prices, rooms: None, nodes };
-                bin::best(&problem, kind, look).most
-            };
-            let most: Vec<u64> = (0..3).map(most).collect();
+            let (prices, most) = dual(&problem, &mut draws, 120);
             let least = bound(&problem, &all, &prices, &most);
             proven += u64::from(least > 0);
             for _ in 0..200 {
                 let bins = packing(&problem, &mut draws);
                 assert!(least <= cost(&bins), "round {round}: {least} for {bins:?}");
-                let mut counts = vec![0; 3];
-                bins.iter().for_each(|bin| counts[bin.kind] += 1);
-                let costs = cost(&bins) - bins.iter().map(|bin| kinds[bin.kind].cost).sum::<u64>();
+                let (counts, costs) = whole(&problem, &bins);
                 let limits = Limits { counts, tolls: Vec::new() };
                 let within = bound_within(&all, &prices, &most, &limits);
                 assert!(within <= costs, "round {round}: {within} for {bins:?}");

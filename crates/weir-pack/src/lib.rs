@@ -7,7 +7,8 @@
 //! search finds the bins that are worth more than they cost. When there are none, no packing can
 //! cost less than the prices of all items together. Packings come from mixes of kinds that leave
 //! room and are filled by exchange, from rounding the relaxation, and from packing a few bins anew,
-//! over and over. Whole numbers of bins make the bound sharper.
+//! over and over. How many bins of each kind there have to be is an integer program of its own (Benders'
+//! decomposition), which has most of the bound and knows what mix costs least.
 //!
 //! What the solver says is floating point; what is proven is not. Prices are rounded to whole
 //! units, the search for bins compares whole numbers, and where it gives up it says how much it
@@ -20,7 +21,7 @@
 //! | `bin` | the bin that is worth most at given prices |
 //! | `columns` | column generation, and the bound |
 //! | `counts` | how many bins of each kind there have to be: an integer program |
-//! | `branch` | whether items fit so many bins, and what it takes if not |
+//! | `benders` | whether items fit so many bins, and what it takes if not |
 //! | `exact` | a few items, in every way |
 //! | `mix` | a few bins anew, as another mix of kinds |
 //! | `refill` | all items anew, into another mix of kinds |
@@ -29,8 +30,8 @@
 
 #![forbid(unsafe_code)]
 
+mod benders;
 mod bin;
-mod branch;
 mod columns;
 mod counts;
 mod draws;

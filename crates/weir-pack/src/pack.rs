@@ -4,7 +4,7 @@ use crate::columns::{Generated, Rounds, follow, generate, greedy, start};
 use crate::draws::Draws;
 use crate::problem::{Bin, Effort, Kind, PackError, Packing, Phase, Problem, Progress, cost};
 use crate::refill::Exchanges;
-use crate::{branch, exact, mix, refill};
+use crate::{benders, exact, mix, refill};
 
 /// A bin of which the relaxation takes so much is taken.
 const SURE: f64 = 0.7;
@@ -100,7 +100,7 @@ impl Solve<'_> {
         found.columns.extend(best.iter().cloned());
         self.say(Phase::Relaxing, best, found.columns.len(), found.bound);
         let rounds = Rounds { enough: self.enough(best), ..rounds };
-        branch::cut(self.problem, self.all, &mut found, rounds);
+        benders::cut(self.problem, self.all, &mut found, rounds);
         if let (Some(counts), false) = (&found.whole.counts, self.is_enough(best, found.bound))
             && let Some(bins) = refill::within(self.problem, self.all, counts, Exchanges::Quick)
         {
@@ -163,7 +163,7 @@ impl Solve<'_> {
         let say = |columns, bound| self.say(Phase::Bounding, best, columns, bound);
         let rounds = self.rounds(&say);
         let rounds = Rounds { most: rounds.most / 2, enough: self.enough(best), ..rounds };
-        let found = branch::bins(self.problem, self.all, found, rounds);
+        let found = benders::bins(self.problem, self.all, found, rounds);
         if !self.is_enough(best, found.bound) && found.relaxed.is_some() {
             keep(best, dive(self.problem, self.all, &found));
         }

@@ -151,9 +151,8 @@ const OF_FILE_SYSTEM: u64 = 67_000;
 
 /// That a file system takes a part of disks which the data fills.
 fn of_file_system(name: &str, size: u64, room: u64) -> Option<String> {
-    let kept =
-        u64::try_from(u128::from(room) * u128::from(OF_FILE_SYSTEM) / u128::from(WHOLE)).ok()?;
-    (room.saturating_sub(size) < kept).then(|| {
+    let left = u128::from(room.saturating_sub(size)) * u128::from(WHOLE);
+    (left < u128::from(room) * u128::from(OF_FILE_SYSTEM)).then(|| {
         format!(
             "{name}: {} of the disks' {} are asked for, and a file system takes some of that: ext4 1.7 % \
              and 5 % in reserve for root, others less; files of that size need disks for more",

@@ -271,12 +271,12 @@ fn follows_the_caps(p10: &Measured, p30: &Measured) {
     assert!(p10.waits_for_operations(), "{p10:?}");
     let ratio = p30.tps / p10.tps;
     if p10.is_at(500.0) && p30.is_at(5000.0) {
-        // The slower one spends more of its time on pages that every transaction reads, and either
-        // may be a tenth below its cap, so that what a read brings is held to, and not the ratio:
-        // up to 15,000 pages of 33,000 are in the page cache at the end, each there the first
-        // time that it is read, and 15,000 reads are 20,100 transactions then.
+        // Either may be a tenth below its cap, and the slower one spends more of its reads on pages
+        // that every transaction needs: so what a read brings is held to, and not the ratio. A page
+        // is in the page cache once it is read, and of 33,000 pages 16,500, as many as may be read
+        // in three seconds, are read by 33,000 x ln 2 = 22,900 transactions.
         assert!(ratio >= 3.0, "{ratio}");
-        assert!([p10, p30].iter().all(|own| own.tps <= own.iops * 1.34), "{p10:?} {p30:?}");
+        assert!([p10, p30].iter().all(|own| own.tps <= own.iops * 1.39), "{p10:?} {p30:?}");
     } else {
         // What holds it is the disk's latency, with few clients, or this machine.
         println!("not limited all the time: {:.0} and {:.0} IOPS", p10.iops, p30.iops);
