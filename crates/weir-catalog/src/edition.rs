@@ -2,7 +2,7 @@
 
 use crate::cache::HostCache;
 use crate::error::{self, CatalogError, Kind};
-use crate::host::{HostSize, Series};
+use crate::host::{HostNames, HostSize, Series};
 use crate::latency::Latency;
 use crate::nearest::{nearest, plain};
 use crate::price::{Item, PriceList};
@@ -44,6 +44,7 @@ pub struct Edition {
     pub(crate) striping: Option<Striping>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) prices: Vec<PriceList>,
+    pub(crate) host_names: Option<HostNames>,
 }
 
 impl Edition {
@@ -80,6 +81,12 @@ impl Edition {
     #[must_use]
     pub fn scope(&self) -> &str {
         &self.scope
+    }
+
+    /// How the cloud names machines by default, if the edition says it.
+    #[must_use]
+    pub const fn host_names(&self) -> Option<&HostNames> {
+        self.host_names.as_ref()
     }
 
     /// Remarks about the whole edition.

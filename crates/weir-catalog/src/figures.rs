@@ -13,7 +13,7 @@ use crate::tier::Tier;
 use std::fmt::{self, Display};
 
 /// The figures that can have a source of their own (`figures` in an edition).
-pub const NAMES: [&str; 20] = [
+pub const NAMES: [&str; 21] = [
     "size",
     "holds",
     "iops",
@@ -23,6 +23,7 @@ pub const NAMES: [&str; 20] = [
     "vcpus",
     "memory",
     "max_data_disks",
+    "interface",
     "storage",
     "temp",
     "nvme",
@@ -109,6 +110,9 @@ impl HostSize {
         list.push("vcpus", self.vcpus);
         list.push("memory", self.memory);
         list.push("max_data_disks", self.max_data_disks);
+        if let Some(interface) = self.interface {
+            list.add("interface", Value::Word(interface.name()));
+        }
         list.push("storage", self.storage);
         list.local_disk("temp", self.temp);
         list.local_disk("nvme", self.nvme);

@@ -2,6 +2,7 @@
 //! the types that others see.
 
 use crate::cache::{CacheMode, CacheOp, Recommended};
+use crate::host::Interface;
 use crate::latency::{Basis, Quantiles};
 use crate::price::Per;
 use crate::rules::{MaxColumns, StripeUnit};
@@ -104,6 +105,7 @@ pub(crate) struct File {
     pub(crate) rule: Vec<Rule>,
     #[serde(default)]
     pub(crate) price: Vec<PriceList>,
+    pub(crate) host_names: Option<HostNames>,
 }
 
 /// Prices alone.
@@ -116,6 +118,11 @@ pub(crate) struct Prices {
 cited! {
     struct IoUnit {
         size: Bytes,
+    }
+
+    struct HostNames {
+        prefixes: Vec<String>,
+        suffixes: Vec<String>,
     }
 
     struct TierSet {
@@ -183,7 +190,7 @@ cited! {
 
     struct Series {
         name: String,
-        interface: Option<String>,
+        interface: Option<Interface>,
         #[serde(default)]
         preview: bool,
         service: Option<String>,

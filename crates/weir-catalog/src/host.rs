@@ -5,8 +5,34 @@
 
 use crate::limits::{Burst, Limits};
 use crate::provenance::Provenance;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use weir_units::{Bytes, BytesPerSec, Iops};
+
+/// The names that a cloud gives its machines unless their owners choose others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostNames {
+    pub(crate) prefixes: Vec<String>,
+    pub(crate) suffixes: Vec<String>,
+    pub(crate) provenance: Provenance,
+}
+
+impl HostNames {
+    /// Returns the length of the longest prefix or suffix that `host` has; 0 if it has none.
+    #[must_use]
+    pub fn match_length(&self, host: &str) -> usize {
+        let host = host.to_ascii_lowercase();
+        let prefixes = self.prefixes.iter().filter(|own| host.starts_with(own.as_str()));
+        let suffixes = self.suffixes.iter().filter(|own| host.ends_with(own.as_str()));
+        prefixes.chain(suffixes).map(String::len).max().unwrap_or(0)
+    }
+
+    /// Where the names come from.
+    #[must_use]
+    pub const fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+}
 
 /// A machine size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +49,9 @@ pub struct HostSize {
     pub memory: Option<Bytes>,
     /// How many data disks can be attached.
     pub max_data_disks: Option<u32>,
+    /// The interface of its remote disks, for which its limits hold; that of its series. `None`
+    /// if no page says it.
+    pub interface: Option<Interface>,
     /// Of a managed instance: the most storage that can be reserved for its files.
     pub storage: Option<Bytes>,
     /// The local disk that comes with the machine.
@@ -62,6 +91,29 @@ impl HostSize {
     #[must_use]
     pub fn v2_or_uncached(&self) -> Option<&HostLimits> {
         self.v2.as_ref().or(self.uncached.as_ref())
+    }
+}
+
+/// The interface through which a machine sees its remote disks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub enum Interface {
+    /// SCSI.
+    #[serde(rename = "SCSI")]
+    Scsi,
+    /// NVM Express.
+    #[serde(rename = "NVMe")]
+    Nvme,
+}
+
+impl Interface {
+    /// The name in editions, which is also Azure's name of the disk controller.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scsi => "SCSI",
+            Self::Nvme => "NVMe",
+        }
     }
 }
 
@@ -107,8 +159,8 @@ pub struct LocalDisk {
 pub struct Series {
     /// Its name, like `ds` or `ebdsv5-nvme`.
     pub name: String,
-    /// How disks are attached, where that decides the limits.
-    pub interface: Option<String>,
+    /// The interface of remote disks, for which the limits hold; `None` if no page says it.
+    pub interface: Option<Interface>,
     /// Whether the document calls it a preview.
     pub preview: bool,
     /// The managed database service whose machines these are; `None` for machines that one has to

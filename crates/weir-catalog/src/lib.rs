@@ -54,10 +54,11 @@
 //! | `[[provisioned]]` | a family whose limits are bought: sizes, `minimum`, `maximum`, `iops_per_gib` and `throughput_per_iops` (the most; with `_min` the least), `io_unit` if it splits I/Os; `minimum_included` if who asks for nothing gets the minimum; `throughput_step`, in which throughput is sold; `throughput_follows` if it comes with the IOPS, with a `bend` from which on they bring less; `ladder` repeats published maxima, which must agree with the rules |
 //! | `[[store]]` | what a managed `service` keeps all files on: the `family` of its disks, and `rows` by size and `engines`: `volumes`, `minimum`, `maximum` if more can be bought, `gib_per_iops`, `licensed` |
 //! | `[[pooled]]` | a family whose disks on a machine share their limits: `base`, and what is had `per_100_gib`; machines cap them with `pools` |
-//! | `[[series]]` | `rows` of machines: `uncached`, `cached` and `v2` limits, `cache` size, local disks `temp` and `nvme`, `storage` of a managed instance, `takes` (families, if limited), `pools` (limits of all disks of a pooled family); for the whole series `takes`, `premium_caching` and the `service` whose machines these are |
+//! | `[[series]]` | `rows` of machines: `uncached`, `cached` and `v2` limits, `cache` size, local disks `temp` and `nvme`, `storage` of a managed instance, `takes` (families, if limited), `pools` (limits of all disks of a pooled family); for the whole series `interface` (`SCSI` or `NVMe`, for which the limits hold), `takes`, `premium_caching` and the `service` whose machines these are |
 //! | `[host_cache]` | defaults, `max_disk_exclusive`, `uncacheable` families, `recommended`, and `rows`: for each mode and operation whether it counts at the disk, the uncached and the cached limit |
 //! | `[[latency]]` | quantiles of `read` and `write`, `transfer`, and on which `basis` (`calibrated`, `assumed`) with the `reason`. Each family needs one; `host-cache` is what the cache serves, `local-ssd` the machine's own disks |
 //! | `[[price]]` | `region`, `currency`, `os` if it has machines, and `rows`: a `tier`, a `host`, or `of` a family, series, service or store `per` `GiB`, `IOPS`, `MB/s`, `MiB/s`, `vCore` or `vCore licence`, the first `free`; what it costs a `month`, and in `steps` what each unit `above` so many costs |
+//! | `[host_names]` | `prefixes` and `suffixes` of the names that machines have by default |
 //! | `[[bursting]]`, `[striping]`, `[[rule]]` | rules in words, with a value where there is one |
 //!
 //! A small edition that is complete:
@@ -92,7 +93,7 @@ pub use catalog::{Catalog, Found};
 pub use edition::Edition;
 pub use error::{CatalogError, Kind};
 pub use figures::{Figure, Value};
-pub use host::{HostLimits, HostSize, LocalDisk, Series};
+pub use host::{HostLimits, HostNames, HostSize, Interface, LocalDisk, Series};
 pub use latency::{Basis, Latency, Quantiles};
 pub use limits::{Burst, BurstKind, Limits};
 pub use price::{Part, Per, Price, PriceBook, PriceList};

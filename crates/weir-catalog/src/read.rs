@@ -7,7 +7,7 @@ use crate::edition::{Edition, HOST_CACHE, LOCAL_SSD};
 use crate::error::CatalogError;
 use crate::figures;
 use crate::file::{self, Cited};
-use crate::host::{HostLimits, HostSize, LocalDisk, Series};
+use crate::host::{HostLimits, HostNames, HostSize, LocalDisk, Series};
 use crate::latency::{Latency, Quantiles};
 use crate::limits::{Burst, BurstKind, Limits};
 use crate::nearest::{nearest, plain};
@@ -77,11 +77,24 @@ impl Reader<'_> {
             striping: file.striping.map(|striping| self.striping(striping)).transpose()?,
             rules: all(file.rule, |rule| self.rule(rule))?,
             prices: all(file.price, |list| self.price_list(list))?,
+            host_names: file.host_names.map(|names| self.host_names(names)).transpose()?,
         };
         self.check_names(&edition)?;
         self.check_latencies(&edition)?;
         self.check_prices(&edition)?;
         Ok(edition)
+    }
+
+    fn host_names(&self, mut names: file::HostNames) -> Result<HostNames, CatalogError> {
+        let provenance = self.provenance("[host_names]", names.cited(), None)?;
+        let lower = |all: Vec<String>| all.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let (prefixes, suffixes): (Vec<String>, Vec<String>) =
+            (lower(names.prefixes), lower(names.suffixes));
+        if prefixes.iter().chain(&suffixes).any(String::is_empty) {
+            let reason = "an empty prefix or suffix matches every name; remove it";
+            return Err(self.invalid("[host_names]", reason));
+        }
+        Ok(HostNames { prefixes, suffixes, provenance })
     }
 
     fn check_head(&self, file: &file::File) -> Result<(), CatalogError> {
@@ -196,7 +209,10 @@ impl Reader<'_> {
         let place = format!("series {:?}", series.name);
         let provenance = self.provenance(&place, series.cited(), None)?;
         let (name, caching) = (&series.name, series.premium_caching);
-        let hosts = all(series.rows, |row| self.host(row, name, caching, &provenance))?;
+        let interface = series.interface;
+        let hosts = all(series.rows, |row| {
+            Ok(HostSize { interface, ..self.host(row, name, caching, &provenance)? })
+        })?;
         Ok(Series {
             name: series.name,
             interface: series.interface,
@@ -238,6 +254,7 @@ impl Reader<'_> {
             vcpus: row.vcpus,
             memory: row.memory,
             max_data_disks: row.max_data_disks,
+            interface: None,
             storage: row.storage,
             cache: row.cache,
             takes: row.takes,

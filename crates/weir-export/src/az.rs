@@ -4,10 +4,11 @@ use crate::azure::{self, AzureDisk, CACHE, DiskChange, Machine, Sql};
 use crate::change::{Change, Fate};
 use crate::disk;
 use crate::error::ExportError;
-use crate::options::Options;
+use crate::options::{OperatingSystem, Options};
 use crate::quote::shell;
 use crate::script::Script;
 use crate::site::Disk;
+use weir_catalog::Interface;
 use weir_layout::Instance;
 
 pub(crate) fn write(
@@ -39,14 +40,21 @@ fn of_machine(
 ) -> Result<(), ExportError> {
     let makes = makes(change, machine);
     azure::check_place(options, makes)?;
+    let os =
+        azure::check_os(script, change, options, !change.is_known() && machine.size.is_some())?;
     script.header(
-        "bash and the Azure CLI, after az login; a resource group.",
+        if change.is_known() {
+            "bash and the Azure CLI, after az login."
+        } else {
+            "bash and the Azure CLI, after az login; a resource group, and a subnet for the machine."
+        },
         if change.is_known() {
             "makes and attaches the disks that are new, and changes what differs. Run it again: it \
              looks first what is there, and does nothing twice."
         } else {
             "makes the machine and the disks that are not there, and attaches disks with their LUN and \
-             cache mode. Run it again: what is there stays as it is, and another size or cache mode is told."
+             cache mode. The machine has no public IP address and no open port. Run it again: what is there \
+             stays as it is, and another size or cache mode is told."
         },
         "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor delete \
          or shrink anything.",
@@ -66,6 +74,11 @@ fn of_machine(
         }
         variable(script, "ZONE", options.zone.as_ref(), "the zone of the machine and its disks");
     }
+    if !change.is_known() && machine.size.is_some() {
+        script.blank();
+        script.comment("Needed only to create the machine:");
+        script.lines(if os == OperatingSystem::Windows { WINDOWS } else { LINUX });
+    }
     let zone = if has_zone { " --zone \"$ZONE\"" } else { "" };
     if makes {
         script.blank();
@@ -76,7 +89,7 @@ fn of_machine(
     if change.is_known() {
         free(script, change, machine);
     }
-    vm(script, change, machine, zone);
+    vm(script, change, machine, (zone, os));
     if !change.is_known() {
         free(script, change, machine);
     }
@@ -259,48 +272,161 @@ attach() { # NAME LUN CACHING
 }
 "#;
 
-fn vm(script: &mut Script, change: &Change, machine: &Machine<'_>, zone: &str) {
+const LINUX: &str = r#"
+IMAGE=${IMAGE:-}     # image, for example Ubuntu2204
+ADMIN=${ADMIN:-}     # name of the administrator
+SSH_KEY=${SSH_KEY:-} # public SSH key of the administrator, or the path of its file
+SUBNET=${SUBNET:-}   # id of the subnet
+"#;
+
+const WINDOWS: &str = r#"
+IMAGE=${IMAGE:-}   # image, for example Win2022Datacenter
+ADMIN=${ADMIN:-}   # name of the administrator; az prompts for the password
+SUBNET=${SUBNET:-} # id of the subnet
+"#;
+
+/// Checks the variables that a new machine or instance needs.
+const NEEDS: &str = r#"
+# Stops the script if a variable that it needs now is not set.
+needs() { # VARIABLE...
+    local name missing=
+    for name; do
+        [[ -n ${!name} ]] || missing+=" $name"
+    done
+    if [[ -n $missing ]]; then
+        echo "these variables are not set:$missing. The top of this script describes them; nothing was changed" >&2
+        exit 1
+    elif [[ $SUBNET != /subscriptions/*/subnets/* ]]; then
+        echo "SUBNET=$SUBNET is not the id of a subnet, like /subscriptions/../virtualNetworks/NAME/subnets/NAME; nothing was changed" >&2
+        exit 1
+    fi
+}
+"#;
+
+fn vm(
+    script: &mut Script,
+    change: &Change,
+    machine: &Machine<'_>,
+    (zone, os): (&str, OperatingSystem),
+) {
     let Some(size) = &machine.size else {
         script.blank();
         script.comment("The layout says no size of the machine: it has to be there.");
         return;
     };
-    if let Some((old, new)) = change.resize() {
-        resize(script, old, new, size);
-    }
     if change.is_known() {
-        return;
+        change_vm(script, change, machine, size);
+    } else {
+        make_vm(script, machine, size, (zone, os));
     }
+}
+
+/// Creates the machine, or reports how the existing one differs.
+fn make_vm(
+    script: &mut Script,
+    machine: &Machine<'_>,
+    size: &str,
+    (zone, os): (&str, OperatingSystem),
+) {
     script.blank();
-    script.comment(&format!(
-        "The machine: {size}. Where it is not there, IMAGE and ADMIN are needed to make it."
-    ));
-    let ultra = if machine.has_ultra { " --ultra-ssd-enabled true" } else { "" };
+    script.lines(NEEDS);
+    script.blank();
+    script.comment(&format!("The machine: {size}."));
+    let mut keys = String::new();
+    let mut query = "name, hardwareProfile.vmSize".to_owned();
+    let mut wanted = size.to_owned();
+    if let Some(interface) = machine.interface {
+        query += ", storageProfile.diskControllerType || `\"SCSI\"`";
+        wanted += &format!(" {}", interface.name());
+    }
+    if machine.is_nvme() {
+        script.comment(azure::NVME_IMAGE);
+        keys += " --disk-controller-type NVMe";
+    }
+    if machine.licence_owned {
+        keys += " --license-type Windows_Server";
+        query += ", licenseType";
+        wanted += " Windows_Server";
+    }
+    if machine.has_ultra {
+        keys += " --ultra-ssd-enabled true";
+    }
+    let (needs, admin) = match os {
+        OperatingSystem::Linux => (
+            "IMAGE ADMIN SSH_KEY SUBNET",
+            "--authentication-type ssh --admin-username \"$ADMIN\" --ssh-key-values \"$SSH_KEY\"",
+        ),
+        OperatingSystem::Windows => (
+            "IMAGE ADMIN SUBNET",
+            "--computer-name \"${MACHINE:0:15}\" --authentication-type password --admin-username \"$ADMIN\"",
+        ),
+    };
     script.lines(&format!(
-        r#"machines=$(az vm list --resource-group "$RESOURCE_GROUP" --query '[].[name, hardwareProfile.vmSize]' --output tsv)
-size=$(awk -F '\t' -v name="$MACHINE" 'tolower($1) == tolower(name) {{ print $2 }}' <<<"$machines")
-if [[ -z $size ]]; then
+        r#"machines=$(az vm list --resource-group "$RESOURCE_GROUP" --query '[].[{query}]' --output tsv)
+now=$(awk -F '\t' -v name="$MACHINE" 'tolower($1) == tolower(name) {{ $1 = ""; print substr($0, 2) }}' <<<"$machines")
+wanted={wanted}
+if [[ -z $now ]]; then
+    needs {needs}
     echo "$MACHINE: making it"
     az vm create --resource-group "$RESOURCE_GROUP" --location "$LOCATION"{zone} --name "$MACHINE" \
-        --size {size}{ultra} --image "${{IMAGE:?set IMAGE to an image, like Ubuntu2204}}" \
-        --admin-username "${{ADMIN:?set ADMIN to the name of its administrator}}" --output none
-elif [[ $size != {size} ]]; then
-    echo "$MACHINE: is $size, and the layout has {size}; nothing is changed" >&2
+        --size {quoted}{keys} --image "$IMAGE" \
+        {admin} \
+        --subnet "$SUBNET" --public-ip-address '' --nsg-rule NONE --output none
+elif [[ $now != "$wanted" ]]; then
+    echo "$MACHINE: is $now, and the layout has $wanted; nothing is changed" >&2
 fi"#,
-        size = shell(size)
+        quoted = shell(size),
+        wanted = shell(&wanted)
     ));
 }
+
+/// Changes the existing machine, and reports what cannot be changed in place.
+fn change_vm(script: &mut Script, change: &Change, machine: &Machine<'_>, size: &str) {
+    if change.interfaces().is_some() {
+        script.blank();
+        azure::tell_interfaces(script, change);
+        let interface = machine.interface.map(Interface::name).unwrap_or_default();
+        script.line(&format!("wanted={}", shell(&format!("{size} {interface}"))));
+        script.lines(CONTROLLER);
+    } else if let Some((old, new)) = change.resize() {
+        resize(script, old, new, size);
+    }
+    if let Some(is_owned) = change.licence() {
+        let licence = if is_owned { "Windows_Server" } else { "None" };
+        script.blank();
+        script.comment("The licence type changes without a restart.");
+        script.lines(&LICENCE.replace("@LICENCE@", licence));
+    }
+}
+
+const CONTROLLER: &str = r#"
+size=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --query hardwareProfile.vmSize --output tsv)
+controller=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --query storageProfile.diskControllerType --output tsv)
+if [[ "$size ${controller:-SCSI}" != "$wanted" ]]; then
+    echo "$MACHINE: NOT DONE: is $size ${controller:-SCSI}, and the layout has $wanted; convert it, and run this again" >&2
+    exit 1
+fi
+"#;
+
+const LICENCE: &str = r#"
+licence=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --query licenseType --output tsv)
+if [[ ${licence:-None} != @LICENCE@ ]]; then
+    echo "$MACHINE: changing its licence from ${licence:-None} to @LICENCE@"
+    az vm update --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --license-type @LICENCE@ --output none
+fi
+"#;
 
 fn resize(script: &mut Script, old: &str, new: &str, size: &str) {
     azure::tell_resize(script, old, new, "RESTART=yes");
     script.lines(&format!(
         r#"size=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --query hardwareProfile.vmSize --output tsv)
-if [[ $size != {size} ]]; then
+wanted={size}
+if [[ $size != "$wanted" ]]; then
     if [[ ${{RESTART:-no}} != yes ]]; then
-        echo "$MACHINE: a resize from $size to {size} restarts it; set RESTART=yes to do it" >&2
+        echo "$MACHINE: a resize from $size to $wanted restarts it; set RESTART=yes to do it" >&2
         exit 1
     fi
-    az vm resize --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --size {size} --output none
+    az vm resize --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --size "$wanted" --output none
 fi"#,
         size = shell(size)
     ));
@@ -389,48 +515,77 @@ fn of_instance(
         "changes vCores, storage and tier of the instance. Run it again: it looks first what is there, and \
          does nothing twice."
     } else {
-        "makes the instance if it is not there. Run it again: one that is there stays as it is, and a \
-         difference is told."
+        "makes the instance if it is not there, without a public endpoint and with Microsoft Entra-only \
+         authentication (no password). Run it again: one that is there stays as it is, \
+         and a difference is told."
     };
-    script.header("bash and the Azure CLI, after az login; a resource group.", does, does_not);
+    let needs = match change.is_known() {
+        true => "bash and the Azure CLI, after az login.",
+        false => {
+            "bash and the Azure CLI, after az login; a resource group, and a subnet for managed instances."
+        }
+    };
+    script.header(needs, does, does_not);
     script.blank();
     script.line("set -euo pipefail");
     script.blank();
     variable(script, "RESOURCE_GROUP", options.resource_group.as_ref(), "the resource group");
     variable(script, "INSTANCE", options.machine.as_ref(), "the name of the instance");
+    if sql.old.is_none() {
+        variable(script, "LOCATION", options.location.as_ref(), "a location, like westeurope");
+        script.blank();
+        script.comment("Needed only to create the instance:");
+        script.lines(INSTANCE);
+    }
     match sql.old {
         Some(old) => update_instance(script, sql, old),
-        None => make_instance(script, options, sql),
+        None => make_instance(script, sql),
     }
     Ok(())
 }
 
-fn make_instance(script: &mut Script, options: &Options, sql: &Sql<'_>) {
-    let mut keys =
-        format!("--edition {} --capacity {} --storage {}", sql.edition(), sql.new.vcores, sql.gb());
+const INSTANCE: &str = r#"
+SUBNET=${SUBNET:-}             # id of the subnet
+ADMIN=${ADMIN:-}               # name of the administrator in Microsoft Entra ID
+ADMIN_ID=${ADMIN_ID:-}         # object id of the administrator (client id of an application)
+ADMIN_TYPE=${ADMIN_TYPE:-User} # User, Group or Application
+FAMILY=${FAMILY:-Gen5}         # hardware
+"#;
+
+fn make_instance(script: &mut Script, sql: &Sql<'_>) {
+    let mut keys = format!(
+        "--edition {} --capacity {} --storage {} --license-type {}",
+        sql.edition(),
+        sql.new.vcores,
+        sql.gb(),
+        sql.licence()
+    );
     if let Some(iops) = sql.iops {
         keys += &format!(" --gpv2 true --iops {iops}");
     }
     script.blank();
+    script.lines(NEEDS);
+    script.blank();
     script.comment(&sql.words());
-    variable(script, "LOCATION", options.location.as_ref(), "a location, like westeurope");
     script.lines(&format!(
-        r#"there=$(az sql mi list --resource-group "$RESOURCE_GROUP" --query '[].[name, vCores, storageSizeInGB || storageSizeInGb]' --output tsv)
-now=$(awk -F '\t' -v name="$INSTANCE" 'tolower($1) == tolower(name) {{ print $2 " vCores, " $3 " GB" }}' <<<"$there")
+        r#"there=$(az sql mi list --resource-group "$RESOURCE_GROUP" --query '[].[name, vCores, storageSizeInGB || storageSizeInGb, licenseType]' --output tsv)
+now=$(awk -F '\t' -v name="$INSTANCE" 'tolower($1) == tolower(name) {{ print $2 " vCores, " $3 " GB, " $4 }}' <<<"$there")
 if [[ -z $now ]]; then
+    needs SUBNET ADMIN ADMIN_ID
     echo "$INSTANCE: making it; that takes hours"
     az sql mi create --resource-group "$RESOURCE_GROUP" --name "$INSTANCE" --location "$LOCATION" \
-        {keys} --family "${{FAMILY:-Gen5}}" \
-        --subnet "${{SUBNET:?set SUBNET to the id of the subnet}}" \
-        --admin-user "${{ADMIN:?set ADMIN to the login of its administrator}}" \
-        --admin-password "${{ADMIN_PASSWORD:?set ADMIN_PASSWORD}}" --output none
-elif [[ $now != '{vcores} vCores, {gb} GB' ]]; then
-    echo "$INSTANCE: has $now, and the layout {vcores} vCores, {gb} GB; nothing is changed" >&2
+        {keys} --family "$FAMILY" \
+        --subnet "$SUBNET" --public-data-endpoint-enabled false \
+        --enable-ad-only-auth --external-admin-principal-type "$ADMIN_TYPE" \
+        --external-admin-name "$ADMIN" --external-admin-sid "$ADMIN_ID" --output none
+elif [[ $now != '{vcores} vCores, {gb} GB, {licence}' ]]; then
+    echo "$INSTANCE: has $now, and the layout {vcores} vCores, {gb} GB, {licence}; nothing is changed" >&2
 else
     echo "$INSTANCE: is there"
 fi"#,
         vcores = sql.new.vcores,
-        gb = sql.gb()
+        gb = sql.gb(),
+        licence = sql.licence()
     ));
 }
 
@@ -465,6 +620,10 @@ fn update_instance(script: &mut Script, sql: &Sql<'_>, old: &Instance) {
     }
     if let Some(iops) = steps.iops {
         script.line(&format!("differs IOPS 'storageIOps || storageIops' {iops} --iops {iops}"));
+    }
+    if steps.licence {
+        let licence = sql.licence();
+        script.line(&format!("differs licence licenseType {licence} --license-type {licence}"));
     }
     script.blank();
     script.lines(UPDATE_INSTANCE);

@@ -4,9 +4,10 @@
 use crate::change::{Change, Fate};
 use crate::disk;
 use crate::error::ExportError;
-use crate::options::{Options, refused};
+use crate::options::{OperatingSystem, Options, refused};
 use crate::script::Script;
 use crate::site::{Cloud, Disk, Site, unique};
+use weir_catalog::Interface;
 use weir_core::CacheMode;
 use weir_layout::{Instance, ManagedInstance};
 use weir_units::Bytes;
@@ -25,6 +26,10 @@ enum Azure<'a> {
 pub(crate) struct Machine<'a> {
     /// Its size, as Azure calls it, where the layout has one.
     pub(crate) size: Option<String>,
+    /// The interface of its remote disks, if the edition states it for the size.
+    pub(crate) interface: Option<Interface>,
+    /// Whether the Windows Server licence is owned.
+    pub(crate) licence_owned: bool,
     pub(crate) disks: Vec<Fate<'a, Disk>>,
     /// Whether it needs a zone: disks whose limits are bought are attached in one only.
     pub(crate) needs_zone: bool,
@@ -38,6 +43,10 @@ pub(crate) struct Sql<'a> {
     /// Operations a second that are bought, of the next generation.
     pub(crate) iops: Option<u64>,
     old_iops: Option<u64>,
+    /// Whether the SQL Server licence is owned.
+    licence_owned: bool,
+    /// The new value of `licence_owned`, if it changes.
+    new_licence: Option<bool>,
     changes: bool,
 }
 
@@ -53,6 +62,7 @@ pub(crate) struct SqlChange {
     pub(crate) next_gen: bool,
     /// Operations a second, where they are bought.
     pub(crate) iops: Option<u64>,
+    pub(crate) licence: bool,
 }
 
 /// A disk as Azure makes it.
@@ -200,15 +210,27 @@ impl<'a> Machine<'a> {
         let has_ultra = family("ultra");
         Ok(Self {
             size: site.size.as_deref().map(machine_size),
+            interface: site.interface,
+            licence_owned: site.licence_owned,
             needs_zone: has_ultra || family("premium-ssd-v2"),
             has_ultra,
             disks,
         })
     }
 
+    /// Whether it needs the NVMe disk controller, which Azure must be asked for: the default of a size
+    /// with both controllers is SCSI.
+    pub(crate) fn is_nvme(&self) -> bool {
+        self.interface == Some(Interface::Nvme)
+    }
+
     /// Whether nothing is to be done.
     pub(crate) fn is_same(&self, change: &Change) -> bool {
-        change.is_known() && self.disks.iter().all(Fate::is_same) && change.resize().is_none()
+        change.is_known()
+            && self.disks.iter().all(Fate::is_same)
+            && change.resize().is_none()
+            && change.interfaces().is_none()
+            && change.licence().is_none()
     }
 }
 
@@ -418,6 +440,50 @@ pub(crate) fn in_module(script: &mut Script, fate: Fate<'_, Disk>, remove: &str)
     }
 }
 
+/// Returns the operating system of the machine that the script creates. Refuses `--os` for a script
+/// that creates none, and a Windows Server licence for Linux.
+pub(crate) fn check_os(
+    script: &Script,
+    change: &Change,
+    options: &Options,
+    makes: bool,
+) -> Result<OperatingSystem, ExportError> {
+    if let Some(os) = options.os.filter(|_| !makes) {
+        let reason = "this script creates no machine; leave it out";
+        return Err(refused(format!("--os {}", os.name()), reason.to_owned()));
+    }
+    let os = options.os.unwrap_or_default();
+    if makes && change.new.licence_owned && os == OperatingSystem::Linux {
+        let reason = "licence_owned stands for a Windows Server licence, but the machine runs Linux; export \
+                      with --os windows, or remove licence_owned";
+        let what = format!("host {:?}", change.new.host);
+        return Err(cannot(script, &change.new, what, reason));
+    }
+    Ok(os)
+}
+
+/// Warns of a change of the disk controller, which no script makes.
+pub(crate) fn tell_interfaces(script: &mut Script, change: &Change) {
+    let Some((old, new)) = change.interfaces() else { return };
+    script.warn(&format!("{}.", interface_words(change, old, new)));
+}
+
+/// Returns the steps of a change of the disk controller.
+pub(crate) fn interface_words(change: &Change, old: Interface, new: Interface) -> String {
+    let size = change.new.size.as_deref().map(machine_size).unwrap_or_default();
+    format!(
+        "the disk controller changes from {} to {} ({size}). Prepare the operating system first (driver in the \
+         initramfs, no kernel device names in /etc/fstab), then deallocate the machine and set its controller \
+         and size; Microsoft's Azure-NVMe-Conversion.ps1 does all of this",
+        old.name(),
+        new.name()
+    )
+}
+
+/// The requirements of an NVMe disk controller.
+pub(crate) const NVME_IMAGE: &str = "The limits in the layout require the NVMe disk controller. The image must \
+    be of generation 2 and list NVMe among its DiskControllerTypes (az vm image show --urn URN).";
+
 /// Where nothing is made, nobody asks where.
 pub(crate) fn check_place(options: &Options, makes: bool) -> Result<(), ExportError> {
     let location = options.location.as_ref().map(|own| format!("--location {own}"));
@@ -451,6 +517,7 @@ impl<'a> Sql<'a> {
             let what = format!("host {:?}", site.host);
             return Err(cannot(script, site, what, "its storage is no whole number of GB"));
         }
+        check_os(script, change, options, false)?;
         if let Some(zone) = &options.zone {
             return Err(refused(
                 format!("--zone {zone}"),
@@ -479,8 +546,16 @@ impl<'a> Sql<'a> {
         };
         let old_iops = old.and_then(|old| iops(old, old.instance.as_ref()?));
         let iops = iops(site, new);
-        let changes = old_instance.is_none_or(|own| !same(own)) || old_iops != iops;
-        Ok(Self { new, old: old_instance, iops, old_iops, changes })
+        let new_licence = change.licence();
+        let changes =
+            old_instance.is_none_or(|own| !same(own)) || old_iops != iops || new_licence.is_some();
+        let licence_owned = site.licence_owned;
+        Ok(Self { new, old: old_instance, iops, old_iops, licence_owned, new_licence, changes })
+    }
+
+    /// Returns the licence type, as Azure names it.
+    pub(crate) fn licence(&self) -> &'static str {
+        if self.licence_owned { "BasePrice" } else { "LicenseIncluded" }
     }
 
     pub(crate) fn edition(&self) -> &'static str {
@@ -498,6 +573,7 @@ impl<'a> Sql<'a> {
             grows: old.storage < new.storage,
             next_gen: is_next_gen(old) != is_next_gen(new),
             iops: self.iops.filter(|_| self.iops != self.old_iops),
+            licence: self.new_licence.is_some(),
         }
     }
 
@@ -521,10 +597,12 @@ impl<'a> Sql<'a> {
     pub(crate) fn words(&self) -> String {
         let iops = self.iops.map(|iops| format!(", {iops} IOPS in all")).unwrap_or_default();
         format!(
-            "{} with {} vCores and {} of storage{iops}. Its files are the databases': --as tsql.",
+            "{} with {} vCores and {} of storage{iops}; the SQL Server licence is {}. Its files are the \
+             databases': --as tsql.",
             self.new.kind.name(),
             self.new.vcores,
-            self.new.storage
+            self.new.storage,
+            if self.licence_owned { "owned" } else { "included in the price" }
         )
     }
 

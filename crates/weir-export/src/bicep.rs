@@ -8,7 +8,7 @@ use crate::azure::{self, AzureDisk, Machine, Sql};
 use crate::change::{Change, Fate};
 use crate::disk;
 use crate::error::ExportError;
-use crate::options::Options;
+use crate::options::{OperatingSystem, Options};
 use crate::quote::bicep;
 use crate::script::Script;
 
@@ -52,10 +52,12 @@ fn of_machine(
     machine: &Machine<'_>,
 ) -> Result<(), ExportError> {
     refuse_group(options)?;
+    let os = azure::check_os(script, change, options, true)?;
     script.header(
-        "a network interface; deploy with az deployment group create --template-file FILE.",
-        "makes the disks and the machine with them, each with its LUN and cache mode; deployed again it \
-         changes what differs. A disk that is attached to the machine and not in this module is detached: \
+        "a subnet; deploy with az deployment group create --template-file FILE.",
+        "makes the disks and the machine with them, each with its LUN and cache mode, and a network \
+         interface without a public IP address or an open port; deployed again it changes what differs. \
+         A disk that is attached to the machine and not in this module is detached: \
          look first with az deployment group what-if.",
         "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor delete \
          a disk.",
@@ -66,10 +68,22 @@ fn of_machine(
     location(script, options);
     zones(script, options, machine);
     script.lines(
-        "@description('The id of its network interface.')\nparam nicId string\n\
-         @description('The name of its administrator.')\nparam adminUsername string\n\
-         @description('The password of its administrator.')\n@secure()\nparam adminPassword string\n\
-         @description('What it starts from, like { publisher: .., offer: .., sku: .., version: .. }.')\n\
+        "@description('The id of its subnet.')\nparam subnetId string\n\
+         @description('The name of its administrator.')\nparam adminUsername string",
+    );
+    script.lines(match os {
+        OperatingSystem::Linux => {
+            "@description('The public SSH key of its administrator.')\nparam sshPublicKey string"
+        }
+        OperatingSystem::Windows => {
+            "@description('The password of its administrator.')\n@secure()\nparam adminPassword string"
+        }
+    });
+    if machine.is_nvme() {
+        script.comment(azure::NVME_IMAGE);
+    }
+    script.lines(
+        "@description('What it starts from, like { publisher: .., offer: .., sku: .., version: .. }.')\n\
          param imageReference object",
     );
     if machine.size.is_none() {
@@ -82,7 +96,9 @@ fn of_machine(
             attached.push(entry);
         }
     }
-    vm(script, machine, &attached);
+    script.blank();
+    script.lines(NETWORK);
+    vm(script, machine, os, &attached);
     disk::local(script, &change.new);
     Ok(())
 }
@@ -106,10 +122,18 @@ fn tell_changes(script: &mut Script, change: &Change, machine: &Machine<'_>) {
     }
     script.comment("");
     script.comment("A module says all that is to be. Of what is there at present this changes:");
-    if let Some((old, new)) = change.resize() {
-        let words = azure::resize_words(old, new);
+    let words = match (change.interfaces(), change.resize()) {
+        (Some((old, new)), _) => Some(azure::interface_words(change, old, new)),
+        (None, Some((old, new))) => Some(azure::resize_words(old, new)),
+        (None, None) => None,
+    };
+    if let Some(words) = words {
         script.comment(&format!("- {words}"));
         script.note(&words);
+    }
+    if let Some(is_owned) = change.licence() {
+        let words = if is_owned { "owned" } else { "included in the price" };
+        script.comment(&format!("- the Windows Server licence becomes {words}"));
     }
     for fate in &machine.disks {
         match *fate {
@@ -170,25 +194,89 @@ fn entry(
     ))
 }
 
-fn vm(script: &mut Script, machine: &Machine<'_>, attached: &[String]) {
+/// The network interface, with the names that `az vm create` gives.
+const NETWORK: &str = r#"
+resource nsg 'Microsoft.Network/networkSecurityGroups@2023-11-01' = {
+  name: '${machineName}NSG'
+  location: location
+  properties: {
+    securityRules: []
+  }
+}
+
+resource nic 'Microsoft.Network/networkInterfaces@2023-11-01' = {
+  name: '${machineName}VMNic'
+  location: location
+  properties: {
+    networkSecurityGroup: {
+      id: nsg.id
+    }
+    ipConfigurations: [
+      {
+        name: 'ipconfig${machineName}'
+        properties: {
+          privateIPAllocationMethod: 'Dynamic'
+          subnet: {
+            id: subnetId
+          }
+        }
+      }
+    ]
+  }
+}
+"#;
+
+fn vm(script: &mut Script, machine: &Machine<'_>, os: OperatingSystem, attached: &[String]) {
     let size = machine.size.as_ref().map_or_else(|| "machineSize".to_owned(), |size| bicep(size));
     let ultra = if machine.has_ultra {
         "    additionalCapabilities: {\n      ultraSSDEnabled: true\n    }\n"
     } else {
         ""
     };
+    let controller = if machine.is_nvme() { "      diskControllerType: 'NVMe'\n" } else { "" };
+    let licence = if machine.licence_owned { "    licenseType: 'Windows_Server'\n" } else { "" };
+    let profile = match os {
+        OperatingSystem::Linux => LINUX_PROFILE,
+        OperatingSystem::Windows => WINDOWS_PROFILE,
+    };
     script.blank();
     script.lines(&format!(
         "resource machine 'Microsoft.Compute/virtualMachines@2024-03-01' = {{\n  name: machineName\n  \
          location: location\n  zones: zones\n  properties: {{\n    hardwareProfile: {{\n      vmSize: {size}\n    \
-         }}\n{ultra}    storageProfile: {{\n      imageReference: imageReference\n      osDisk: {{\n        \
-         createOption: 'FromImage'\n      }}\n      dataDisks: [\n{}\n      ]\n    }}\n    osProfile: {{\n      \
-         computerName: machineName\n      adminUsername: adminUsername\n      adminPassword: adminPassword\n    \
-         }}\n    networkProfile: {{\n      networkInterfaces: [\n        {{\n          id: nicId\n        }}\n      \
+         }}\n{ultra}{licence}    storageProfile: {{\n{controller}      imageReference: imageReference\n      osDisk: \
+         {{\n        createOption: 'FromImage'\n      }}\n      dataDisks: [\n{}\n      ]\n    }}\n{}\n    \
+         networkProfile: {{\n      networkInterfaces: [\n        {{\n          id: nic.id\n        }}\n      \
          ]\n    }}\n  }}\n}}",
-        attached.join("\n")
+        attached.join("\n"),
+        profile.trim_matches('\n')
     ));
 }
+
+const LINUX_PROFILE: &str = r#"
+    osProfile: {
+      computerName: machineName
+      adminUsername: adminUsername
+      linuxConfiguration: {
+        disablePasswordAuthentication: true
+        ssh: {
+          publicKeys: [
+            {
+              path: '/home/${adminUsername}/.ssh/authorized_keys'
+              keyData: sshPublicKey
+            }
+          ]
+        }
+      }
+    }
+"#;
+
+const WINDOWS_PROFILE: &str = r#"
+    osProfile: {
+      computerName: take(machineName, 15)
+      adminUsername: adminUsername
+      adminPassword: adminPassword
+    }
+"#;
 
 fn of_instance(
     script: &mut Script,
@@ -199,7 +287,8 @@ fn of_instance(
     refuse_group(options)?;
     script.header(
         "a subnet for managed instances; deploy with az deployment group create --template-file FILE.",
-        "makes the instance; deployed again it changes what differs.",
+        "makes the instance, without a public endpoint and with Microsoft Entra-only authentication (no \
+         password); deployed again it changes what differs.",
         "make the network that it is in, nor databases or their files (--as tsql).",
     );
     if change.is_known() {
@@ -210,8 +299,11 @@ fn of_instance(
     location(script, options);
     script.lines(
         "@description('The id of its subnet.')\nparam subnetId string\n\
-         @description('The login of its administrator.')\nparam adminLogin string\n\
-         @description('The password of its administrator.')\n@secure()\nparam adminPassword string\n\
+         @description('The name of its administrator in Microsoft Entra ID.')\nparam adminName string\n\
+         @description('The object id of its administrator (the client id of an application).')\n\
+         param adminId string\n\
+         @description('The type of its administrator.')\n@allowed(['User', 'Group', 'Application'])\n\
+         param adminType string = 'User'\n\
          @description('The hardware.')\nparam hardware string = 'Gen5'",
     );
     let next_gen = sql
@@ -224,10 +316,13 @@ fn of_instance(
     script.lines(&format!(
         "resource instance 'Microsoft.Sql/managedInstances@{version}' = {{\n  name: instanceName\n  \
          location: location\n  sku: {{\n    name: '{}_${{hardware}}'\n    tier: '{}'\n  }}\n  properties: {{\n    \
-         subnetId: subnetId\n    administratorLogin: adminLogin\n    administratorLoginPassword: adminPassword\n    \
-         vCores: {}\n    storageSizeInGB: {}{next_gen}\n  }}\n}}",
+         subnetId: subnetId\n    publicDataEndpointEnabled: false\n    administrators: {{\n      \
+         administratorType: 'ActiveDirectory'\n      azureADOnlyAuthentication: true\n      login: adminName\n      \
+         sid: adminId\n      principalType: adminType\n      tenantId: tenant().tenantId\n    }}\n    \
+         licenseType: '{}'\n    vCores: {}\n    storageSizeInGB: {}{next_gen}\n  }}\n}}",
         sql.sku(),
         sql.edition(),
+        sql.licence(),
         sql.new.vcores,
         sql.gb()
     ));

@@ -5,6 +5,7 @@ use crate::error::ExportError;
 use crate::script::Kind;
 use crate::site::{Cloud, DbFile, Disk, Site, Space};
 use std::collections::{BTreeMap, BTreeSet};
+use weir_catalog::Interface;
 use weir_layout::luns::{MOST, lowest};
 
 /// What is to be, and what is there at present if that is known.
@@ -155,6 +156,19 @@ impl Change {
         let old = self.old.as_ref()?.size.as_deref()?;
         let new = self.new.size.as_deref()?;
         (old != new).then_some((old, new))
+    }
+
+    /// Returns the old and the new interface of the remote disks, if both are known and differ.
+    pub(crate) fn interfaces(&self) -> Option<(Interface, Interface)> {
+        let old = self.old.as_ref()?.interface?;
+        let new = self.new.interface?;
+        (old != new).then_some((old, new))
+    }
+
+    /// Returns the new value of `licence_owned`, if it changes.
+    pub(crate) fn licence(&self) -> Option<bool> {
+        let new = self.new.licence_owned;
+        (self.old.as_ref()?.licence_owned != new).then_some(new)
     }
 }
 

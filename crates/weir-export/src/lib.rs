@@ -13,6 +13,7 @@
 //! | `change` | the difference between two layouts, once for all kinds |
 //! | `quote` | how each language quotes |
 //! | `disk` | what becomes of disks, whatever cloud they are of |
+//! | `ebs` | the names under which AWS attaches volumes |
 //! | `space` | what becomes of stripes and single disks, whatever system makes them |
 //! | `azure` | what Azure calls what a layout has, once for its four languages |
 //! | `linux` | what shell scripts for a Linux machine have in common |
@@ -25,6 +26,7 @@ mod azure;
 mod bicep;
 mod change;
 mod disk;
+mod ebs;
 pub mod error;
 mod fstab;
 mod linux;
@@ -41,7 +43,7 @@ mod terraform;
 mod tsql;
 
 pub use error::ExportError;
-pub use options::{Filesystem, Options};
+pub use options::{Filesystem, OperatingSystem, Options};
 pub use script::{Export, Kind};
 
 use change::Change;

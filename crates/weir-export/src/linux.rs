@@ -2,43 +2,165 @@
 //! empty, and the file system that knows of the stripe.
 
 use crate::change::Change;
+use crate::ebs;
 use crate::error::ExportError;
 use crate::options::{Filesystem, Options, refused};
 use crate::quote::shell;
 use crate::script::Script;
-use crate::site::{Cloud, Disk, Space};
+use crate::site::{Cloud, Disk, Site, Space};
 use std::collections::BTreeMap;
+use weir_catalog::Interface;
 
-/// Where the disks of a machine of Azure are found by their LUN.
-const DEVICES: &str = "/dev/disk/azure/scsi1/lun{lun}";
+/// The link to a disk by LUN on a SCSI controller of Azure. The Azure Linux agent and cloud-init bring
+/// its udev rules.
+const AZURE_SCSI: &str = "/dev/disk/azure/scsi1/lun{lun}";
 
-/// A device of the layout with its columns.
-pub(crate) struct Device<'a> {
-    pub(crate) space: &'a Space,
-    /// The paths and sizes of its disks.
-    pub(crate) columns: Vec<(String, u64)>,
+/// The link to a disk by LUN on an NVMe controller of Azure. azure-vm-utils brings its udev rules.
+const AZURE_NVME: &str = "/dev/disk/azure/data/by-lun/{lun}";
+
+/// The link to a disk of Google Cloud by device name, for SCSI and NVMe. The guest environment brings
+/// its udev rules.
+const GOOGLE: &str = "/dev/disk/by-id/google-{name}";
+
+/// How a script finds the disks whose device no option gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Finder {
+    /// A path with `{lun}` or `{name}`.
+    Pattern(String),
+    /// The device name under which AWS attached the volume, looked up when the script runs.
+    Ebs,
 }
 
-/// The start of a script: what every one of them needs.
+/// The device of a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    /// A path.
+    Path(String),
+    /// The name under which AWS attached a volume.
+    Ebs(String),
+}
+
+/// A disk of a device.
+pub(crate) struct Column {
+    place: Place,
+    /// The number of the disk, which names the variable of a device that is looked up.
+    lun: u32,
+    /// The size in bytes.
+    pub(crate) size: u64,
+}
+
+impl Column {
+    /// Returns the device as a word of the shell.
+    pub(crate) fn word(&self) -> String {
+        match &self.place {
+            Place::Path(path) => shell(path),
+            Place::Ebs(_) => format!("\"$volume_{}\"", self.lun),
+        }
+    }
+
+    /// Returns the device for people.
+    pub(crate) fn name(&self) -> &str {
+        match &self.place {
+            Place::Path(name) | Place::Ebs(name) => name,
+        }
+    }
+}
+
+/// A device of the layout with its disks.
+pub(crate) struct Device<'a> {
+    pub(crate) space: &'a Space,
+    pub(crate) columns: Vec<Column>,
+}
+
+impl Device<'_> {
+    /// Writes the look-ups of devices that are known only when the script runs.
+    pub(crate) fn find(&self, script: &mut Script) {
+        for column in &self.columns {
+            if let Place::Ebs(name) = &column.place {
+                script.line(&format!("volume_{}=$(ebs {})", column.lun, shell(name)));
+            }
+        }
+    }
+}
+
+/// Writes the start of a script: what every one of them needs.
 pub(crate) fn start(
     script: &mut Script,
     change: &Change,
     options: &Options,
 ) -> Result<(), ExportError> {
     check_devices(script, change, options)?;
+    let finder = finder(&change.new, options);
+    tell_finder(script, &change.new, finder.as_ref());
     script.blank();
     script.line("set -euo pipefail");
     script.blank();
-    script.lines(FUNCTIONS);
+    script.lines(&CHECK.replace("@HINT@", hint(finder.as_ref())));
+    if finder == Some(Finder::Ebs) {
+        script.blank();
+        script.lines(EBS);
+    }
     Ok(())
 }
 
-/// Two volumes on one device would write over each other.
+/// Explains how disks are found, and what that depends on.
+fn tell_finder(script: &mut Script, site: &Site, finder: Option<&Finder>) {
+    let words = match finder {
+        Some(Finder::Ebs) => {
+            "Volumes are found by the device names under which they are attached (--as terraform). ebsnvme-id \
+             reads these names from the NVMe controllers of a Nitro instance. It comes with Amazon Linux, and \
+             elsewhere with the package amazon-ec2-utils. Other instances need --device."
+        }
+        Some(Finder::Pattern(path)) if path == AZURE_NVME => {
+            "The machine has an NVMe disk controller, for which /dev/disk/azure/scsi1 does not exist. Disks are \
+             found by the links of the package azure-vm-utils; install it if the image lacks it."
+        }
+        Some(Finder::Pattern(path)) if path == GOOGLE => {
+            "Disks are found by the device names with which they are attached (--as terraform). The links are \
+             those of Google's guest environment, which public images include."
+        }
+        Some(Finder::Pattern(path)) if path == AZURE_SCSI && site.interface.is_none() => {
+            let reason = match &site.size {
+                Some(size) => {
+                    format!("the edition does not state the interface of remote disks for {size}")
+                }
+                None => "the layout has no machine size".to_owned(),
+            };
+            let words = format!(
+                "{reason}, so the script expects a SCSI disk controller; for NVMe, export with --device \
+                 '{AZURE_NVME}'"
+            );
+            script.note(&words);
+            script.comment("");
+            script.comment(&format!("{words}."));
+            return;
+        }
+        Some(Finder::Pattern(_)) | None => return,
+    };
+    script.comment("");
+    script.comment(words);
+}
+
+/// Returns a hint for a disk that is not found.
+fn hint(finder: Option<&Finder>) -> &'static str {
+    match finder {
+        Some(Finder::Pattern(path)) if path == AZURE_NVME => {
+            "; is it attached, and is azure-vm-utils installed?"
+        }
+        Some(Finder::Pattern(path)) if path == AZURE_SCSI => {
+            "; is it attached, and is the disk controller SCSI?"
+        }
+        _ => "",
+    }
+}
+
+/// Refuses two volumes on one device, which would write over each other.
 fn check_devices(script: &Script, change: &Change, options: &Options) -> Result<(), ExportError> {
     let mut seen: BTreeMap<String, &str> = BTreeMap::new();
     for disk in &change.new.disks {
-        // Whose device is not known is asked for where it is needed.
-        let Ok(path) = path(script, change, options, disk) else { continue };
+        // An unknown device is asked for where it is needed.
+        let Ok(place) = place(script, change, options, disk) else { continue };
+        let (Place::Path(path) | Place::Ebs(path)) = place;
         if let Some(first) = seen.insert(path.clone(), &disk.own) {
             return Err(refused(
                 format!("--device {}={path}", disk.own),
@@ -49,7 +171,7 @@ fn check_devices(script: &Script, change: &Change, options: &Options) -> Result<
     Ok(())
 }
 
-const FUNCTIONS: &str = r#"
+const CHECK: &str = r#"
 die() {
     printf '%s\n' "$*" >&2
     exit 1
@@ -58,14 +180,31 @@ die() {
 # A disk has to be there, of the size that the layout has, and empty.
 check() { # DEVICE BYTES
     local size signatures
-    size=$(lsblk --nodeps --bytes --noheadings --output SIZE "$1" | tr -d ' ') || die "$1: is not there"
+    size=$(lsblk --nodeps --bytes --noheadings --output SIZE "$1" | tr -d ' ') || die "$1: is not there@HINT@"
     [[ $size == "$2" ]] || die "$1: has $size bytes, and the layout $2; is it another disk?"
     signatures=$(wipefs --no-act --noheadings "$1") || die "$1: cannot be read"
     [[ -z $signatures ]] || die "$1: is not empty, nothing is done to it: $signatures"
 }
 "#;
 
-/// The paths and sizes of a device's disks.
+const EBS: &str = r#"
+# Prints the device of the EBS volume that is attached under a device name.
+ebs() { # DEVICE_NAME
+    local device serial name
+    command -v ebsnvme-id >/dev/null || die "ebsnvme-id is missing; install the package amazon-ec2-utils"
+    while read -r device serial; do
+        [[ $serial == vol* ]] || continue
+        name=$(ebsnvme-id --block-dev "/dev/$device") || die "/dev/$device: ebsnvme-id cannot read it"
+        if [[ ${name#/dev/} == "${1#/dev/}" ]]; then
+            echo "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_$serial"
+            return
+        fi
+    done < <(lsblk --nodeps --noheadings --output NAME,SERIAL)
+    die "$1: no volume is attached under this device name"
+}
+"#;
+
+/// Returns a device with its disks.
 pub(crate) fn device<'a>(
     script: &Script,
     change: &'a Change,
@@ -75,50 +214,68 @@ pub(crate) fn device<'a>(
     let site = &change.new;
     let mut columns = Vec::new();
     for disk in site.disks_of(space) {
-        columns.push((path(script, change, options, disk)?, disk.size.get()));
+        let place = place(script, change, options, disk)?;
+        columns.push(Column { place, lun: change.lun(disk), size: disk.size.get() });
     }
     Ok(Device { space, columns })
 }
 
-fn path(
+/// Returns how to find disks without a device of their own on the command line, if that is known.
+fn finder(site: &Site, options: &Options) -> Option<Finder> {
+    let pattern = |path: &str| Some(Finder::Pattern(path.to_owned()));
+    if let Some(path) = &options.device_pattern {
+        return pattern(path);
+    }
+    match (site.cloud()?, site.interface) {
+        (Cloud::Azure, Some(Interface::Nvme)) => pattern(AZURE_NVME),
+        (Cloud::Azure, _) => pattern(AZURE_SCSI),
+        (Cloud::Google, _) => pattern(GOOGLE),
+        (Cloud::Aws, _) => Some(Finder::Ebs),
+    }
+}
+
+fn place(
     script: &Script,
     change: &Change,
     options: &Options,
     disk: &Disk,
-) -> Result<String, ExportError> {
+) -> Result<Place, ExportError> {
     if let Some((_, path)) = options.devices.iter().find(|(name, _)| *name == disk.own) {
-        return Ok(path.clone());
+        return Ok(Place::Path(path.clone()));
     }
-    if disk.is_local {
-        return Err(ExportError::Cannot {
-            layout: change.new.layout.clone(),
-            what: format!("volume {:?}", disk.own),
-            kind: script.kind().name(),
-            reason: format!(
-                "it is the machine's own disk, whose device is not known; say it with --device {}=PATH",
-                disk.own
-            ),
-        });
-    }
-    let is_azure = change.new.cloud() == Some(Cloud::Azure);
-    let pattern = match &options.device_pattern {
-        Some(pattern) => pattern,
-        None if is_azure => DEVICES,
-        None => {
-            return Err(ExportError::Option {
-                option: "--device".to_owned(),
-                reason: format!(
-                    "which device {} is is not known without an edition of Azure; say it with --device \
-                     {}=PATH, or for all with a path like /dev/disk/by-id/{{name}}",
-                    disk.own, disk.own
-                ),
-            });
-        }
+    let cannot = |reason: String| ExportError::Cannot {
+        layout: change.new.layout.clone(),
+        what: format!("volume {:?}", disk.own),
+        kind: script.kind().name(),
+        reason,
     };
-    let lun = change.lun(disk).to_string();
-    Ok(pattern.replace("{lun}", &lun).replace("{name}", &disk.name))
+    if disk.is_local {
+        return Err(cannot(format!(
+            "it is the machine's own disk, whose device is not known; say it with --device {}=PATH",
+            disk.own
+        )));
+    }
+    let lun = change.lun(disk);
+    match finder(&change.new, options) {
+        Some(Finder::Pattern(path)) => {
+            Ok(Place::Path(path.replace("{lun}", &lun.to_string()).replace("{name}", &disk.name)))
+        }
+        Some(Finder::Ebs) => ebs::device_name(lun).map(Place::Ebs).ok_or_else(|| {
+            cannot(format!(
+                "AWS has no device name for disk {lun}; say its device with --device {}=PATH",
+                disk.own
+            ))
+        }),
+        None => Err(ExportError::Option {
+            option: "--device".to_owned(),
+            reason: format!(
+                "which device {} is is not known without the edition of a cloud; say it with --device \
+                 {}=PATH, or for all with a path like /dev/disk/by-id/{{name}}",
+                disk.own, disk.own
+            ),
+        }),
+    }
 }
-
 /// File systems are found by a label, which has to fit.
 pub(crate) fn check_label(space: &Space, filesystem: Filesystem) -> Result<(), ExportError> {
     let (most, rule) = match filesystem {
@@ -145,7 +302,7 @@ pub(crate) fn check_label(space: &Space, filesystem: Filesystem) -> Result<(), E
     })
 }
 
-/// Makes the file system, where there is none.
+/// Writes the making of the file system where there is none; `path` is a word of the shell.
 pub(crate) fn filesystem(
     script: &mut Script,
     space: &Space,
@@ -179,7 +336,6 @@ if [[ -z $now ]]; then
 elif [[ $now != {kind} ]]; then
     die {what}": has $now, and not {kind}; nothing is done to it"
 fi"#,
-        path = shell(path),
         label = shell(&space.name),
         what = shell(&space.own),
     ));

@@ -2,7 +2,7 @@
 
 use crate::change::{Change, Fate};
 use crate::error::ExportError;
-use crate::linux;
+use crate::linux::{self, Column};
 use crate::options::Options;
 use crate::quote::shell;
 use crate::script::Script;
@@ -89,20 +89,22 @@ fn make(
     let checks: Vec<String> = device
         .columns
         .iter()
-        .map(|(path, size)| format!("    check {} {size}", shell(path)))
+        .map(|column| format!("    check {} {}", column.word(), column.size))
         .collect();
     // A group of that name may be somebody else's.
-    let member = |path: &String| {
-        let disk = shell(path);
-        let words = format!("{path} is not in the volume group {group}: rename with --name");
+    let member = |column: &Column| {
+        let disk = column.word();
+        let words =
+            format!("{} is not in the volume group {group}: rename with --name", column.name());
         format!(
             "[[ $(pvs --noheadings --options vg_name {disk} 2>/dev/null | tr -d ' ') == {group} ]] ||\n    die {}",
             shell(&words)
         )
     };
-    let members: Vec<String> = device.columns.iter().map(|(path, _)| member(path)).collect();
-    let disks: Vec<String> = device.columns.iter().map(|(path, _)| shell(path)).collect();
+    let members: Vec<String> = device.columns.iter().map(member).collect();
+    let disks: Vec<String> = device.columns.iter().map(Column::word).collect();
     let disks = disks.join(" ");
+    device.find(script);
     let kib = space.unit.map(|unit| unit.get() >> 10);
     script.lines(&format!(
         r#"if ! vgs --noheadings {group} >/dev/null 2>&1; then
@@ -126,7 +128,7 @@ fi"#,
         wanted = kib.map_or_else(|| "a disk alone".to_owned(), |kib| format!("{count} of {kib} KiB")),
         own = shell(&space.own),
     ));
-    linux::filesystem(script, space, &path(space), options.filesystem.unwrap_or_default())
+    linux::filesystem(script, space, &shell(&path(space)), options.filesystem.unwrap_or_default())
 }
 
 fn changed(
@@ -152,11 +154,12 @@ fn changed(
         return Ok(());
     }
     let device = linux::device(script, change, options, space)?;
-    let disks: Vec<String> = device.columns.iter().map(|(path, _)| shell(path)).collect();
+    let disks: Vec<String> = device.columns.iter().map(Column::word).collect();
     script.comment(&format!(
         "{}: its disks have grown from {} to {} in all; its stripes stay as they are.",
         space.own, old.size, space.size
     ));
+    device.find(script);
     script.lines(&format!(
         "pvresize {}\nif [[ $(vgs --noheadings --options vg_free_count {group} | tr -d ' ') != 0 ]]; then\n    \
          lvextend --resizefs --extents +100%FREE {}\nfi",

@@ -2,7 +2,7 @@
 
 use crate::change::{Change, Fate};
 use crate::error::ExportError;
-use crate::linux::{self, Device};
+use crate::linux::{self, Column, Device};
 use crate::options::Options;
 use crate::quote::shell;
 use crate::script::Script;
@@ -71,7 +71,7 @@ fn make(
     let kind = options.filesystem.unwrap_or_default();
     let Some(unit) = space.unit else {
         single(script, &device);
-        return linux::filesystem(script, space, &device.columns[0].0, kind);
+        return linux::filesystem(script, space, &device.columns[0].word(), kind);
     };
     check_name(space)?;
     if !unit.get().is_multiple_of(4 << 10) {
@@ -89,9 +89,10 @@ fn make(
     let checks: Vec<String> = device
         .columns
         .iter()
-        .map(|(path, size)| format!("    check {} {size}", shell(path)))
+        .map(|column| format!("    check {} {}", column.word(), column.size))
         .collect();
-    let disks: Vec<String> = device.columns.iter().map(|(path, _)| shell(path)).collect();
+    let disks: Vec<String> = device.columns.iter().map(Column::word).collect();
+    device.find(script);
     let kib = unit.get() >> 10;
     script.lines(&format!(
         r#"if mdadm --detail {own} >/dev/null 2>&1; then
@@ -114,17 +115,17 @@ fi"#,
         name = shell(&space.name),
         disks = disks.join(" ")
     ));
-    linux::filesystem(script, space, &path, kind)
+    linux::filesystem(script, space, &own, kind)
 }
 
 /// A disk alone has its file system on it as it is, so that it grows with the disk.
 fn single(script: &mut Script, device: &Device<'_>) {
-    let (path, size) = &device.columns[0];
-    let path = shell(path);
+    let (path, size) = (device.columns[0].word(), device.columns[0].size);
     script.comment(&format!(
         "{}: a disk alone, without partitions, so that it can grow.",
         device.space.own
     ));
+    device.find(script);
     script.lines(&format!(
         "if [[ -z $(blkid --probe --output value --match-tag TYPE {path} || true) ]]; then\n    check {path} {size}\nfi"
     ));

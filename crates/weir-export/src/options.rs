@@ -26,6 +26,27 @@ impl Filesystem {
     }
 }
 
+/// The operating system of a machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OperatingSystem {
+    /// Linux; the administrator logs in with an SSH key.
+    #[default]
+    Linux,
+    /// Windows Server.
+    Windows,
+}
+
+impl OperatingSystem {
+    /// As `--os` takes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::Windows => "windows",
+        }
+    }
+}
+
 /// What a layout does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
@@ -49,11 +70,14 @@ pub struct Options {
     pub location: Option<String>,
     /// The zone.
     pub zone: Option<String>,
+    /// The operating system of a machine that the script creates; Linux if left out.
+    pub os: Option<OperatingSystem>,
     /// The file system; XFS if left out.
     pub filesystem: Option<Filesystem>,
 }
 
 const CLOUD: &[Kind] = &[Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell];
+const MACHINES: &[Kind] = &[Kind::Az, Kind::Bicep];
 const LINUX: &[Kind] = &[Kind::Mdadm, Kind::Lvm, Kind::Fstab];
 const DEVICES: &[Kind] = &[Kind::Mdadm, Kind::Lvm];
 const MOUNTED: &[Kind] = &[Kind::Tsql, Kind::StorageSpaces, Kind::Fstab];
@@ -65,7 +89,8 @@ impl Options {
             pairs.first().map(|(name, value)| format!("{name}={value}"))
         };
         let filesystem = self.filesystem.map(|own| own.name().to_owned());
-        let given: [(&str, Option<String>, &[Kind]); 9] = [
+        let os = self.os.map(|own| own.name().to_owned());
+        let given: [(&str, Option<String>, &[Kind]); 10] = [
             ("--mount", pair(&self.mounts), MOUNTED),
             ("--device", pair(&self.devices), DEVICES),
             ("--device", self.device_pattern.clone(), DEVICES),
@@ -74,6 +99,7 @@ impl Options {
             ("--resource-group", self.resource_group.clone(), CLOUD),
             ("--location", self.location.clone(), CLOUD),
             ("--zone", self.zone.clone(), CLOUD),
+            ("--os", os, MACHINES),
             ("--filesystem", filesystem, LINUX),
         ];
         for (option, value, kinds) in &given {

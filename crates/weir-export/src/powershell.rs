@@ -62,7 +62,8 @@ fn of_machine(
         lines.push(parameter("Zone", options.zone.as_ref()));
     }
     let stops = any(machine, |new, own| own.grows && azure::may_stop(new));
-    if change.resize().is_some() || stops {
+    let resizes = change.resize().is_some() && change.interfaces().is_none();
+    if resizes || stops {
         lines.push("    [switch] $AllowRestart".to_owned());
     }
     parameters(script, &lines);
@@ -230,19 +231,70 @@ function Test-LayoutLun([string] $Name, [int] $Lun) {
 
 "#;
 
+/// Compares the machine with the layout, and changes it where both layouts are known.
 fn size(script: &mut Script, change: &Change, machine: &Machine<'_>) {
     let Some(size) = machine.size.as_deref().map(powershell) else { return };
     script.blank();
-    let Some((old, new)) = change.resize() else {
-        if !change.is_known() {
-            script.lines(&format!(
-                "if ($machine.HardwareProfile.VmSize -ne {size}) {{\n    Write-Warning (\"${{MachineName}}: \
-                 is $($machine.HardwareProfile.VmSize), and the layout has \" + {size} + '; nothing is \
-                 changed')\n}}"
-            ));
-        }
+    if change.is_known() {
+        change_size(script, change, machine, &size);
         return;
-    };
+    }
+    script.lines(&format!(
+        "if ($machine.HardwareProfile.VmSize -ne {size}) {{\n    Write-Warning (\"${{MachineName}}: \
+         is $($machine.HardwareProfile.VmSize), and the layout has \" + {size} + '; nothing is \
+         changed')\n}}"
+    ));
+    if let Some(interface) = machine.interface {
+        if machine.is_nvme() {
+            script.comment(azure::NVME_IMAGE);
+            script.comment("To create a machine with it: New-AzVMConfig -DiskControllerType NVMe.");
+        }
+        script.line(FIND_CONTROLLER);
+        script.lines(&format!(
+            "if ($controller -ne '{}') {{\n    Write-Warning \"${{MachineName}}: its disk controller is \
+             $controller, and the layout has {}; nothing is changed\"\n}}",
+            interface.name(),
+            interface.name()
+        ));
+    }
+    if machine.licence_owned {
+        script.lines(
+            "if ($machine.LicenseType -ne 'Windows_Server') {\n    Write-Warning \"${MachineName}: its licence \
+             type is not Windows_Server, and the licence is owned; nothing is changed\"\n}",
+        );
+    }
+}
+
+/// An empty property means SCSI.
+const FIND_CONTROLLER: &str = "$controller = if ($machine.StorageProfile.DiskControllerType) { \
+                               \"$($machine.StorageProfile.DiskControllerType)\" } else { 'SCSI' }";
+
+/// Changes the existing machine.
+fn change_size(script: &mut Script, change: &Change, machine: &Machine<'_>, size: &str) {
+    if let Some((_, new)) = change.interfaces() {
+        azure::tell_interfaces(script, change);
+        script.line(FIND_CONTROLLER);
+        script.lines(&format!(
+            "if ($controller -ne '{}' -or $machine.HardwareProfile.VmSize -ne {size}) {{\n    throw \
+             \"${{MachineName}}: NOT DONE: is $($machine.HardwareProfile.VmSize) with $controller; convert it, \
+             and run this again\"\n}}",
+            new.name()
+        ));
+    } else if let Some((old, new)) = change.resize() {
+        resize(script, old, new, size);
+    }
+    if change.licence().is_some() {
+        let licence = if machine.licence_owned { "Windows_Server" } else { "None" };
+        script.comment("The licence type changes without a restart.");
+        script.lines(&format!(
+            "$licence = if ($machine.LicenseType) {{ $machine.LicenseType }} else {{ 'None' }}\nif ($licence -ne \
+             '{licence}') {{\n    $machine.LicenseType = '{licence}'\n    Update-AzVM -ResourceGroupName \
+             $ResourceGroupName -VM $machine | Out-Null\n}}"
+        ));
+    }
+}
+
+fn resize(script: &mut Script, old: &str, new: &str, size: &str) {
     azure::tell_resize(script, old, new, "-AllowRestart");
     script.lines(&format!(
         "if ($machine.HardwareProfile.VmSize -ne {size}) {{\n    if (-not $AllowRestart) {{\n        throw \
@@ -325,8 +377,9 @@ fn of_instance(
     azure::check_place(options, !change.is_known())?;
     script.header(
         "PowerShell with the module Az.Sql, after Connect-AzAccount.",
-        "makes the instance if it is not there, or changes it; it looks first what is there, and run again it \
-         changes nothing more.",
+        "makes the instance if it is not there, without a public endpoint and with Microsoft Entra-only \
+         authentication (no password); or changes it. It looks first what is there, and run \
+         again it changes nothing more.",
         "make the network that it is in, nor databases or their files (--as tsql).",
     );
     let mut lines = vec![
@@ -339,17 +392,18 @@ fn of_instance(
         return Ok(());
     }
     let mut keys = format!(
-        "-Edition {} -VCore {} -StorageSizeInGB {}",
+        "-Edition {} -VCore {} -StorageSizeInGB {} -LicenseType {}",
         sql.edition(),
         sql.new.vcores,
-        sql.gb()
+        sql.gb(),
+        sql.licence()
     );
     if let Some(iops) = sql.iops {
         keys += &format!(" -IsGeneralPurposeV2 $true -StorageIOps {iops}");
     }
     lines.push(parameter("Location", options.location.as_ref()));
     lines.push(parameter("SubnetId", None));
-    lines.push("    [Parameter(Mandatory)] [pscredential] $AdministratorCredential".to_owned());
+    lines.push(parameter("AdministratorName", None));
     lines.push("    [string] $ComputeGeneration = 'Gen5'".to_owned());
     parameters(script, &lines);
     script.blank();
@@ -359,11 +413,13 @@ fn of_instance(
          $_.ManagedInstanceName -eq $InstanceName }}\nif (-not $instance) {{\n    Write-Output \"${{InstanceName}}: \
          making it; that takes hours\"\n    New-AzSqlInstance -ResourceGroupName $ResourceGroupName -Name \
          $InstanceName -Location $Location `\n        {keys} -ComputeGeneration $ComputeGeneration `\n        \
-         -SubnetId $SubnetId -AdministratorCredential $AdministratorCredential\n}} elseif ($instance.VCores -ne {} \
-         -or $instance.StorageSizeInGB -ne {}) {{\n    Write-Warning \"${{InstanceName}}: has $($instance.VCores) \
-         vCores and $($instance.StorageSizeInGB) GB; nothing is changed\"\n}}",
+         -SubnetId $SubnetId -EnableActiveDirectoryOnlyAuthentication -ExternalAdminName \
+         $AdministratorName\n}} elseif ($instance.VCores -ne {} -or $instance.StorageSizeInGB -ne {} -or \
+         $instance.LicenseType -ne '{}') {{\n    Write-Warning \"${{InstanceName}}: has $($instance.VCores) vCores, \
+         $($instance.StorageSizeInGB) GB and $($instance.LicenseType); nothing is changed\"\n}}",
         sql.new.vcores,
-        sql.gb()
+        sql.gb(),
+        sql.licence()
     ));
     Ok(())
 }
@@ -395,6 +451,9 @@ fn update_instance(script: &mut Script, sql: &Sql<'_>, old: &Instance) {
     }
     if let Some(iops) = steps.iops {
         differs("$instance.StorageIOps", "StorageIOps", &iops.to_string());
+    }
+    if steps.licence {
+        differs("$instance.LicenseType", "LicenseType", &powershell(sql.licence()));
     }
     if steps.edition {
         script.comment("With an edition the command sends no vCores of itself.");

@@ -4,6 +4,7 @@ use crate::Source;
 use crate::error::ExportError;
 use crate::options::Options;
 use std::collections::BTreeMap;
+use weir_catalog::Interface;
 use weir_core::{CacheMode, Place};
 use weir_layout::{Export, File, Host, Instance, Role, Volume};
 use weir_units::Bytes;
@@ -18,6 +19,10 @@ pub(crate) struct Site {
     pub(crate) host: String,
     /// The size of a machine, if it has one.
     pub(crate) size: Option<String>,
+    /// The interface of its remote disks, if the edition states it for the size.
+    pub(crate) interface: Option<Interface>,
+    /// Whether the licence is owned: SQL Server for an instance, Windows Server for a machine.
+    pub(crate) licence_owned: bool,
     pub(crate) instance: Option<Instance>,
     /// Operations a second of an instance that has one quota for all.
     pub(crate) quota: Option<u64>,
@@ -108,6 +113,8 @@ impl Site {
             edition: all.edition.clone(),
             host: own.name.clone(),
             size: own.size.clone().filter(|_| is_machine),
+            interface: own.interface,
+            licence_owned: own.licence_owned,
             instance: own.instance.clone(),
             quota: own.spec.uncached.iops.map(|limit| limit.rate.get()).filter(|_| !is_machine),
             disks: volumes().map(|volume| Disk::of(volume, options)).collect(),

@@ -8,6 +8,7 @@ use crate::script::Script;
 use crate::site::{Disk, Space, unique};
 use crate::space::{self, Difference};
 use std::fmt::Write;
+use weir_catalog::Interface;
 
 pub(crate) fn write(
     script: &mut Script,
@@ -36,8 +37,9 @@ pub(crate) fn write(
          Run it again: what is there is checked and stays.",
         "touch a disk that holds anything or has another size than in the layout.",
     );
+    let is_nvme = change.new.interface == Some(Interface::Nvme);
     script.blank();
-    script.lines(FUNCTIONS);
+    script.lines(&FUNCTIONS.replace("@FIND@", if is_nvme { FIND_NVME } else { FIND }));
     for fate in &spaces {
         match *fate {
             Fate::New(space) => make(script, change, options, space)?,
@@ -58,7 +60,7 @@ $ErrorActionPreference = 'Stop'
 
 # The disk of a LUN: it has to be there once, of the size that the layout has, and empty.
 function Get-LayoutDisk([int] $Lun, [uint64] $Size) {
-    $found = @(Get-PhysicalDisk -CanPool $true | Where-Object { $_.PhysicalLocation -match "LUN $Lun$" })
+    @FIND@
     if ($found.Count -ne 1) {
         throw "LUN ${Lun}: $($found.Count) empty disks are there, and not one"
     }
@@ -80,6 +82,15 @@ function New-LayoutVolume($Disk, [string] $Label, [string] $DriveLetter) {
         Format-Volume -FileSystem NTFS -AllocationUnitSize 65536 -NewFileSystemLabel $Label -Confirm:$false
 }
 "#;
+
+const FIND: &str = r#"$found = @(Get-PhysicalDisk -CanPool $true | Where-Object { $_.PhysicalLocation -match "LUN $Lun$" })"#;
+
+/// Finds a disk of an NVMe controller, where Windows numbers logical units from 1.
+const FIND_NVME: &str = r#"# On an NVMe disk controller, the disk with LUN n is logical unit n + 1.
+    $numbers = @(Get-CimInstance -ClassName Win32_DiskDrive |
+        Where-Object { $_.Model -match 'NVMe' -and $_.SCSILogicalUnit -eq $Lun + 1 } |
+        ForEach-Object { "$($_.Index)" })
+    $found = @(Get-PhysicalDisk -CanPool $true | Where-Object { $_.DeviceId -in $numbers })"#;
 
 fn make(
     script: &mut Script,

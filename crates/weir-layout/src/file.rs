@@ -149,6 +149,10 @@ pub struct HostKeys {
     /// come with its storage are bought.
     #[schemars(with = "Option<Quantity>")]
     pub iops: Option<Iops>,
+    /// The licence is owned and not part of the price: SQL Server for a managed instance, Windows
+    /// Server for a machine.
+    #[serde(default)]
+    pub licence_owned: bool,
 }
 
 /// The tiers of a managed instance.

@@ -11,7 +11,7 @@ use crate::instance::{self, Instance};
 use crate::luns;
 use crate::pool;
 use crate::volume::{self, Volume, Wrong, catalog_latency, gate_limits, gate_of, own_latency};
-use weir_catalog::{BurstKind, Catalog, Edition, HostLimits, HostSize};
+use weir_catalog::{BurstKind, Catalog, Edition, HostLimits, HostSize, Interface};
 use weir_core::{
     CacheMode, CacheSpec, DeviceId, DeviceSpec, Engine, GateLimits, HostSpec, Latency, Limit,
     Place, VolumeId,
@@ -36,6 +36,10 @@ pub struct Host {
     pub name: String,
     /// Its size in the edition, if it has one.
     pub size: Option<String>,
+    /// The interface of its remote disks, if the edition states it for the size.
+    pub interface: Option<Interface>,
+    /// Whether the licence that could be rented with it is owned.
+    pub licence_owned: bool,
     /// What the engine is compiled from.
     pub spec: HostSpec,
     /// The volumes, in the order of [`HostSpec::volumes`].
@@ -143,6 +147,8 @@ impl Host {
         Self {
             name,
             size,
+            interface: None,
+            licence_owned: false,
             spec,
             volumes: Vec::new(),
             exports: Vec::new(),
@@ -294,7 +300,10 @@ impl<'a> Builder<'a> {
         let cache = self.cache(keys.cache.as_ref(), size);
         let cache = cache.map_err(|reason| wrong(("cache.latency", reason)))?;
         let spec = HostSpec { uncached, cached, cache, ..HostSpec::default() };
-        self.add_host(Host { notes, ..Host::new(name, size.map(|s| s.name.clone()), spec) }, size);
+        let interface = size.and_then(|size| size.interface);
+        let host = Host::new(name, size.map(|s| s.name.clone()), spec);
+        let licence_owned = keys.licence_owned;
+        self.add_host(Host { notes, interface, licence_owned, ..host }, size);
         Ok(())
     }
 
@@ -318,7 +327,8 @@ impl<'a> Builder<'a> {
             Kind::Contradiction { what: format!("host {name:?}"), reason }.at(key)
         })?;
         let host = Host::new(name, Some(size.to_owned()), spec);
-        self.add_host(Host { instance: Some(instance), ..host }, None);
+        let licence_owned = keys.licence_owned;
+        self.add_host(Host { instance: Some(instance), licence_owned, ..host }, None);
         Ok(())
     }
 
@@ -354,6 +364,11 @@ impl<'a> Builder<'a> {
         }
         if !keys.unlimited && size.is_none() && keys.limits.is_none() {
             return wrong("", "give one of size, limits or unlimited");
+        }
+        if keys.licence_owned && size.is_none() {
+            let reason =
+                "licence_owned is for a managed instance or a size of the edition; leave it out";
+            return wrong("licence_owned", reason);
         }
         Ok(size)
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::file::CacheKey;
-use weir_catalog::{CacheMode as Mode, CacheOp, Catalog};
+use weir_catalog::{CacheMode as Mode, CacheOp, Catalog, Interface};
 use weir_core::{
     CacheMode, Cap, Completion, DeviceId, Engine, Event, Latency, Op, Request, VolumeId,
 };
@@ -259,6 +259,33 @@ fn a_machine_of_two_series_is_chosen_by_its_series() {
     );
     let chosen = layout(&text("ebdsv5-scsi/E16bds_v5"));
     assert_eq!(chosen.hosts[0].spec.uncached.iops.map(|l| l.rate.get()), Some(48_400));
+    assert_eq!(chosen.hosts[0].interface, Some(Interface::Scsi));
+    assert_eq!(layout(&text("ebdsv5-nvme/E16bds_v5")).hosts[0].interface, Some(Interface::Nvme));
+}
+
+#[test]
+fn a_licence_is_owned_only_where_the_layout_says_so() {
+    let machine = |key: &str| {
+        format!(
+            "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n{key}\n[[volume]]\nname = \"v\"\ntier = \"P30\""
+        )
+    };
+    let is_owned = |text: &str| layout(text).hosts[0].licence_owned;
+    assert!(!is_owned(&machine("")));
+    assert!(!is_owned(&machine("licence_owned = false")));
+    assert!(is_owned(&machine("licence_owned = true")));
+    let instance = "edition = \"azure-mi-now\"\nfile = [{ name = \"d\", role = \"data\", size = \"9 GiB\" }]\nhost = { \
+                    managed_instance = \"gp\", vcores = 8";
+    assert!(!is_owned(&format!("{instance} }}")));
+    assert!(is_owned(&format!("{instance}, licence_owned = true }}")));
+    check(
+        "[host]\nunlimited = true\nlicence_owned = true\n[[volume]]\nname = \"v\"\nunlimited = true",
+        "layout.toml:3:1: host \"host\": licence_owned is for a managed instance or a size of the edition; leave it out",
+    );
+    check(
+        &machine("licence_owned = \"yes\""),
+        "layout.toml:4:17: invalid type: string \"yes\", expected a boolean",
+    );
 }
 
 #[test]

@@ -476,6 +476,9 @@ impl<'a> Instances<'a> {
         if let Some(iops) = found.iops.filter(|iops| *iops > included) {
             text += &format!("iops = {iops}\n");
         }
+        if self.wishes.has_licence {
+            text += "licence_owned = true\n";
+        }
         text
     }
 

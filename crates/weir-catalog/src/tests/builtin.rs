@@ -3,8 +3,8 @@
 use super::builtin;
 use crate::catalog::BUILTIN;
 use crate::{
-    Basis, BurstKind, CacheMode, CacheOp, Catalog, CatalogError, Counts, Edition, Found, Limits,
-    RuleValue,
+    Basis, BurstKind, CacheMode, CacheOp, Catalog, CatalogError, Counts, Edition, Found, Interface,
+    Limits, RuleValue,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
@@ -178,6 +178,7 @@ fn a_host_is_listed_figure_by_figure_with_its_date() {
             ("vcpus", "2".to_owned(), "2024-07-29"),
             ("memory", "8 GiB".to_owned(), "2024-07-29"),
             ("max_data_disks", "4".to_owned(), "2024-07-29"),
+            ("interface", "SCSI".to_owned(), "2025-01-31"),
             ("temp.size", "75 GiB".to_owned(), "2024-07-29"),
             ("temp.iops", "9000 IOPS".to_owned(), "2024-07-29"),
             ("temp.throughput", "125 MB/s".to_owned(), "2024-07-29"),
@@ -195,6 +196,23 @@ fn a_host_is_listed_figure_by_figure_with_its_date() {
 }
 
 #[test]
+fn machines_state_the_interface_of_their_remote_disks() {
+    let edition = builtin("azure-now");
+    let interface = |name| edition.host(name).unwrap().interface;
+    assert_eq!(interface("D16s_v3"), Some(Interface::Scsi));
+    assert_eq!(interface("E16ds_v5"), Some(Interface::Scsi));
+    assert_eq!(interface("L8s_v3"), Some(Interface::Scsi));
+    assert_eq!(interface("ebdsv5-scsi/E96bds_v5"), Some(Interface::Scsi));
+    assert_eq!(interface("ebdsv5-nvme/E96bds_v5"), Some(Interface::Nvme));
+    assert_eq!(interface("E112ibds_v5"), Some(Interface::Nvme));
+    assert_eq!(interface("E64bds_v6"), Some(Interface::Nvme));
+    assert_eq!(interface("M96bds_v3"), Some(Interface::Nvme));
+    assert_eq!(interface("M96ds_1_v3"), None);
+    let old = builtin("azure-premium-2015");
+    assert_eq!(old.host("DS14").unwrap().interface, Some(Interface::Scsi));
+}
+
+#[test]
 fn a_machine_published_twice_is_told_apart_by_its_series() {
     let edition = builtin("azure-now");
     let uncached = |name| edition.host(name).unwrap().uncached.unwrap().iops.get();
@@ -203,7 +221,8 @@ fn a_machine_published_twice_is_told_apart_by_its_series() {
     assert_eq!(uncached("EBDSV5-2021/e8bds_v5"), 22_000);
     let nvme = edition.host("ebdsv5-nvme/E8bds_v5").unwrap();
     assert_eq!(nvme.v2.unwrap().limits(), limits(44_200, "1200 MB/s"));
-    assert_eq!(edition.series_of(nvme).unwrap().interface.as_deref(), Some("NVMe"));
+    assert_eq!(nvme.interface, Some(Interface::Nvme));
+    assert_eq!(edition.series_of(nvme).unwrap().interface, Some(Interface::Nvme));
     let either = edition.host("E8bds_v5").map_err(|error| error.to_string());
     assert_eq!(
         either.err().as_deref(),

@@ -347,3 +347,21 @@ fn prices_have_steps_and_places() {
     let regions: Vec<&str> = gcp.prices().iter().map(|list| list.region.as_str()).collect();
     assert_eq!(regions, ["us-central1", "us-central1", "us-east1"]);
 }
+
+#[test]
+fn machines_are_known_by_the_names_that_clouds_give_them() {
+    let catalog = crate::Catalog::builtin();
+    let clouds = |host: &str| {
+        let length = |edition: &crate::Edition| {
+            edition.host_names().map_or(0, |names| names.match_length(host))
+        };
+        let best = catalog.editions().map(length).max().filter(|length| *length > 0);
+        let own = catalog.editions().filter(|edition| Some(length(edition)) == best);
+        own.map(crate::Edition::name).collect::<Vec<_>>()
+    };
+    assert_eq!(clouds("ec2amaz-2k3pvvl"), ["aws"]);
+    assert_eq!(clouds("ip-10-0-3-7.eu-west-1.compute.internal"), ["aws"]);
+    assert_eq!(clouds("db1.europe-west4-a.c.sales-1234.internal"), ["gcp"]);
+    assert_eq!(clouds("db1.westeurope.cloudapp.azure.com"), ["azure-premium-2015", "azure-now"]);
+    assert_eq!(clouds("db1"), [""; 0]);
+}

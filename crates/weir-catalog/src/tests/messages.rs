@@ -111,7 +111,7 @@ fn a_key_or_value_that_is_not_in_the_format_is_refused_with_its_line() {
         "own.toml:5:1: unknown field `scop`, expected one of `name`, `title`, `as_of`, `scope`, \
          `notes`, `conflicts`, `default_set`, `io_unit`, `tier_set`, `provisioned`, `store`, `pooled`, \
          `series`, \
-         `host_cache`, `latency`, `bursting`, `striping`, `rule`, `price`",
+         `host_cache`, `latency`, `bursting`, `striping`, `rule`, `price`, `host_names`",
     );
     edited(
         "iops = 1000,",

@@ -3,6 +3,7 @@
 use super::attached::{self, DiskType, Market, Module};
 use super::module;
 use crate::change::{Change, Fate};
+use crate::ebs;
 use crate::error::ExportError;
 use crate::options::{Options, refused};
 use crate::quote::terraform;
@@ -63,15 +64,10 @@ fn check_options(options: &Options) -> Result<(), ExportError> {
     }
 }
 
-/// The name of a device, of those that instances of Linux have for attached volumes: one letter
-/// from f to z, then two of the next names. Its driver may call it otherwise.
+/// Returns the device name under which a volume is attached.
 fn device_name(script: &Script, change: &Change, disk: &Disk) -> Result<String, ExportError> {
-    let number = change.lun(disk) as usize;
-    let singles = ('f'..='z').map(|letter| format!("/dev/sd{letter}"));
-    let pairs = ('b'..='c')
-        .flat_map(|first| ('a'..='x').map(move |letter| format!("/dev/xvd{first}{letter}")));
-    let mut all = singles.chain(pairs);
-    all.nth(number).ok_or_else(|| ExportError::Cannot {
+    let number = change.lun(disk);
+    ebs::device_name(number).ok_or_else(|| ExportError::Cannot {
         layout: change.new.layout.clone(),
         what: format!("volume {:?}", disk.own),
         kind: script.kind().name(),
@@ -90,8 +86,8 @@ const MODULE: Module = Module {
         "makes the volumes in the zone of the instance and attaches them, each under its name of a device; \
          applied again it changes what differs. A volume may be used while it changes; AWS takes another \
          change of it only some hours later.",
-        "format disks (--as mdadm or lvm does, with --device: what the instance itself calls a volume says \
-         its id, which is an output), nor destroy a volume: prevent_destroy stands before that.",
+        "format disks (--as mdadm or lvm does, and finds them by these device names), nor destroy a volume: \
+         prevent_destroy stands before that.",
     ],
     provider: ("aws", "5.0"),
     inputs,
@@ -137,6 +133,14 @@ resource "aws_volume_attachment" "disk" {
 
 output "volumes" {
   value = { for name, volume in aws_ebs_volume.disk : name => volume.id }
+}
+
+# The links of udev on instances of Nitro.
+output "devices" {
+  value = {
+    for name, volume in aws_ebs_volume.disk :
+    name => "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${replace(volume.id, "-", "")}"
+  }
 }
 "#;
 

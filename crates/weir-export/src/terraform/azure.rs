@@ -40,7 +40,9 @@ fn of_machine(
         "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor destroy \
          a disk: prevent_destroy stands before that.",
     );
-    if let Some((old, new)) = change.resize() {
+    if let Some((old, new)) = change.interfaces() {
+        module::resize(script, &azure::interface_words(change, old, new));
+    } else if let Some((old, new)) = change.resize() {
         module::resize(script, &azure::resize_words(old, new));
     }
     module::providers(script, "azurerm", "4.0", "");
@@ -71,6 +73,22 @@ fn of_machine(
     module::disks(script, change, &machine.disks, row);
     script.lines(&RESOURCES.replace("@PLACE@", &place));
     module::machine_size(script, machine.size.as_ref());
+    if machine.is_nvme() {
+        script.blank();
+        script.comment(
+            "The limits in the layout require this disk controller. Set it where the machine is defined, as \
+             disk_controller_type of azurerm_linux_virtual_machine or azurerm_windows_virtual_machine, with an \
+             image of generation 2 that supports NVMe.",
+        );
+        script.lines("output \"disk_controller_type\" {\n  value = \"NVMe\"\n}");
+    }
+    if machine.licence_owned {
+        script.blank();
+        script.comment(
+            "The Windows Server licence is owned: set license_type of azurerm_windows_virtual_machine to this.",
+        );
+        script.lines("output \"license_type\" {\n  value = \"Windows_Server\"\n}");
+    }
     disk::local(script, &change.new);
     Ok(())
 }
@@ -147,8 +165,9 @@ fn of_instance(
     sql: &Sql<'_>,
 ) -> Result<(), ExportError> {
     script.header(
-        "Terraform 1.3, the provider azurerm 4, and a subnet for managed instances.",
-        "makes the instance; applied again it changes what differs.",
+        "Terraform 1.3, the provider azurerm 4.38 or newer, and a subnet for managed instances.",
+        "makes the instance, without a public endpoint and with Microsoft Entra-only authentication (no \
+         password); applied again it changes what differs.",
         "make the network that it is in, nor databases or their files (--as tsql).",
     );
     if change.is_known() {
@@ -156,28 +175,35 @@ fn of_instance(
     }
     let azapi =
         "\n    azapi = {\n      source  = \"Azure/azapi\"\n      version = \">= 2.0\"\n    }";
-    module::providers(script, "azurerm", "4.0", if sql.is_next_gen() { azapi } else { "" });
+    module::providers(script, "azurerm", "4.38", if sql.is_next_gen() { azapi } else { "" });
     variable(script, "resource_group", "The resource group.", options.resource_group.as_ref());
     variable(script, "instance", "The name of the instance.", options.machine.as_ref());
     variable(script, "location", "The location.", options.location.as_ref());
     variable(script, "subnet_id", "The id of its subnet.", None);
-    variable(script, "admin_login", "The login of its administrator.", None);
-    script.lines(
-        "variable \"admin_password\" {\n  description = \"The password of its administrator.\"\n  \
-         type        = string\n  sensitive   = true\n}\n\nvariable \"hardware\" {\n  description = \"The \
-         hardware.\"\n  type        = string\n  default     = \"Gen5\"\n}\n\nvariable \"license_type\" {\n  \
-         description = \"LicenseIncluded, or BasePrice where licences are there.\"\n  type        = \
-         string\n  default     = \"LicenseIncluded\"\n}",
+    variable(script, "admin_name", "The name of its administrator in Microsoft Entra ID.", None);
+    let id = "The object id of its administrator (the client id of an application).";
+    variable(script, "admin_id", id, None);
+    let user = "User".to_owned();
+    variable(
+        script,
+        "admin_type",
+        "The type of its administrator: User, Group or Application.",
+        Some(&user),
     );
-    script.blank();
+    let gen5 = "Gen5".to_owned();
+    variable(script, "hardware", "The hardware.", Some(&gen5));
     script.comment(&sql.words());
     script.lines(&format!(
         "resource \"azurerm_mssql_managed_instance\" \"instance\" {{\n  name                         = \
          var.instance\n  resource_group_name          = var.resource_group\n  location                     = \
-         var.location\n  subnet_id                    = var.subnet_id\n  administrator_login          = \
-         var.admin_login\n  administrator_login_password = var.admin_password\n  license_type                 = \
-         var.license_type\n  sku_name                     = \"{}_${{var.hardware}}\"\n  vcores                       = \
-         {}\n  storage_size_in_gb           = {}\n\n  lifecycle {{\n    prevent_destroy = true\n  }}\n}}",
+         var.location\n  subnet_id                    = var.subnet_id\n  public_data_endpoint_enabled = \
+         false\n  license_type                 = \"{}\"\n  sku_name                     = \
+         \"{}_${{var.hardware}}\"\n  vcores                       = {}\n  storage_size_in_gb           = \
+         {}\n\n  azure_active_directory_administrator {{\n    azuread_authentication_only_enabled = true\n    \
+         login_username                      = var.admin_name\n    object_id                           = \
+         var.admin_id\n    principal_type                      = var.admin_type\n  }}\n\n  lifecycle {{\n    \
+         prevent_destroy = true\n  }}\n}}",
+        sql.licence(),
         sql.sku(),
         sql.new.vcores,
         sql.gb()

@@ -61,8 +61,8 @@ const MODULE: Module = Module {
          attached here.",
         "makes the disks in the zone of the instance and attaches them, each under its name; applied again \
          it changes what differs.",
-        "format disks (--as mdadm or lvm does, with --device '/dev/disk/by-id/google-{name}'), nor destroy a \
-         disk: prevent_destroy stands before that.",
+        "format disks (--as mdadm or lvm does, and finds them by these names), nor destroy a disk: \
+         prevent_destroy stands before that.",
     ],
     provider: ("google", "6.0"),
     inputs,

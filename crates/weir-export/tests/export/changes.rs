@@ -394,10 +394,11 @@ fn a_number_that_would_move_a_disk_is_refused() {
 #[test]
 fn a_machine_is_resized_when_that_is_allowed() {
     let larger = MACHINE.replace("D16s_v3", "D32s_v3");
-    let resize = "az vm resize --resource-group \"$RESOURCE_GROUP\" --name \"$MACHINE\" --size \
-                  Standard_D32s_v3 --output none";
+    let resize = "az vm resize --resource-group \"$RESOURCE_GROUP\" --name \"$MACHINE\" --size \"$wanted\" \
+                  --output none";
     check(Kind::Az, MACHINE, &larger, &[resize], &["that restarts the machine"]);
     let text = made(Kind::Az, MACHINE, &larger).text;
+    assert!(text.contains("\nwanted=Standard_D32s_v3\n"), "{text}");
     assert!(text.contains("if [[ ${RESTART:-no} != yes ]]; then"), "{text}");
     let text = made(Kind::Powershell, MACHINE, &larger).text;
     assert!(text.contains("[switch] $AllowRestart"), "{text}");

@@ -106,8 +106,5 @@ pub(crate) fn options_for(kind: Kind, layout: &Layout) -> Options {
         Kind::Tsql if host.instance.is_none() => paths.collect(),
         _ => Vec::new(),
     };
-    let is_azure = layout.edition.as_deref().is_none_or(|name| name.starts_with("azure"));
-    let by_name = matches!(kind, Kind::Mdadm | Kind::Lvm) && !is_azure;
-    let device_pattern = by_name.then(|| "/dev/disk/by-id/{name}".to_owned());
-    Options { mounts, device_pattern, ..Options::default() }
+    Options { mounts, ..Options::default() }
 }

@@ -111,30 +111,28 @@ fn the_azure_cli_says_disks_and_instances() {
         "disk d 2048 --sku Premium_LRS --performance-plus true",
     );
     let old = MACHINE.replace("azure-now", "azure-premium-2015").replace("D16s_v3", "DS14");
-    plain(
-        Kind::Az,
-        &old,
-        "--size Standard_DS14 --image \"${IMAGE:?set IMAGE to an image, like Ubuntu2204}\" \\",
-    );
+    plain(Kind::Az, &old, "--size Standard_DS14 --image \"$IMAGE\" \\");
     plain(
         Kind::Az,
         INSTANCE,
-        "--edition GeneralPurpose --capacity 8 --storage 8192 --family \"${FAMILY:-Gen5}\" \\",
+        "--edition GeneralPurpose --capacity 8 --storage 8192 --license-type LicenseIncluded --family \
+         \"$FAMILY\" \\",
     );
     let next = INSTANCE.replace("2018", "now").replace("\"gp\"", "\"next-gen-gp\"");
     let bought = next.replace("8 TiB", "1 TiB").replace("TiB\" }", "TiB\", iops = 6000 }");
     plain(
         Kind::Az,
         &bought,
-        "--edition GeneralPurpose --capacity 8 --storage 1024 --gpv2 true --iops 6000 --family \
-         \"${FAMILY:-Gen5}\" \\",
+        "--edition GeneralPurpose --capacity 8 --storage 1024 --license-type LicenseIncluded --gpv2 true --iops \
+         6000 --family \"$FAMILY\" \\",
     );
     let critical =
         INSTANCE.replace("2018", "now").replace("\"gp\"", "\"bc\"").replace("8 TiB", "1 TiB");
     plain(
         Kind::Az,
         &critical,
-        "--edition BusinessCritical --capacity 8 --storage 1024 --family \"${FAMILY:-Gen5}\" \\",
+        "--edition BusinessCritical --capacity 8 --storage 1024 --license-type LicenseIncluded --family \
+         \"$FAMILY\" \\",
     );
     let given = Options { resource_group: Some("it's $x".into()), ..Options::default() };
     check(Kind::Az, MACHINE, &given, r"RESOURCE_GROUP='it'\''s $x'");
@@ -159,7 +157,8 @@ fn modules_say_the_same() {
     plain(
         Kind::Powershell,
         INSTANCE,
-        "-Edition GeneralPurpose -VCore 8 -StorageSizeInGB 8192 -ComputeGeneration $ComputeGeneration `",
+        "-Edition GeneralPurpose -VCore 8 -StorageSizeInGB 8192 -LicenseType LicenseIncluded -ComputeGeneration \
+         $ComputeGeneration `",
     );
 }
 

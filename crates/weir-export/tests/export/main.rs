@@ -3,8 +3,10 @@
 
 mod changes;
 mod common;
+mod fake;
 mod golden;
 mod lines;
+mod machines;
 mod parsers;
 mod plans;
 mod refused;

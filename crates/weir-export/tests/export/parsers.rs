@@ -3,7 +3,7 @@
 
 use crate::common::{INSTANCE, MACHINE, changes, layout, mounts, options_for, pairs, script};
 use crate::tools::{feed, has, is_there};
-use hcl_edit::structure::{Body, Structure};
+use hcl_edit::structure::{Block, Body, Structure};
 use tree_sitter::{Language, Node, Parser};
 use weir_export::{Kind, Options};
 
@@ -44,13 +44,27 @@ fn scripts(kind: Kind) -> Vec<String> {
             all.push(script.text);
         }
     };
-    for text in [MACHINE, INSTANCE, &bought, &tuned, &raised, next] {
+    let owned = INSTANCE.replace("vcores = 8", "vcores = 8, licence_owned = true");
+    let nvme = MACHINE.replace("D16s_v3", "E16ds_v6").replace(", cache = \"read-only\"", "");
+    for text in [MACHINE, INSTANCE, &bought, &tuned, &raised, next, &owned, &nvme, AWS, GOOGLE] {
         push(script(kind, text, &options_for(kind, &layout(text))));
     }
+    let windows = Options {
+        os: Some(weir_export::OperatingSystem::Windows),
+        ..options_for(kind, &layout(MACHINE))
+    };
+    let licensed = nvme.replace("\"E16ds_v6\"", "\"E16ds_v6\"\nlicence_owned = true");
+    push(script(kind, &licensed, &windows));
     let options = options_for(kind, &layout(MACHINE));
-    for (old, new) in
-        [(&smaller[..], MACHINE), (MACHINE, &smaller), (MACHINE, &bought), (MACHINE, MACHINE)]
-    {
+    for (old, new) in [
+        (&smaller[..], MACHINE),
+        (MACHINE, &smaller),
+        (MACHINE, &bought),
+        (MACHINE, MACHINE),
+        (MACHINE, &nvme),
+        (&nvme, &licensed),
+        (INSTANCE, &owned),
+    ] {
         push(changes(kind, old, new, &options));
     }
     for (old, new) in updates() {
@@ -244,10 +258,14 @@ fn shell_is_read_by_shellcheck() {
             ("MACHINE=", "UNUSED="),
             ("local name=$1 query=$2 value=$3 now", "local name=$1 query=$2 values=$3 now"),
             ("stop() {", "stop() {{"),
+            ("needs IMAGE ADMIN", "needs $IMAGE ADMIN"),
+            ("wanted=", "want="),
         ],
     );
     let words =
         [broken[0], ("wipefs --no-act --noheadings \"$1\"", "wipefs --no-act --noheadings $1")];
+    let ebs = ("ebsnvme-id --block-dev \"/dev/$device\"", "ebsnvme-id --block-dev /dev/$device");
+    let words = [&words[..], &[ebs]].concat();
     check(Kind::Mdadm, 12, |all| each(all, wrong_shell), &words);
     check(Kind::Lvm, 12, |all| each(all, wrong_shell), &words);
 }
@@ -286,6 +304,8 @@ fn bicep_is_read_by_its_grammar() {
             ("dataDisks: [", "dataDisks: {"),
             ("createOption: 'Empty'", "createOption: 'Empty"),
             ("param location string", "param location = string ="),
+            ("diskControllerType: 'NVMe'", "diskControllerType 'NVMe'"),
+            ("publicKeys: [", "publicKeys: {"),
         ],
     );
 }
@@ -355,8 +375,8 @@ const ATTRIBUTES: [(&str, &str); 11] = [
     ),
     (
         "azurerm_mssql_managed_instance",
-        "name resource_group_name location subnet_id administrator_login administrator_login_password \
-         license_type sku_name vcores storage_size_in_gb",
+        "name resource_group_name location subnet_id public_data_endpoint_enabled license_type sku_name vcores \
+         storage_size_in_gb",
     ),
     ("azapi_update_resource", "type resource_id body"),
     ("azurerm_virtual_machine", "name resource_group_name"),
@@ -376,13 +396,40 @@ fn wrong_terraform(text: &str) -> Option<String> {
         };
         let known: Vec<&str> = known.split_whitespace().collect();
         for part in &block.body {
-            let Structure::Attribute(attribute) = part else { continue };
-            if !known.contains(&attribute.key.as_str()) {
-                return Some(format!("{kind} has no {}", attribute.key.as_str()));
+            let wrong = match part {
+                Structure::Attribute(own) => {
+                    (!known.contains(&own.key.as_str())).then(|| own.key.as_str().to_owned())
+                }
+                Structure::Block(own) => wrong_block(own),
+            };
+            if let Some(wrong) = wrong {
+                return Some(format!("{kind} has no {wrong}"));
             }
         }
     }
     wrong_rows(text)
+}
+
+/// The attributes of blocks within resources, of the same versions.
+const BLOCKS: [(&str, &str); 2] = [
+    ("lifecycle", "prevent_destroy"),
+    (
+        "azure_active_directory_administrator",
+        "azuread_authentication_only_enabled login_username object_id principal_type tenant_id",
+    ),
+];
+
+fn wrong_block(block: &Block) -> Option<String> {
+    let name = block.ident.as_str();
+    let Some((_, known)) = BLOCKS.iter().find(|(own, _)| *own == name) else {
+        return Some(name.to_owned());
+    };
+    let known: Vec<&str> = known.split_whitespace().collect();
+    block.body.iter().find_map(|part| match part {
+        Structure::Attribute(own) if known.contains(&own.key.as_str()) => None,
+        Structure::Attribute(own) => Some(format!("{name}.{}", own.key.as_str())),
+        Structure::Block(own) => Some(format!("{name}.{}", own.ident.as_str())),
+    })
 }
 
 /// What the resources take of a row, each row has.
@@ -521,6 +568,8 @@ fn terraform_is_read_by_a_parser_of_its_language() {
             ("storage_account_type", "storage_type"),
             ("\"azurerm_managed_disk\"", "\"azurerm_disk\""),
             ("for_each = local.disks", "for_each = "),
+            ("azure_active_directory_administrator", "entra_administrator"),
+            ("login_username ", "user_name "),
         ],
     );
 }

@@ -1,103 +1,11 @@
 //! Scripts of the shell, run for real against commands that only remember: the first run builds,
 //! and the second finds everything there and does nothing.
 
-use crate::common::{INSTANCE, MACHINE, changes, script};
+use crate::common::{INSTANCE, MACHINE, changes};
+use crate::fake::{Fake, VARIABLES, check, text};
 use crate::tools::has;
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::Command;
 use weir_export::{Kind, Options};
-
-const LINUX: [&str; 12] = [
-    "lsblk",
-    "wipefs",
-    "blkid",
-    "mkfs.xfs",
-    "mdadm",
-    "update-initramfs",
-    "udevadm",
-    "pvs",
-    "vgs",
-    "pvcreate",
-    "vgcreate",
-    "lvs",
-];
-
-/// A folder with the commands, and with what they remember.
-struct Fake(tempfile::TempDir);
-
-impl Fake {
-    fn new() -> Self {
-        let fake = Self(tempfile::tempdir().expect("a folder"));
-        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export/fakes");
-        let bin = fake.0.path().join("bin");
-        fs::create_dir_all(fake.0.path().join("disks")).expect("a folder");
-        fs::create_dir_all(fake.0.path().join("on")).expect("a folder");
-        fs::create_dir(&bin).expect("a folder");
-        symlink(own.join("az"), bin.join("az")).expect("a link");
-        for name in LINUX.iter().chain(&["lvcreate"]) {
-            symlink(own.join("linux"), bin.join(name)).expect("a link");
-        }
-        fake
-    }
-
-    fn file(&self, name: &str, text: &str) {
-        fs::write(self.0.path().join(name), text).expect("a file");
-    }
-
-    /// The disks of the machine: one of 512 GiB, and four of 1 TiB.
-    fn with_disks(self) -> Self {
-        for lun in 0..5_u64 {
-            let size: u64 = if lun == 0 { 512 << 30 } else { 1 << 40 };
-            self.file(&format!("disks/_dev_disk_azure_scsi1_lun{lun}"), &format!(" {size}\n"));
-        }
-        self
-    }
-
-    /// Runs a script; what it changed, what it said, and whether it ended well.
-    fn run(&self, script: &str, variables: &[(&str, &str)]) -> (Vec<String>, String, bool) {
-        let root = self.0.path();
-        let path =
-            format!("{}:{}", root.join("bin").display(), std::env::var("PATH").expect("a path"));
-        self.file("script", script);
-        let mut command = Command::new("bash");
-        command.arg(root.join("script")).env("PATH", path).env("FAKE", root);
-        command.env("MDADM_CONF", root.join("mdadm.conf")).envs(variables.iter().copied());
-        let output = command.output().expect("bash");
-        let changed = fs::read_to_string(root.join("changes")).unwrap_or_default();
-        drop(fs::remove_file(root.join("changes")));
-        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        (changed.lines().map(str::to_owned).collect(), said, output.status.success())
-    }
-}
-
-const VARIABLES: [(&str, &str); 9] = [
-    ("RESOURCE_GROUP", "my group"),
-    ("LOCATION", "westeurope"),
-    ("MACHINE", "db1"),
-    ("IMAGE", "Ubuntu2204"),
-    ("ADMIN", "me"),
-    ("ZONE", "1"),
-    ("INSTANCE", "sales"),
-    ("SUBNET", "/subscriptions/s/subnet"),
-    ("ADMIN_PASSWORD", "it's $secret"),
-];
-
-/// The first run makes these changes, and the second none.
-#[track_caller]
-fn check(fake: &Fake, script: &str, variables: &[(&str, &str)], expect: &[&str]) {
-    let (changed, said, fine) = fake.run(script, variables);
-    assert!(fine, "{said}\n{script}");
-    assert_eq!(changed, expect, "{said}");
-    let (again, said, fine) = fake.run(script, variables);
-    assert!(fine, "{said}");
-    assert_eq!(again, Vec::<String>::new(), "{said}");
-}
-
-fn text(kind: Kind, layout: &str) -> String {
-    script(kind, layout, &Options::default()).expect("a script").text
-}
 
 #[test]
 fn the_azure_cli_makes_what_is_missing_and_nothing_twice() {

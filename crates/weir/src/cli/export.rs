@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-use weir_export::{Filesystem, Kind, Options};
+use weir_export::{Filesystem, Kind, OperatingSystem, Options};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -11,50 +11,55 @@ pub(crate) struct ExportArgs {
     /// The kind of script.
     #[arg(long = "as", value_name = "KIND", value_enum)]
     pub(crate) kind: KindArg,
-    /// A layout that is there at present: only what changes is exported; a module (bicep,
-    /// terraform) has all.
+    /// The layout of the present state: export only the changes from it. Modules (bicep, terraform)
+    /// always hold the whole layout.
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) from: Option<PathBuf>,
-    /// The host, where the layout has several.
+    /// The host to export, if the layout has several.
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// What a file, volume or stripe is called there, if not as in the layout: data=sales_data;
-    /// may be repeated.
+    /// Rename a file, disk, volume or stripe of the layout in the script, for example
+    /// data=sales_data; may be repeated.
     #[arg(long = "name", value_name = "LAYOUT=NAME", value_parser = pair)]
     pub(crate) names: Vec<(String, String)>,
-    /// Where a volume or stripe is mounted: pool=/var/opt/mssql/data or pool=F:\Data; may be
-    /// repeated.
+    /// The mount point of a volume or stripe, for example pool=/var/opt/mssql/data or pool=F:\Data;
+    /// may be repeated.
     #[arg(long = "mount", value_name = "NAME=PATH", value_parser = pair)]
     pub(crate) mounts: Vec<(String, String)>,
-    /// The device of a volume, NAME=PATH, or of all others a path with {lun} or {name} in it; may
-    /// be repeated [default: /dev/disk/azure/scsi1/lun{lun}].
+    /// The device of one volume (NAME=PATH), or of all others (a path with {lun} or {name}); may be
+    /// repeated. By default the links by LUN on Azure (SCSI or NVMe, by the size of the machine),
+    /// the links by name on Google Cloud, and a look-up by device name on AWS.
     #[arg(long = "device", value_name = "PATH|NAME=PATH", value_parser = device)]
     pub(crate) devices: Vec<DeviceArg>,
-    /// The database of files whose layout says none.
+    /// The database of files without a database in the layout.
     #[arg(long, value_name = "NAME")]
     pub(crate) database: Option<String>,
-    /// The machine or managed instance, as the cloud calls it; else a variable of the script.
+    /// The name of the machine or managed instance (its id on AWS); a variable of the script if left
+    /// out.
     #[arg(long, value_name = "NAME")]
     pub(crate) machine: Option<String>,
-    /// The resource group; else a variable of the script.
+    /// The resource group; a variable of the script if left out.
     #[arg(long, value_name = "NAME")]
     pub(crate) resource_group: Option<String>,
-    /// The location; else a variable of the script.
+    /// The location, for example westeurope; a variable of the script if left out.
     #[arg(long, value_name = "LOCATION")]
     pub(crate) location: Option<String>,
-    /// The zone; else a variable of the script, where one is needed.
+    /// The zone, for example 1; a variable of the script if left out and needed.
     #[arg(long, value_name = "ZONE")]
     pub(crate) zone: Option<String>,
+    /// The operating system of a machine that the script creates (az, bicep) [default: linux].
+    #[arg(long, value_name = "OS", value_enum)]
+    pub(crate) os: Option<OsArg>,
     /// The file system on Linux [default: xfs].
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) filesystem: Option<FilesystemArg>,
-    /// Write the script to a file.
+    /// Write the script to a file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
 
 impl ExportArgs {
-    /// What the layout does not say.
+    /// Returns the options of the exporter.
     pub(crate) fn options(&self) -> Result<Options, String> {
         let mut device_pattern = None;
         let mut devices = Vec::new();
@@ -78,6 +83,7 @@ impl ExportArgs {
             resource_group: self.resource_group.clone(),
             location: self.location.clone(),
             zone: self.zone.clone(),
+            os: self.os.map(OsArg::os),
             filesystem: self.filesystem.map(FilesystemArg::kind),
         })
     }
@@ -107,30 +113,31 @@ fn device(text: &str) -> Result<DeviceArg, String> {
         Some((name, path)) if !name.is_empty() && path.starts_with('/') => {
             Ok(DeviceArg::Of(name.to_owned(), path.to_owned()))
         }
-        _ => Err("write NAME=/dev/.., or a path like /dev/disk/azure/scsi1/lun{lun}".to_owned()),
+        _ => Err("write NAME=/dev/.., or a path like /dev/disk/azure/data/by-lun/{lun}".to_owned()),
     }
 }
 
 /// A kind of script.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum KindArg {
-    /// Database files, in T-SQL.
+    /// T-SQL that grows and adds database files.
     Tsql,
-    /// Disks and a machine, or a managed instance, by the Azure CLI.
+    /// Azure CLI commands for a machine with its disks, or a managed instance.
     Az,
-    /// The same in Bicep.
+    /// A Bicep module for a machine with its disks, or a managed instance.
     Bicep,
-    /// The same in Terraform, and disks of AWS and Google Cloud.
+    /// A Terraform module for disks of an existing machine (Azure, AWS, Google Cloud), or a managed
+    /// instance.
     Terraform,
-    /// The same by the Az module of PowerShell.
+    /// Az PowerShell commands for disks of an existing machine, or a managed instance.
     Powershell,
-    /// Stripes and file systems on Linux, by mdadm.
+    /// Stripes and file systems on Linux, with mdadm.
     Mdadm,
-    /// Stripes, disks and file systems on Linux, by LVM.
+    /// Stripes, single disks and file systems on Linux, with LVM.
     Lvm,
-    /// Stripes and volumes on Windows.
+    /// Stripes and volumes on Windows, with Storage Spaces.
     StorageSpaces,
-    /// What Linux mounts.
+    /// Lines for /etc/fstab.
     Fstab,
 }
 
@@ -164,6 +171,24 @@ impl FilesystemArg {
         match self {
             Self::Xfs => Filesystem::Xfs,
             Self::Ext4 => Filesystem::Ext4,
+        }
+    }
+}
+
+/// The operating system of a machine.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum OsArg {
+    /// Linux; the administrator logs in with an SSH key.
+    Linux,
+    /// Windows Server; the administrator's password is asked for.
+    Windows,
+}
+
+impl OsArg {
+    fn os(self) -> OperatingSystem {
+        match self {
+            Self::Linux => OperatingSystem::Linux,
+            Self::Windows => OperatingSystem::Windows,
         }
     }
 }

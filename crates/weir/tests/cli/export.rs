@@ -135,6 +135,20 @@ fn what_cannot_be_exported_is_said_in_one_line() {
     refused(&["layout.toml", "--as", "az", "--location", ""], "--location: it is empty");
     refused(&["layout.toml", "--as", "az", "--name", "pool"], "write what the layout calls it");
     refused(&["layout.toml", "--as", "lvm", "--device", "sdc"], "write NAME=/dev/..");
+    refused(&["layout.toml", "--as", "az", "--os", "beos"], "invalid value 'beos' for '--os <OS>'");
+    refused(
+        &["layout.toml", "--as", "lvm", "--os", "linux"],
+        "a script of kind lvm has no use for it",
+    );
+    let change = ["larger.toml", "--from", "layout.toml", "--as", "az", "--os", "windows"];
+    refused(&change, "--os windows: this script creates no machine; leave it out");
+    place.file("owned.toml", &LAYOUT.replace("\"D8s_v3\"", "\"D8s_v3\", licence_owned = true"));
+    refused(
+        &["owned.toml", "--as", "az"],
+        "owned.toml: host \"host\" cannot be exported as az: licence_owned stands for a Windows Server licence",
+    );
+    place.file("wrong.toml", &LAYOUT.replace("\"D8s_v3\"", "\"D8s_v3\", licence_owned = 1"));
+    refused(&["wrong.toml", "--as", "az"], "wrong.toml:2:43: invalid type: integer `1`");
     refused(
         &["layout.toml", "--as", "lvm", "--device", "/a{lun}", "--device", "/b{lun}"],
         "keep one",
@@ -144,6 +158,59 @@ fn what_cannot_be_exported_is_said_in_one_line() {
     place
         .file("single.toml", "edition = \"azure-now\"\n[[volume]]\nname = \"d\"\ntier = \"P10\"\n");
     refused(&["single.toml", "--as", "mdadm"], "nothing to export as mdadm: it has no [[stripe]]");
+}
+
+/// A plan onto a size with an NVMe interface is built with it, and its disks are found there.
+#[test]
+fn a_plan_for_nvme_is_built_with_nvme() {
+    let place = Place::new();
+    let need = [
+        "plan",
+        "--size",
+        "8TiB",
+        "--iops",
+        "200000",
+        "--edition",
+        "azure-now",
+        "--host",
+        "ebdsv5-nvme/E96bds_v5",
+        "--out",
+        "plan.toml",
+    ];
+    let (stdout, stderr, code) = run(place.weir(&need));
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let (stdout, stderr, code) = export(&place, &["plan.toml", "--as", "az"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.contains("--size Standard_E96bds_v5 --disk-controller-type NVMe"), "{stdout}");
+    let (stdout, stderr, code) = export(&place, &["plan.toml", "--as", "mdadm"]);
+    assert_eq!((stderr.as_str(), code), ("", Some(0)));
+    assert!(stdout.contains("check /dev/disk/azure/data/by-lun/0 "), "{stdout}");
+}
+
+/// An owned licence goes from the plan to the layout and the script, and survives a plan with `--keep`.
+#[test]
+fn a_licence_that_is_owned_goes_from_the_plan_to_the_script() {
+    let place = Place::new();
+    let need = ["plan", "--size", "300GiB", "--iops", "2000", "--edition", "azure-mi-now"];
+    let planned = |more: &[&'static str], licence: &str| {
+        let (stdout, stderr, code) = run(place.weir(&[&need[..], more].concat()));
+        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        let out = more.last().expect("a file");
+        let layout = fs::read_to_string(place.path(out)).expect("a layout");
+        assert_eq!(layout.contains("licence_owned = true\n"), licence == "BasePrice", "{layout}");
+        let (script, stderr, code) = export(&place, &[out, "--as", "az"]);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(script.contains(&format!("--license-type {licence} ")), "{script}");
+    };
+    planned(&["--out", "rented.toml"], "LicenseIncluded");
+    planned(&["--licence-owned", "--out", "owned.toml"], "BasePrice");
+    planned(&["--keep", "owned.toml", "--out", "again.toml"], "BasePrice");
+    planned(&["--keep", "rented.toml", "--out", "still.toml"], "LicenseIncluded");
+    let update = ["owned.toml", "--from", "rented.toml", "--as", "az"];
+    let (script, stderr, code) = export(&place, &update);
+    assert_eq!(code, Some(0), "{stderr}");
+    let line = "\ndiffers licence licenseType BasePrice --license-type BasePrice\n";
+    assert!(script.contains(line), "{script}");
 }
 
 /// The numbers of disks in a script, by name.

@@ -2,7 +2,7 @@
 # Made by weir export 0.1.0 --as az from layout.toml (host host, edition azure-now).
 # It holds what changes where old.toml is what is there at present.
 #
-# Needs: bash and the Azure CLI, after az login; a resource group.
+# Needs: bash and the Azure CLI, after az login.
 #
 # Does: makes and attaches the disks that are new, and changes what differs. Run it again: it
 # looks first what is there, and does nothing twice.

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Made by weir export 0.1.0 --as az from layout.toml (host host, edition azure-now).
 #
-# Needs: bash and the Azure CLI, after az login; a resource group.
+# Needs: bash and the Azure CLI, after az login; a resource group, and a subnet for the machine.
 #
 # Does: makes the machine and the disks that are not there, and attaches disks with their LUN and
-# cache mode. Run it again: what is there stays as it is, and another size or cache mode is told.
+# cache mode. The machine has no public IP address and no open port. Run it again: what is there
+# stays as it is, and another size or cache mode is told.
 #
 # Does not: format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN),
 # nor delete or shrink anything.
@@ -14,6 +15,12 @@ set -euo pipefail
 RESOURCE_GROUP=${RESOURCE_GROUP:?set RESOURCE_GROUP to the resource group}
 MACHINE=${MACHINE:?set MACHINE to the name of the machine}
 LOCATION=${LOCATION:?set LOCATION to a location, like westeurope}
+
+# Needed only to create the machine:
+IMAGE=${IMAGE:-}     # image, for example Ubuntu2204
+ADMIN=${ADMIN:-}     # name of the administrator
+SSH_KEY=${SSH_KEY:-} # public SSH key of the administrator, or the path of its file
+SUBNET=${SUBNET:-}   # id of the subnet
 
 there=$(az disk list --resource-group "$RESOURCE_GROUP" --query '[].[name, diskSizeGB || diskSizeGb]' --output tsv)
 
@@ -48,16 +55,34 @@ attach() { # NAME LUN CACHING
     fi
 }
 
-# The machine: Standard_D16s_v3. Where it is not there, IMAGE and ADMIN are needed to make it.
-machines=$(az vm list --resource-group "$RESOURCE_GROUP" --query '[].[name, hardwareProfile.vmSize]' --output tsv)
-size=$(awk -F '\t' -v name="$MACHINE" 'tolower($1) == tolower(name) { print $2 }' <<<"$machines")
-if [[ -z $size ]]; then
+# Stops the script if a variable that it needs now is not set.
+needs() { # VARIABLE...
+    local name missing=
+    for name; do
+        [[ -n ${!name} ]] || missing+=" $name"
+    done
+    if [[ -n $missing ]]; then
+        echo "these variables are not set:$missing. The top of this script describes them; nothing was changed" >&2
+        exit 1
+    elif [[ $SUBNET != /subscriptions/*/subnets/* ]]; then
+        echo "SUBNET=$SUBNET is not the id of a subnet, like /subscriptions/../virtualNetworks/NAME/subnets/NAME; nothing was changed" >&2
+        exit 1
+    fi
+}
+
+# The machine: Standard_D16s_v3.
+machines=$(az vm list --resource-group "$RESOURCE_GROUP" --query '[].[name, hardwareProfile.vmSize, storageProfile.diskControllerType || `"SCSI"`]' --output tsv)
+now=$(awk -F '\t' -v name="$MACHINE" 'tolower($1) == tolower(name) { $1 = ""; print substr($0, 2) }' <<<"$machines")
+wanted='Standard_D16s_v3 SCSI'
+if [[ -z $now ]]; then
+    needs IMAGE ADMIN SSH_KEY SUBNET
     echo "$MACHINE: making it"
     az vm create --resource-group "$RESOURCE_GROUP" --location "$LOCATION" --name "$MACHINE" \
-        --size Standard_D16s_v3 --image "${IMAGE:?set IMAGE to an image, like Ubuntu2204}" \
-        --admin-username "${ADMIN:?set ADMIN to the name of its administrator}" --output none
-elif [[ $size != Standard_D16s_v3 ]]; then
-    echo "$MACHINE: is $size, and the layout has Standard_D16s_v3; nothing is changed" >&2
+        --size Standard_D16s_v3 --image "$IMAGE" \
+        --authentication-type ssh --admin-username "$ADMIN" --ssh-key-values "$SSH_KEY" \
+        --subnet "$SUBNET" --public-ip-address '' --nsg-rule NONE --output none
+elif [[ $now != "$wanted" ]]; then
+    echo "$MACHINE: is $now, and the layout has $wanted; nothing is changed" >&2
 fi
 
 attached=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \

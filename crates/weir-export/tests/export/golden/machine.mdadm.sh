@@ -20,7 +20,7 @@ die() {
 # A disk has to be there, of the size that the layout has, and empty.
 check() { # DEVICE BYTES
     local size signatures
-    size=$(lsblk --nodeps --bytes --noheadings --output SIZE "$1" | tr -d ' ') || die "$1: is not there"
+    size=$(lsblk --nodeps --bytes --noheadings --output SIZE "$1" | tr -d ' ') || die "$1: is not there; is it attached, and is the disk controller SCSI?"
     [[ $size == "$2" ]] || die "$1: has $size bytes, and the layout $2; is it another disk?"
     signatures=$(wipefs --no-act --noheadings "$1") || die "$1: cannot be read"
     [[ -z $signatures ]] || die "$1: is not empty, nothing is done to it: $signatures"
