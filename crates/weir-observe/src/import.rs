@@ -25,6 +25,7 @@
 //! | `watched` | whether another kind begins where a reader gave up |
 //! | [`measure`] | what is measured: the standard names with their units |
 //! | [`sheet`] | what a reader fills |
+//! | `presence` | entities that are missing from some samples |
 //! | [`merge`] | from sheets to an observation |
 //! | [`kind`] | the kinds of input, and telling which one it is |
 //! | [`linux`] | iostat and its kin |
@@ -46,6 +47,7 @@ pub mod merge;
 pub mod moment;
 pub mod number;
 pub mod postgres;
+mod presence;
 mod results;
 mod rows;
 pub mod sheet;

@@ -6,7 +6,8 @@
 //! are those of the clock; else all begin together.
 
 use crate::format::{ReadError, Reader};
-use crate::header::{Contents, Entity, EntityId, EntityKind, Header, SeriesId};
+use crate::header::{Attribute, Contents, Entity, EntityId, EntityKind, Header, SeriesId};
+use crate::metric;
 use crate::observation::Chunk;
 use crate::times::{Times, in_seconds};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -138,7 +139,9 @@ impl Joined {
         let mut names = Names { only_host: only_host(&parts), ..Names::default() };
         for (place, (header, chunks)) in parts.into_iter().enumerate() {
             let offset = first.zip(header.start_unix_ns).map_or(0, |(first, own)| own - first);
-            let (places, doubled) = names.add(&mut joined.contents, &header.contents);
+            let offset_ns = u64::try_from(offset).unwrap_or(0);
+            let own = later(header.contents, offset_ns);
+            let (places, doubled) = names.add(&mut joined.contents, &own);
             let said = header.source.about.get("inputs").cloned();
             let name = said.unwrap_or_else(|| format!("observation {}", place + 1));
             if let Some(shared) = names.told_shared() {
@@ -150,7 +153,6 @@ impl Joined {
                      taken"
                 ));
             }
-            let offset_ns = u64::try_from(offset).unwrap_or(0);
             let times = Times::default();
             joined.parts.push(Part { name, times, chunks, chunk: None, at: 0, offset_ns, places });
         }
@@ -296,6 +298,16 @@ impl Part {
         }
         self.at += count;
     }
+}
+
+/// Moves the times in attributes by as much as the observation begins later than the first.
+fn later(mut contents: Contents, offset_ns: u64) -> Contents {
+    for entity in &mut contents.entities {
+        if let Some(Attribute::Number(since)) = entity.attributes.get_mut(metric::IDLE_SINCE_NS) {
+            *since = since.saturating_add(offset_ns);
+        }
+    }
+    contents
 }
 
 /// Entities by kind, name and parent; series by entity and metric.

@@ -116,7 +116,8 @@ impl Load {
         let without = |all: Option<f64>, queued: Option<f64>| Some(all? - queued?);
         self.read_io_ns = self.read_io_ns.or(without(self.read_ns, self.queued_read_ns));
         self.write_io_ns = self.write_io_ns.or(without(self.write_ns, self.queued_write_ns));
-        // Little's law: who is under way is the time that all took, by the time there was.
+        // Little's law: requests in flight are their latency, all together, by the time there was.
+        self.ns = self.ns.or(self.depth.map(|depth| depth * 1e9 * self.seconds()));
         self.depth = self.depth.or(self.ns.map(|ns| ns / 1e9 / self.seconds()));
     }
 
@@ -237,6 +238,10 @@ const LEVELS: &[(Field, Measure)] = &[(|load| &mut load.depth, m::QUEUE_DEPTH)];
 struct Followed {
     entity: EntityId,
     ways: Vec<(Field, Way)>,
+    /// The length of the sampling interval, where it is said.
+    interval: Option<SeriesId>,
+    /// Until when it is known to have been idle, if it was before its first sample.
+    idle_until: Option<Instant>,
     /// When it said something last.
     last: Option<Instant>,
     /// What its ways were then, one by one, and what they are now.
@@ -271,8 +276,11 @@ impl Loads {
         let followed = series.into_iter().filter_map(|(entity, known)| {
             let ways = ways_of(&known);
             let has_load = ways.iter().any(|(_, way)| !matches!(way, Way::Level(..)));
+            let idle_since = contents.entity(entity)?.number(metric::IDLE_SINCE_NS);
             has_load.then(|| Followed {
                 entity,
+                interval: known.get(metric::INTERVAL_NS).map(|(id, _)| *id),
+                idle_until: idle_since.map(Instant::from_nanos),
                 last: None,
                 before: vec![None; ways.len()],
                 now: Vec::with_capacity(ways.len()),
@@ -371,13 +379,16 @@ impl Followed {
         let all = || self.ways.iter().zip(&self.now);
         let has_counters = all().any(|((_, way), _)| is_counter(way));
         if all().all(|((_, way), now)| now.is_none() || (has_counters && !is_counter(way))) {
-            return None;
+            return self.idle(at);
         }
         let last = self.last.replace(at);
+        let interval = self.interval.and_then(now).and_then(|ns| u64::try_from(ns).ok());
+        let interval_from = interval.and_then(|ns| at.nanos().checked_sub(ns));
         std::mem::swap(&mut self.before, &mut self.now);
         let (values, earlier) = (&self.before, &self.now);
         // A rate that is said for the first time held since the sample before.
-        let from = last.or(before).filter(|from| *from < at)?;
+        let from = interval_from.map(Instant::from_nanos).or(last).or(before);
+        let from = from.filter(|from| *from < at)?;
         let mut load = Load { from, to: at, ..Load::default() };
         let length = seconds(at - from);
         let mut went_back = false;
@@ -402,6 +413,22 @@ impl Followed {
         }
         if went_back {
             return Some(Step::WentBack { from, to: at });
+        }
+        load.complete();
+        Some(Step::Did(load))
+    }
+}
+
+impl Followed {
+    /// Tells the load of a device that is known to have been idle until its first sample.
+    fn idle(&mut self, at: Instant) -> Option<Step> {
+        let until = self.idle_until.filter(|until| self.last.is_none() && *until < at)?;
+        self.idle_until = Some(at);
+        let mut load = Load { from: until, to: at, ..Load::default() };
+        for (field, way) in &self.ways {
+            if matches!(way, Way::Rate(..) | Way::Mean(..)) {
+                *field(&mut load) = Some(0.0);
+            }
         }
         load.complete();
         Some(Step::Did(load))
@@ -564,6 +591,36 @@ mod tests {
         let (loads, _) = loads(&measures, &samples);
         assert_eq!(loads.iter().map(|load| load.reads).collect::<Vec<_>>(), [Some(100.0)]);
         assert_eq!(loads[0].seconds(), 2.0);
+    }
+
+    #[test]
+    fn a_rate_holds_for_its_sampling_interval() {
+        let measures = [m::OPERATIONS_PER_S, m::INTERVAL_NS];
+        let samples: [(u64, &[Option<f64>]); 3] =
+            [(10, &[Some(5.0), None]), (60, &[None, None]), (90, &[Some(7.0), Some(1e10)])];
+        let (told, _) = loads(&measures, &samples);
+        let told: Vec<_> = told.iter().map(|load| (load.seconds(), load.operations)).collect();
+        assert_eq!(told, [(10.0, Some(70.0))]);
+    }
+
+    #[test]
+    fn a_device_that_is_left_out_until_it_works_is_idle() {
+        let mut sheet = Sheet::default();
+        let disk = sheet.entity(EntityKind::Volume, "sdb", None);
+        sheet.attribute(disk, metric::IDLE_SINCE_NS, 10_000_000_000_u64);
+        let id = sheet.series(disk, &m::OPERATIONS_PER_S);
+        let interval = sheet.series(disk, &m::INTERVAL_NS);
+        assert_eq!((id.0, interval.0), (0, 1));
+        let mut loads = Loads::new(sheet.contents());
+        let mut told = Vec::new();
+        let rows = [(10, None, None), (20, None, None), (30, Some(9_000), Some(10_000_000_000))];
+        for (second, rate, interval) in rows {
+            let at = Instant::ZERO + Span::from_secs(second);
+            loads.sample(at, &[rate, interval], |_, load| {
+                told.push((load.seconds(), load.iops()));
+            });
+        }
+        assert_eq!(told, [(10.0, Some(0.0)), (10.0, Some(9.0))]);
     }
 
     #[test]

@@ -62,6 +62,20 @@ pub const VOLUME: &str = "volume";
 /// Schedulers.
 pub const VCORES: &str = "vcores";
 
+/// Length of the sampling interval that ends at a sample, in nanoseconds, where it is shorter than
+/// the time since the sample of the entity before: what lies between the two is unknown.
+pub const INTERVAL_NS: &str = "interval_ns";
+
+/// The time since which an entity was idle until its first sample, in nanoseconds from the start of
+/// the observation.
+pub const IDLE_SINCE_NS: &str = "idle_since_ns";
+
+/// Whether a metric is an amount per second.
+#[must_use]
+pub fn is_rate(metric: &str) -> bool {
+    metric.ends_with("_per_s")
+}
+
 /// The metric of the time waited at a cap: `wait_disk_iops_ns`.
 #[must_use]
 pub fn wait_ns(cap: &str) -> String {

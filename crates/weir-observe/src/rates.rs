@@ -10,6 +10,7 @@
 //! does not grow with their number. Floats are allowed here: nothing is stored from them.
 
 use crate::header::{Contents, Counting, SeriesId};
+use crate::metric;
 use hdrhistogram::Histogram;
 use weir_units::{Instant, Span};
 
@@ -46,6 +47,10 @@ impl Reading {
 struct Followed {
     series: Vec<(SeriesId, f64)>,
     counting: Counting,
+    /// The length of the sampling interval, where it is said.
+    interval: Option<SeriesId>,
+    /// Until when its rates are known to have been zero, if they were before its first sample.
+    idle_until: Option<Instant>,
     /// The last sample that had all values, and those.
     last: Option<(Instant, Vec<i64>)>,
 }
@@ -72,6 +77,12 @@ impl Tracker {
                 .map(|id| (*id, series(id).map_or(1.0, |s| 10_f64.powi(i32::from(s.scale)))))
                 .collect(),
             counting: track.0.first().and_then(series).map_or(Counting::Gauge, |s| s.counting),
+            interval: track
+                .0
+                .first()
+                .and_then(series)
+                .and_then(|s| contents.find(s.entity, metric::INTERVAL_NS)),
+            idle_until: idle_since(contents, track),
             last: None,
         };
         let tracks = tracks.iter().map(followed).collect();
@@ -91,6 +102,11 @@ impl Tracker {
             self.values.clear();
             self.values.extend(values);
             if self.values.len() != track.series.len() || self.values.is_empty() {
+                let is_idle = track.idle_until.is_some_and(|until| until < at);
+                if let Some(from) = track.idle_until.filter(|_| is_idle && track.last.is_none()) {
+                    track.idle_until = Some(at);
+                    tell(index, Reading { from, to: at, amount: 0.0 });
+                }
                 continue;
             }
             // What a gauge says first held since the sample before, which had nothing of it.
@@ -98,8 +114,11 @@ impl Tracker {
                 Counting::Gauge => self.before.unwrap_or(at),
                 Counting::Cumulative => at,
             };
+            let said = track.interval.and_then(|id| row.get(id.0 as usize).copied().flatten());
+            let said = said.and_then(|ns| at.nanos().checked_sub(u64::try_from(ns).ok()?));
+            let said = said.filter(|_| track.counting == Counting::Gauge);
             let last = track.last.get_or_insert_with(|| (since, self.values.clone()));
-            let (from, before) = (last.0, &last.1);
+            let (from, before) = (said.map_or(last.0, Instant::from_nanos), &last.1);
             if from < at {
                 let went_back = self.values.iter().zip(before).any(|(now, before)| now < before);
                 let scaled = |values: &[i64]| {
@@ -131,6 +150,17 @@ impl Tracker {
     pub fn restarts(&self) -> u64 {
         self.restarts
     }
+}
+
+/// Since when the rates of a track are zero before its first sample; nothing for other gauges.
+fn idle_since(contents: &Contents, track: &Track) -> Option<Instant> {
+    let series = track.0.iter().map(|id| contents.series.get(id.0 as usize));
+    let all = series.collect::<Option<Vec<_>>>()?;
+    if !all.iter().all(|series| metric::is_rate(&series.metric)) {
+        return None;
+    }
+    let since = contents.entity(all.first()?.entity)?.number(metric::IDLE_SINCE_NS)?;
+    Some(Instant::from_nanos(since))
 }
 
 fn seconds(span: Span) -> f64 {

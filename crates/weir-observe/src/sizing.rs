@@ -45,6 +45,8 @@ pub struct Sized {
     pub role: String,
     /// Whose loads were added up.
     pub of: Vec<String>,
+    /// The same, as entities.
+    pub entities: Vec<EntityId>,
     /// Operations a second, at the percentile.
     pub iops: f64,
     /// Bytes a second, at the percentile; nothing where they are not known.
@@ -197,6 +199,7 @@ impl Sizer {
             Sized {
                 role: role.clone(),
                 of: ids().filter_map(|id| Some(contents.entity(*id)?.name.clone())).collect(),
+                entities: ids().copied().collect(),
                 iops: own.iops.quantile(percentile),
                 bytes: (own.bytes.count() > 0).then(|| own.bytes.quantile(percentile)),
                 request: share(all.bytes, all.operations),

@@ -194,10 +194,10 @@ pub struct SubjectReport {
     pub kind: &'static str,
     /// Its tier.
     pub tier: Option<String>,
-    /// Operations a second on average.
-    pub iops: f64,
-    /// Bytes a second.
-    pub bytes_per_s: f64,
+    /// Operations a second on average, where they are known.
+    pub iops: Option<f64>,
+    /// Bytes a second, where they are known.
+    pub bytes_per_s: Option<f64>,
     /// The mean latency in nanoseconds.
     pub latency_ns: Option<f64>,
     /// What of it is the medium's.

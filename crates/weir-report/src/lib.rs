@@ -23,6 +23,7 @@
 //! | [`chart`] | pictures over time, as SVG and HTML |
 //! | [`diagnosis`] | what holds a system back, with evidence |
 //! | [`lab`] | published figures beside Weir's |
+//! | `finite` | for tests: floats of a report that are NaN or infinite |
 
 #![forbid(unsafe_code)]
 
@@ -30,6 +31,8 @@ pub mod between;
 pub mod chart;
 pub mod checklist;
 pub mod diagnosis;
+#[cfg(feature = "finite")]
+pub mod finite;
 pub mod fleet;
 pub mod lab;
 pub mod number;

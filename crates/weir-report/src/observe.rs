@@ -92,14 +92,14 @@ pub struct ObservedIo {
     pub role: Option<String>,
     /// Its tier.
     pub tier: Option<String>,
-    /// Operations per second.
-    pub iops: RateReport,
+    /// Operations per second; `None` where no rate is known, as of one snapshot of counters.
+    pub iops: Option<RateReport>,
     /// The limit, if it has one to itself.
     pub iops_limit: Option<u64>,
     /// Share of the time at 90 % of that or more.
     pub near_iops_limit_share: Option<f64>,
-    /// Bytes per second.
-    pub bytes_per_s: RateReport,
+    /// Bytes per second, where they are known.
+    pub bytes_per_s: Option<RateReport>,
     /// The limit, if it has one to itself.
     pub bytes_per_s_limit: Option<u64>,
     /// Share of the time at 90 % of that or more.
@@ -108,8 +108,8 @@ pub struct ObservedIo {
     pub latency_mean_ns: Option<f64>,
     /// Time waited per cap, where it is known.
     pub waits_ns: BTreeMap<String, u64>,
-    /// Time that the medium took.
-    pub medium_ns: u64,
+    /// Time that the medium took, where it is known.
+    pub medium_ns: Option<u64>,
 }
 
 /// Somebody that was observed.

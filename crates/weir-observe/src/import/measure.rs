@@ -127,6 +127,9 @@ measures! {
     /// Writes.
     WRITES_MERGED_PER_S = "writes_merged_per_s" Count gauge 3;
 
+    /// The sampling interval that ends at a sample, where it does not begin at the one before.
+    INTERVAL_NS = "interval_ns" Nanoseconds gauge 0;
+
     /// Reads completed.
     READS = "reads" Count counter 0;
     /// Writes completed.

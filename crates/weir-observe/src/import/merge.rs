@@ -3,11 +3,13 @@
 use super::ImportError;
 use super::kind::{By, Bytes, Kind};
 use super::moment::Clock;
+use super::presence::{Presence, Reports};
 use super::sheet::{At, ReadSamples, Sheet};
 use super::watched::{Lately, watched};
 use crate::format::Writer;
 use crate::header::{Header, Source, SourceKind};
 use crate::join::{Join, Places};
+use crate::metric;
 use crate::observation::Note;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
@@ -86,6 +88,9 @@ struct OpenInput {
     offset: u64,
     samples: u64,
     late: u64,
+    presence: Presence,
+    /// When its first sampling interval begins.
+    begins: i64,
     /// Where what is on its sheet is in the observation.
     places: Places,
 }
@@ -110,10 +115,14 @@ pub fn import<W: Write>(
     }
     space_out(&mut sources, options)?;
     let start = start_of(&sources, options)?;
+    for source in &mut sources {
+        source.begins = source.begins(&start, options);
+    }
     let writer = Writer::new(out, &header_of(&sources, &start, options)).map_err(of_all)?;
     let mut merge = Merge::new(writer, start.base, beginnings(&sources, &start, options));
     while let Some(now) = sources.iter().filter_map(|source| source.moment(start.undated)).min() {
         for source in &mut sources {
+            source.mark_idle(start.base);
             merge.join.declare(&source.sheet, &mut source.places).map_err(of_all)?;
         }
         for source in &mut sources {
@@ -193,6 +202,8 @@ fn open(mut input: Input, options: &Options) -> Result<OpenInput, ImportError> {
         offset: 0,
         samples: 0,
         late: 0,
+        presence: Presence::default(),
+        begins: 0,
         places: Places::default(),
     };
     let Some(first) = source.next_sample()? else {
@@ -275,10 +286,7 @@ fn start_of(sources: &[OpenInput], options: &Options) -> Result<Start, Failure> 
 /// Where the times begin over which the first rates of sources hold, the last one first.
 fn beginnings(sources: &[OpenInput], start: &Start, options: &Options) -> Vec<i64> {
     let with_lead = sources.iter().filter(|source| source.lead(options) > 0);
-    let begins = |source: &OpenInput| {
-        Some(source.moment(start.undated)?.saturating_sub(source.lead(options)))
-    };
-    let mut all: Vec<_> = with_lead.filter_map(begins).collect();
+    let mut all: Vec<_> = with_lead.map(|source| source.begins(start, options)).collect();
     all.sort_unstable_by(|one, other| other.cmp(one));
     all.dedup();
     all
@@ -301,7 +309,10 @@ impl OpenInput {
         let Some((first, row)) = &self.first else { return 0 };
         let series = row.iter().zip(&self.sheet.contents.series);
         // A level is of its moment; what is per second is of the time until then.
-        if !series.clone().any(|(value, own)| value.is_some() && own.metric.ends_with("_per_s")) {
+        let has_rates =
+            series.clone().any(|(value, own)| value.is_some() && metric::is_rate(&own.metric));
+        // A report without any device is one of idle devices.
+        if !has_rates && self.sheet.reports != Reports::AllButIdle {
             return 0;
         }
         // What counts from its own beginning says since when the first rates hold.
@@ -320,6 +331,20 @@ impl OpenInput {
             _ => None,
         };
         between.filter(|nanos| *nanos > 0).unwrap_or(step)
+    }
+
+    /// When the sampling interval of the next sample begins, as far as that is the first.
+    fn begins(&self, start: &Start, options: &Options) -> i64 {
+        let first = self.moment(start.undated).unwrap_or(start.base);
+        first.saturating_sub(self.lead(options))
+    }
+
+    /// Marks devices that were idle until their first sample, before they are declared.
+    fn mark_idle(&mut self, base: i64) {
+        let since = u64::try_from(self.begins.saturating_sub(base)).unwrap_or(0);
+        for entity in std::mem::take(&mut self.presence.idle_until_now) {
+            self.sheet.attribute(entity, metric::IDLE_SINCE_NS, since);
+        }
     }
 
     /// When the next sample is, in nanoseconds since 1970 or since the beginning, where
@@ -354,6 +379,9 @@ impl OpenInput {
     fn next_sample(&mut self) -> Result<Option<At>, ImportError> {
         let read = self.reader.next_sample(&mut self.sheet);
         let at = read.map_err(|error| two_kinds(error, self.kind, self.lately.as_ref()))?;
+        if let Some(at) = at {
+            self.presence.complete(&mut self.sheet, at);
+        }
         // What was skipped is known as a whole once something else was read.
         if at.is_none() || self.sheet.skipped.len() > 1 || self.samples == 0 {
             self.check_skipped()?;

@@ -3,6 +3,7 @@
 
 use super::ImportError;
 use super::measure::Measure;
+use super::presence::Reports;
 use crate::header::{Attribute, Contents, Entity, EntityId, EntityKind, Series, SeriesId};
 use std::collections::{BTreeMap, HashMap};
 
@@ -45,6 +46,10 @@ pub struct Sheet {
     pub(crate) about: BTreeMap<String, String>,
     /// For how many nanoseconds the rates of the first sample held, if the input says it.
     pub(super) held: Option<i64>,
+    /// Which entities the input reports in each sample.
+    pub(super) reports: Reports,
+    /// The sampling interval of the sample at hand, in nanoseconds, if the input says it.
+    pub(super) interval_ns: Option<i64>,
 }
 
 /// Lines that follow each other and are not used.

@@ -216,3 +216,26 @@ fn samples_are_read_or_refused_by_name() {
          it says what volumes there are, and not what they did",
     );
 }
+
+#[test]
+fn values_after_a_gap_cover_their_interval_alone() {
+    let text = response(&[
+        azure(
+            "Data Disk Read Operations/Sec",
+            LUN,
+            r#"{"timeStamp": "2024-05-01T10:00:00Z", "average": 500},
+               {"timeStamp": "2024-05-01T10:01:00Z", "average": null},
+               {"timeStamp": "2024-05-01T10:30:00Z", "average": 20},
+               {"timeStamp": "2024-05-01T10:31:00Z", "average": 30}"#,
+        ),
+        azure(
+            "OS Disk Read Operations/Sec",
+            "",
+            r#"{"timeStamp": "2024-05-01T10:31:00Z", "average": 7}"#,
+        ),
+    ]);
+    let read = read(&text);
+    let minute = Some(60e9);
+    assert_eq!(read.values("LUN 3", "interval_ns"), [None, minute, None]);
+    assert_eq!(read.values("OS disk", "interval_ns"), [None, None, minute]);
+}

@@ -2,6 +2,7 @@
 
 use crate::bed::{read, refused};
 use crate::samples::sample;
+use weir_observe::load::Loads;
 
 const NEW: &str = "\
 Linux 5.15.0 (db1)\t03/14/19\t_x86_64_\t(4 CPU)
@@ -135,4 +136,82 @@ fn samples_say_what_their_owners_read_in_them() {
     assert_eq!(a.observation.columns, b.observation.columns);
     let Some(read) = sample("derived_variants/iostat_truncated_last_line.txt") else { return };
     assert!(read.notes("cut"), "{:?}", read.summary.notes);
+}
+
+/// A report of `iostat -dxz` at a second, with the devices that are not idle.
+fn busy_report(second: u64, devices: &[(&str, f64)]) -> String {
+    let mut text = format!(
+        "11/22/26 10:{:02}:{:02}\nDevice            r/s     rkB/s   r_await     w/s     wkB/s   \
+         w_await  aqu-sz  %util\n",
+        second / 60,
+        second % 60
+    );
+    for (name, reads) in devices {
+        text += &format!("{name} {reads:.2} {:.2} 1.00 0.00 0.00 0.00 1.00 50.00\n", reads * 8.0);
+    }
+    text + "\n"
+}
+
+const BANNER: &str = "Linux 6.1.0 (db1) \t11/22/26 \t_x86_64_\t(4 CPU)\n\n";
+
+/// The mean of the operations of a device, and for how many seconds they are known.
+fn mean_iops(read: &crate::bed::Read, name: &str) -> (f64, f64) {
+    let entity = read.entity(name);
+    let mut loads = Loads::new(read.observation.contents());
+    let (mut operations, mut seconds) = (0.0, 0.0);
+    for (sample, at) in read.observation.times.iter().enumerate() {
+        let row: Vec<_> =
+            read.observation.columns.iter().map(|column| column.get(sample)).collect();
+        loads.sample(*at, &row, |id, load| {
+            if id == entity {
+                operations += load.operations.expect("operations");
+                seconds += load.seconds();
+            }
+        });
+    }
+    (operations / seconds, seconds)
+}
+
+#[test]
+fn a_device_that_idle_reports_leave_out_did_nothing() {
+    // Busy in 2 of 60 reports, from the 31st on: 5,000 reads a second in 2 of 60 intervals.
+    let mut text = BANNER.to_owned() + &busy_report(0, &[("sda", 1.3), ("sdb", 0.7)]);
+    for report in 1..=60 {
+        let own: &[_] = if [31, 45].contains(&report) { &[("sdb", 5_000.0)] } else { &[] };
+        text += &busy_report(5 * report, own);
+    }
+    let read = read(&text);
+    assert_eq!(read.summary.samples, 60);
+    let (mean, seconds) = mean_iops(&read, "sdb");
+    assert!((mean - 10_000.0 / 60.0).abs() < 0.01, "{mean}");
+    assert!((seconds - 300.0).abs() < 0.01, "{seconds}");
+}
+
+#[test]
+fn a_device_that_is_missing_among_idle_ones_leaves_a_gap() {
+    let mut text = BANNER.to_owned() + &busy_report(0, &[("sda", 1.3), ("sdb", 0.7)]);
+    for report in 1..=60 {
+        let sdb: Option<(&str, f64)> = [10, 50].contains(&report).then_some(("sdb", 5_000.0));
+        let devices: Vec<_> = std::iter::once(("sda", 0.0)).chain(sdb).collect();
+        text += &busy_report(5 * report, &devices).replace("1.00 50.00", "0.00 0.00");
+    }
+    let (mean, seconds) = mean_iops(&read(&text), "sdb");
+    assert!((mean - 5_000.0).abs() < 0.01, "{mean}");
+    assert!((seconds - 10.0).abs() < 0.01, "{seconds}");
+}
+
+#[test]
+fn a_second_run_in_one_file_begins_with_averages_of_its_own() {
+    let run = |minute: u64, reads: f64| {
+        let mut text = BANNER.to_owned() + &busy_report(60 * minute, &[("sda", 77.7)]);
+        for report in 1..=3 {
+            text += &busy_report(60 * minute + 5 * report, &[("sda", reads)]);
+        }
+        text
+    };
+    let read = read(&(run(0, 100.0) + &run(40, 300.0)));
+    assert_eq!(read.all("sda", "reads_per_s"), [100.0, 100.0, 100.0, 300.0, 300.0, 300.0]);
+    let (mean, seconds) = mean_iops(&read, "sda");
+    assert!((mean - 200.0).abs() < 0.01, "{mean}");
+    assert!((seconds - 30.0).abs() < 0.01, "{seconds}");
 }

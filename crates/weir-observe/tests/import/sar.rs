@@ -97,7 +97,9 @@ fn from_a_file_table_by_table() {
     assert_eq!(read.seconds(), [0.0, 10.0, 2056.0]);
     assert_eq!(read.all("sda", "operations_per_s"), [9.62, 6.4, 1.6]);
     assert_eq!(read.all("sda", "read_bytes_per_s"), [7680.0, 1638.0, 0.0]);
-    assert_eq!(rounded(&read, "sdb", "busy"), [Some(0.064), None, None]);
+    // No device is ever reported idle, so that one without a row is: sar ran with -z.
+    assert_eq!(rounded(&read, "sdb", "busy"), [Some(0.064), Some(0.0), Some(0.0)]);
+    assert_eq!(read.values("sda", "interval_ns"), [None, None, Some(20e9)]);
     assert_eq!(rounded(&read, "db2", "cpu"), [Some(0.2), Some(0.0), None]);
     let free = [Some(1_024_000.0), Some(1_025_024.0), None];
     assert_eq!(read.values("db2", "memory_free_bytes"), free);
@@ -149,6 +151,8 @@ fn samples_say_what_their_owners_read_in_them() {
     let operations = rounded(&read, "sda", "operations_per_s");
     assert_eq!(operations[..3], [Some(0.0), Some(6.4), Some(1604.7)]);
     assert_eq!(read.seconds(), [0.0, 10.0, 20.0, 30.0, 2056.0]);
+    // The sample before the last was taken after a restart, 20 s before it.
+    assert_eq!(read.values("sda", "interval_ns")[4], Some(20e9));
     let Some(read) = sample("sar/sysstat_expected.sar-D") else { return };
     assert_eq!(read.all("SYSSTAT.TEST", "cpu_idle"), [0.829, 0.953]);
 }

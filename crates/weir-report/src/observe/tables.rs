@@ -19,9 +19,10 @@ fn some<T>(value: Option<T>, cell: impl Fn(T) -> Cell) -> Cell {
     value.map_or_else(Cell::none, cell)
 }
 
-/// Mean, median, 99th percentile and largest of a rate.
-fn of(rate: &RateReport, cell: impl Fn(f64) -> Cell) -> Vec<Cell> {
-    [rate.mean, rate.p50, rate.p99, rate.max].map(cell).to_vec()
+/// Lays out the mean, median, 99th percentile and largest of a rate, or that it is unknown.
+fn quantiles(known: Option<&RateReport>, cell: impl Fn(f64) -> Cell) -> Vec<Cell> {
+    let figures = known.map(|own| [own.mean, own.p50, own.p99, own.max].map(cell).to_vec());
+    figures.unwrap_or_else(|| vec![Cell::none(); 4])
 }
 
 fn heads(name: &str) -> [String; 4] {
@@ -37,10 +38,7 @@ impl ObservationReport {
         let has_any = |of: &&ObservedDatabase| of.batches_per_s.or(of.cpu_share).is_some();
         for database in self.databases.iter().filter(has_any) {
             let mut row = cells![database.database.as_str()];
-            row.extend(match &database.batches_per_s {
-                Some(batches) => of(batches, rate),
-                None => vec![Cell::none(); 4],
-            });
+            row.extend(quantiles(database.batches_per_s.as_ref(), rate));
             row.push(share(database.cpu_share.map(|cpu| cpu.mean)));
             table.row(row);
         }
@@ -88,21 +86,17 @@ impl ObservationReport {
         ];
         let mut table = Table::new("", &heads);
         for io in all {
-            table.row(cells![
-                io.name.as_str(),
-                rate(io.iops.mean),
-                rate(io.iops.p50),
-                rate(io.iops.p99),
-                some(io.iops_limit, grouped),
-                share(io.near_iops_limit_share),
-                mib(io.bytes_per_s.mean),
-                mib(io.bytes_per_s.p50),
-                mib(io.bytes_per_s.p99),
+            let mut row = cells![io.name.as_str()];
+            row.extend(quantiles(io.iops.as_ref(), rate).into_iter().take(3));
+            row.extend([some(io.iops_limit, grouped), share(io.near_iops_limit_share)]);
+            row.extend(quantiles(io.bytes_per_s.as_ref(), mib).into_iter().take(3));
+            row.extend(cells![
                 some(io.bytes_per_s_limit, |limit| mib(float(limit))),
                 share(io.near_bytes_limit_share),
                 some(io.latency_mean_ns, time),
-                held_by(&io.waits_ns, io.medium_ns),
+                held_by(&io.waits_ns, io.medium_ns.unwrap_or(0)),
             ]);
+            table.row(row);
         }
         table
     }
@@ -160,7 +154,7 @@ impl ObservationReport {
         for database in &self.databases {
             let mut row = cells![database.database.as_str()];
             for figure in [database.batches_per_s, database.cpu_share] {
-                row.extend(figure.map_or_else(|| vec![Cell::none(); 4], |f| of(&f, rate)));
+                row.extend(quantiles(figure.as_ref(), rate));
             }
             table.row(row);
         }
@@ -184,15 +178,18 @@ impl ObservationReport {
                 text(io.role.as_ref()),
                 text(io.tier.as_ref()),
             ];
-            row.extend(of(&io.iops, rate));
+            row.extend(quantiles(io.iops.as_ref(), rate));
             row.extend([some(io.iops_limit, grouped), share(io.near_iops_limit_share)]);
-            row.extend(of(&io.bytes_per_s, mib));
+            row.extend(quantiles(io.bytes_per_s.as_ref(), mib));
             row.extend([
                 some(io.bytes_per_s_limit, grouped),
                 share(io.near_bytes_limit_share),
                 some(io.latency_mean_ns, time),
             ]);
-            row.extend(waits(&io.waits_ns, io.medium_ns));
+            row.extend(match io.medium_ns {
+                Some(medium_ns) => waits(&io.waits_ns, medium_ns),
+                None => vec![Cell::none(); wait_heads().len()],
+            });
             table.row(row);
         }
         table.named(name)
@@ -264,12 +261,12 @@ mod tests {
         let io = ObservedIo {
             name: "d1".into(),
             parent: Some("db".into()),
-            iops,
+            iops: Some(iops),
             iops_limit: Some(500),
             near_iops_limit_share: Some(0.96),
             latency_mean_ns: Some(2e6),
             waits_ns: BTreeMap::from([("disk_iops".to_owned(), 900)]),
-            medium_ns: 100,
+            medium_ns: Some(100),
             ..ObservedIo::default()
         };
         let wait = ObservedWait { wait: "WRITELOG".into(), count: None, time_ms: 1.5, share: 1.0 };
@@ -299,6 +296,24 @@ mod tests {
         assert!(text.contains("virtual-run, by weir 1\n11 samples from 0 s to 10.0 s; complete\nthe counters went back twice\n"), "{text}");
         assert!(text.contains(" d1     480  500  500    500  96.0 %"), "{text}");
         assert!(text.contains("disk_iops 90.0 %, medium 10.0 %"), "{text}");
+    }
+
+    #[test]
+    fn an_unknown_rate_is_no_zero() {
+        let unknown = ObservedIo { name: "d2".into(), ..ObservedIo::default() };
+        let report = ObservationReport { volumes: vec![unknown], ..ObservationReport::default() };
+        let zeros = |text: &str| {
+            let row = text.lines().find(|line| line.contains("d2")).expect("a row").to_owned();
+            row.split([' ', ',', '|']).filter(|cell| *cell == "0").count()
+        };
+        for format in [Format::Text, Format::Csv, Format::Markdown] {
+            assert_eq!(zeros(&report.render(format)), 0, "{}", report.render(format));
+        }
+        let json: serde_json::Value =
+            serde_json::from_str(&report.render(Format::Json)).expect("JSON");
+        for figure in ["iops", "bytes_per_s", "medium_ns", "latency_mean_ns"] {
+            assert_eq!(json["volumes"][0][figure], serde_json::Value::Null, "{figure}");
+        }
     }
 
     #[test]

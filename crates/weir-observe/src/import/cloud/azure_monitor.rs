@@ -254,6 +254,7 @@ impl AzureMonitor {
             {
                 let series = sheet.series(entity, meaning.measure);
                 let number = meaning.number.of(number, name, seconds);
+                self.line.cover(at, entity, interval);
                 self.line.add(at, series, meaning.measure, number);
             }
             if let (Some(most), Some(number)) = (meaning.most, value("maximum")) {

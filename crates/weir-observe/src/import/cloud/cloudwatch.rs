@@ -396,6 +396,7 @@ impl CloudWatch {
             Means::Gauge(measure, by) => (measure, value * by),
         };
         let series = sheet.series(entity, measure);
+        self.line.cover(at, entity, period);
         self.line.add(at, series, measure, value);
     }
 

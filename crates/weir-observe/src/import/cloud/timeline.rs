@@ -1,20 +1,37 @@
 //! Values of many metrics, each with times of its own, put in order of time.
 
-use crate::header::SeriesId;
-use crate::import::measure::Measure;
+use crate::header::{EntityId, SeriesId};
+use crate::import::measure::{INTERVAL_NS, Measure};
 use crate::import::sheet::{At, Sheet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Values by their times.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
-    samples: BTreeMap<i64, Vec<(SeriesId, &'static Measure, f64)>>,
+    samples: BTreeMap<i64, Sample>,
+    /// The time of the last sample of each entity.
+    last: HashMap<EntityId, i64>,
+    has_begun: bool,
+}
+
+#[derive(Debug, Default)]
+struct Sample {
+    values: Vec<(SeriesId, &'static Measure, f64)>,
+    /// The shortest interval of the metrics of each entity, in nanoseconds.
+    intervals: BTreeMap<EntityId, i64>,
 }
 
 impl Timeline {
     /// Takes a value in.
     pub(super) fn add(&mut self, at: i64, series: SeriesId, measure: &'static Measure, value: f64) {
-        self.samples.entry(at).or_default().push((series, measure, value));
+        self.samples.entry(at).or_default().values.push((series, measure, value));
+    }
+
+    /// Notes that the values of an entity at a time are of an interval of so many nanoseconds.
+    pub(super) fn cover(&mut self, at: i64, entity: EntityId, interval_ns: i64) {
+        let intervals = &mut self.samples.entry(at).or_default().intervals;
+        let shortest = intervals.entry(entity).or_insert(interval_ns);
+        *shortest = interval_ns.min(*shortest);
     }
 
     /// Whether there is no value.
@@ -24,10 +41,20 @@ impl Timeline {
 
     /// Puts the earliest sample into the sheet and lets go of it.
     pub(super) fn next(&mut self, sheet: &mut Sheet) -> Option<At> {
-        let (at, values) = self.samples.pop_first()?;
+        let (at, Sample { values, intervals }) = self.samples.pop_first()?;
         for (series, measure, value) in values {
             sheet.put(series, measure, value);
         }
+        for (entity, interval_ns) in intervals {
+            let last = self.last.insert(entity, at);
+            // A cloud has no values of the time in which a disk was detached or did nothing.
+            let is_gap = last.map_or(self.has_begun, |last| at.saturating_sub(last) > interval_ns);
+            if is_gap {
+                #[expect(clippy::cast_precision_loss, reason = "intervals are far below 2^53 ns")]
+                sheet.set(entity, &INTERVAL_NS, interval_ns as f64);
+            }
+        }
+        self.has_begun = true;
         Some(At::Wall(at))
     }
 }

@@ -6,6 +6,7 @@ use crate::header::{EntityId, EntityKind};
 use crate::import::ImportError;
 use crate::import::kind::Bytes;
 use crate::import::moment::Clock;
+use crate::import::presence::Reports;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use crate::import::text::Lines;
 
@@ -21,6 +22,11 @@ pub(super) trait TakeLines {
     /// Takes it that there are no more.
     fn end(&mut self, _sheet: &mut Sheet, held: &mut Held) {
         held.release();
+    }
+
+    /// Tells which devices are in each sample, as far as is known.
+    fn reports(&self) -> Reports {
+        Reports::AllButIdle
     }
 
     /// When the sample of a moment is.
@@ -47,6 +53,7 @@ impl<T: TakeLines + 'static> ByTable<T> {
 
 impl<T: TakeLines> ReadSamples for ByTable<T> {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        sheet.reports = self.own.reports();
         loop {
             if let Some(moment) = self.held.next(sheet) {
                 return Ok(Some(self.own.at(moment)));

@@ -7,7 +7,7 @@
 use crate::header::SeriesId;
 use crate::import::measure::Measure;
 use crate::import::sheet::Sheet;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// So many values are kept at most, in 12 bytes each; then the earlier ones go out as they are.
 const MOST: usize = 1 << 24;
@@ -58,6 +58,12 @@ pub(super) struct Held {
     values: usize,
     /// Samples before this time are whole.
     before: Option<i64>,
+    /// When the machine was started, where a sample after it is still held.
+    restarts: BTreeSet<i64>,
+    /// The sampling intervals that are said, in nanoseconds, by the times of their samples.
+    intervals: BTreeMap<i64, i64>,
+    /// The last of them: all rows of a sample say the same.
+    covered: (i64, i64),
     /// All samples are whole.
     all: bool,
     /// Whether there were more than can be kept.
@@ -121,6 +127,21 @@ impl Held {
         self.before = self.before.max(Some(at));
     }
 
+    /// Notes that the machine was started: the next sample covers the time since then.
+    pub(super) fn restart(&mut self, at: i64) {
+        self.release();
+        self.restarts.insert(at);
+    }
+
+    /// Notes the sampling interval of the sample at a time; the shortest of several counts.
+    pub(super) fn cover(&mut self, at: i64, interval_ns: i64) {
+        if interval_ns > 0 && self.covered != (at, interval_ns) {
+            self.covered = (at, interval_ns);
+            let shortest = self.intervals.entry(at).or_insert(interval_ns);
+            *shortest = interval_ns.min(*shortest);
+        }
+    }
+
     /// Nothing more comes for any time so far.
     pub(super) fn release(&mut self) {
         self.put_back();
@@ -141,6 +162,11 @@ impl Held {
         }
         let (at, values) = first.remove_entry();
         self.values -= values.len();
+        while let Some(restart) = self.restarts.first().copied().filter(|restart| *restart <= at) {
+            self.restarts.pop_first();
+            self.cover(at, at.saturating_sub(restart));
+        }
+        sheet.interval_ns = self.intervals.remove(&at);
         for (slot, value) in values.slots.into_iter().zip(values.values) {
             let place = usize::try_from(slot.0).unwrap_or(usize::MAX);
             if let Some((series, measure)) = self.series.get(place) {

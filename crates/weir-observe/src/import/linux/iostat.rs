@@ -14,6 +14,7 @@ use crate::import::measure::{self as m, Measure};
 use crate::import::merge::Options;
 use crate::import::moment::{Clock, time_of};
 use crate::import::number::Style;
+use crate::import::presence::Reports;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use crate::import::text::{Lines, words};
 
@@ -129,6 +130,11 @@ struct Iostat {
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Report {
     at: Option<i64>,
+    /// Whether iostat was started again before it.
+    begins_a_run: bool,
+    /// The tables that it has so far.
+    has_processors: bool,
+    has_devices: bool,
     /// Processors: measure and value.
     host: Vec<(&'static Measure, f64)>,
     /// Devices with the values of their columns.
@@ -136,48 +142,66 @@ struct Report {
 }
 
 impl Report {
-    fn is_empty(&self) -> bool {
-        self.devices.is_empty()
+    /// Whether there is none: with `-z`, a report of idle devices has a table without rows.
+    const fn is_empty(&self) -> bool {
+        !self.has_devices
     }
 }
 
 impl ReadSamples for Iostat {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
-        let report = match self.ahead.take() {
-            _ if self.reports == 0 => self.begin(sheet)?,
+        sheet.reports = Reports::AllButIdle;
+        let mut report = match self.ahead.take() {
             Some(report) => report,
             None => self.report(sheet)?,
         };
+        if report.begins_a_run || self.reports == 0 {
+            report = self.begin(sheet, report)?;
+        }
         Ok(self.put(sheet, &report))
     }
 }
 
 impl Iostat {
-    /// The first report, if it is one of an interval, or else the second.
-    fn begin(&mut self, sheet: &mut Sheet) -> Result<Report, ImportError> {
-        let first = self.report(sheet)?;
-        let second = self.report(sheet)?;
-        if second.is_empty() {
-            if !first.is_empty() {
-                sheet.note(
-                    "its only report may be of the time since the machine started, and not of now",
-                );
+    /// Returns the first report of a run of iostat that is of an interval: `first` or the one after
+    /// it. Runs of a single report are averages since the machine started, and left out.
+    fn begin(&mut self, sheet: &mut Sheet, mut first: Report) -> Result<Report, ImportError> {
+        loop {
+            let second = self.report(sheet)?;
+            if second.is_empty() {
+                if self.reports > 0 {
+                    return Ok(second);
+                }
+                if !first.is_empty() {
+                    sheet.note(
+                        "its only report may be of the time since the machine started, and not of \
+                         now",
+                    );
+                }
+                return Ok(first);
             }
-            return Ok(first);
+            if second.begins_a_run {
+                first = second;
+                continue;
+            }
+            let interval = self.interval(&first, &second);
+            if interval.is_some_and(|seconds| is_of_interval(&self.counts(&first), seconds)) {
+                sheet.interval_ns = between(&first, &second);
+                self.ahead = Some(second);
+                return Ok(first);
+            }
+            if self.reports == 0 {
+                sheet.note("the first report is of the time since the machine started: left out");
+            }
+            sheet.interval_ns = between(&first, &second);
+            return Ok(second);
         }
-        let interval = self.interval(&first, &second);
-        if interval.is_some_and(|seconds| is_of_interval(&self.counts(&first), seconds)) {
-            self.ahead = Some(second);
-            return Ok(first);
-        }
-        sheet.note("the first report is of the time since the machine started: left out");
-        Ok(second)
     }
 
     /// The seconds of an interval, as far as dates tell.
     fn interval(&self, first: &Report, second: &Report) -> Option<f64> {
         let every = self.options.every.map(|every| every.nanos());
-        let between = second.at?.checked_sub(first.at?).and_then(|nanos| u64::try_from(nanos).ok());
+        let between = between(first, second).and_then(|nanos| u64::try_from(nanos).ok());
         #[expect(clippy::cast_precision_loss, reason = "seconds")]
         between.or(every).map(|nanos| (nanos as f64 / 1e9).round()).filter(|s| *s >= 1.0)
     }
@@ -243,25 +267,32 @@ impl Iostat {
             let cpu_line = words.first().is_some_and(|word| *word == "avg-cpu:");
             let time = self.time_of(text);
             let head = device_column(&words);
-            let begins = time.is_some() || cpu_line || head.is_some();
-            if begins && !report.is_empty() {
+            let begins_a_run = banner(text, self.options.clock);
+            let is_next = match report.has_devices {
+                true => time.is_some() || cpu_line || head.is_some() || begins_a_run.is_some(),
+                false => report.has_processors && (time.is_some() || cpu_line),
+            };
+            if is_next {
                 self.lines.put_back(line);
                 return Ok(report);
             }
             if words.is_empty() {
                 continue;
             }
-            if let Some((host, date)) = banner(text, self.options.clock) {
+            if let Some((host, date)) = begins_a_run {
                 self.date = date;
                 self.host = Some(sheet.entity(EntityKind::Host, &host, None));
+                report.begins_a_run = true;
             } else if let Some(at) = time {
                 report.at = Some(at);
             } else if cpu_line {
+                report.has_processors = true;
                 self.cpu = Some(words[1..].iter().map(|word| (*word).to_owned()).collect());
             } else if let Some(names) = self.cpu.take() {
                 report.host = self.processors(&names, &words);
             } else if let Some(at) = head {
                 self.head(sheet, &words, at);
+                report.has_devices = true;
                 report.at = report.at.or(stamp);
             } else if !self.columns.is_empty() {
                 self.device(sheet, &words, &mut report)?;
@@ -357,6 +388,11 @@ impl Iostat {
         report.devices.push((name.to_owned(), values));
         Ok(())
     }
+}
+
+/// Returns the nanoseconds from one report to another, if both have a time.
+fn between(first: &Report, second: &Report) -> Option<i64> {
+    second.at?.checked_sub(first.at?)
 }
 
 /// Whether the rates of a report are counts of an interval of so many seconds: each times the

@@ -13,6 +13,7 @@ use crate::import::in_turn::InTurn;
 use crate::import::kind::Bytes;
 use crate::import::measure::{self as m, Measure};
 use crate::import::merge::Options;
+use crate::import::presence::Reports;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use serde::Deserialize;
 use serde_json::Value;
@@ -75,6 +76,7 @@ struct Report {
 
 impl ReadSamples for Iostat {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        sheet.reports = Reports::AllButIdle;
         if !self.begun {
             self.begun = true;
             return self.begin(sheet);

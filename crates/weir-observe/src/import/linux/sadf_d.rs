@@ -15,6 +15,7 @@ use crate::import::text::fields;
 
 /// The names of the columns before those of the table.
 const HOST: &str = "hostname";
+const INTERVAL: &str = "interval";
 const TIME: &str = "timestamp";
 
 pub(in crate::import) fn recognizes(text: &str) -> bool {
@@ -56,6 +57,8 @@ struct Known {
     /// Where the name of the host and the time are.
     host_at: usize,
     time_at: usize,
+    /// Where the sampling interval is, in seconds.
+    interval_at: Option<usize>,
 }
 
 impl TakeLines for Sadf {
@@ -71,7 +74,8 @@ impl TakeLines for Sadf {
         let rest = words.get(known.time_at + 1..).unwrap_or_default();
         match rest.first() {
             Some(word) if word.starts_with("LINUX-RESTART") => {
-                held.release();
+                let time = words.get(known.time_at).ok_or("a restart has no time")?;
+                held.restart(self.moments.moment(time)?);
                 sheet.note("the machine was started again");
                 return Ok(());
             }
@@ -88,6 +92,10 @@ impl TakeLines for Sadf {
             return Err("a row has no host and time".to_owned());
         };
         let at = self.moments.moment(time)?;
+        let interval = known.interval_at.and_then(|place| words.get(place)?.parse::<i64>().ok());
+        if let Some(seconds) = interval {
+            held.cover(at, seconds.saturating_mul(1_000_000_000));
+        }
         let (host, is_other) = self.hosts.host(sheet, host);
         if is_other {
             self.tables.iter_mut().for_each(|known| known.table.forget());
@@ -110,7 +118,8 @@ impl Sadf {
             known.table.has(own) && known.time_at == time_at && known.host_at == host_at
         };
         self.table = self.tables.iter().position(is_known).or_else(|| {
-            self.tables.push(Known { table: Table::new(own, sheet), host_at, time_at });
+            let (table, interval_at) = (Table::new(own, sheet), at(INTERVAL));
+            self.tables.push(Known { table, host_at, time_at, interval_at });
             Some(self.tables.len() - 1)
         });
         Ok(())

@@ -11,6 +11,7 @@ use crate::import::ImportError;
 use crate::import::kind::Bytes;
 use crate::import::merge::Options;
 use crate::import::moment::Clock;
+use crate::import::presence::Reports;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use serde_json::{Map, Value};
 
@@ -43,10 +44,12 @@ struct Sadf {
 
 impl ReadSamples for Sadf {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        sheet.reports = Reports::AllButIdle;
         while self.statistics.advance()? {
             let (sample, line) = (self.statistics.sample::<Value>()?, self.statistics.begins());
             let Some(sample) = sample.as_object() else { continue };
             if self.put(sheet, sample) {
+                sheet.interval_ns = interval_ns(sample);
                 return Ok(Some(At::Wall(self.time(sheet, sample, line)?)));
             }
         }
@@ -153,6 +156,12 @@ impl Sadf {
             sheet.unused(name);
         }
     }
+}
+
+/// Returns the sampling interval that a sample says, in nanoseconds.
+fn interval_ns(sample: &Map<String, Value>) -> Option<i64> {
+    let seconds = sample.get(TIME)?.get("interval")?.as_i64()?;
+    seconds.checked_mul(1_000_000_000).filter(|ns| *ns > 0)
 }
 
 /// Puts what all processors did; how many values that were.

@@ -73,9 +73,10 @@ impl TakeLines for Sadf {
         let mut fields = line.split('\t');
         let mut all: [&str; FIELDS] = [""; FIELDS];
         let count = all.iter_mut().zip(&mut fields).map(|(field, text)| *field = text).count();
-        let [host, _, time, whose, name, value] = all;
+        let [host, interval, time, whose, name, value] = all;
         if whose == "LINUX-RESTART" {
-            self.end(sheet, held);
+            self.put_processors(sheet, held);
+            held.restart(self.moments.moment(time)?);
             sheet.note("the machine was started again");
             return Ok(());
         }
@@ -99,6 +100,9 @@ impl TakeLines for Sadf {
             return Ok(());
         }
         let at = self.moments.moment(time)?;
+        if let Ok(seconds) = interval.parse::<i64>() {
+            held.cover(at, seconds.saturating_mul(1_000_000_000));
+        }
         let by = if let Goes::To(_, by) = goes { by } else { 1.0 };
         let style = style_of(&mut self.style, &[value]);
         let Some(number) = activity::number(style, value, by)? else { return Ok(()) };

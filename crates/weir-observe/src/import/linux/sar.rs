@@ -15,6 +15,7 @@ use crate::import::kind::Bytes;
 use crate::import::merge::Options;
 use crate::import::moment::{Clock, time_of};
 use crate::import::number::Style;
+use crate::import::presence::Reports;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use crate::import::text::words;
 
@@ -114,6 +115,8 @@ struct Known {
     table: Table,
     /// The time of its last row, by the clock of the input, if it has one since the restart.
     last: Option<i64>,
+    /// The time of day at which the interval of the next row begins, if a head says it.
+    begins: Option<i64>,
 }
 
 impl TakeLines for Sar {
@@ -138,7 +141,7 @@ impl TakeLines for Sar {
         } else if rest.starts_with("COM ") {
             sheet.unused("comments");
         } else if is_head(rest) {
-            self.head(sheet, rest);
+            self.head(sheet, time, rest);
         } else {
             self.row(sheet, held, time, rest)?;
         }
@@ -153,6 +156,11 @@ impl TakeLines for Sar {
         if !self.dated {
             sheet.note("its times have no date");
         }
+    }
+
+    fn reports(&self) -> Reports {
+        // A row that was left out is no idle device.
+        if self.backward > 0 { Reports::All } else { Reports::AllButIdle }
     }
 
     fn at(&mut self, at: i64) -> At {
@@ -184,9 +192,9 @@ impl Sar {
 
     /// The machine was started again: what follows is later than all so far.
     fn restart(&mut self, sheet: &mut Sheet, held: &mut Held, time: i64) {
-        held.release();
         self.stretch = after(self.latest, time);
         self.latest = self.stretch;
+        held.restart(self.stretch - self.clock.offset * SECOND);
         for known in &mut self.tables {
             known.last = None;
         }
@@ -207,13 +215,17 @@ impl Sar {
         Some(time)
     }
 
-    fn head(&mut self, sheet: &mut Sheet, rest: &str) {
+    fn head(&mut self, sheet: &mut Sheet, time: i64, rest: &str) {
         let names: Vec<_> = rest.split_whitespace().collect();
         let known = self.tables.iter().position(|known| known.table.has(&names));
         self.table = known.or_else(|| {
-            self.tables.push(Known { table: Table::new(&names, sheet), last: None });
+            self.tables.push(Known { table: Table::new(&names, sheet), last: None, begins: None });
             Some(self.tables.len() - 1)
         });
+        // A head has the time of the sample before its rows.
+        if let Some(known) = self.table.and_then(|table| self.tables.get_mut(table)) {
+            known.begins = Some(time);
+        }
     }
 
     fn row(
@@ -241,6 +253,9 @@ impl Sar {
         }
         known.last = Some(moment);
         let at = moment - self.clock.offset * SECOND;
+        if let Some(begins) = known.begins.take() {
+            held.cover(at, (time - begins).rem_euclid(DAY));
+        }
         if moment > self.latest {
             self.latest = moment;
             if comes_again {

@@ -11,6 +11,7 @@ use crate::import::ImportError;
 use crate::import::kind::Bytes;
 use crate::import::merge::Options;
 use crate::import::moment::Clock;
+use crate::import::presence::Reports;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use crate::import::table::delimiter;
 use crate::import::text::Lines;
@@ -69,6 +70,7 @@ struct PerfMon {
 
 impl ReadSamples for PerfMon {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        sheet.reports = Reports::All;
         while let Some(line) = self.lines.next_line()? {
             if line.trim().is_empty() {
                 continue;

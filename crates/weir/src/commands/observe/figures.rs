@@ -249,14 +249,14 @@ impl Figures {
         none.into_iter().chain(notes.iter().map(at)).chain(back).chain(sizes).collect()
     }
 
-    fn rate(&self, at: usize, scale: f64) -> RateReport {
+    fn rate(&self, at: usize, scale: f64) -> Option<RateReport> {
         let spread = &self.rates[at].spread;
-        RateReport {
-            mean: spread.mean().unwrap_or(0.0) * scale,
+        Some(RateReport {
+            mean: spread.mean()? * scale,
             p50: spread.quantile(0.5) * scale,
             p99: spread.quantile(0.99) * scale,
             max: spread.max() * scale,
-        }
+        })
     }
 
     fn near(&self, at: usize) -> Option<f64> {
@@ -269,15 +269,12 @@ impl Figures {
         let text = |name| entity.and_then(|entity| entity.text(name)).map(str::to_owned);
         let waits: Vec<(String, u64)> =
             at.waits.iter().map(|(cap, total)| (cap.clone(), whole(self.totals[*total]))).collect();
-        let medium_ns = at.medium.map_or(0, |total| whole(self.totals[total]));
+        let medium_ns = at.medium.map(|total| whole(self.totals[total]));
         let operations = self.rates[at.operations].spread.total();
         // What files have counted; of volumes it is the sum of its parts.
         let latency = match at.view.stall_ms.0.is_empty() {
             false => Some(self.totals[at.stall_ms] * 1e6),
-            true if at.medium.is_some() => {
-                Some(float(waits.iter().map(|(_, ns)| ns).sum::<u64>() + medium_ns))
-            }
-            true => None,
+            true => medium_ns.map(|ns| float(waits.iter().map(|(_, ns)| ns).sum::<u64>() + ns)),
         };
         let mean = match latency {
             Some(ns) => (operations > 0.0).then(|| ns / operations),
@@ -322,8 +319,8 @@ impl Figures {
         waits.sort_by(|one, other| other.time_ms.total_cmp(&one.time_ms));
         ObservedDatabase {
             database: entity.map(|entity| entity.name.clone()).unwrap_or_default(),
-            batches_per_s: at.batches.map(|rate| self.rate(rate, 1.0)),
-            cpu_share: cpu.map(|(rate, vcores)| self.rate(rate, 1e-9 / float(vcores))),
+            batches_per_s: at.batches.and_then(|rate| self.rate(rate, 1.0)),
+            cpu_share: cpu.and_then(|(rate, vcores)| self.rate(rate, 1e-9 / float(vcores))),
             waits,
         }
     }
