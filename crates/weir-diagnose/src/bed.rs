@@ -4,6 +4,7 @@
 //! Bed::layout(TEXT).disk("data", Does::reads(500.0).kib(8.0).ms(40.0)).found("disk-operations")
 //! ```
 
+use crate::case::Case;
 use crate::question::{Question, follow};
 use crate::rules::Found;
 use crate::system::Mapping;
@@ -233,7 +234,12 @@ impl Bed {
     }
 
     /// Everything that is found.
-    pub(crate) fn findings(mut self) -> Vec<Found> {
+    pub(crate) fn findings(self) -> Vec<Found> {
+        with_case(self, |_, found| found)
+    }
+
+    /// What it does, as an observation.
+    fn observation(mut self) -> Observation {
         let mut columns: BTreeMap<u32, Column> = BTreeMap::new();
         for second in self.times() {
             let mut row: Vec<(Measure, EntityId, f64)> = Vec::new();
@@ -264,8 +270,7 @@ impl Bed {
         header.contents = contents;
         let columns = columns.into_values().collect();
         let (notes, ending) = (Vec::new(), Ending::Complete);
-        let observation = Observation { header, times, columns, notes, ending };
-        answer(self.layout.as_deref(), self.edition, &observation)
+        Observation { header, times, columns, notes, ending }
     }
 
     fn times(&self) -> impl Iterator<Item = u64> + use<> {
@@ -352,12 +357,23 @@ pub(crate) fn found_in_sample(
     let imported = import(vec![input], &Options::default(), Vec::new());
     let (bytes, _) = imported.map_err(|(_, error)| error).expect("a sample that can be read");
     let observation = Observation::read(&bytes[..]).expect("an observation");
-    let all = answer(None, edition, &observation).into_iter().map(|found| found.finding);
+    let all = answer(None, edition, &observation, |_, found| found);
+    let all = all.into_iter().map(|found| found.finding);
     Some(all.filter(|finding| rule.is_empty() || finding.rule == rule).collect())
 }
 
-/// What is found in an observation.
-fn answer(layout: Option<&str>, edition: Option<&str>, observation: &Observation) -> Vec<Found> {
+/// Diagnoses a bed, and asks something of the case and what was found.
+pub(crate) fn with_case<T>(bed: Bed, then: impl FnOnce(&Case<'_>, Vec<Found>) -> T) -> T {
+    let (layout, edition) = (bed.layout.clone(), bed.edition);
+    answer(layout.as_deref(), edition, &bed.observation(), then)
+}
+
+fn answer<T>(
+    layout: Option<&str>,
+    edition: Option<&str>,
+    observation: &Observation,
+    then: impl FnOnce(&Case<'_>, Vec<Found>) -> T,
+) -> T {
     let catalog = Catalog::builtin();
     let layout = layout.map(|text| {
         let layout = Layout::parse("layout.toml", text, &catalog);
@@ -371,5 +387,5 @@ fn answer(layout: Option<&str>, edition: Option<&str>, observation: &Observation
     let (system, unmatched) = question.system(observation.contents()).expect("a system");
     assert_eq!(unmatched, [], "names of the layout");
     let facts = follow(&system, observation);
-    question.answer(observation.contents(), &system, &facts, |_, found| found)
+    question.answer(observation.contents(), &system, &facts, then)
 }

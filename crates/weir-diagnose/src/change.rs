@@ -33,6 +33,13 @@ pub enum Change {
         /// The size.
         size: String,
     },
+    /// An instance reserves another size of storage, in bytes.
+    Storage {
+        /// The host's name, for layouts with several.
+        host: String,
+        /// The storage.
+        bytes: u64,
+    },
     /// A stripe has so many columns.
     Columns {
         /// Its name.
@@ -45,6 +52,16 @@ pub enum Change {
 }
 
 impl Change {
+    /// Returns the sizes that it gives to files and volumes, by their names.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<(&str, u64)> {
+        match self {
+            Self::Size { name, bytes } => vec![(name, *bytes)],
+            Self::All(all) => all.iter().flat_map(Self::sizes).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether a cache is turned on by it.
     #[must_use]
     pub fn turns_cache_on(&self) -> bool {
@@ -65,6 +82,9 @@ impl Change {
             Self::Tier { name, tier } => format!("{name} is a {tier}"),
             Self::Cache { name, mode } => format!("the cache of {name} is {mode}"),
             Self::HostSize { size, .. } => format!("the machine is a {size}"),
+            Self::Storage { bytes, .. } => {
+                format!("the instance has {} of storage", weir_units::Bytes::new(*bytes))
+            }
             Self::Columns { name, columns } => format!("{name} has {columns} columns"),
             Self::All(changes) => changes.iter().map(Self::words).collect::<Vec<_>>().join(", "),
         }
@@ -113,15 +133,12 @@ impl Change {
                 Some(())
             }
             Self::HostSize { host, size } => {
-                let own = match layout.get_mut("host")? {
-                    Value::Table(own) => own,
-                    Value::Array(all) => all
-                        .iter_mut()
-                        .filter_map(Value::as_table_mut)
-                        .find(|own| own.get("name").and_then(Value::as_str) == Some(host))?,
-                    _ => return None,
-                };
-                own.insert("size".to_owned(), Value::String(size.clone()));
+                host_table(layout, host)?.insert("size".to_owned(), Value::String(size.clone()));
+                Some(())
+            }
+            Self::Storage { host, bytes } => {
+                let size = Value::String(format!("{bytes} B"));
+                host_table(layout, host)?.insert("storage".to_owned(), size);
                 Some(())
             }
             Self::Columns { name, columns } => {
@@ -131,6 +148,18 @@ impl Change {
             }
             Self::All(changes) => changes.iter().try_for_each(|change| change.apply_to(layout)),
         }
+    }
+}
+
+/// Returns the table of a host: the only one, or the one of that name.
+fn host_table<'a>(layout: &'a mut Table, name: &str) -> Option<&'a mut Table> {
+    match layout.get_mut("host")? {
+        Value::Table(own) => Some(own),
+        Value::Array(all) => all
+            .iter_mut()
+            .filter_map(Value::as_table_mut)
+            .find(|own| own.get("name").and_then(Value::as_str) == Some(name)),
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::case::{Case, Seen};
 use crate::change::Change;
-use crate::rules::Found;
+use crate::rules::{Found, Room, storage_for};
 use crate::system::{On, What};
 use std::fmt::Write as _;
 use weir_layout::Layout;
@@ -61,7 +61,10 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) -> Vec<String>
             ));
             continue;
         }
-        let Some(after) = jobs.run(case, text, Some(change)) else {
+        let enlarged = with_storage(case, change);
+        let fitting = [Some(change), enlarged.as_ref()].into_iter().flatten();
+        let mut runs = fitting.map(|change| (change, jobs.run(case, text, Some(change))));
+        let Some((change, after)) = runs.find_map(|(change, run)| Some((change, run?))) else {
             notes.push(format!(
                 "that {} is not simulated: the layout does not take it as it is written",
                 change.words()
@@ -99,6 +102,27 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) -> Vec<String>
         });
     }
     notes
+}
+
+/// Returns a change that also reserves the storage that larger files of an instance need.
+fn with_storage(case: &Case<'_>, change: &Change) -> Option<Change> {
+    let grown = change.sizes();
+    let mut all = vec![change.clone()];
+    for (host, own) in case.system.hosts.iter().enumerate() {
+        let Some(room) = Room::of(case, host) else { continue };
+        let files = case.system.files.iter().enumerate();
+        let files = files.filter(|(file, _)| case.system.host_of(What::File(*file)) == Some(host));
+        let more = files.filter_map(|(_, file)| {
+            let (_, to) = grown.iter().find(|(name, _)| *name == file.name)?;
+            Some(to.saturating_sub(file.size?))
+        });
+        let needed = room.files + more.sum::<u64>();
+        if needed > room.storage {
+            let (host, bytes) = (own.name.clone(), storage_for(case, needed));
+            all.push(Change::Storage { host, bytes });
+        }
+    }
+    (all.len() > 1).then_some(Change::All(all))
 }
 
 /// Rates and latencies of jobs, together.
@@ -275,4 +299,30 @@ fn depth_when_busy(seen: &Seen<'_>) -> f64 {
         (sum.0 + moment.ns, sum.1 + seconds)
     });
     if seconds > 0.0 { ns / 1e9 / seconds } else { seen.facts.depth.mean().unwrap_or(1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bed::{Bed, Does, with_case};
+
+    #[test]
+    fn files_grow_into_storage_that_is_raised_for_them() {
+        // 96 GiB are reserved and 32 used; the next tier begins at 129 GiB.
+        let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, storage \
+                    = \"96 GiB\" }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
+        let bed = Bed::layout(text).file("db", "data", Does::reads(498.0).ms(40.0));
+        let (notes, effect) = with_case(bed, |case, mut found| {
+            let notes = estimate(case, text, &mut found);
+            (notes, found.into_iter().find_map(|found| found.finding.effect))
+        });
+        assert_eq!(notes, [""; 0]);
+        let effect = effect.expect("an effect");
+        assert!(
+            effect.change.ends_with("the instance has 129 GiB of storage"),
+            "{}",
+            effect.change
+        );
+        assert!(effect.iops_after > 1.9 * effect.iops_before, "{effect:?}");
+    }
 }

@@ -20,6 +20,7 @@
 //! | [`rules`] | what is said of it, one rule a file |
 //! | [`change`] | a change of a layout that a rule proposes |
 //! | [`effect`] | what that would bring, by simulation |
+//! | [`demand`] | how much a throttled system would do if nothing throttled it |
 //! | [`question`] | from an observation to findings |
 //! | [`report`] | a case as a report |
 //! | [`error`] | why there is no diagnosis |
@@ -28,6 +29,7 @@
 
 pub mod case;
 pub mod change;
+pub mod demand;
 pub mod effect;
 pub mod error;
 pub mod follow;

@@ -35,8 +35,9 @@ pub fn report(case: &Case<'_>, found: Vec<Found>) -> DiagnosisReport {
 }
 
 fn verdict(case: &Case<'_>, findings: &[Finding]) -> VerdictName {
-    // Neither what requests take nor what they may.
+    // Neither latencies nor limits nor the platform's own shares of its limits are known.
     let is_dark = !case.system.has_limits()
+        && largest_share(case).is_none()
         && case.named().all(|seen| seen.facts.latency_ns().is_none_or(|ns| ns <= 0.0));
     let any = |group: Group| findings.iter().any(|finding| finding.group == group);
     let is_blind = findings.iter().any(|f| f.group == Group::Evidence && f.priority <= BLIND);
@@ -46,6 +47,13 @@ fn verdict(case: &Case<'_>, findings: &[Finding]) -> VerdictName {
         () if is_blind || is_dark => VerdictName::NotEnoughEvidence,
         () => VerdictName::Healthy,
     }
+}
+
+/// Returns the largest share of a limit that the platform itself reports.
+fn largest_share(case: &Case<'_>) -> Option<f64> {
+    let shares =
+        case.facts.others.gauged.iter().filter(|own| own.is_consumed() && own.seconds > 0.0);
+    shares.map(crate::follow::Gauged::max).reduce(f64::max)
 }
 
 /// A medium that takes so many times what the edition says is worth telling.
@@ -74,6 +82,12 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
             }
             said => said,
         },
+        VerdictName::Healthy if !case.system.has_limits() && largest_share(case).is_some() => {
+            let most = percent(largest_share(case).unwrap_or(0.0));
+            format!(
+                "no limit holds requests back: the platform's own metrics show {most} of one at most"
+            )
+        }
         VerdictName::Healthy if !case.system.has_limits() => {
             let slowest = case.named().filter_map(|seen| seen.facts.latency_ns());
             let slowest = slowest.fold(0.0, f64::max);
@@ -147,7 +161,6 @@ fn subjects(case: &Case<'_>) -> Vec<SubjectReport> {
     let mut all: Vec<(f64, SubjectReport)> = case
         .named()
         .map(|seen| {
-            let seconds = seen.facts.seconds().max(1e-9);
             let disk = case.system.disks_of(seen.subject.what).first().copied();
             let report = SubjectReport {
                 name: seen.name(case),
@@ -157,8 +170,8 @@ fn subjects(case: &Case<'_>) -> Vec<SubjectReport> {
                     What::Stripe(_) => "stripe",
                 },
                 tier: disk.and_then(|disk| case.system.disks[disk].tier.clone()),
-                iops: seen.facts.total.operations.unwrap_or(0.0) / seconds,
-                bytes_per_s: seen.facts.total.bytes.unwrap_or(0.0) / seconds,
+                iops: seen.facts.iops.mean(),
+                bytes_per_s: seen.facts.bytes.mean(),
                 latency_ns: seen.facts.latency_ns(),
                 medium_ns: seen.waited.usual_ns,
                 waited_share: waited_share(&seen),
@@ -224,4 +237,33 @@ fn plots(case: &Case<'_>) -> Vec<PlotReport> {
         }
     };
     named.into_iter().take(PLOTS).map(plot).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bed::{Bed, Does, with_case};
+    use weir_observe::import::measure as m;
+
+    fn diagnosed(bed: Bed) -> DiagnosisReport {
+        with_case(bed, report)
+    }
+
+    #[test]
+    fn shares_of_limits_that_the_platform_reports_are_evidence_of_health() {
+        let idle = diagnosed(Bed::bare().host_gauge(m::DATA_IO_SHARE, 0.03));
+        assert_eq!(idle.verdict, VerdictName::Healthy);
+        assert!(idle.summary.contains("show 3.0 % of one at most"), "{}", idle.summary);
+        assert_eq!(diagnosed(Bed::bare().cpu(0.1)).verdict, VerdictName::NotEnoughEvidence);
+    }
+
+    #[test]
+    fn rates_that_nobody_counted_are_unknown() {
+        let untimed = diagnosed(Bed::bare().disk("d", Does::reads(5.0)).seconds(0));
+        assert_eq!((untimed.subjects[0].iops, untimed.subjects[0].bytes_per_s), (None, None));
+        let without = Bed::bare().disk("d", Does::reads(5.0)).without("read_bytes");
+        let report = diagnosed(without.without("write_bytes"));
+        assert!(report.subjects[0].iops.is_some_and(|iops| (iops - 5.0).abs() < 0.1));
+        assert_eq!(report.subjects[0].bytes_per_s, None);
+    }
 }

@@ -24,6 +24,10 @@ const QUEUED_OPERATIONS: f64 = 100.0;
 /// ... as are shorter ones.
 const QUEUED_NS: f64 = 2_000_000.0;
 
+/// The part of the time that requests have to lose by waiting: 7 s an hour. A subject that does a few
+/// operations a minute may be at its limit in a burst, and nobody notices.
+pub const LEAST_LOST: f64 = 0.002;
+
 /// Who is held for so long, in seconds, is held, whatever there was before and after ...
 const HELD_S: f64 = 30.0;
 
@@ -119,7 +123,8 @@ impl Waited {
         }
         // What the caps cannot have done has another cause, and that is the larger.
         let explains = self.all_share() >= self.unexplained_share();
-        explains && self.all_share() >= THROTTLED && mean_ns >= LEAST_NS
+        let is_felt = self.waited_ns() >= LEAST_LOST * self.seconds * 1e9;
+        explains && is_felt && self.all_share() >= THROTTLED && mean_ns >= LEAST_NS
     }
 
     /// Whether queues are of so little that they say nothing: SQL Server counts whole milliseconds.
@@ -274,7 +279,8 @@ fn counted(system: &System, subject: &Subject, own: &SubjectFacts, all: &Bin) ->
         let place = subject.path.iter().position(|counts| counts.cap == cap);
         let near_s = place.map_or(0.0, |place| near(&own.whole.bins[place]));
         let waited_ns = *waited_ns;
-        held.push(Held { cap, kind, waited_ns, share: waited_ns / all.ns, near_s });
+        let share = if all.ns > 0.0 { waited_ns / all.ns } else { 0.0 };
+        held.push(Held { cap, kind, waited_ns, share, near_s });
     }
     held.sort_by(|one, other| other.waited_ns.total_cmp(&one.waited_ns));
     let waited: f64 = held.iter().map(|held| held.waited_ns).sum();

@@ -13,6 +13,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`need`] | [`Need`], [`Wishes`], and the file that they are written in |
+//! | `observed` | from what was observed of a role to what it needs |
 //! | [`demand`] | what a load asks of a cap, by cache mode and stripe |
 //! | [`keep`] | what is there already and stays |
 //! | [`cost`] | prices of what a layout is made of, and their order |
@@ -38,6 +39,7 @@ pub mod instance;
 pub mod keep;
 pub mod machine;
 pub mod need;
+mod observed;
 pub mod planner;
 pub mod pooled;
 pub mod service;

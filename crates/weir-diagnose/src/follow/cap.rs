@@ -129,14 +129,18 @@ pub(super) fn others_of_burst(load: &Load, service_s: f64, evenly: Option<f64>) 
         return Some(0.0);
     }
     let latency_s = load.latency_ns()? / 1e9;
+    // Nothing queues before a cap that takes no time, or in requests that took none.
+    if service_s <= 0.0 || latency_s <= 0.0 {
+        return load.busy().map(|_| 0.0);
+    }
     // n requests: n * started = (n - 1) * service + medium, latency = medium + (n - 1) * service / 2.
     let others = |busy_s: f64| {
         let started_s = busy_s / operations;
         let apart = started_s - service_s / 2.0;
         // Where a cap is held for longer than the medium takes, few of them are in pairs.
         let apart = if apart > 0.0 { apart } else { started_s / 2.0 };
-        let others = (latency_s - started_s) / apart;
-        others.clamp(0.0, 2.0 * latency_s / service_s)
+        let most = 2.0 * latency_s / service_s;
+        if apart > 0.0 { ((latency_s - started_s) / apart).clamp(0.0, most) } else { most }
     };
     let busy = load.busy()?;
     let busy_s = busy.min(1.0) * load.seconds();
@@ -200,7 +204,7 @@ impl CapTrack {
             Owner::Host(_) => None,
         };
         let credits = cap.limit.burst.and_then(|burst| {
-            let full = (burst.peak - cap.limit.rate) * burst.seconds?;
+            let full = (burst.peak - cap.limit.rate).max(0.0) * burst.seconds?;
             Some(Credits { full, left: full, least: full, out_s: 0.0 })
         });
         let facts = CapFacts {

@@ -6,7 +6,7 @@
 
 use super::cap::{CapTrack, others_of_burst};
 use super::holding::{Holding, Pieces};
-use super::{CapFacts, Following, SubjectFacts};
+use super::{CapFacts, Following, SubjectFacts, queued};
 use crate::system::{Counts, Subject, System, What};
 use std::collections::BTreeMap;
 use weir_observe::load::{Load, Loads, mean};
@@ -103,9 +103,12 @@ impl<'a> Component<'a> {
 
     fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
         self.now.fill(None);
-        let (now, place_of) = (&mut self.now, &self.place_of);
-        self.loads.sample(at, row, |entity, load| {
+        let (now, place_of, members) = (&mut self.now, &self.place_of, &self.members);
+        self.loads.sample(at, row, |entity, mut load| {
             if let Some(place) = place_of.get(&entity) {
+                if !members[*place].subject.counts_queues && queued(&load) == Some(0.0) {
+                    (load.queued_read_ns, load.queued_write_ns) = (None, None);
+                }
                 now[*place] = Some(load);
             }
         });

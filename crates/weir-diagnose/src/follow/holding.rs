@@ -168,7 +168,9 @@ impl Holding<'_> {
             }
         }
         let all: f64 = parts[first..].iter().map(|(_, part)| part).sum();
-        parts[first..].iter_mut().for_each(|(_, part)| *part *= left_s / all);
+        if all > 0.0 {
+            parts[first..].iter_mut().for_each(|(_, part)| *part *= left_s / all);
+        }
     }
 
     /// Which part of a burst comes at once, if so many requests at once would wait as long as they
@@ -185,7 +187,7 @@ impl Holding<'_> {
         }
         let medium_s = medium.of_load(self.load) / self.operations() / 1e9;
         let apart_s = busy_s - slowest.spacing_s();
-        if apart_s < TOLD * slowest.spacing_s() {
+        if apart_s < TOLD * slowest.spacing_s() || medium_s <= 0.0 {
             return 1.0;
         }
         let burst = columns * medium_s / apart_s;

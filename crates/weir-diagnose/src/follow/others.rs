@@ -98,6 +98,18 @@ const GAUGES: &[m::Measure] = &[
     m::CPU_STEAL,
 ];
 
+/// Gauges that say how much of a storage limit is taken.
+const CONSUMED: [m::Measure; 8] = [
+    m::IOPS_SHARE,
+    m::BYTES_SHARE,
+    m::UNCACHED_IOPS_SHARE,
+    m::UNCACHED_BYTES_SHARE,
+    m::CACHED_IOPS_SHARE,
+    m::CACHED_BYTES_SHARE,
+    m::DATA_IO_SHARE,
+    m::LOG_WRITE_SHARE,
+];
+
 /// What a track is for.
 #[derive(Debug, Clone, Copy)]
 enum Use {
@@ -139,6 +151,9 @@ impl Following {
                 match name {
                     metric::WAIT_TIME_MS => follow(id, Use::WaitTime(place), 1.0),
                     metric::WAITING_TASKS_COUNT => follow(id, Use::WaitCount(place), 1.0),
+                    name if name == m::WAIT_MS_PER_S.metric => {
+                        follow(id, Use::WaitTime(place), 1.0);
+                    }
                     name if name == m::WAITING.metric => follow(id, Use::Waiting(place), 1.0),
                     _ => {}
                 }
@@ -246,6 +261,12 @@ impl HostFacts {
 }
 
 impl Gauged {
+    /// Whether it says how much of a storage limit is taken.
+    #[must_use]
+    pub fn is_consumed(&self) -> bool {
+        CONSUMED.iter().any(|gauge| gauge.metric == self.metric)
+    }
+
     /// Its mean.
     #[must_use]
     pub fn mean(&self) -> f64 {

@@ -49,7 +49,9 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
             })
             .collect();
     }
-    said_by_waits(case, rule).map(Found::from).into_iter().collect()
+    let waited_ns = share(case).map_or(0.0, |(_, _, ms)| ms * 1e6);
+    let found = said_by_waits(case, rule);
+    found.map(|finding| Found { waited_ns, ..finding.into() }).into_iter().collect()
 }
 
 /// How much of all that was waited it is.

@@ -6,6 +6,7 @@
 use super::signs::{self, FEW, RAISED_NS, holding};
 use super::{Found, Rule, source};
 use crate::case::{Case, Seen, amount, moments};
+use weir_catalog::Edition;
 use weir_core::Cap as Kind;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{float, percent, rate, time};
@@ -74,7 +75,16 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
         let is_held = seen.subject.path.iter().any(|counts| holding.contains(&counts.cap));
         !is_held && !said.contains(&seen.name(case))
     });
-    unsaid.filter_map(|seen| of(case, rule, &seen)).map(Found::from).collect()
+    let found = unsaid.filter_map(|seen| Some((of(case, rule, &seen)?, seen)));
+    found
+        .map(|(finding, seen)| Found { waited_ns: beyond_usual(&seen), ..finding.into() })
+        .collect()
+}
+
+/// Returns the latency beyond that of requests that do not wait, in nanoseconds.
+fn beyond_usual(seen: &Seen<'_>) -> f64 {
+    let usual = seen.waited.usual_ns.unwrap_or(0.0) * seen.waited.operations;
+    (seen.waited.latency_ns - usual).max(0.0)
 }
 
 fn of(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<weir_report::diagnosis::Finding> {
@@ -205,11 +215,14 @@ fn tiers(case: &Case<'_>, first: &Ceiling, other: Option<Ceiling>) -> Vec<String
         is(first, iops, bytes) || other.is_some_and(|other| is(&other, iops, bytes))
     };
     let mut names = Vec::new();
-    let editions = match case.edition {
-        Some(edition) => vec![edition],
-        None => case.catalog.editions().collect(),
-    };
-    for edition in editions {
+    for edition in editions(case) {
+        for family in edition.provisioned_families() {
+            let least = &family.minimum;
+            if fits(least.iops.per_sec().get(), least.throughput.per_sec().get()) {
+                let how = if family.minimum_included { "what comes with" } else { "the least of" };
+                names.push(format!("{how} {} of {}", family.family, edition.name()));
+            }
+        }
         for tier in edition.tiers() {
             let lasting = (tier.iops, tier.throughput, "");
             let burst = tier.burst.as_ref().map(|b| (b.iops, b.throughput, " in a burst"));
@@ -222,12 +235,6 @@ fn tiers(case: &Case<'_>, first: &Ceiling, other: Option<Ceiling>) -> Vec<String
                 names.push(format!("{} of {}{how}", tier.name, edition.name()));
             }
         }
-        for family in edition.provisioned_families() {
-            let least = &family.minimum;
-            if fits(least.iops.per_sec().get(), least.throughput.per_sec().get()) {
-                names.push(format!("the least of {} of {}", family.family, edition.name()));
-            }
-        }
     }
     let more = names.len().saturating_sub(MOST);
     names.truncate(MOST);
@@ -235,6 +242,25 @@ fn tiers(case: &Case<'_>, first: &Ceiling, other: Option<Ceiling>) -> Vec<String
         names.push(format!("{more} more"));
     }
     names
+}
+
+/// Returns the editions that the disk may be of: the one that is given, those whose cloud names
+/// machines like the observed ones, or all.
+fn editions<'a>(case: &Case<'a>) -> Vec<&'a Edition> {
+    if let Some(edition) = case.edition {
+        return vec![edition];
+    }
+    let hosts: Vec<&str> = case.system.hosts.iter().map(|host| host.name.as_str()).collect();
+    let matched = |edition: &Edition| {
+        let names = edition.host_names()?;
+        hosts.iter().map(|host| names.match_length(host)).max().filter(|length| *length > 0)
+    };
+    let all: Vec<&Edition> = case.catalog.editions().collect();
+    let best = all.iter().filter_map(|edition| matched(edition)).max();
+    match best {
+        Some(_) => all.into_iter().filter(|edition| matched(edition) == best).collect(),
+        None => all,
+    }
 }
 
 #[cfg(test)]
@@ -294,6 +320,12 @@ mod tests {
         assert!(finding.subject.contains("2 e:"), "{}", finding.subject);
         assert_eq!(finding.cap.as_deref(), Some("disk_iops"));
         let words: Vec<&str> = finding.finding.split(' ').collect();
+        // The name of the machine is one that EC2 gives: other clouds' tiers are not meant.
+        let tiers = finding.evidence.iter().find(|line| line.starts_with("limits within"));
+        assert_eq!(
+            tiers.map(String::as_str),
+            Some("limits within 3.0 % of it: what comes with gp3 of aws")
+        );
         let unit = words.iter().position(|word| *word == "IOPS").expect("IOPS");
         let iops: f64 = words[unit - 1].replace(',', "").parse().expect("a rate");
         assert!((2950.0..3080.0).contains(&iops), "{}", finding.finding);

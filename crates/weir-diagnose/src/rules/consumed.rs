@@ -2,8 +2,9 @@
 
 use super::signs::{NOTABLE, entity_name};
 use super::{Found, Rule, source};
-use crate::case::Case;
+use crate::case::{Case, Seen};
 use crate::follow::Gauged;
+use crate::verdict::Basis;
 use weir_core::Cap as Kind;
 use weir_observe::import::measure as m;
 use weir_observe::{EntityKind, import::measure::Measure};
@@ -79,9 +80,20 @@ fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Fo
         return None;
     }
     let is_full = full >= NOTABLE;
+    let waits = waits_there(case, gauge);
+    // Where latencies show who waits, the rules of the caps say it.
+    if is_full && waits == Some(true) {
+        return None;
+    }
+    let is_idle = waits == Some(false);
     let subject = entity_name(case, gauge.entity);
     let words = says.2;
-    let text = if is_full {
+    let text = if is_full && is_idle {
+        format!(
+            "{subject} has used up its {words} for {} of the time, and requests do not wait there",
+            percent(full)
+        )
+    } else if is_full {
         format!("{subject} has used up its {words} for {} of the time", percent(full))
     } else {
         format!(
@@ -90,7 +102,7 @@ fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Fo
         )
     };
     let mut finding = rule.finding(subject, text);
-    if !is_full {
+    if !is_full || is_idle {
         finding.group = Group::Headroom;
         finding.priority = NEARLY;
     }
@@ -105,8 +117,30 @@ fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Fo
         percent(near),
         percent(full)
     ));
-    finding.action = action(says, is_full);
+    finding.action = action(says, is_full && !is_idle);
     Some(finding.into())
+}
+
+/// Whether requests that pass the gauged limit are throttled; `None` where latencies are unknown.
+fn waits_there(case: &Case<'_>, gauge: &Gauged) -> Option<bool> {
+    let host = case.system.hosts.iter().position(|host| host.entity == Some(gauge.entity));
+    let passes = |seen: &Seen<'_>| match host {
+        Some(_) => case.system.host_of(seen.subject.what) == host,
+        None => seen.subject.entity == gauge.entity,
+    };
+    let passing = case.all().filter(|seen| {
+        passes(seen) && seen.facts.total.operations.is_some_and(|operations| operations > 0.0)
+    });
+    let passing: Vec<Seen<'_>> = passing.collect();
+    let is_known = !passing.is_empty()
+        && passing
+            .iter()
+            .all(|seen| seen.waited.basis != Basis::Use && seen.waited.latency_ns > 0.0);
+    is_known.then(|| {
+        passing
+            .iter()
+            .any(|seen| seen.waited.throttled().is_some() || seen.waited.suspected.is_some())
+    })
 }
 
 fn exceeded(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Found> {

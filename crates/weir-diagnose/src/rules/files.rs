@@ -169,16 +169,16 @@ pub(super) fn held_on<'a>(case: &Case<'a>, host: usize) -> Vec<(usize, Seen<'a>,
 
 /// The storage of an instance.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(crate) struct Room {
     /// What is reserved for it.
-    pub(super) storage: u64,
+    pub(crate) storage: u64,
     /// What its files have.
-    pub(super) files: u64,
+    pub(crate) files: u64,
 }
 
 impl Room {
     /// That of a host, if it is an instance that says it, and all of its files have a size.
-    pub(super) fn of(case: &Case<'_>, host: usize) -> Option<Self> {
+    pub(crate) fn of(case: &Case<'_>, host: usize) -> Option<Self> {
         let storage = case.system.hosts[host].instance?.storage;
         let all = case.system.files.iter().enumerate();
         let own = all.filter(|(file, _)| case.system.host_of(What::File(*file)) == Some(host));

@@ -135,13 +135,18 @@ fn blobs_left(case: &Case<'_>, host: usize) -> Option<u64> {
     Some(bound.most.saturating_sub(sizes.map(Bytes::get).sum()))
 }
 
-/// Raises the storage of an instance by so much, if it may have that.
-fn raise(case: &Case<'_>, host: usize, room: Room, by: u64) -> String {
+/// Returns the least storage that an instance can reserve for so many bytes of files.
+pub(crate) fn storage_for(case: &Case<'_>, bytes: u64) -> u64 {
     let step = match case.edition.and_then(|edition| edition.rule("storage-step")?.value) {
         Some(RuleValue::Size(step)) => step.get().max(1),
         _ => GIB,
     };
-    let to = (room.storage + by).next_multiple_of(step);
+    bytes.next_multiple_of(step)
+}
+
+/// Raises the storage of an instance by so much, if it may have that.
+fn raise(case: &Case<'_>, host: usize, room: Room, by: u64) -> String {
+    let to = storage_for(case, room.storage + by);
     let own = case.system.hosts[host].size.as_deref();
     let own = own.and_then(|own| case.edition?.host(own).ok());
     let most = own.and_then(|own| own.storage).map(Bytes::get);

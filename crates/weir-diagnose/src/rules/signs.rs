@@ -3,7 +3,7 @@
 use super::held::by;
 use super::{RULES, Rule};
 use crate::case::{Case, Seen};
-use crate::verdict::{Basis, THROTTLED};
+use crate::verdict::{Basis, LEAST_LOST, THROTTLED};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use weir_observe::EntityId;
@@ -30,7 +30,8 @@ pub(super) const NOTABLE: f64 = 0.05;
 /// Whether requests take longer than they do where nothing holds them.
 pub(super) fn is_raised(seen: &Seen<'_>) -> bool {
     let waited = seen.waited;
-    if waited.operations < FEW || waited.latency_ns <= 0.0 {
+    let is_felt = waited.latency_ns >= LEAST_LOST * seen.facts.seconds() * 1e9;
+    if waited.operations < FEW || waited.latency_ns <= 0.0 || !is_felt {
         return false;
     }
     let mean = waited.latency_ns / waited.operations;

@@ -67,7 +67,8 @@ impl<'a> Entities<'a> {
             EntityKind::Stripe => {
                 let host = parent.and_then(|parent| self.host_of.get(&parent)).copied();
                 self.stripe_of.insert(id, self.stripes.len());
-                let (name, unit) = (entity.name.clone(), entity.number("unit_bytes"));
+                let unit = entity.number("unit_bytes").filter(|unit| *unit > 0);
+                let name = entity.name.clone();
                 let columns = Vec::new();
                 self.stripes.push(Stripe { name, entity: Some(id), host, columns, unit });
             }
@@ -221,7 +222,7 @@ fn pair(entity: &Entity, prefix: &str) -> Pair {
 }
 
 fn of_host(entity: &Entity, id: EntityId) -> Host {
-    let log = entity.number("log_bytes_per_s_limit").map(|rate| Limit::flat(float(rate)));
+    let log = limit(entity, "log_", metric::BYTES_PER_S_LIMIT);
     let instance = entity.text("managed_instance").map(|_| InstanceLimits {
         storage: entity.number("storage_bytes").unwrap_or(0),
         vcores: entity.number(metric::VCORES).unwrap_or(0),
@@ -249,7 +250,7 @@ fn of_volume(entity: &Entity) -> Disk {
         family: entity.text("family").map(str::to_owned),
         size: entity.number(metric::SIZE_BYTES),
         limits: pair(entity, ""),
-        io_unit: entity.number("io_unit_bytes").map(float),
+        io_unit: entity.number("io_unit_bytes").filter(|unit| *unit > 0).map(float),
         cache,
         is_local: entity.text("place") == Some("local"),
         is_log: false,

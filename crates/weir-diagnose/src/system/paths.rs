@@ -44,9 +44,20 @@ pub(super) fn join(
         is_meter: is_meter(&system, &whats, what),
         is_named: is_named(&system, &whats, what),
         medium: medium(&system, what),
+        counts_queues: counts_queues(&system, what),
     };
     system.subjects = subjects.into_iter().map(subject).collect();
     system
+}
+
+/// Whether no queued time means that nothing was queued: on a managed instance, whose governor queues
+/// what exceeds the limits, and where no limits are known that could queue anything else.
+fn counts_queues(system: &System, what: What) -> bool {
+    let host = system.host_of(what).map(|host| &system.hosts[host]);
+    let is_machine = host.is_some_and(|host| {
+        host.instance.is_none() && (host.size.is_some() || host.uncached != Pair::default())
+    });
+    !is_machine
 }
 
 /// The caps of each host and disk, as indices.

@@ -2,14 +2,22 @@
 //! are sampled as a real system is, without them, and diagnosed. The diagnosis must name the cap
 //! at which most was waited, and nothing where nothing waits.
 
+mod effect;
 mod rng;
 mod tally;
+mod tools;
 mod world;
 
+use effect::{Effect, HIGHER, Score, Table};
 use rng::Rng;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::thread;
 use tally::{Matrix, Truth};
+use tools::{Called, Tool};
+use weir_catalog::Catalog;
 use weir_units::Span;
-use world::World;
+use world::{Run, World};
 
 /// How many layouts.
 const WORLDS: u64 = 520;
@@ -82,4 +90,76 @@ fn diagnosed(media: impl Fn(u64) -> f64) -> [Matrix; SAMPLED.len()] {
         assert!(DOCS.contains(table.trim()), "docs/DIAGNOSIS.md has another matrix than\n{table}");
     }
     matrices
+}
+
+/// Systems of each kind, sampled by each tool.
+const SYSTEMS: u64 = 100;
+
+/// The seed of the first system that real tools sample.
+const SAMPLED_FIRST: u64 = 1_000_001;
+
+/// Systems that are run before their number is looked at.
+const BATCH: u64 = 64;
+
+/// A system that was run, and what each tool's reports make of it.
+struct Sampled {
+    seed: u64,
+    world: World,
+    run: Run,
+    effect: Effect,
+    called: Vec<(Tool, Called)>,
+}
+
+impl Sampled {
+    fn new(seed: u64, catalog: &Catalog) -> Self {
+        let world = World::random(seed);
+        let run = world.run(seed, 1.0);
+        let effect = Effect::of(&run, &world.run_with_limits(seed, HIGHER));
+        let tools = Tool::ALL.into_iter().filter(|tool| tool.observes(&world));
+        let called = tools.map(|tool| (tool, tool.diagnose(&world, &run, catalog))).collect();
+        Self { seed, world, run, effect, called }
+    }
+}
+
+/// Runs systems on all processors.
+fn sampled(seeds: Range<u64>, catalog: &Catalog) -> Vec<Sampled> {
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get) as u64;
+    let mut all: Vec<Sampled> = thread::scope(|scope| {
+        let own = |thread| {
+            let seeds = seeds.clone().filter(move |seed| seed % threads == thread);
+            scope.spawn(move || seeds.map(|seed| Sampled::new(seed, catalog)).collect::<Vec<_>>())
+        };
+        let running: Vec<_> = (0..threads).map(own).collect();
+        running.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+    });
+    all.sort_by_key(|own| own.seed);
+    all
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "what is wrong is for whoever runs the test")]
+fn real_tools_show_which_limit_throttles() {
+    let catalog = Catalog::builtin();
+    let mut scores = Tool::ALL.map(|tool| (tool, Score::default()));
+    let is_enough = |score: &Score| score.throttled >= SYSTEMS && score.healthy >= SYSTEMS;
+    let mut first = SAMPLED_FIRST;
+    while !scores.iter().all(|(_, score)| is_enough(score)) {
+        for Sampled { seed, world, run, effect, called } in sampled(first..first + BATCH, &catalog)
+        {
+            for (tool, called) in called {
+                let score = &mut scores.iter_mut().find(|(own, _)| *own == tool).expect("one").1;
+                let is_wanted = match effect {
+                    Effect::Throttled(_) => score.throttled < SYSTEMS,
+                    Effect::Healthy => score.healthy < SYSTEMS,
+                    Effect::Between => !is_enough(score),
+                };
+                if is_wanted && !score.count(&effect, &called, &run) {
+                    let name = tool.name();
+                    println!("seed {seed}, {name}: {effect:?}\n  called {called:?}\n{world}");
+                }
+            }
+        }
+        first += BATCH;
+    }
+    println!("{}", Table(&scores));
 }

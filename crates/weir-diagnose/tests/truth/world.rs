@@ -3,8 +3,9 @@
 use crate::rng::Rng;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU64;
 use weir_catalog::Catalog;
-use weir_core::{CacheMode, Latency};
+use weir_core::{CacheMode, GateLimits, Latency, Limit};
 use weir_diagnose::follow;
 use weir_diagnose::system::{Mapping, Owner, System, What};
 use weir_diagnose::verdict::{self, Held};
@@ -14,6 +15,7 @@ use weir_observe::import::{Sheet, measure as m};
 use weir_observe::run::VolumeCounters;
 use weir_observe::{Block, Counting, EntityKind, Series, SeriesId, Unit};
 use weir_report::number::whole;
+use weir_report::run::JobReport;
 use weir_sim::{Options, Simulation, devices};
 use weir_units::{Instant, Span};
 use weir_workload::{Isolated, fio, place};
@@ -45,6 +47,24 @@ pub(crate) struct Run {
     /// Whose each volume is: its stripe's name, or its own.
     pub(crate) owners: Vec<String>,
     pub(crate) hosts: Vec<String>,
+    /// The name of each volume.
+    pub(crate) names: Vec<String>,
+    /// What each job came to.
+    pub(crate) jobs: Vec<Outcome>,
+}
+
+/// What a job came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The disk, stripe or file that it used.
+    pub(crate) export: String,
+    /// Operations per second, and their mean latency in seconds.
+    pub(crate) iops: f64,
+    pub(crate) latency_s: f64,
+    /// Reads and writes, each with their number, their bytes and their latency in nanoseconds.
+    pub(crate) sides: [(f64, f64, f64); 2],
+    /// Nanoseconds waited, by cap.
+    pub(crate) waits: BTreeMap<String, u64>,
 }
 
 /// What the diagnosis says.
@@ -87,17 +107,33 @@ impl World {
         Self { layout_text, jobs_text, layout }
     }
 
+    /// Whether it is a managed instance.
+    pub(crate) fn is_instance(&self) -> bool {
+        self.layout.hosts.iter().any(|host| host.instance.is_some())
+    }
+
     /// The run of it with media that take `media` times what the edition says.
     pub(crate) fn run(&self, seed: u64, media: f64) -> Run {
         let mut layout = self.layout.clone();
         if media != 1.0 {
             with_media(&mut layout, media);
         }
+        self.run_on(&layout, seed)
+    }
+
+    /// The run of it with limits that are `times` as high.
+    pub(crate) fn run_with_limits(&self, seed: u64, times: u64) -> Run {
+        let mut layout = self.layout.clone();
+        with_limits(&mut layout, times);
+        self.run_on(&layout, seed)
+    }
+
+    fn run_on(&self, layout: &Layout, seed: u64) -> Run {
         let file = fio::parse("jobs.fio", &self.jobs_text, &Isolated);
         let file = file.unwrap_or_else(|error| panic!("{error}\n{}", self.jobs_text));
-        let placed = place(&file, &devices(&layout), &[]).expect("jobs are placed");
+        let placed = place(&file, &devices(layout), &[]).expect("jobs are placed");
         let options = Options { seed, ..Options::default() };
-        let mut simulation = Simulation::new(&layout, placed, &options).expect("a run");
+        let mut simulation = Simulation::new(layout, placed, &options).expect("a run");
         let mut volumes = vec![simulation.sample().volumes];
         for second in 1..=RUN {
             let until = Instant::ZERO + Span::from_secs(second);
@@ -114,7 +150,26 @@ impl World {
             }
         }
         let hosts = self.layout.hosts.iter().map(|host| host.name.clone()).collect();
-        Run { volumes, owners, hosts }
+        let disks = || self.layout.hosts.iter().flat_map(|host| &host.volumes);
+        let names = disks().map(|volume| volume.name.clone()).collect();
+        let report = simulation.report();
+        let jobs = report.jobs.iter().map(|job| self.outcome(job)).collect();
+        Run { volumes, owners, hosts, names, jobs }
+    }
+
+    fn outcome(&self, job: &JobReport) -> Outcome {
+        let header = format!("[{}]\nfilename=/dev/", job.name);
+        let text = self.jobs_text.split(&header).nth(1).expect("a job of the file");
+        let export = text.lines().next().unwrap_or_default().to_owned();
+        let iops = job.read.iops + job.write.iops;
+        let ns = job.read.iops * job.read.latency.mean + job.write.iops * job.write.latency.mean;
+        let latency_s = if iops > 0.0 { ns / iops / 1e9 } else { 0.0 };
+        let sides = [&job.read, &job.write];
+        let sides = sides.map(|op| {
+            let count = op.ios as f64;
+            (count, op.bytes as f64, count * op.latency.mean)
+        });
+        Outcome { export, iops, latency_s, sides, waits: job.waits_ns.clone() }
     }
 
     /// The stripes: names, columns, and the size of requests in bytes.
@@ -237,6 +292,25 @@ fn with_media(layout: &mut Layout, times: f64) {
             volume.medium.read = scaled(&volume.medium.read);
             volume.medium.write = scaled(&volume.medium.write);
         }
+    }
+}
+
+/// Raises all limits, those that last and those of bursts.
+fn with_limits(layout: &mut Layout, times: u64) {
+    let times = NonZeroU64::new(times).expect("not zero");
+    let raised = |limit: Limit| Limit {
+        rate: limit.rate.saturating_mul(times),
+        burst: limit.burst.map(|(peak, span)| (peak.saturating_mul(times), span)),
+    };
+    let raise = |gate: &mut GateLimits| {
+        gate.iops = gate.iops.map(raised);
+        gate.bytes = gate.bytes.map(raised);
+    };
+    for host in &mut layout.hosts {
+        raise(&mut host.spec.uncached);
+        raise(&mut host.spec.cached);
+        host.spec.log_rate = host.spec.log_rate.map(raised);
+        host.spec.volumes.iter_mut().for_each(|volume| raise(&mut volume.limits.gate));
     }
 }
 

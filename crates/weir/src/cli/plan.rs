@@ -20,6 +20,10 @@ pub(crate) struct PlanArgs {
     /// So many of a hundred samples ask for no more, like 99.9 [default: 99].
     #[arg(long, value_name = "N", value_parser = percentile)]
     pub(crate) percentile: Option<f64>,
+    /// Plan for the rates of a throttled system as they were observed. Without it, the plan is for an
+    /// estimate of what the system would do if nothing throttled it.
+    #[arg(long)]
+    pub(crate) as_observed: bool,
     /// By how much sizes and rates are to grow, like 30%; 10000% at most.
     #[arg(long, value_name = "SHARE", value_parser = weir_plan::need::share)]
     pub(crate) growth: Option<u64>,

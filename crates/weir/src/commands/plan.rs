@@ -17,7 +17,7 @@ use weir_layout::Layout;
 use weir_plan::answer::{CapUse, Plan, Relaxation};
 use weir_plan::cost::Cost;
 use weir_plan::keep::Kept;
-use weir_plan::need::{NeedFile, RoleKeys, Vcpus, WHOLE};
+use weir_plan::need::{NeedFile, RoleKeys, Vcpus, WHOLE, Wishes};
 use weir_plan::{Answer, Outcome, Question, plan, within};
 use weir_report::number::{Amount, float};
 use weir_report::plan::{
@@ -52,19 +52,11 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         return Err(CliError::Refused(words.to_owned()));
     }
     let mut file = need_file(args)?;
-    let mut notes = observed(&mut file, args)?;
+    let mut notes = observed(&mut file, args, catalog)?;
     let (need, assumed) = file.need()?;
     notes.extend(assumed);
     let mut wishes = file.wishes();
-    let mut there = None;
-    if let Some(path) = &file.keep {
-        let (_, layout) = read_layout_text(path, catalog)?;
-        wishes.keep = Some(Kept::of(&layout, file.no_downtime)?);
-        there = Some(edition_there(path, &layout, catalog)?);
-    } else if file.no_downtime {
-        let words = "no_downtime is for what is there; say keep, too, the layout of that";
-        return Err(CliError::Refused(words.to_owned()));
-    }
+    let there = keep(&file, &mut wishes, catalog)?;
     let edition = edition(&file, there, catalog)?;
     let own = prices::own(args.prices.as_deref())?;
     let (book, left_out) = prices::book(&file, edition, args.prices.as_deref(), &own)?;
@@ -127,6 +119,27 @@ fn can_write(out: &Path) -> Result<(), CliError> {
     }
 }
 
+/// Reads the layout to keep, if there is one, into the wishes; returns its edition.
+fn keep<'a>(
+    file: &NeedFile,
+    wishes: &mut Wishes,
+    catalog: &'a Catalog,
+) -> Result<Option<&'a Edition>, CliError> {
+    let Some(path) = &file.keep else {
+        if file.no_downtime {
+            let words = "no_downtime is for what is there; say keep, too, the layout of that";
+            return Err(CliError::Refused(words.to_owned()));
+        }
+        return Ok(None);
+    };
+    let (_, layout) = read_layout_text(path, catalog)?;
+    wishes.keep = Some(Kept::of(&layout, file.no_downtime)?);
+    // An instance whose licence is owned must not rent one under the new plan.
+    wishes.has_licence |=
+        layout.hosts.iter().any(|host| host.instance.is_some() && host.licence_owned);
+    Ok(Some(edition_there(path, &layout, catalog)?))
+}
+
 /// The edition of what is there.
 fn edition_there<'a>(
     path: &Path,
@@ -163,8 +176,13 @@ fn edition<'a>(
 }
 
 /// What is needed as it was observed, if it is to be.
-fn observed(file: &mut NeedFile, args: &PlanArgs) -> Result<Vec<String>, CliError> {
+fn observed(
+    file: &mut NeedFile,
+    args: &PlanArgs,
+    catalog: &Catalog,
+) -> Result<Vec<String>, CliError> {
     let stray = [
+        ("--as-observed", args.as_observed),
         ("--percentile", args.percentile.is_some()),
         ("--growth", args.growth.is_some()),
         ("--role", !args.role.is_empty()),
@@ -178,7 +196,8 @@ fn observed(file: &mut NeedFile, args: &PlanArgs) -> Result<Vec<String>, CliErro
             None => Ok(Vec::new()),
         };
     }
-    observed::fill(file, &args.from, Measure::of(args))
+    let present = args.present.clone().or_else(|| file.keep.clone());
+    observed::fill(file, &args.from, Measure::of(args), (present.as_deref(), catalog))
 }
 
 /// The need as a file says it, and what the arguments say in place of that.

@@ -487,6 +487,54 @@ fn an_observed_stripe_is_what_its_disks_do() {
 }
 
 #[test]
+fn a_throttled_system_is_planned_for_its_estimated_demand() {
+    let place = Place::new();
+    let layout = |tier: &str| {
+        format!(
+            "edition = \"azure-premium-2015\"\nhost = {{ size = \"DS14\" }}\n[[volume]]\nname = \
+             \"data\"\ntier = \"{tier}\"\n"
+        )
+    };
+    place.file("now.toml", &layout("P10"));
+    place.file("larger.toml", &layout("P30"));
+    place.file(
+        "job.fio",
+        "[a]\nfilename=/mnt/data\nrw=randread\nbs=8k\nioengine=libaio\ndirect=1\ntime_based\nruntime=60\n\
+         iodepth=8\n",
+    );
+    let sim = ["sim", "now.toml", "job.fio", "--observe", "now.weirobs", "--quiet"];
+    assert_eq!(run(place.weir(&sim)).2, Some(0));
+    let from = ["plan", "--from", "now.weirobs", "--size", "100GiB", "--edition"];
+    let from = [&from[..], &["azure-premium-2015", "-o", "json"]].concat();
+    let planned = |more: &[&str]| -> Value {
+        let (stdout, stderr, code) = run(place.weir(&[&from[..], more].concat()));
+        assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+        serde_json::from_str(&stdout).expect("JSON")
+    };
+    let estimated = planned(&[]);
+    let note = |report: &Value| {
+        let notes = report["notes"].as_array().expect("notes").clone();
+        let all = notes.iter().filter_map(Value::as_str);
+        all.filter(|note| note.starts_with("data: data was throttled")).collect::<String>()
+    };
+    let said = note(&estimated);
+    let words: Vec<&str> = said.split(' ').collect();
+    let place_of = words.iter().position(|word| *word == "for").expect("planned for ..");
+    let estimate: f64 = words[place_of + 1].replace(',', "").parse().expect("a rate");
+    // Eight requests in flight do what they do on a disk that does not throttle them.
+    let sim = ["sim", "larger.toml", "job.fio", "--quiet", "-o", "json"];
+    let (stdout, ..) = run(place.weir(&sim));
+    let truth: Value = serde_json::from_str(&stdout).expect("JSON");
+    let truth = truth["jobs"][0]["read"]["iops"].as_f64().expect("a rate");
+    assert!((estimate / truth - 1.0).abs() < 0.1, "{estimate} for {truth}: {said}");
+    let as_observed = planned(&["--as-observed"]);
+    assert!(note(&as_observed).contains("not planned for"), "{}", note(&as_observed));
+    // 500 operations are all that a P10 has, and what was observed there.
+    assert!(as_observed["plan"]["layout"].to_string().contains("P10"), "{as_observed}");
+    assert!(!as_observed["plan"]["layout"].to_string().contains("count = 2"), "{as_observed}");
+}
+
+#[test]
 fn what_was_observed_is_what_is_needed() {
     let place = Place::new();
     observed(&place, "files", 900);

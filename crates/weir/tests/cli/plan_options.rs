@@ -188,7 +188,7 @@ fn what_a_fleet_does_not_use_is_refused() {
         check(args, "cannot be used with");
     }
     check(&["--verify", "--present", "fleet/a.toml"], "cannot be used with");
-    check(&["--role", "a=data"], "are for what is observed");
+    check(&["--role", "a=data"], "are for observations");
     check(&["--family", "bc", "--max-files", "3"], "--max-files says nothing to bc");
     check(&["--host", "huge"], "unknown host size \"huge\"");
     check(&["--host", "gp-8", "--family", "bc"], "--host gp-8: is not of the families bc");

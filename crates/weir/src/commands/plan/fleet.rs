@@ -40,7 +40,7 @@ fn check_out(folder: &Path, args: &PlanArgs) -> Result<(), CliError> {
 
 pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check_out(folder, args)?;
-    let (members, mut notes) = members(folder, args)?;
+    let (members, mut notes) = members(folder, args, catalog)?;
     let wishes = Wishes {
         families: args.family.clone(),
         host: args.host.clone(),
@@ -170,13 +170,20 @@ fn twice(name: &str) -> CliError {
 }
 
 /// The databases of a folder, by name: a need file or an observation for each.
-fn members(folder: &Path, args: &PlanArgs) -> Result<(Vec<Member>, Vec<String>), CliError> {
+fn members(
+    folder: &Path,
+    args: &PlanArgs,
+    catalog: &Catalog,
+) -> Result<(Vec<Member>, Vec<String>), CliError> {
     let (said, ignored) = files(folder)?;
     let has_observations = said.values().any(|own| own.observed.is_some());
-    let is_said = args.percentile.is_some() || args.growth.is_some() || !args.role.is_empty();
+    let is_said = args.percentile.is_some()
+        || args.growth.is_some()
+        || args.as_observed
+        || !args.role.is_empty();
     if is_said && !has_observations {
         let words = format!(
-            "--percentile, --growth and --role are for what is observed; {} has no DATABASE.{OBSERVATION}",
+            "--percentile, --growth, --role and --as-observed are for observations; {} has no DATABASE.{OBSERVATION}",
             folder.display()
         );
         return Err(CliError::Refused(words));
@@ -205,7 +212,8 @@ fn members(folder: &Path, args: &PlanArgs) -> Result<(Vec<Member>, Vec<String>),
             keys = NeedFile::read(&path.display().to_string(), &text)?;
         }
         if let Some(path) = &own.observed {
-            notes.extend(observed::fill(&mut keys, std::slice::from_ref(path), Measure::of(args))?);
+            let paths = std::slice::from_ref(path);
+            notes.extend(observed::fill(&mut keys, paths, Measure::of(args), (None, catalog))?);
         }
         let (member, own) = keys.member(name)?;
         all.push(member);

@@ -2,12 +2,19 @@
 
 use crate::cli::{ImportArgs, PlanArgs};
 use crate::commands::observe::Source;
+use crate::commands::read_layout_text;
 use crate::error::CliError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use weir_catalog::Catalog;
+use weir_diagnose::demand::{Demand, Estimate, estimate};
+use weir_diagnose::system::Mapping;
+use weir_diagnose::{Follow, Question};
+use weir_layout::Layout;
 use weir_observe::sizing::{Roles, Sized, Sizer};
-use weir_plan::need::{NeedFile, RoleKeys, WHOLE, in_percent};
-use weir_report::number::{float, percent};
-use weir_units::{Bytes, BytesPerSec, Iops, Span};
+use weir_observe::{Block, Header};
+use weir_plan::need::{NeedFile, in_percent};
+use weir_report::number::{float, percent, rate, time, whole};
+use weir_units::Span;
 
 /// Where nothing else is said, one sample in a hundred may ask for more.
 const PERCENTILE: f64 = 99.0;
@@ -31,13 +38,106 @@ pub(super) struct Measure<'a> {
     /// In millionths of what was observed.
     growth: u64,
     roles: &'a [(String, String)],
+    /// Whether rates of a throttled system are planned for as they were observed.
+    as_observed: bool,
 }
 
 impl<'a> Measure<'a> {
     pub(super) fn of(args: &'a PlanArgs) -> Self {
         let percentile = args.percentile.unwrap_or(PERCENTILE);
-        Self { percentile, growth: args.growth.unwrap_or(0), roles: &args.role }
+        let (growth, as_observed) = (args.growth.unwrap_or(0), args.as_observed);
+        Self { percentile, growth, roles: &args.role, as_observed }
     }
+}
+
+/// Reads the layout of the system that was observed: the one that the caller names, else the one
+/// that a run of Weir keeps. Without one, limits are what the observation says.
+fn layout_of(
+    header: &Header,
+    named: Option<&Path>,
+    catalog: &Catalog,
+) -> Result<Option<Layout>, CliError> {
+    match (named, &header.layout) {
+        (Some(path), _) => Ok(Some(read_layout_text(path, catalog)?.1)),
+        (None, Some(kept)) => Ok(Layout::parse(&kept.name, &kept.text, catalog).ok()),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Diagnoses what was observed, and estimates the demand of everything that is throttled.
+fn demands(
+    source: &Source,
+    header: &Header,
+    layout: Option<&Layout>,
+    catalog: &Catalog,
+) -> Result<Vec<Demand>, CliError> {
+    let mapping = Mapping::new();
+    let contents = &header.contents;
+    let edition = layout.and_then(|layout| layout.edition.as_deref());
+    let edition = edition.and_then(|name| catalog.edition(name).ok());
+    let question = |layout, edition| Question { layout, edition, catalog, mapping: &mapping };
+    // A layout to keep may name its disks in another way than the observation.
+    let (question, system) = match question(layout, edition).system(contents) {
+        Ok((system, _)) => (question(layout, edition), system),
+        Err(_) => match question(None, None).system(contents) {
+            Ok((system, _)) => (question(None, None), system),
+            Err(_) => return Ok(Vec::new()),
+        },
+    };
+    let mut pass = Follow::new(&system, contents);
+    let mut block = Block::new(contents.series.len());
+    source.each(|at, row| {
+        block.push(at, row.iter().copied());
+        if block.len() == Block::MOST {
+            pass.samples(&block);
+            block.clear();
+        }
+    })?;
+    pass.samples(&block);
+    let facts = pass.finish();
+    Ok(question.answer(contents, &system, &facts, |case, found| estimate(case, &found)))
+}
+
+/// Raises the rates of a role to the demand of its throttled members, and tells so.
+fn raise(own: &mut Sized, demands: &[Demand], as_observed: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    for demand in demands.iter().filter(|demand| own.entities.contains(&demand.entity)) {
+        let (role, name) = (&own.role, &demand.name);
+        let throttled = format!("{role}: {name} was throttled ({})", demand.because);
+        let Some(estimate) = demand.estimate else {
+            notes.push(format!(
+                "{throttled}: it may ask for more than was observed, and how much cannot be told; \
+                 plan with --headroom"
+            ));
+            continue;
+        };
+        let Estimate { iops, in_flight, unloaded_ns, is_capped } = estimate;
+        let how = format!(
+            "{} requests were always in flight, which would do {} IOPS if each took {}{}",
+            rate(in_flight),
+            rate(in_flight / (unloaded_ns / 1e9)),
+            time(unloaded_ns),
+            if is_capped {
+                "; ten times the observed rate is the most that is assumed"
+            } else {
+                ""
+            }
+        );
+        if as_observed {
+            notes.push(format!("{throttled}; {how}: not planned for (--as-observed)"));
+            continue;
+        }
+        let more = iops - demand.iops;
+        own.iops += more;
+        own.bytes = own.bytes.zip(own.request).map(|(bytes, request)| bytes + more * request);
+        notes.push(format!(
+            "{throttled}; {how}: planned for {} IOPS of it in place of the {} that were observed, \
+             which is an estimate of its demand (--as-observed plans for what was observed)",
+            rate(iops),
+            rate(demand.iops)
+        ));
+    }
+    notes
 }
 
 /// Puts into `file` what the observation in `paths` says of each role, and returns what is to be
@@ -46,6 +146,7 @@ pub(super) fn fill(
     file: &mut NeedFile,
     paths: &[PathBuf],
     measure: Measure<'_>,
+    (present, catalog): (Option<&Path>, &Catalog),
 ) -> Result<Vec<String>, CliError> {
     let name = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     let source = Source::any(paths, &ImportArgs::default())?;
@@ -62,7 +163,7 @@ pub(super) fn fill(
         CliError::Refused(words)
     })?;
     source.each(|at, row| sizer.sample(at, row))?;
-    let sized = sizer.finish(contents, measure.percentile / 100.0);
+    let mut sized = sizer.finish(contents, measure.percentile / 100.0);
     if sized.is_empty() {
         return Err(CliError::Refused(format!(
             "{name}: it says nothing of operations from one sample to the next, so there is nothing \
@@ -78,15 +179,21 @@ pub(super) fn fill(
             growth => format!(", and what was observed grows by {} %", in_percent(growth)),
         }
     )];
-    for own in &sized {
+    let layout = layout_of(&header, present, catalog)?;
+    let demands = demands(&source, &header, layout.as_ref(), catalog)?;
+    for own in &mut sized {
+        // Where a limit lets 500 through each second, a second may see the end of 501.
+        own.iops = (own.iops - float(own.samples) / sizer.seconds().max(1.0)).max(0.0);
+        let raised = raise(own, &demands, measure.as_observed);
         let keys = match own.role.as_str() {
             "data" => &mut file.data,
             "log" => &mut file.log,
             "tempdb" => &mut file.tempdb,
             _ => &mut file.backup,
         };
-        put(keys, own, measure, &name)?;
-        notes.extend(said_of(own));
+        keys.get_or_insert_default().take_observed(own, measure.growth, &name)?;
+        notes.extend(said_of(own).filter(|_| raised.is_empty()));
+        notes.extend(raised);
     }
     notes.extend(short(&sized, sizer.seconds()));
     if measure.roles.is_empty() && header.contents.entities.len() > 1 && sized.len() == 1 {
@@ -98,56 +205,6 @@ pub(super) fn fill(
         ));
     }
     Ok(notes)
-}
-
-/// What was observed of a role, beside what a file says of it that cannot be observed.
-fn put(
-    keys: &mut Option<RoleKeys>,
-    own: &Sized,
-    measure: Measure<'_>,
-    name: &str,
-) -> Result<(), CliError> {
-    let role = &own.role;
-    let keys = keys.get_or_insert_default();
-    let stray = [
-        ("iops", keys.iops.is_some()),
-        ("throughput", keys.throughput.is_some()),
-        ("request", keys.request.is_some()),
-        ("reads", keys.reads.is_some()),
-    ];
-    if let Some((key, _)) = stray.into_iter().find(|(_, is_said)| *is_said) {
-        let words = format!("{role}: {name} says its {key}, and so does the need; keep one");
-        return Err(CliError::Refused(words));
-    }
-    let grown = |n: f64| n * (1.0 + float(measure.growth) / float(WHOLE));
-    if keys.size.is_none() {
-        keys.size = own.size.filter(|size| *size > 0).map(|size| {
-            // Whole GiB: files are made of such.
-            let gib = whole(grown(float(size)) / float(1 << 30));
-            Bytes::gib(gib.max(1))
-        });
-    }
-    if keys.size.is_none() {
-        let how = if role == "data" { "--size SIZE, or " } else { "" };
-        let words = format!(
-            "{name}: it does not say how much is stored as {role}; give {how}size in [{role}] of \
-             --need FILE"
-        );
-        return Err(CliError::Refused(words));
-    }
-    let iops = whole(grown(own.iops));
-    let request = own.request.map(|bytes| whole(bytes).max(1).next_multiple_of(512));
-    keys.iops = Iops::new(iops);
-    keys.request = request.map(Bytes::new).filter(|_| iops > 0);
-    // The peak of bytes, where it is more than the peak of operations brings.
-    let bytes = own.bytes.map_or(0, |bytes| whole(grown(bytes)));
-    let brought = iops.saturating_mul(request.unwrap_or(0));
-    keys.throughput = BytesPerSec::new(bytes).filter(|rate| rate.get() > brought && iops > 0);
-    keys.reads = own.reads.map(|reads| {
-        let tenths = whole((reads * 1_000.0).floor()).min(1_000);
-        format!("{}.{} %", tenths / 10, tenths % 10)
-    });
-    Ok(())
 }
 
 /// What is to be said of a role.
@@ -175,7 +232,7 @@ fn short(sized: &[Sized], seconds: f64) -> Vec<String> {
     if samples > 0 && seconds / float(samples) > COARSE {
         notes.push(format!(
             "a sample is {} long: what is shorter than that is averaged away; observe every second",
-            Span::from_secs(whole(seconds / float(samples)))
+            Span::from_secs(whole((seconds / float(samples)).ceil()))
         ));
     }
     notes
@@ -192,14 +249,4 @@ fn ordinal(n: f64) -> String {
         _ => "th",
     };
     format!("{text}{end}")
-}
-
-/// Rounded up; rates and sizes are far below 2^53.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "bounded on both sides before"
-)]
-fn whole(n: f64) -> u64 {
-    n.ceil().clamp(0.0, 4e18) as u64
 }

@@ -1,0 +1,170 @@
+//! How much a throttled system would do if nothing throttled it.
+//!
+//! The rates of a throttled disk are its limit, not its demand. The estimate takes the requests that
+//! are always in flight while it is throttled, which are issued again as soon as they complete,
+//! and lets each take as long as a request that does not wait (Little's law):
+//!
+//! ```text
+//!   demand = requests in flight / unloaded latency
+//! ```
+//!
+//! It is an upper bound: an application may find another limit first, or have nothing more to ask.
+//! Requests that are in flight for a part of the time only, as those of a burst, are not counted.
+
+use crate::case::{Case, Seen};
+use crate::rules::Found;
+use crate::verdict::THROTTLED;
+use std::collections::BTreeSet;
+use weir_observe::EntityId;
+use weir_report::diagnosis::Group;
+
+/// An estimate ends at this many times the observed rate: a longer queue has other causes.
+const MOST: f64 = 10.0;
+
+/// Requests that take this many times the unloaded latency wait.
+const WAITING: f64 = 1.5;
+
+/// The part of the throttled time in which fewer requests may be in flight.
+const SELDOM: f64 = 0.1;
+
+/// The demand of a throttled file, disk or stripe.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Demand {
+    /// Its entity in the observation.
+    pub entity: EntityId,
+    /// Its name.
+    pub name: String,
+    /// What throttles it, as a finding says it.
+    pub because: String,
+    /// The mean rate while it was throttled, in operations per second.
+    pub iops: f64,
+    /// The estimate, if the unloaded latency is known and the estimate is above the observed rate.
+    pub estimate: Option<Estimate>,
+}
+
+/// An estimated demand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Operations per second.
+    pub iops: f64,
+    /// Requests that are in flight for all but a tenth of the throttled time.
+    pub in_flight: f64,
+    /// The latency of a request that does not wait, in nanoseconds.
+    pub unloaded_ns: f64,
+    /// Whether it ends at a multiple of the observed rate.
+    pub is_capped: bool,
+}
+
+/// Estimates the demand of everything that the findings call throttled.
+#[must_use]
+pub fn estimate(case: &Case<'_>, found: &[Found]) -> Vec<Demand> {
+    let throttling = || found.iter().filter(|own| own.finding.group == Group::Throttling);
+    let named: BTreeSet<&str> = throttling().map(|own| own.finding.subject.as_str()).collect();
+    let because = |name: &str| {
+        let own = throttling().find(|own| own.finding.subject == name);
+        own.or_else(|| throttling().next()).map(|own| own.finding.finding.clone())
+    };
+    let held = case.all().filter(|seen| {
+        seen.waited.throttled().is_some()
+            || named.contains(seen.name(case).as_str())
+            || is_queued(seen)
+    });
+    let demands = held.filter_map(|seen| {
+        let name = seen.name(case);
+        let because = because(&name)?;
+        let queue = Queue::of(&seen);
+        let iops = queue.as_ref().map(|queue| queue.iops).or(seen.facts.iops.mean())?;
+        let estimate = queue.and_then(|queue| queue.estimate());
+        Some(Demand { entity: seen.subject.entity, name, because, iops, estimate })
+    });
+    demands.collect()
+}
+
+/// Whether a governor's queues hold a third of the latency and more.
+fn is_queued(seen: &Seen<'_>) -> bool {
+    let total = &seen.facts.total;
+    let queued = total.queued_read_ns.unwrap_or(0.0) + total.queued_write_ns.unwrap_or(0.0);
+    seen.facts.says_queued && total.ns.is_some_and(|ns| ns > 0.0 && queued >= THROTTLED * ns)
+}
+
+/// The requests of a subject while they wait.
+struct Queue {
+    iops: f64,
+    in_flight: f64,
+    unloaded_ns: f64,
+}
+
+impl Queue {
+    /// Takes the parts of the picture over time in which requests wait.
+    fn of(seen: &Seen<'_>) -> Option<Self> {
+        let unloaded_ns = seen.waited.usual_ns.filter(|ns| *ns > 0.0)?;
+        let over_time = &seen.facts.over_time;
+        let points = over_time.iops.iter().zip(over_time.latency_ms.iter());
+        let mut waiting: Vec<(f64, f64)> = points
+            .filter_map(|((_, iops), (_, latency_ms))| Some((iops?, latency_ms? * 1e6)))
+            .filter(|(iops, ns)| *iops > 0.0 && *ns >= WAITING * unloaded_ns)
+            .map(|(iops, ns)| (iops, iops * ns / 1e9))
+            .collect();
+        waiting.sort_by(|one, other| one.1.total_cmp(&other.1));
+        let count = weir_report::number::float(waiting.len() as u64);
+        let seldom = usize::try_from(weir_report::number::whole((count * SELDOM).floor())).ok()?;
+        let in_flight = waiting.get(seldom)?.1;
+        let iops = waiting.iter().map(|(iops, _)| iops).sum::<f64>() / count;
+        Some(Self { iops, in_flight, unloaded_ns })
+    }
+
+    /// Estimates the demand; `None` if it is not above what was done.
+    fn estimate(&self) -> Option<Estimate> {
+        let Self { iops, in_flight, unloaded_ns } = *self;
+        let demand = in_flight / (unloaded_ns / 1e9);
+        let most = MOST * iops;
+        let is_capped = demand > most;
+        let estimate = Estimate { iops: demand.min(most), in_flight, unloaded_ns, is_capped };
+        (demand > WAITING * iops).then_some(estimate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bed::{Bed, Does, with_case};
+
+    const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
+                       name = \"data\"\ntier = \"P10\"\n";
+
+    fn demands(bed: Bed) -> Vec<Demand> {
+        with_case(bed, |case, found| estimate(case, &found))
+    }
+
+    #[test]
+    fn requests_that_are_always_in_flight_ask_for_more() {
+        // 20 in flight at 500 IOPS take 40 ms each; a P30 would take 2.07 ms for each.
+        let held = demands(Bed::layout(P10).disk("data", Does::reads(498.0).ms(40.0)));
+        let [demand] = &held[..] else { panic!("{held:?}") };
+        assert!((demand.iops - 498.0).abs() < 1.0, "{demand:?}");
+        let estimate = demand.estimate.expect("an estimate");
+        assert!((estimate.in_flight - 19.9).abs() < 0.1, "{estimate:?}");
+        assert!(estimate.is_capped && (estimate.iops - 4_980.0).abs() < 10.0, "{estimate:?}");
+        let held = demands(Bed::layout(P10).disk("data", Does::reads(498.0).ms(8.0)));
+        let estimate = held[0].estimate.expect("an estimate");
+        let expect = estimate.in_flight / (estimate.unloaded_ns / 1e9);
+        assert!(!estimate.is_capped && (estimate.iops - expect).abs() < 1.0, "{estimate:?}");
+        assert!((1_500.0..2_200.0).contains(&estimate.iops), "{estimate:?}");
+    }
+
+    #[test]
+    fn a_burst_that_comes_and_goes_asks_for_nothing_on_its_own() {
+        let bursts = |second| match second % 2 {
+            0 => Does::reads(499.0).ms(60.0),
+            _ => Does::reads(499.0).ms(4.0),
+        };
+        let held = demands(Bed::layout(P10).disk_over("data", bursts));
+        let in_flight = held[0].estimate.map(|estimate| estimate.in_flight);
+        assert!(in_flight.is_none_or(|in_flight| in_flight < 3.0), "{held:?}");
+    }
+
+    #[test]
+    fn a_system_that_is_not_throttled_asks_for_what_it_does() {
+        assert_eq!(demands(Bed::layout(P10).disk("data", Does::reads(200.0).ms(2.0))), []);
+    }
+}
