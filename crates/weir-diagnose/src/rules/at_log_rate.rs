@@ -1,12 +1,15 @@
 //! An instance at its limit of log.
 
+use super::files::seen;
 use super::held::{by, finding, host_of, with};
 use super::not_storage::{WAITERS, of_waits};
+use super::signs::NOTABLE;
 use super::{Found, Rule, source};
 use crate::case::Case;
 use crate::follow::WaitFacts;
-use crate::verdict::Held;
+use crate::verdict::{Held, THROTTLED};
 use weir_core::Cap as Kind;
+use weir_layout::Role;
 use weir_report::diagnosis::{Confidence, Finding, Group};
 use weir_report::number::{percent, time};
 
@@ -72,10 +75,15 @@ fn waits(case: &Case<'_>) -> Option<String> {
 
 /// Without a limit of log in the layout the wait itself says it.
 fn said_by_waits(case: &Case<'_>, rule: &Rule) -> Option<Finding> {
-    // A tenth of hardly any waiting holds nobody.
     let is_own = |wait: &WaitFacts| WAITS.contains(&wait.name.as_str());
-    of_waits(case, is_own).filter(|waited| waited.waiters >= WAITERS)?;
-    let (share, ..) = share(case).filter(|(share, ..)| *share >= 0.1)?;
+    let waited = of_waits(case, is_own)?;
+    let (share, _, ms) = share(case).filter(|(share, ..)| *share >= 0.1)?;
+    // A tenth of hardly any waiting is no throttling.
+    let is_felt =
+        waited.waiters >= WAITERS || waited.waiters >= NOTABLE && is_much_of_writes(case, ms * 1e6);
+    if !is_felt {
+        return None;
+    }
     let text = format!(
         "the log is held by the log rate governor: {} of all waiting is for it",
         percent(share)
@@ -86,4 +94,13 @@ fn said_by_waits(case: &Case<'_>, rule: &Rule) -> Option<Finding> {
     finding.evidence.extend(waits(case));
     ACTION.clone_into(&mut finding.action);
     Some(finding)
+}
+
+/// Returns whether the wait is a notable part of the time that writes of the log take with it.
+fn is_much_of_writes(case: &Case<'_>, waited_ns: f64) -> bool {
+    let files = case.system.files.iter().enumerate();
+    let logs = files.filter(|(_, file)| file.is(Role::Log)).map(|(file, _)| file);
+    let latency_ns: f64 =
+        logs.filter_map(|log| seen(case, log)).map(|own| own.waited.latency_ns).sum();
+    latency_ns > 0.0 && waited_ns >= THROTTLED * (waited_ns + latency_ns)
 }

@@ -93,7 +93,7 @@ fn diagnosed(media: impl Fn(u64) -> f64) -> [Matrix; SAMPLED.len()] {
 }
 
 /// Systems of each kind, sampled by each tool.
-const SYSTEMS: u64 = 100;
+const SYSTEMS: u64 = 300;
 
 /// The seed of the first system that real tools sample.
 const SAMPLED_FIRST: u64 = 1_000_001;

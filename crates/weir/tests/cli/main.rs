@@ -17,6 +17,7 @@ mod plan;
 mod plan_options;
 mod real_clients;
 mod run;
+mod samples;
 mod serve;
 mod sim;
 mod sim_oltp;
