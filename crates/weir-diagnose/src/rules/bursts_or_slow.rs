@@ -63,7 +63,7 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, held: &Held) -> Fou
     finding.evidence.push(missing.to_owned());
     action.clone_into(&mut finding.action);
     finding.moments = moments(case, seen, 3);
-    finding.into()
+    Found { waited_ns: held.waited_ns, ..finding.into() }
 }
 
 #[cfg(test)]

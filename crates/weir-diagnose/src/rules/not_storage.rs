@@ -288,6 +288,8 @@ pub(super) fn slow<'a>(case: &Case<'a>) -> Vec<(Seen<'a>, f64)> {
         let share = waited.unexplained_share();
         match is_quiet_slow {
             true => Some((seen, share.max(1.0 - waited.all_share()))),
+            // Bursts at a cap would explain it as well: that is bursts-or-slow.
+            false if waited.suspected.is_some() => None,
             false => (share >= 0.5).then_some((seen, share)),
         }
     });
