@@ -266,6 +266,19 @@ pub enum PlacementError {
         /// The length of the region.
         len: Bytes,
     },
+    /// The random map of I/Os of several sizes has more blocks than a map may have.
+    #[error(
+        "the random map of its range would have {blocks} blocks of {}, more than {most}; \
+         give a larger smallest block, a smaller size or norandommap", .block.exact()
+    )]
+    LargeMap {
+        /// The smallest block.
+        block: Bytes,
+        /// The blocks of the range.
+        blocks: u64,
+        /// The most that a map may have.
+        most: u64,
+    },
     /// Not one block fits.
     #[error("not one block of {} fits into its range of {}", .block.exact(), .span.exact())]
     TooSmall {

@@ -1,6 +1,7 @@
 //! Where the next I/O goes in one file: the range that a process works on in one
 //! region of a device, and how far it has come.
 
+use crate::block_map::{BlockMap, MOST_BLOCKS};
 use crate::error::PlacementError;
 use crate::job::{Distribution, JobSpec, Mix, Order};
 use crate::permutation::Permutation;
@@ -27,6 +28,8 @@ pub(crate) struct File {
     /// Blocks not yet touched. Directions of one block size share the first.
     maps: [Permutation; 3],
     map_of: [usize; 3],
+    /// Blocks not yet touched, of all directions together, where I/Os differ in size.
+    map: Option<Box<BlockMap>>,
     samplers: Option<Box<[Option<Sampler>; 3]>>,
 }
 
@@ -66,6 +69,10 @@ impl File {
             let new = |rng| Sampler::new(&plan.distribution, op, blocks[op], plan.align[op], rng);
             if usable { new(rng) } else { None }
         });
+        let map = match plan.cuts {
+            true => Some(Box::new(block_map(&blocks, used, plan)?)),
+            false => None,
+        };
         Ok(Self {
             device: region.device,
             start: region.base.get() + offset,
@@ -75,6 +82,7 @@ impl File {
             position: [0; 3],
             maps: std::array::from_fn(|op| Permutation::new(blocks[op], rng)),
             map_of,
+            map,
             samplers: samplers.iter().any(Option::is_some).then(|| Box::new(samplers)),
         })
     }
@@ -90,13 +98,15 @@ impl File {
         jump: bool,
         rng: &mut Rng,
     ) -> Option<(u64, u32)> {
-        let offset = match plan.order {
-            Order::Sequential { gap } => self.sequential(plan, op, gap)?,
-            Order::Random { .. } if jump => self.random(plan, op, rng)?,
-            Order::Random { .. } => match self.sequential(plan, op, 0) {
-                Some(offset) => offset,
-                None => self.random(plan, op, rng)?,
-            },
+        let sequential = match plan.order {
+            Order::Sequential { gap } => Some(self.sequential(plan, op, gap)?),
+            Order::Random { .. } if jump => None,
+            Order::Random { .. } => self.sequential(plan, op, 0),
+        };
+        let offset = match sequential {
+            Some(offset) => offset,
+            None if self.map.is_some() => return self.mapped(plan, op, rng),
+            None => self.random(plan, op, rng)?,
         };
         let len = plan.sizes[op].draw(self.span - offset, rng);
         self.position[op] = offset + u64::from(len);
@@ -107,6 +117,23 @@ impl File {
     pub(crate) fn restart(&mut self, op: usize, rng: &mut Rng) {
         self.position[op] = 0;
         self.maps[self.map_of[op]].restart(rng);
+        if let Some(map) = &mut self.map {
+            map.restart();
+        }
+    }
+
+    /// A random I/O that ends at the first block which was touched before.
+    fn mapped(&mut self, plan: &Plan, op: usize, rng: &mut Rng) -> Option<(u64, u32)> {
+        let (unit, span, sizes) = (plan.align[op], self.span, &plan.sizes[op]);
+        let mut drawn = 0;
+        let (block, taken) = self.map.as_mut()?.take(rng, |block, rng| {
+            drawn = sizes.draw(span - block * unit, rng);
+            u64::from(drawn).div_ceil(unit)
+        })?;
+        let len = u32::try_from(taken * unit).map_or(drawn, |free| free.min(drawn));
+        let offset = block * unit;
+        self.position[op] = offset + u64::from(len);
+        Some((offset, len))
     }
 
     fn sequential(&self, plan: &Plan, op: usize, gap: u64) -> Option<u64> {
@@ -134,6 +161,16 @@ impl File {
         };
         Some(block * plan.align[op])
     }
+}
+
+/// The map of a file whose I/Os differ in size.
+fn block_map(blocks: &[u64; 3], used: [bool; 3], plan: &Plan) -> Result<BlockMap, PlacementError> {
+    let first = used.iter().position(|used| *used).unwrap_or(0);
+    BlockMap::new(blocks[first]).ok_or(PlacementError::LargeMap {
+        block: Bytes::new(plan.align[first]),
+        blocks: blocks[first],
+        most: MOST_BLOCKS,
+    })
 }
 
 fn check_zones(spec: &JobSpec, span: u64) -> Result<(), PlacementError> {

@@ -401,6 +401,29 @@ impl JobSpec {
         }
     }
 
+    /// Whether an I/O of this job ends where it meets a block that the pass touched before: its I/Os
+    /// differ in size, and a random map keeps account.
+    #[must_use]
+    pub fn cuts_at_touched_blocks(&self) -> bool {
+        let is_random = matches!(self.order, Order::Random { .. });
+        is_random && self.random_map && self.placed_blocks().any(|own| own.min() != own.max())
+    }
+
+    /// Whether the directions that choose blocks differ in their smallest block.
+    #[must_use]
+    pub(crate) fn has_several_units(&self) -> bool {
+        self.placed_blocks().any(|own| own.min() != self.min_block())
+    }
+
+    /// Blocks of the directions that choose places: a write after a trim goes where that went.
+    fn placed_blocks(&self) -> impl Iterator<Item = &Blocks> {
+        let writes = self.mix != Mix::TrimWrite;
+        let used = self.mix.uses().into_iter().enumerate();
+        let all = self.blocks.as_array();
+        let placed = used.filter(move |(op, used)| *used && (writes || *op == crate::plan::TRIM));
+        placed.map(move |(op, _)| all[op])
+    }
+
     fn used_blocks(&self) -> impl Iterator<Item = &Blocks> {
         let used = self.mix.uses();
         self.blocks.as_array().into_iter().zip(used).filter(|(_, used)| *used).map(|(b, _)| b)

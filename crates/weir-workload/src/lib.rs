@@ -16,11 +16,12 @@
 //! | [`tally`] | what the processes saw: counts, bytes, latencies |
 //! | `process` | one clone of one job: pacing, think time, passes, its end |
 //! | `plan`, `file` | where the next I/O goes and how long it is |
-//! | `permutation`, `sampler`, `rng`, `pace` | the arithmetic under those |
+//! | `permutation`, `block_map`, `sampler`, `rng`, `pace` | the arithmetic under those |
 //! | [`error`] | [`FioError`] |
 
 #![forbid(unsafe_code)]
 
+mod block_map;
 pub mod error;
 mod file;
 pub mod fio;

@@ -20,6 +20,8 @@ pub(crate) struct Plan {
     pub(crate) align: [u64; 3],
     pub(crate) percent_random: [u64; 3],
     pub(crate) random_map: bool,
+    /// Random I/Os differ in size, so that the random map cuts those which meet touched blocks.
+    pub(crate) cuts: bool,
     pub(crate) distribution: Distribution,
     /// Start over at the end of the range instead of ending.
     pub(crate) endless: bool,
@@ -42,6 +44,7 @@ impl Plan {
             }),
             percent_random: percent.map(|percent| (*percent).into()),
             random_map: spec.random_map,
+            cuts: spec.cuts_at_touched_blocks(),
             distribution: spec.distribution.clone(),
             endless,
             data_sync: spec.data_sync,

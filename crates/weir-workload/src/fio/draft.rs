@@ -174,6 +174,11 @@ impl Draft {
             name,
         };
         self.check_size(&job, section)?;
+        if job.cuts_at_touched_blocks() && job.has_several_units() {
+            let why = "with a random map and I/Os of several sizes, reads and writes need the same smallest block; give \
+                       them one, or norandommap";
+            return Err(self.conflict(&job.name, section, &["bs", "bsrange", "bssplit"], why));
+        }
         Ok(job)
     }
 

@@ -83,7 +83,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["bs_is_seq_rand"], Only(OFF, "it gives sequential and random I/O different sizes")),
     (&["random_generator"], Ignored(RANDOM)),
     (&["allrandrepeat"], Ignored(RANDOM)),
-    (&["softrandommap"], Ignored("Weir's random map takes no memory")),
+    (&["softrandommap"], Ignored("Weir's random map takes 128 MiB a file at most")),
     (&["write_barrier"], Only(OFF, "it makes some writes barriers")),
     (&["sync_file_range"], Refused("it flushes ranges while it writes")),
     (&["atomic"], Only(OFF, "it asks for atomic writes")),
