@@ -32,6 +32,8 @@ pub struct FigureKeys {
     /// The tolerance, if not the usual one: 2 % virtual, 3 % wall; none of what is
     /// exact.
     pub tolerance: Option<Tolerance>,
+    /// Why the tolerance is wider than 5 %.
+    pub tolerance_reason: Option<String>,
     /// What it counts, if the metric does not say.
     pub unit: Option<String>,
     /// Contradictions of the article, or how to read it.
@@ -39,6 +41,9 @@ pub struct FigureKeys {
     /// Why it is known to miss.
     pub explained: Option<ByRun<Explained>>,
 }
+
+/// A tolerance above this share of its value needs a reason.
+pub const WIDE: f64 = 0.05;
 
 /// One value, or one for each run.
 #[derive(Debug, Clone, Deserialize)]
@@ -87,6 +92,24 @@ impl FigureKeys {
         })
     }
 
+    /// Refuses a tolerance that proves nothing of a value, or is wide without a reason.
+    fn check_tolerance(&self, expected: &Value) -> Result<(), String> {
+        let Some(expected) = expected.number() else { return Ok(()) };
+        let tolerance = self.tolerance();
+        if self.compare != Compare::AtMost && tolerance.reaches_zero(expected) {
+            return Err(format!(
+                "its tolerance, {tolerance}, reaches zero from {expected}; narrow it, or let the figure miss and explain it"
+            ));
+        }
+        if tolerance.share_of(expected) > WIDE + 1e-9 && self.tolerance_reason.is_none() {
+            return Err(format!(
+                "its tolerance, {tolerance}, is wider than {:.0} % of {expected}; say why with tolerance_reason, or narrow it",
+                100.0 * WIDE
+            ));
+        }
+        Ok(())
+    }
+
     /// The figures that it stands for, in the order of `runs`, or what is wrong with it.
     pub(crate) fn wanted<'a>(&'a self, runs: &[&'a str]) -> Result<Vec<Wanted<'a>>, String> {
         let value = match (&self.published, &self.expected) {
@@ -108,6 +131,9 @@ impl FigureKeys {
             }
             _ => return Err("give either run, or its values by run".to_owned()),
         };
+        for run in &of {
+            value.of(run).map_or(Ok(()), |expected| self.check_tolerance(&expected))?;
+        }
         let wanted = of.into_iter().filter_map(|run| {
             let expected = value.of(run)?;
             Some(Wanted {
@@ -137,15 +163,15 @@ mod tests {
     #[test]
     fn a_column_is_a_figure_for_each_run_in_their_order() {
         let column = figure(
-            "published = { a = 1, b = \"WRITELOG\" }\n\
+            "published = { a = 100, b = \"WRITELOG\" }\n\
              explained = { a = { gives = 2, why = \"w\" } }\n\
-             tolerance = { points = 15 }",
+             tolerance = { points = 15 }\ntolerance_reason = \"r\"",
         );
         let wanted = column.wanted(&RUNS).expect("figures");
         let shown = wanted.iter().map(|w| (w.id.as_str(), w.run, w.expected.to_string()));
         assert_eq!(
             shown.collect::<Vec<_>>(),
-            [("f: b", "b", "WRITELOG".to_owned()), ("f: a", "a", "1.00".to_owned())]
+            [("f: b", "b", "WRITELOG".to_owned()), ("f: a", "a", "100".to_owned())]
         );
         assert_eq!(wanted[0].explained, None);
         let why = wanted[1].explained.as_ref().map(|explained| explained.why.as_str());
@@ -155,7 +181,9 @@ mod tests {
 
     #[test]
     fn one_figure_is_of_one_run() {
-        let one = figure("run = \"c\"\nexpected = 5000\ntolerance = { factor = 2 }");
+        let one = figure(
+            "run = \"c\"\nexpected = 5000\ntolerance = { factor = 2 }\ntolerance_reason = \"r\"",
+        );
         let wanted = one.wanted(&RUNS).expect("a figure");
         assert_eq!((wanted.len(), wanted[0].id.as_str(), wanted[0].run), (1, "f", "c"));
         assert_eq!(wanted[0].published, None);
@@ -183,6 +211,46 @@ mod tests {
         check("published = { x = 1 }", "there is no run \"x\"");
         let explained = "explained = { x = { gives = 1, why = \"\" } }";
         check(&format!("published = {{ a = 1 }}\n{explained}"), "there is no run \"x\"");
+    }
+
+    #[test]
+    fn a_tolerance_that_proves_nothing_or_has_no_reason_is_refused() {
+        let wanted = |keys: &str| {
+            figure(&format!("run = \"a\"\n{keys}")).wanted(&RUNS).map(|wanted| wanted.len())
+        };
+        let check = |keys: &str, expect: &str| assert_eq!(wanted(keys).expect_err(keys), expect);
+        let reason = "tolerance_reason = \"r\"";
+        check(
+            &format!("published = 12\ntolerance = {{ points = 15 }}\n{reason}"),
+            "its tolerance, +/- 15, reaches zero from 12; narrow it, or let the figure miss and explain it",
+        );
+        check(
+            &format!(
+                "expected = 12\ncompare = \"at-least\"\ntolerance = {{ virtual = 1, wall = 0.1 }}\n{reason}"
+            ),
+            "its tolerance, 100 / 10 %, reaches zero from 12; narrow it, or let the figure miss and explain it",
+        );
+        check(
+            "published = 100\ntolerance = { virtual = 0.02, wall = 0.1 }",
+            "its tolerance, 2 / 10 %, is wider than 5 % of 100; say why with tolerance_reason, or narrow it",
+        );
+        check(
+            "published = 10\ntolerance = { factor = 2 }",
+            "its tolerance, x 2, is wider than 5 % of 10; say why with tolerance_reason, or narrow it",
+        );
+        check(
+            "published = 0\ntolerance = { points = 1 }",
+            "its tolerance, +/- 1, reaches zero from 0; narrow it, or let the figure miss and explain it",
+        );
+        let sound = [
+            "published = 0\ntolerance = { points = 0 }",
+            "published = 100\ntolerance = { points = 5 }",
+            "expected = 1\ncompare = \"at-most\"\ntolerance = { points = 2 }\ntolerance_reason = \"r\"",
+            "published = 10\ntolerance = { factor = 2 }\ntolerance_reason = \"r\"",
+        ];
+        for keys in sound {
+            assert_eq!(wanted(keys), Ok(1), "{keys}");
+        }
     }
 
     #[test]

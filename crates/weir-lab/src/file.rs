@@ -213,8 +213,10 @@ fn is_near(name: &str, known: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::WIDE;
+    use weir_report::lab::Basis;
 
-    const NAMES: [&str; 13] = [
+    const NAMES: [&str; 14] = [
         "cache-warmup",
         "cost-16k-iops",
         "ds14-benchmark",
@@ -224,6 +226,7 @@ mod tests {
         "mi-allocation",
         "mi-file-size",
         "noisy-neighbour",
+        "premium-limits",
         "queue-depth",
         "stripe",
         "tempdb-scale-out",
@@ -236,6 +239,34 @@ mod tests {
         let names: Vec<&str> = labs.iter().map(|lab| lab.name.as_str()).collect();
         assert_eq!(names, NAMES);
         assert!(labs.iter().all(|lab| lab.figures() >= 3));
+    }
+
+    /// The table of labs/README.md.
+    #[test]
+    fn the_documentation_counts_the_figures_by_their_basis() {
+        let labs = all().expect("sound labs");
+        let figures: Vec<_> =
+            labs.iter().flat_map(|lab| lab.wanted().expect("sound figures")).collect();
+        let count = |is: &dyn Fn(&Wanted<'_>) -> bool| figures.iter().filter(|own| is(own)).count();
+        let is_wide = |own: &Wanted<'_>| {
+            let expected = own.expected.number();
+            expected.is_some_and(|value| own.keys.tolerance().share_of(value) > WIDE + 1e-9)
+        };
+        let mut rows = Vec::new();
+        let bases =
+            [Basis::Exact, Basis::Cap, Basis::Calibrated, Basis::Prediction, Basis::Direction];
+        for basis in bases {
+            rows.push((basis.name(), count(&|own| own.keys.basis == basis)));
+        }
+        rows.push(("all", figures.len()));
+        rows.push(("of these with a tolerance above 5 %", count(&is_wide)));
+        rows.push(("of these explained misses", count(&|own| own.explained.is_some())));
+        let table: String = rows.iter().map(|(name, n)| format!("| {name} | {n} |\n")).collect();
+        let readme = LABS.get_file("README.md").and_then(include_dir::File::contents_utf8);
+        assert!(
+            readme.expect("a README").contains(&table),
+            "labs/README.md has another table than\n{table}"
+        );
     }
 
     #[test]

@@ -173,7 +173,9 @@ fn a_known_miss_is_explained_and_a_new_one_is_not() {
         (report.figures[0].explained_miss, report.holds())
     };
     assert_eq!(holds(1_100.0), (true, true));
-    assert_eq!(holds(1_101.0), (false, false));
+    assert_eq!(holds(1_120.0), (true, true));
+    assert_eq!(holds(1_123.0), (false, false));
+    assert_eq!(holds(1_070.0), (false, false));
 }
 
 #[test]
