@@ -271,7 +271,7 @@ impl<'a> Services<'a> {
     fn unit_of(&self, storage: &Storage<'_>) -> Option<Bytes> {
         match storage.disk {
             Disk::Bought { family, .. } => self.unit(storage.count, family),
-            Disk::Tier(_) | Disk::Burst(_) => None,
+            Disk::Tier(_) | Disk::Plus(_) | Disk::Burst(_) => None,
         }
     }
 
@@ -410,7 +410,9 @@ impl<'a> Services<'a> {
     fn title(&self, found: &Found<'_>) -> String {
         let Storage { disk, count, size, .. } = found.storage;
         let storage = match disk {
-            Disk::Tier(tier) | Disk::Burst(tier) => format!("{} of {size}", tier.name),
+            Disk::Tier(tier) | Disk::Plus(tier) | Disk::Burst(tier) => {
+                format!("{} of {size}", tier.name)
+            }
             Disk::Bought { family, iops, throughput, .. } => {
                 format!("{count} x {} of {size}, {iops} and {throughput}", family.family)
             }

@@ -168,14 +168,16 @@ pub fn verify_all(
     let mut layout = Layout::parse(name, text, catalog)?;
     let edition = layout.edition.as_ref().and_then(|name| catalog.edition(name).ok());
     without_bursts(&mut layout, how.bursts);
-    let mut all = run(&layout, loads, how.seed, |own| (own.iops, own.request))?;
+    let mut all = run(&layout, loads, how.seed, Arrivals::at_operations)?;
     let once = |own: &RoleNeed| {
-        let unit = largest(&layout, own.role, edition);
-        (own.throughput.div_ceil(unit), unit)
+        Arrivals::at_throughput(own.throughput, largest(&layout, own.role, edition))
     };
     let is_more = |own: &&RoleNeed| own.throughput > own.iops.saturating_mul(own.request);
     if loads.iter().flat_map(|load| &load.need.roles).any(|own| is_more(&own)) {
-        let own = |own: &RoleNeed| if is_more(&own) { once(own) } else { (own.iops, own.request) };
+        let own = |own: &RoleNeed| match is_more(&own) {
+            true => once(own),
+            false => Arrivals::at_operations(own),
+        };
         let got = run(&layout, loads, how.seed, own)?;
         let is_own = |(at, got): &(usize, Got)| {
             loads[*at].need.role(got.role).is_some_and(|own| is_more(&own))
@@ -183,6 +185,40 @@ pub fn verify_all(
         all.extend(got.into_iter().filter(is_own));
     }
     Ok(all)
+}
+
+/// The requests of a role as they are simulated.
+#[derive(Debug, Clone, Copy)]
+struct Arrivals {
+    /// Requests per second, a begun one too.
+    rate: u64,
+    /// The bytes of each.
+    request: u64,
+    /// Bytes per second, where they are no whole number of requests.
+    bytes: Option<u64>,
+}
+
+impl Arrivals {
+    /// Returns the requests at the peak of operations.
+    fn at_operations(own: &RoleNeed) -> Self {
+        match own.throughput < own.iops.saturating_mul(own.request) {
+            true => Self::at_throughput(own.throughput, own.request),
+            false => Self { rate: own.iops, request: own.request, bytes: None },
+        }
+    }
+
+    /// Returns so many bytes per second in requests of `request` bytes.
+    fn at_throughput(bytes: u64, request: u64) -> Self {
+        Self { rate: bytes.div_ceil(request), request, bytes: Some(bytes) }
+    }
+
+    /// Returns the part of one of `files`; the first ones take the remainder.
+    fn of_file(self, at: u64, files: u64) -> Self {
+        let part = |all: u64| all / files + u64::from(at < all % files);
+        let bytes = self.bytes.map(part);
+        let rate = bytes.map_or_else(|| part(self.rate), |bytes| bytes.div_ceil(self.request));
+        Self { rate, bytes, ..self }
+    }
 }
 
 /// The largest request of a role that counts as one operation.
@@ -232,20 +268,20 @@ fn places<'l>(
 struct Job<'j> {
     name: String,
     role: &'j RoleNeed,
-    rate: u64,
-    request: u64,
+    arrivals: Arrivals,
     files: u64,
 }
 
 impl Job<'_> {
     /// Writes the job, and says whether its file is cached.
     fn write(&self, text: &mut String, host: &Host, export: &Export, start: u64) -> bool {
-        let (rate, request, own) = (self.rate, self.request, self.role);
-        let reads = u64::try_from(u128::from(rate) * u128::from(own.reads) / u128::from(WHOLE));
-        let reads = reads.unwrap_or(0).min(rate);
-        let (rw, rates) = match (reads, rate - reads) {
-            (0, _) => ("randwrite", format!("{rate},{rate}")),
-            (_, 0) => ("randread", format!("{rate},{rate}")),
+        let (Arrivals { rate, request, bytes }, own) = (self.arrivals, self.role);
+        let (option, pace) = bytes.map_or(("rate_iops", rate), |bytes| ("rate", bytes));
+        let reads = u64::try_from(u128::from(pace) * u128::from(own.reads) / u128::from(WHOLE));
+        let reads = reads.unwrap_or(0).min(pace);
+        let (rw, paces) = match (reads, pace - reads) {
+            (0, _) => ("randwrite", format!("{pace},{pace}")),
+            (_, 0) => ("randread", format!("{pace},{pace}")),
             (reads, writes) => ("randrw", format!("{reads},{writes}")),
         };
         let mut volumes = export.volumes.iter().map(|volume| &host.spec.volumes[volume.0]);
@@ -259,7 +295,7 @@ impl Job<'_> {
             let job = write!(
                 text,
                 "[{}]\nfilename=/dev/{}\noffset={start}\nsize={size}\nbs={request}\nrw={rw}\n\
-                 rate_iops={rates}\n",
+                 {option}={paces}\n",
                 self.name, export.name
             );
             // Writing to a string does not fail.
@@ -275,9 +311,9 @@ fn run(
     layout: &Layout,
     loads: &[Load<'_>],
     seed: u64,
-    of: impl Fn(&RoleNeed) -> (u64, u64),
+    of: impl Fn(&RoleNeed) -> Arrivals,
 ) -> Result<Vec<(usize, Got)>, VerifyError> {
-    let all: u64 = roles(loads).map(|(.., own)| of(own).0).sum();
+    let all: u64 = roles(loads).map(|(.., own)| of(own).rate).sum();
     let seconds = (REQUESTS / all.max(1)).clamp(2, 10);
     let got = run_for(seconds, layout, loads, seed, &of)?;
     let is_near = |got: &Got| (got.part() - (1.0 - part_of(TOLERANCE))).abs() < part_of(NEAR);
@@ -307,25 +343,23 @@ fn run_for(
     layout: &Layout,
     loads: &[Load<'_>],
     seed: u64,
-    of: &impl Fn(&RoleNeed) -> (u64, u64),
+    of: &impl Fn(&RoleNeed) -> Arrivals,
 ) -> Result<Vec<(usize, Got)>, VerifyError> {
     let mut text = format!(
         "[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={seconds}\nramp_time={RAMP}\n\
          io_submit_mode=offload\niodepth=4096\n"
     );
     let mut warm = Vec::new();
-    for (load, database, own) in roles(loads).filter(|(.., own)| of(own).0 > 0) {
+    for (load, database, own) in roles(loads).filter(|(.., own)| of(own).rate > 0) {
         let places = places(layout, own.role, database);
         if places.is_empty() {
             return Err(VerifyError::NoPlace { role: own.role.name() });
         }
-        let (rate, request) = of(own);
         let files = places.len() as u64;
         for (at, (host, export, start)) in places.into_iter().enumerate() {
-            // What is left over goes to the first.
-            let rate = rate / files + u64::from((at as u64) < rate % files);
+            let arrivals = of(own).of_file(at as u64, files);
             let name = format!("{}{at}", prefix(load, own.role));
-            let job = Job { name, role: own, rate, request, files };
+            let job = Job { name, role: own, arrivals, files };
             if job.write(&mut text, host, export, start) {
                 warm.push(export.name.clone());
             }
@@ -336,7 +370,7 @@ fn run_for(
     warm.dedup();
     let report = simulate(layout, placed, &Options { seed, warm, ..Options::default() })?;
     let got = roles(loads).map(|(load, _, own)| {
-        let (asked, request) = of(own);
+        let Arrivals { rate: asked, request, .. } = of(own);
         let prefix = prefix(load, own.role);
         let (mut got, mut time, mut median) = (0.0, 0.0, 0);
         for job in report.jobs.iter().filter(|job| job.name.starts_with(&prefix)) {

@@ -95,6 +95,13 @@ impl<'a> Machines<'a> {
                     tier.name, tier.iops, tier.throughput
                 ));
             }
+            if let Disk::Plus(tier) = disk {
+                all.push(format!(
+                    "{name}: with performance plus, which costs nothing and can only be chosen when a \
+                     disk is made; without it each {} has {} and {}",
+                    tier.name, tier.iops, tier.throughput
+                ));
+            }
             all.extend(self.kept(need, &pool.roles).map(|kept| stays(&name, kept, disk)));
             let size: u64 = pool.roles.iter().map(|role| need.roles[*role].size.get()).sum();
             all.extend(of_file_system(&name, size, disk.size().get().saturating_mul(*count)));
@@ -201,6 +208,9 @@ fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
         }
         Some(Disks { disk: Disk::Tier(tier), count, .. }) => {
             format!("{count} x {}{cached}", tier.name)
+        }
+        Some(Disks { disk: Disk::Plus(tier), count, .. }) => {
+            format!("{count} x {} with performance plus{cached}", tier.name)
         }
         Some(Disks { disk: Disk::Bought { family, size, iops, throughput }, count, .. }) => {
             format!("{count} x {} of {size}, {iops} and {throughput}", family.family)
