@@ -187,11 +187,15 @@ impl<'a> Services<'a> {
             Some(name) => self.edition.host(name).is_ok_and(|own| own == *host),
             None => true,
         };
+        // A limit that is not published is not one that carries a load.
+        let has_rates = need.roles.iter().any(|own| own.iops > 0 || own.throughput > 0);
+        let is_known =
+            |host: &&HostSize| host.uncached.is_some() || self.wishes.host.is_some() || !has_rates;
         let is_large = |host: &&HostSize| {
             host.vcpus.is_some_and(|own| own >= need.vcpus)
                 && (need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory))
         };
-        self.all_hosts().filter(is_named).filter(is_large).collect()
+        self.all_hosts().filter(is_named).filter(is_known).filter(is_large).collect()
     }
 
     /// Of each kind of storage what carries the need and costs least.
@@ -404,6 +408,8 @@ impl<'a> Services<'a> {
             cost: found.cost,
             caps: self.caps(need, found),
             reasons: self.reasons(need, found),
+            disks: 0,
+            passed_over: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The next cheaper: what costs less by one step, and fails.
 
-use super::{Found, MOST_DISKS, Machines, Place};
+use super::{Found, MOST_DISKS, Machines, Place, caps};
 use crate::answer::Cheaper;
 use crate::demand::{Demand, Peak};
 use crate::disks::{Disk, Disks, Market, larger, slower, smaller};
@@ -18,7 +18,10 @@ impl<'a> Machines<'a> {
         let with_hosts = hosts.filter_map(|host| {
             let cost = self.host_cost(host) + best.choice.cost;
             let is_priced = cost.unpriced == best.cost.unpriced && cost.month < best.cost.month;
-            is_priced.then(|| Found { host, cost, ..best.clone() })
+            // Against limits that are not published nothing can be held.
+            let own = caps(host, &best.choice);
+            let is_known = own.is_known(&best.demands) || self.is_chosen(host);
+            (is_priced && is_known).then(|| Found { host, cost, ..best.clone() })
         });
         let smaller = (0..best.arrangement.len()).flat_map(|at| {
             self.with_less(need, best, at, |own, _| {

@@ -37,6 +37,8 @@ impl<'a> Machines<'a> {
             cost: found.cost,
             caps: self.caps(need, found),
             reasons,
+            disks: found.choice.count,
+            passed_over: None,
         }
     }
 
