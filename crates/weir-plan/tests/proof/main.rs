@@ -2,6 +2,7 @@
 //! and that the next cheaper does not.
 
 mod articles;
+mod at_caps;
 mod bought;
 mod exhaustive;
 #[path = "../../../weir-diagnose/tests/truth/rng.rs"]
