@@ -117,11 +117,10 @@ impl Searched {
         let compared = self.compared + other.compared;
         let cheapest = self.cheapest.iter().chain(&other.cheapest).min_by_key(|own| own.cost);
         let cheapest = cheapest.cloned();
-        let most = cheapest.as_ref().and_then(|own| aim.close_to(own.cost));
+        let close = cheapest.as_ref().and_then(|own| aim.close_to(own.cost));
         let rank = |own: &Self| {
             let plan = own.plan.as_ref()?;
-            let is_close =
-                plan.cost.unpriced == 0 && most.is_some_and(|most| plan.cost.month <= most);
+            let is_close = close.is_some_and(|close| close.holds(plan.cost));
             Some((!is_close, if is_close { plan.disks } else { 0 }, plan.cost))
         };
         let is_other = match (rank(&self), rank(&other)) {
@@ -156,8 +155,13 @@ impl<'a> Machines<'a> {
         let cheapest = search.best(&hosts, Order::Price);
         let compared = search.compared;
         let least = cheapest.iter().map(|found| found.cost).chain(rival).min();
-        let most = least.and_then(|least| aim.close_to(least));
-        let fewest = most.and_then(|most| search.best(&hosts, Order::Disks(most)));
+        // Of machines without a price none is close to another: it stays the machine of the cheapest.
+        let hosts = match &cheapest {
+            Some(cheapest) if cheapest.cost.unpriced > 0 => vec![cheapest.host],
+            _ => hosts,
+        };
+        let close = least.and_then(|least| aim.close_to(least));
+        let fewest = close.and_then(|close| search.best(&hosts, Order::Disks(close)));
         let cheapest_of = |found: &Found<'a>| PassedOver {
             title: self.title(need, found),
             cost: found.cost,

@@ -20,16 +20,33 @@ pub struct Aim {
 }
 
 impl Aim {
-    /// Returns the highest price that is taken for equal to the cheapest; `None` where prices are
-    /// missing, which are close to nothing.
+    /// Returns the costs that are taken for equal to the cheapest; `None` where nothing has a
+    /// price.
     #[must_use]
-    pub fn close_to(self, cheapest: Cost) -> Option<Money> {
+    pub fn close_to(self, cheapest: Cost) -> Option<Close> {
         let micros = cheapest.month.micros();
         let more = u128::from(micros) * u128::from(CLOSE_PERCENT) / 100;
         let more = u64::try_from(more).unwrap_or(u64::MAX);
         let most = Money::from_micros(micros.saturating_add(more));
         let most = self.budget.map_or(most, |budget| most.min(budget)).max(cheapest.month);
-        (cheapest.unpriced == 0).then_some(most)
+        (micros > 0).then_some(Close { unpriced: cheapest.unpriced, most })
+    }
+}
+
+/// Costs that are taken for equal: as many prices are missing, and the rest is no higher than this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Close {
+    /// How many prices are missing.
+    pub unpriced: u32,
+    /// The highest sum of the prices that are known.
+    pub most: Money,
+}
+
+impl Close {
+    /// Whether a cost is one of them.
+    #[must_use]
+    pub fn holds(self, cost: Cost) -> bool {
+        cost.unpriced == self.unpriced && cost.month <= self.most
     }
 }
 
@@ -38,8 +55,8 @@ impl Aim {
 pub(crate) enum Order {
     /// By their price.
     Price,
-    /// By the number of their disks, then by their price, which is no higher than this.
-    Disks(Money),
+    /// By the number of their disks, then by their price, which is one of these.
+    Disks(Close),
 }
 
 impl Order {
@@ -48,10 +65,7 @@ impl Order {
     pub(crate) fn prefers(self, own: (u64, Cost), best: Option<(u64, Cost)>) -> bool {
         match self {
             Self::Price => best.is_none_or(|best| own.1 < best.1),
-            Self::Disks(most) => {
-                let is_close = own.1.unpriced == 0 && own.1.month <= most;
-                is_close && best.is_none_or(|best| own < best)
-            }
+            Self::Disks(close) => close.holds(own.1) && best.is_none_or(|best| own < best),
         }
     }
 
@@ -59,7 +73,7 @@ impl Order {
     pub(crate) fn ends(self, cost: Cost, best: Option<Cost>) -> bool {
         match self {
             Self::Price => best.is_some_and(|best| best < cost),
-            Self::Disks(most) => cost.unpriced > 0 || cost.month > most,
+            Self::Disks(close) => cost.unpriced > close.unpriced || cost.month > close.most,
         }
     }
 }
@@ -71,21 +85,20 @@ mod tests {
     #[test]
     fn what_costs_one_per_cent_more_is_close_and_a_micro_above_is_not() {
         let cost = |micros: u64| Cost { month: Money::from_micros(micros), ..Cost::default() };
-        let most = Aim::default().close_to(cost(415_480_000));
-        assert_eq!(most, Some(Money::from_micros(419_634_800)));
-        let order = Order::Disks(most.unwrap());
-        let many = Some((61, cost(415_480_000)));
+        let most = |aim: Aim, cost: Cost| aim.close_to(cost).map(|close| close.most.micros());
+        assert_eq!(most(Aim::default(), cost(415_480_000)), Some(419_634_800));
+        let close = Aim::default().close_to(cost(415_480_000)).expect("a price");
+        let (order, many) = (Order::Disks(close), Some((61, cost(415_480_000))));
         assert!(order.prefers((1, cost(419_634_800)), many));
         assert!(!order.prefers((1, cost(419_634_801)), many));
+        assert!(!order.prefers((1, Cost { unpriced: 1, ..cost(1) }), many));
         // Of as many disks the cheaper come first.
         assert!(!order.prefers((61, cost(415_480_001)), many));
         // A budget is kept, and the cheapest is always close to itself.
         let aim = |micros| Aim { explains: false, budget: Some(Money::from_micros(micros)) };
-        assert_eq!(
-            aim(416_000_000).close_to(cost(415_480_000)),
-            Some(Money::from_micros(416_000_000))
-        );
-        assert_eq!(aim(0).close_to(cost(415_480_000)), Some(Money::from_micros(415_480_000)));
-        assert_eq!(Aim::default().close_to(Cost { unpriced: 1, ..cost(1) }), None);
+        assert_eq!(most(aim(416_000_000), cost(415_480_000)), Some(416_000_000));
+        assert_eq!(most(aim(0), cost(415_480_000)), Some(415_480_000));
+        // Where nothing has a price nothing is close.
+        assert_eq!(Aim::default().close_to(Cost { unpriced: 2, ..cost(0) }), None);
     }
 }

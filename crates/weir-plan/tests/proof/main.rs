@@ -4,6 +4,7 @@
 mod articles;
 mod at_caps;
 mod bought;
+mod exact;
 mod exhaustive;
 #[path = "../../../weir-diagnose/tests/truth/rng.rs"]
 mod rng;
