@@ -179,7 +179,7 @@ impl<'a> Machines<'a> {
     pub(crate) fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
         let mut hosts: Vec<&HostSize> =
             self.edition.hosts().filter(|host| self.is_fit(need, host)).collect();
-        hosts.sort_by_key(|host| self.host_cost(host));
+        hosts.sort_by_cached_key(|host| self.host_cost(host));
         hosts
     }
 
