@@ -33,6 +33,10 @@ const LONGER: u64 = 6;
 /// A median that is longer by more than such a part in a longer run grows with the queue.
 const GROWS: u64 = 4;
 
+/// Fewer requests per second than this come in whole numbers: in a run of seconds a part of one would
+/// pass for a rate that is missed.
+const FEW: u64 = 20;
+
 /// How long a run takes to come to what it does all the time, in seconds.
 const RAMP: u64 = 1;
 
@@ -43,8 +47,10 @@ pub struct Got {
     pub role: Role,
     /// The bytes of a request.
     pub request: u64,
-    /// What was asked, in requests per second.
+    /// What was asked, in requests per second, to the nearest one.
     pub asked: u64,
+    /// The bytes per second that were asked, where they are no whole number of requests.
+    pub bytes: Option<u64>,
     /// What was got, in requests per second.
     pub got: f64,
     /// The mean latency of all, in nanoseconds.
@@ -82,16 +88,20 @@ impl Got {
     /// The part that was got.
     #[must_use]
     pub fn part(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^52")]
-        let asked = self.asked as f64;
-        if self.asked == 0 { 1.0 } else { self.got / asked }
+        let asked = self
+            .bytes
+            .map_or_else(|| float(self.asked), |bytes| float(bytes) / float(self.request.max(1)));
+        if asked > 0.0 { self.got / asked } else { 1.0 }
     }
 }
 
 fn part_of(millionths: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "a million is exact")]
-    let part = millionths as f64 / WHOLE as f64;
-    part
+    float(millionths) / float(WHOLE)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rates are far below 2^52")]
+fn float(n: u64) -> f64 {
+    n as f64
 }
 
 /// Why a need could not be simulated.
@@ -190,7 +200,7 @@ pub fn verify_all(
 /// The requests of a role as they are simulated.
 #[derive(Debug, Clone, Copy)]
 struct Arrivals {
-    /// Requests per second, a begun one too.
+    /// Requests per second, to the nearest one.
     rate: u64,
     /// The bytes of each.
     request: u64,
@@ -209,15 +219,23 @@ impl Arrivals {
 
     /// Returns so many bytes per second in requests of `request` bytes.
     fn at_throughput(bytes: u64, request: u64) -> Self {
-        Self { rate: bytes.div_ceil(request), request, bytes: Some(bytes) }
+        let rate = bytes.div_ceil(request);
+        match rate < FEW {
+            true => Self { rate, request, bytes: None },
+            false => {
+                let nearest = bytes.saturating_add(request / 2) / request;
+                Self { rate: nearest, request, bytes: Some(bytes) }
+            }
+        }
     }
 
     /// Returns the part of one of `files`; the first ones take the remainder.
     fn of_file(self, at: u64, files: u64) -> Self {
         let part = |all: u64| all / files + u64::from(at < all % files);
-        let bytes = self.bytes.map(part);
-        let rate = bytes.map_or_else(|| part(self.rate), |bytes| bytes.div_ceil(self.request));
-        Self { rate, bytes, ..self }
+        match self.bytes {
+            Some(bytes) => Self::at_throughput(part(bytes), self.request),
+            None => Self { rate: part(self.rate), ..self },
+        }
     }
 }
 
@@ -370,7 +388,7 @@ fn run_for(
     warm.dedup();
     let report = simulate(layout, placed, &Options { seed, warm, ..Options::default() })?;
     let got = roles(loads).map(|(load, _, own)| {
-        let Arrivals { rate: asked, request, .. } = of(own);
+        let Arrivals { rate: asked, request, bytes } = of(own);
         let prefix = prefix(load, own.role);
         let (mut got, mut time, mut median) = (0.0, 0.0, 0);
         for job in report.jobs.iter().filter(|job| job.name.starts_with(&prefix)) {
@@ -384,7 +402,9 @@ fn run_for(
         // Larger requests than the need's are longer under way.
         let asked_latency = own.latency.filter(|_| request == own.request);
         let role = own.role;
-        (load, Got { role, request, asked, got, latency, median, asked_latency, grows: false })
+        let grows = false;
+        let own = Got { role, request, asked, bytes, got, latency, median, asked_latency, grows };
+        (load, own)
     });
     Ok(got.collect())
 }

@@ -47,13 +47,14 @@ fn a_throughput_exactly_at_a_cap_is_no_more_than_the_cap() {
 fn fewer_disks_are_taken_for_a_price_close_to_the_cheapest() {
     let place = Place::new();
     // An operation beyond the 3,000 of a disk costs half a cent, and 61 disks have enough of them.
-    let need = ["--size", "61GiB", "--iops", "3001", "--host", "Standard_E96bds_v5"];
+    let host = "Standard_M176bds_v3";
+    let need = ["--size", "61GiB", "--iops", "3001", "--host", host];
     let report = json(&place, &need);
-    let title = "Standard_E96bds_v5: data on 1 x premium-ssd-v2 of 61 GiB, 3001 IOPS and 125 MB/s";
+    let title = "Standard_M176bds_v3: data on 1 x premium-ssd-v2 of 61 GiB, 3001 IOPS and 125 MB/s";
     assert_eq!(report["plan"]["title"], title);
     assert_eq!(report["plan"]["disks"], 1);
     let passed = &report["passed_over"];
-    let other = "Standard_E96bds_v5: data on 61 x premium-ssd-v2 of 1 GiB, 3000 IOPS and 125 MB/s";
+    let other = "Standard_M176bds_v3: data on 61 x premium-ssd-v2 of 1 GiB, 3000 IOPS and 125 MB/s";
     assert_eq!((&passed["title"], &passed["disks"]), (&other.into(), &61.into()));
     let saved = passed["saves"].as_f64().expect("a number");
     assert!((0.004..0.006).contains(&saved), "{saved}");
