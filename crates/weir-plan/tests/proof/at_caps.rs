@@ -176,9 +176,9 @@ impl AtCap {
 /// The pieces that units cut requests into. Requests that divide a unit, or that a unit divides,
 /// begin on a border; others begin at any sector.
 fn pieces(iops: u64, request: u64, unit: u64) -> u64 {
-    if unit == u64::MAX || unit % request == 0 {
+    if unit == u64::MAX || unit.is_multiple_of(request) {
         iops
-    } else if request % unit == 0 {
+    } else if request.is_multiple_of(unit) {
         iops * (request / unit)
     } else {
         let (request, unit) = (request / 512, unit / 512);
@@ -193,8 +193,8 @@ fn near(rng: &mut Rng, cap: u64) -> u64 {
 
 /// A need at one cap or at several of a few disks of a kind, or of a machine.
 fn at_cap(rng: &mut Rng, market: &Market) -> AtCap {
-    let sold = &market.disks[rng.within(0, market.disks.len() as u64 - 1) as usize];
-    let machine = &market.machines[rng.within(0, market.machines.len() as u64 - 1) as usize];
+    let sold = rng.one(&market.disks);
+    let machine = rng.one(&market.machines);
     let count = *rng.one(&[1, 1, 1, 2, 3, 4, 7]);
     let (iops, bytes) = match rng.chance(35) {
         true => (machine.iops, machine.bytes),
