@@ -13,8 +13,10 @@ use crate::tier::Tier;
 use std::fmt::{self, Display};
 
 /// The figures that can have a source of their own (`figures` in an edition).
-pub const NAMES: [&str; 21] = [
+pub const NAMES: [&str; 23] = [
     "size",
+    "min_size",
+    "max_size",
     "holds",
     "iops",
     "throughput",
@@ -161,6 +163,8 @@ impl Pooled {
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
         let mut list = List::of(&self.provenance);
+        list.push("min_size", self.min_size);
+        list.push("max_size", self.max_size);
         list.limits("base.", self.base);
         list.limits("per_100_gib.", Some(self.per_100_gib));
         list.figures

@@ -184,6 +184,8 @@ cited! {
 
     struct Pooled {
         family: String,
+        min_size: Option<Bytes>,
+        max_size: Option<Bytes>,
         base: Option<Limits>,
         per_100_gib: Limits,
     }

@@ -1,6 +1,7 @@
 //! The storage of a managed database service: one store for all files, of disks that it chooses
 //! itself, with limits that change at some sizes.
 
+use crate::error::CatalogError;
 use crate::limits::Limits;
 use crate::provenance::Provenance;
 use weir_units::{Bytes, BytesPerSec, Iops};
@@ -72,6 +73,10 @@ pub struct StoreLimits {
 pub struct Pooled {
     /// The family's name.
     pub family: String,
+    /// The smallest disk; `None` if it is not published.
+    pub min_size: Option<Bytes>,
+    /// The largest disk; `None` if it is not published.
+    pub max_size: Option<Bytes>,
     /// What there is once, whatever the size.
     pub base: Option<Limits>,
     /// What 100 GiB bring.
@@ -81,6 +86,20 @@ pub struct Pooled {
 }
 
 impl Pooled {
+    /// Checks that a disk of `size` is offered.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::SizeOutOfRange`] with the sizes that are.
+    pub fn check_size(&self, size: Bytes) -> Result<(), CatalogError> {
+        let min = self.min_size.unwrap_or(Bytes::ZERO);
+        let max = self.max_size.unwrap_or(Bytes::new(u64::MAX));
+        if (min..=max).contains(&size) {
+            return Ok(());
+        }
+        Err(CatalogError::SizeOutOfRange { family: self.family.clone(), size, min, max })
+    }
+
     /// The limits of disks of `size` in all, on a machine that lets `most` of them through if it has
     /// a limit; at least one operation and one byte per second.
     #[must_use]

@@ -525,3 +525,54 @@ fn a_number_that_no_disk_can_have_is_refused() {
         "{words}"
     );
 }
+
+#[test]
+fn a_disk_that_is_not_offered_is_refused() {
+    let gcp = |family: &str, gib: u64| {
+        let host = if family.starts_with("pd-") { "n2-standard-8" } else { "c3-8vcpu" };
+        format!(
+            "edition = \"gcp\"\nhost = {{ size = \"{host}\" }}\n[[volume]]\nname = \"v\"\n\
+             family = \"{family}\"\nsize = \"{gib} GiB\"\n"
+        )
+    };
+    for (family, min) in
+        [("pd-standard", 10), ("pd-balanced", 10), ("pd-ssd", 10), ("hyperdisk-balanced", 4)]
+    {
+        for gib in [min, 65_536] {
+            parse(&gcp(family, gib)).unwrap_or_else(|error| panic!("{family}: {error}"));
+        }
+        for gib in [min - 1, 65_537] {
+            let error = parse(&gcp(family, gib)).expect_err("no layout");
+            let words =
+                format!("{family}: {gib} GiB is not offered; sizes go from {min} GiB to 64 TiB");
+            assert!(error.starts_with("layout.toml:6:") && error.contains(&words), "{error}");
+        }
+    }
+}
+
+#[test]
+fn performance_plus_is_for_disks_above_the_largest_tier_without_it() {
+    let disk = |keys: &str| {
+        format!(
+            "edition = \"azure-now\"\n[[volume]]\nname = \"v\"\n{keys}\nperformance_plus = true\n"
+        )
+    };
+    let limits = |keys: &str| {
+        let gate = layout(&disk(keys)).hosts[0].spec.volumes[0].limits.gate;
+        [gate.iops, gate.bytes].map(|limit| limit.map(|limit| limit.rate.get()))
+    };
+    assert_eq!(limits("tier = \"P30\""), [Some(8_000), Some(300_000_000)]);
+    assert_eq!(limits("tier = \"P30\"\nsize = \"513 GiB\""), [Some(8_000), Some(300_000_000)]);
+    assert_eq!(limits("size = \"2000 GiB\""), [Some(16_000), Some(600_000_000)]);
+    for (keys, words) in [
+        ("tier = \"P20\"", "P20 has no performance plus"),
+        (
+            "tier = \"P30\"\nsize = \"512 GiB\"",
+            "a disk of 512 GiB has no performance plus, which is for disks of more than 512 GiB; make \
+             it larger",
+        ),
+    ] {
+        let error = parse(&disk(keys)).expect_err("no layout");
+        assert!(error.contains(words), "{error}");
+    }
+}

@@ -361,6 +361,7 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
         return Err(TierProblem::Wrong((key, reason)));
     }
     if let Some(pooled) = edition.pooled(family) {
+        pooled.check_size(size).map_err(in_key("size"))?;
         return Ok(Resolved {
             size,
             tier: None,
@@ -402,6 +403,17 @@ fn tier_limits(
                 let reason = format!("{} has no performance plus", tier.name);
                 return wrong("performance_plus", reason);
             }
+        }
+        // A smaller disk that has the tier's limits is still too small for it.
+        let own = edition.snap(&tier.set, keys.size.unwrap_or(tier.size));
+        if let Some(own) = own.ok().filter(|own| own.plus.is_none()) {
+            let reason = format!(
+                "a disk of {} has no performance plus, which is for disks of more than {}; make it \
+                 larger",
+                keys.size.unwrap_or(tier.size),
+                own.holds
+            );
+            return wrong("performance_plus", reason);
         }
     }
     match (tier.burst, keys.on_demand_burst) {

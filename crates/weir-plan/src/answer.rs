@@ -23,6 +23,21 @@ pub struct Plan {
     pub caps: Vec<CapUse>,
     /// Why it is this one, and what is not known of it.
     pub reasons: Vec<String>,
+    /// How many disks are attached to the machine; none to instances and services.
+    pub disks: u64,
+    /// The cheapest layout, if that is another one with more disks.
+    pub passed_over: Option<PassedOver>,
+}
+
+/// A layout that meets the need, costs less than the plan, and has more disks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassedOver {
+    /// One line that says what it is.
+    pub title: String,
+    /// What it costs.
+    pub cost: Cost,
+    /// How many disks it has.
+    pub disks: u64,
 }
 
 impl Plan {

@@ -9,6 +9,9 @@
 //! A need has two peaks, which need not be at one time: that of its operations, and that of its
 //! throughput where this is more than the operations bring; then it comes in the largest requests
 //! that count once.
+//!
+//! Operations derived from a throughput are rounded up to whole ones. The bytes are not computed
+//! from them again: a cap of bytes is compared with the throughput as it was stated.
 
 use crate::need::{Need, RoleNeed, WHOLE};
 use std::ops::AddAssign;
@@ -129,8 +132,7 @@ pub fn flow(need: &RoleNeed, peak: Peak, io_unit: Option<Bytes>, stripe: Option<
     let counted = io_unit.unwrap_or(LARGEST).get().max(1);
     if peak == Peak::Throughput && has_more_throughput(need) {
         let once = stripe.map_or(counted, |unit| unit.get().min(counted));
-        let operations = need.throughput.div_ceil(once);
-        return Flow { operations, bytes: operations.saturating_mul(once) };
+        return Flow { operations: need.throughput.div_ceil(once), bytes: need.throughput };
     }
     let requests = u128::from(need.iops);
     let pieces = match stripe.map(Bytes::get) {
@@ -150,7 +152,7 @@ pub fn flow(need: &RoleNeed, peak: Peak, io_unit: Option<Bytes>, stripe: Option<
     let each = if io_unit.is_some() { longest.div_ceil(counted) } else { 1 };
     Flow {
         operations: u64::try_from(pieces * u128::from(each)).unwrap_or(u64::MAX),
-        bytes: need.iops.saturating_mul(need.request),
+        bytes: need.throughput.min(need.iops.saturating_mul(need.request)),
     }
 }
 
@@ -235,6 +237,23 @@ mod tests {
         check(&need(100, 8 << 10, 100 << 20), Peak::Throughput, None, 400);
         check(&need(100, 8 << 10, 100 << 20), Peak::Throughput, Some(64), 1_600);
         check(&need(100, 8 << 10, 0), Peak::Throughput, Some(64), 100);
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_stated_throughput() {
+        let check = |iops: u64, throughput: u64, peak: Peak, operations: u64| {
+            let own = RoleNeed { throughput, ..need(iops, 64 << 10, 0) };
+            let expect = Flow { operations, bytes: throughput };
+            for stripe in [None, Some(Bytes::kib(64)), Some(Bytes::kib(256))] {
+                assert_eq!(flow(&own, peak, Some(Bytes::kib(256)), stripe), expect, "{stripe:?}");
+            }
+        };
+        // 2,929.7 requests of 64 KiB a second are 2,930 operations, and still 192 MB/s.
+        check(2_930, 192_000_000, Peak::Operations, 2_930);
+        // One byte more than 2,930 requests bring is a peak of its own.
+        let more = RoleNeed { throughput: 2_930 * 65_536 + 1, ..need(2_930, 64 << 10, 0) };
+        let peak = flow(&more, Peak::Throughput, Some(Bytes::kib(256)), None);
+        assert_eq!(peak, Flow { operations: 733, bytes: more.throughput });
     }
 
     #[test]

@@ -21,6 +21,8 @@ const MB: u64 = 1_000_000;
 pub enum Disk<'a> {
     /// Its limits come with its size.
     Tier(&'a Tier),
+    /// The same with performance plus, which is chosen when a disk is made and costs nothing.
+    Plus(&'a Tier),
     /// The same while its credits last.
     Burst(&'a Tier),
     /// Its limits are bought.
@@ -41,7 +43,7 @@ impl<'a> Disk<'a> {
     #[must_use]
     pub fn family(&self) -> &'a str {
         match self {
-            Self::Tier(tier) | Self::Burst(tier) => &tier.family,
+            Self::Tier(tier) | Self::Plus(tier) | Self::Burst(tier) => &tier.family,
             Self::Bought { family, .. } => &family.family,
         }
     }
@@ -50,7 +52,7 @@ impl<'a> Disk<'a> {
     #[must_use]
     pub fn size(&self) -> Bytes {
         match self {
-            Self::Tier(tier) | Self::Burst(tier) => tier.size,
+            Self::Tier(tier) | Self::Plus(tier) | Self::Burst(tier) => tier.size,
             Self::Bought { size, .. } => *size,
         }
     }
@@ -66,7 +68,9 @@ impl<'a> Disk<'a> {
     #[must_use]
     pub fn cost(&self, count: u64, prices: Prices<'_>) -> Cost {
         match self {
-            Self::Tier(tier) | Self::Burst(tier) => Cost::of(prices.tier(&tier.name), count, count),
+            Self::Tier(tier) | Self::Plus(tier) | Self::Burst(tier) => {
+                Cost::of(prices.tier(&tier.name), count, count)
+            }
             Self::Bought { family, .. } => Rates::of(family, prices).cost(self.bought(), count),
         }
     }
@@ -75,7 +79,7 @@ impl<'a> Disk<'a> {
     #[must_use]
     pub fn lines(&self, name: &str, count: u64, prices: Prices<'_>) -> Vec<Line> {
         match self {
-            Self::Tier(tier) | Self::Burst(tier) => {
+            Self::Tier(tier) | Self::Plus(tier) | Self::Burst(tier) => {
                 let what = format!("{name}: disk {}", tier.name);
                 vec![Line::of(what, count, prices.tier(&tier.name))]
             }
@@ -90,6 +94,7 @@ impl<'a> Disk<'a> {
     pub fn keys(&self) -> String {
         match self {
             Self::Tier(tier) | Self::Burst(tier) => format!("tier = {:?}", tier.name),
+            Self::Plus(tier) => format!("tier = {:?}, performance_plus = true", tier.name),
             Self::Bought { family, size, iops, throughput } => {
                 let (name, size, iops) = (&family.family, size.exact(), iops.get());
                 let keys = format!("family = {name:?}, size = \"{size}\", iops = {iops}");
@@ -109,6 +114,10 @@ impl<'a> Disk<'a> {
     fn rates(&self) -> (Iops, BytesPerSec) {
         match self {
             Self::Tier(tier) => (tier.iops, tier.throughput),
+            Self::Plus(tier) => {
+                let limits = tier.plus.unwrap_or_else(|| tier.limits());
+                (limits.iops, limits.throughput)
+            }
             Self::Burst(tier) => match &tier.burst {
                 Some(burst) => (burst.iops, burst.throughput),
                 None => (tier.iops, tier.throughput),
@@ -235,7 +244,9 @@ impl<'a> Market<'a, '_> {
     pub fn options(&self, asked: &Asked<'_>) -> Vec<Disks<'a>> {
         let mut found = Vec::new();
         let bursts = self.tiers().filter(|tier| lasts(tier, asked.peaks_last)).map(Disk::Burst);
-        for disk in self.tiers().map(Disk::Tier).chain(bursts) {
+        // Of equal cost the first is taken: performance plus only where it is of use.
+        let tiers = self.tiers().map(Disk::Tier).chain(self.with_plus());
+        for disk in tiers.chain(bursts) {
             if self.is_fit(&disk, asked) {
                 let fewest = fewest(&disk, asked);
                 let count = asked.kept.map_or(fewest, |kept| kept.count);
@@ -284,6 +295,11 @@ impl<'a> Market<'a, '_> {
         sets.flat_map(|set| &set.tiers)
     }
 
+    /// The tiers that can be had with performance plus, with it.
+    pub(crate) fn with_plus(&self) -> impl Iterator<Item = Disk<'a>> + use<'a, '_> {
+        self.tiers().filter(|tier| tier.plus.is_some()).map(Disk::Plus)
+    }
+
     fn is_fit(&self, disk: &Disk<'_>, asked: &Asked<'_>) -> bool {
         let cache: Option<&HostCache> = self.edition.host_cache();
         let is_cacheable = asked.mode == CacheMode::None
@@ -291,8 +307,10 @@ impl<'a> Market<'a, '_> {
         let is_fast = asked.latencies.iter().all(|(most, request)| {
             typical(self.edition, disk.family(), *request).is_some_and(|own| own <= *most)
         });
-        let is_kept =
-            asked.kept.is_none_or(|kept| disk.family() == kept.family && disk.size() >= kept.size);
+        let is_kept = asked.kept.is_none_or(|kept| {
+            let is_plus = matches!(disk, Disk::Plus(_));
+            disk.family() == kept.family && disk.size() >= kept.size && is_plus == kept.is_plus
+        });
         // A disk that grows past what can be cached is detached for it.
         let bound = self.edition.host_cache().and_then(|cache| cache.max_disk_exclusive);
         let crosses = asked.stays_up

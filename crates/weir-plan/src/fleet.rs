@@ -512,6 +512,8 @@ impl<'q, 'a> Fleet<'q, 'a> {
             cost: found.cost,
             caps,
             reasons: Vec::new(),
+            disks: 0,
+            passed_over: None,
         };
         FleetInstance { members: members.to_vec(), plan }
     }

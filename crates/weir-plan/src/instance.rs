@@ -435,6 +435,8 @@ impl<'a> Instances<'a> {
             cost: found.cost,
             caps: self.caps(need, found),
             reasons: self.reasons(need, found),
+            disks: 0,
+            passed_over: None,
         }
     }
 

@@ -55,6 +55,8 @@ pub struct KeptPool {
     pub count: u64,
     /// The size of each.
     pub size: Bytes,
+    /// Whether each has performance plus, which is chosen when a disk is made and stays.
+    pub is_plus: bool,
 }
 
 /// Files of a role.
@@ -223,6 +225,7 @@ fn pool(host: &Host, export: &Export, mut roles: Vec<Role>) -> Result<KeptPool, 
             tier: volume.tier.clone(),
             count: export.volumes.len() as u64,
             size: spec.size,
+            is_plus: volume.choices().performance_plus,
         };
         if kept.as_ref().is_some_and(|kept| *kept != own) {
             let what = format!("{} of the layout to keep", export.name);

@@ -17,6 +17,7 @@
 //! | [`demand`] | what a load asks of a cap, by cache mode and stripe |
 //! | [`keep`] | what is there already and stays |
 //! | [`cost`] | prices of what a layout is made of, and their order |
+//! | [`rank`] | which of two layouts is taken: the cheapest, or fewer disks for a price close to it |
 //! | [`disks`] | the kinds of disks, and how many of each carry a load |
 //! | [`machine`] | machines with disks |
 //! | [`pooled`] | machines whose disks share their limits |
@@ -42,11 +43,12 @@ pub mod need;
 mod observed;
 pub mod planner;
 pub mod pooled;
+pub mod rank;
 pub mod service;
 pub mod verify;
 
-pub use answer::{Answer, CapUse, Cheaper, Line, Plan, Relaxation};
+pub use answer::{Answer, CapUse, Cheaper, Line, PassedOver, Plan, Relaxation};
 pub use error::PlanError;
 pub use fleet::{FleetOutcome, FleetPlan, FleetQuestion, plan_fleet, plan_fleet_watched};
 pub use need::{Member, Need, RoleNeed, Wishes};
-pub use planner::{Outcome, Question, plan, within};
+pub use planner::{Outcome, Question, left_out, plan, within};

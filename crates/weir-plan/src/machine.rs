@@ -11,14 +11,16 @@
 //! worked out once.
 
 mod cheaper;
+mod unpublished;
 mod words;
 
-use crate::answer::{CapUse, Cheaper, Plan};
+use crate::answer::{CapUse, Cheaper, PassedOver, Plan};
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{self, Demand, Flow, Limits, Peak};
 use crate::disks::{Asked, Disk, Disks, Market};
 use crate::keep::KeptPool;
 use crate::need::{Need, RoleNeed, WHOLE, Wishes};
+use crate::rank::{Aim, Order};
 use std::collections::HashMap;
 use std::rc::Rc;
 use weir_catalog::{CacheMode, Edition, HostLimits, HostSize};
@@ -98,8 +100,10 @@ struct Found<'a> {
 /// What a search came to.
 #[derive(Debug, Default)]
 pub struct Searched {
-    /// The cheapest layout, if there is one.
+    /// The layout that is taken, if there is one.
     pub plan: Option<Plan>,
+    /// The cheapest of those with disks, if there is one.
+    pub(crate) cheapest: Option<PassedOver>,
     /// The next cheaper one, and why it fails.
     pub cheaper: Option<Cheaper>,
     /// How many arrangements of machines were compared.
@@ -107,22 +111,38 @@ pub struct Searched {
 }
 
 impl Searched {
-    /// The one with the cheaper plan; what both compared.
-    pub(crate) fn or_cheaper(self, other: Self) -> Self {
+    /// Merges two searches among machines: the cheaper plan is taken, or the one with fewer disks
+    /// where both are close to the cheapest.
+    pub(crate) fn merged(self, other: Self, aim: Aim) -> Self {
         let compared = self.compared + other.compared;
-        let cost = |own: &Self| own.plan.as_ref().map(|plan| plan.cost);
-        let is_other = match (cost(&self), cost(&other)) {
+        let cheapest = self.cheapest.iter().chain(&other.cheapest).min_by_key(|own| own.cost);
+        let cheapest = cheapest.cloned();
+        let close = cheapest.as_ref().and_then(|own| aim.close_to(own.cost));
+        let rank = |own: &Self| {
+            let plan = own.plan.as_ref()?;
+            let is_close = close.is_some_and(|close| close.holds(plan.cost));
+            Some((!is_close, if is_close { plan.disks } else { 0 }, plan.cost))
+        };
+        let is_other = match (rank(&self), rank(&other)) {
             (Some(own), Some(other)) => other < own,
             (own, _) => own.is_none(),
         };
-        Self { compared, ..if is_other { other } else { self } }
+        let mut taken = if is_other { other } else { self };
+        if let Some(plan) = &mut taken.plan {
+            let is_cheaper = |own: &PassedOver| {
+                own.cost.unpriced == plan.cost.unpriced && own.cost.month < plan.cost.month
+            };
+            plan.passed_over = cheapest.clone().filter(is_cheaper);
+        }
+        Self { compared, cheapest, ..taken }
     }
 }
 
 impl<'a> Machines<'a> {
-    /// Looks for the cheapest layout; for the next cheaper one, too, if `explains`.
+    /// Looks for the cheapest layout, or the one with the fewest disks that costs about as much.
+    /// `rival` is the cost of the cheapest layout found elsewhere.
     #[must_use]
-    pub fn search(&self, need: &Need, explains: bool) -> Searched {
+    pub fn search(&self, need: &Need, aim: Aim, rival: Option<Cost>) -> Searched {
         let mut search = Search {
             of: self,
             need,
@@ -131,38 +151,55 @@ impl<'a> Machines<'a> {
             frontiers: HashMap::new(),
             compared: 0,
         };
-        let mut best: Option<Found<'a>> = None;
-        for host in self.hosts(need) {
-            search.host(host, &mut best);
-        }
+        let hosts = self.hosts(need);
+        let cheapest = search.best(&hosts, Order::Price);
         let compared = search.compared;
+        let least = cheapest.iter().map(|found| found.cost).chain(rival).min();
+        // Of machines without a price none is close to another: it stays the machine of the cheapest.
+        let hosts = match &cheapest {
+            Some(cheapest) if cheapest.cost.unpriced > 0 => vec![cheapest.host],
+            _ => hosts,
+        };
+        let close = least.and_then(|least| aim.close_to(least));
+        let fewest = close.and_then(|close| search.best(&hosts, Order::Disks(close)));
+        let cheapest_of = |found: &Found<'a>| PassedOver {
+            title: self.title(need, found),
+            cost: found.cost,
+            disks: found.choice.count,
+        };
+        let passed = cheapest.as_ref().map(cheapest_of);
+        let best = fewest.or(cheapest);
         let plan = best.as_ref().map(|best| self.plan(need, best));
-        let cheaper = best.as_ref().filter(|_| explains);
+        let cheaper = best.as_ref().filter(|_| aim.explains);
         let cheaper = cheaper.and_then(|best| self.cheaper(need, best));
-        Searched { plan, cheaper, compared }
+        Searched { plan, cheapest: passed, cheaper, compared }
     }
 
     /// The machines that may be used, those that cost least first.
     pub(crate) fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
         let mut hosts: Vec<&HostSize> =
             self.edition.hosts().filter(|host| self.is_fit(need, host)).collect();
-        hosts.sort_by_key(|host| self.host_cost(host));
+        hosts.sort_by_cached_key(|host| self.host_cost(host));
         hosts
     }
 
     fn is_fit(&self, need: &Need, host: &HostSize) -> bool {
-        let is_named = match &self.wishes.host {
+        // A machine whose disks cannot be counted cannot be filled.
+        let is_counted = self.wishes.host.is_some() || self.is_counted(host);
+        is_counted && self.is_large_enough(need, host)
+    }
+
+    /// Whether a machine may be used and has the processors and the memory, whatever is published
+    /// of its limits.
+    fn is_large_enough(&self, need: &Need, host: &HostSize) -> bool {
+        let is_wished = match &self.wishes.host {
             Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
-            // Whose disks cannot be counted cannot be filled.
-            None => {
-                let series = self.edition.series_of(host);
-                self.is_counted(host) && series.is_none_or(|series| !series.preview)
-            }
+            None => self.edition.series_of(host).is_none_or(|series| !series.preview),
         };
         let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);
         let memory =
             need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory);
-        is_named && self.stays(host) && self.is_own(host) && self.has_kept(host) && vcpus && memory
+        is_wished && self.stays(host) && self.is_own(host) && self.has_kept(host) && vcpus && memory
     }
 
     /// Whether it takes the disks that are there.
@@ -405,13 +442,23 @@ struct Search<'a, 'm> {
 }
 
 impl<'a> Search<'a, '_> {
+    /// Returns the first of all layouts on some machines.
+    fn best(&mut self, hosts: &[&'a HostSize], order: Order) -> Option<Found<'a>> {
+        let mut best = None;
+        for host in hosts {
+            self.host(host, order, &mut best);
+        }
+        best
+    }
+
     /// Compares all arrangements on a machine with the best so far.
-    fn host(&mut self, host: &'a HostSize, best: &mut Option<Found<'a>>) {
+    fn host(&mut self, host: &'a HostSize, order: Order, best: &mut Option<Found<'a>>) {
         let host_cost = self.of.host_cost(host);
-        // Disks cost something: who costs as much without them is not cheaper with them.
-        if best.as_ref().is_some_and(|best| best.cost < host_cost) {
+        // Disks cost something: a machine that costs as much without them is not cheaper with them.
+        if order.ends(host_cost, best.as_ref().map(|best| best.cost)) {
             return;
         }
+        let is_named = self.of.is_chosen(host);
         let most = host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.of.most_disks());
         let taken = self.of.taken(host);
         for index in 0..self.arrangements.len() {
@@ -432,9 +479,10 @@ impl<'a> Search<'a, '_> {
             self.compared += 1;
             for choice in &frontier.choices {
                 let cost = host_cost + choice.cost;
-                let is_less = best.as_ref().is_none_or(|best| cost < best.cost);
-                let carries = || caps(host, choice).carry(&frontier.demands);
-                if is_less && choice.count <= most && carries() {
+                let before = best.as_ref().map(|best| (best.choice.count, best.cost));
+                let is_first = order.prefers((choice.count, cost), before);
+                let carries = || caps(host, choice).carry(&frontier.demands, is_named);
+                if is_first && choice.count <= most && carries() {
                     *best = Some(Found {
                         host,
                         arrangement: self.arrangements[index].clone(),
@@ -556,7 +604,7 @@ fn has_room(
     rates && disk.size.is_some_and(|own| own.get() >= size)
 }
 
-/// What a machine lets through; what is not published is not limited.
+/// What a machine lets through, as far as it is published.
 #[derive(Debug, Clone, Copy)]
 struct Caps {
     uncached: Option<Limits>,
@@ -564,9 +612,13 @@ struct Caps {
 }
 
 impl Caps {
-    fn carry(&self, demands: &[Demand]) -> bool {
-        let carries =
-            |most: Option<Limits>, asked: &Flow| most.is_none_or(|most| asked.fits(most, 1));
+    /// Whether it carries all of `demands`. A limit that is not published carries nothing, except
+    /// on a machine that the user names.
+    fn carry(&self, demands: &[Demand], is_named: bool) -> bool {
+        let carries = |most: Option<Limits>, asked: &Flow| match most {
+            Some(most) => asked.fits(most, 1),
+            None => is_named || asked.is_empty(),
+        };
         demands
             .iter()
             .all(|own| carries(self.uncached, &own.uncached) && carries(self.cached, &own.cached))
@@ -583,6 +635,16 @@ fn caps(host: &HostSize, choice: &Choice<'_>) -> Caps {
         false => host.uncached.as_ref(),
     };
     Caps { uncached: uncached.map(load), cached: host.cached.as_ref().map(load) }
+}
+
+impl Caps {
+    /// Whether all limits are published that some demands come to.
+    fn is_known(&self, demands: &[Demand]) -> bool {
+        let is_known = |most: Option<Limits>, asked: &Flow| most.is_some() || asked.is_empty();
+        demands
+            .iter()
+            .all(|own| is_known(self.uncached, &own.uncached) && is_known(self.cached, &own.cached))
+    }
 }
 
 /// Every way to put `n` things into groups.

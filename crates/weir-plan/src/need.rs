@@ -2,7 +2,8 @@
 //!
 //! Of rate, size of a request and throughput, two give the third. Where all three are said, the
 //! throughput is a need of its own beside the operations (the peak of another hour). Numbers are
-//! whole: shares are millionths, everything else operations and bytes.
+//! whole: shares are millionths, everything else operations and bytes. Operations and requests that
+//! are derived are rounded up; a stated throughput stays as it is.
 
 use crate::error::PlanError;
 use crate::keep::Kept;
@@ -54,7 +55,8 @@ pub struct RoleNeed {
     pub iops: u64,
     /// Bytes of an operation.
     pub request: u64,
-    /// Bytes per second, those of the operations or more.
+    /// Bytes per second: those of the operations, or more. Less only where operations or requests
+    /// were derived from it and rounded up.
     pub throughput: u64,
     /// Reads among the operations, in millionths.
     pub reads: u64,
@@ -521,10 +523,11 @@ impl RoleKeys {
             (Some(request), ..) => request,
             (None, Some(iops), Some(rate)) => {
                 let request = rate.div_ceil(iops).next_multiple_of(512);
-                let (own, all) = (Bytes::new(request).exact(), rate_words(request * iops));
                 notes.push(format!(
-                    "{name}: {} of {iops} operations are requests of {own}, in whole sectors, and so {all}",
-                    rate_words(rate)
+                    "{name}: {} of {iops} operations are requests of {}, rounded up to whole sectors; \
+                     the throughput is held as stated",
+                    rate_words(rate),
+                    Bytes::new(request).exact()
                 ));
                 request
             }
@@ -547,7 +550,7 @@ impl RoleKeys {
                 rate_words(said)
             )));
         }
-        let throughput = rate.unwrap_or(0).max(of_operations);
+        let throughput = rate.unwrap_or(of_operations);
         let iops = iops.unwrap_or_else(|| throughput.div_ceil(request));
         let reads = self.reads(role, iops, notes)?;
         if self.working_set == Some(Bytes::ZERO) {

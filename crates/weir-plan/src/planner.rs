@@ -9,6 +9,7 @@ use crate::keep::Kept;
 use crate::machine::{Machines, Searched};
 use crate::need::{Need, RoleNeed, WHOLE, Wishes, in_percent};
 use crate::pooled;
+use crate::rank::Aim;
 use crate::service::{Service, Services};
 use weir_catalog::{Catalog, Edition, HostSize, PriceBook, Series};
 use weir_layout::{ManagedInstance, Role};
@@ -19,6 +20,11 @@ const PAGE: u64 = 8 << 10;
 
 /// So many times the need is looked at for the fastest layout, and no more.
 const MOST_TIMES: u64 = 100_000;
+
+/// To look for the plan and what is next to it.
+const EXPLAINED: Aim = Aim { explains: true, budget: None };
+/// To look for the plan alone.
+const ALONE: Aim = Aim { explains: false, budget: None };
 
 /// A question to plan for.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +108,7 @@ impl Family {
 /// [`PlanError`] for names that are not known, and for roles that a family does not have.
 pub fn plan(question: &Question<'_>) -> Result<Outcome, PlanError> {
     let families = families(question)?;
-    let searched = search(question, &families, true)?;
+    let searched = search(question, &families, EXPLAINED)?;
     match answer(question, &families, searched)? {
         Some(answer) => Ok(Outcome::Met(Box::new(answer))),
         None => Ok(Outcome::NotMet(relaxations(question, &families)?)),
@@ -117,9 +123,10 @@ pub fn plan(question: &Question<'_>) -> Result<Outcome, PlanError> {
 /// As [`plan`]; and if there is a budget and prices are missing.
 pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome, PlanError> {
     let families = families(question)?;
+    let aim = Aim { explains: false, budget };
     let best_of = |part: u64| -> Result<Option<Vec<Searched>>, PlanError> {
         let need = question.need.scaled(part);
-        let searched = search(&Question { need: &need, ..*question }, &families, false)?;
+        let searched = search(&Question { need: &need, ..*question }, &families, aim)?;
         let is_fine = cheapest(&searched).is_some_and(|plan| match budget {
             Some(budget) => plan.cost.unpriced == 0 && plan.cost.month <= budget,
             None => true,
@@ -147,7 +154,7 @@ pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome,
     }
     let need = question.need.scaled(low.max(1));
     let scaled = Question { need: &need, ..*question };
-    let searched = search(&scaled, &families, true)?;
+    let searched = search(&scaled, &families, Aim { explains: true, ..aim })?;
     Ok(match answer(&scaled, &families, searched)? {
         Some(mut answer) => {
             let carried = answer.plan.carries().unwrap_or(WHOLE);
@@ -168,7 +175,8 @@ fn too_little(
     budget: Money,
 ) -> Result<Outcome, PlanError> {
     let need = question.need.scaled(1);
-    let searched = search(&Question { need: &need, ..*question }, families, false)?;
+    let aim = Aim { explains: false, budget: Some(Money::ZERO) };
+    let searched = search(&Question { need: &need, ..*question }, families, aim)?;
     let Some(plan) = cheapest(&searched) else {
         return Ok(Outcome::NotMet(relaxations(question, families)?));
     };
@@ -396,35 +404,52 @@ fn disk_families<'a>(question: &Question<'a>) -> Result<Vec<&'a str>, PlanError>
 fn search(
     question: &Question<'_>,
     families: &[Family],
-    explains: bool,
+    aim: Aim,
 ) -> Result<Vec<Searched>, PlanError> {
     let prices = Prices(question.prices);
     let of = |family: &Family| match *family {
         Family::Machine => {
-            let editions = std::iter::once(question.edition).chain(question.catalog.editions());
-            let mut striping = editions.filter_map(Edition::striping);
-            let units = striping.next().map(|striping| striping.units.iter().map(|own| own.unit));
-            let machines = Machines {
-                edition: question.edition,
-                prices,
-                units: units.map(Iterator::collect).unwrap_or_default(),
-                families: disk_families(question)?,
-                wishes: question.wishes,
-            };
-            let own = machines.search(question.need, explains);
-            Ok(own.or_cheaper(pooled::search(&machines, question.need, explains)))
+            let machines = machines(question)?;
+            let shared = pooled::search(&machines, question.need, aim);
+            let rival = shared.plan.as_ref().map(|plan| plan.cost);
+            Ok(machines.search(question.need, aim, rival).merged(shared, aim))
         }
         Family::Instance(kind) => {
             let (catalog, edition) = (question.catalog, question.edition);
             let instances = Instances { kind, catalog, edition, prices, wishes: question.wishes };
-            instances.search(question.need, explains)
+            instances.search(question.need, aim.explains)
         }
         Family::Service(service) => {
             let services = services(question, service, disk_families(question)?);
-            services.search(question.need, explains)
+            services.search(question.need, aim.explains)
         }
     };
     families.iter().map(of).collect()
+}
+
+fn machines<'a>(question: &Question<'a>) -> Result<Machines<'a>, PlanError> {
+    let editions = std::iter::once(question.edition).chain(question.catalog.editions());
+    let mut striping = editions.filter_map(Edition::striping);
+    let units = striping.next().map(|striping| striping.units.iter().map(|own| own.unit));
+    Ok(Machines {
+        edition: question.edition,
+        prices: Prices(question.prices),
+        units: units.map(Iterator::collect).unwrap_or_default(),
+        families: disk_families(question)?,
+        wishes: question.wishes,
+    })
+}
+
+/// Returns which machines are left out because their limits are not published, in words.
+///
+/// # Errors
+///
+/// As [`plan`].
+pub fn left_out(question: &Question<'_>) -> Result<Option<String>, PlanError> {
+    match families(question)?.contains(&Family::Machine) {
+        true => Ok(machines(question)?.left_out(question.need)),
+        false => Ok(None),
+    }
 }
 
 fn cheapest(searched: &[Searched]) -> Option<&Plan> {
@@ -450,6 +475,9 @@ fn answer(
     let better = better(question, families, &plan)?;
     let unranked = unranked(question, &plan);
     let mut notes = notes(question, &plan);
+    if plan.family == Family::Machine.name() {
+        notes.extend(left_out(question)?);
+    }
     if question.wishes.keep.is_some() && cheaper.is_none() {
         notes.push("nothing cheaper that is one step away keeps what is there".to_owned());
     }
@@ -532,7 +560,7 @@ fn better(
     // Rounding may hide the first step.
     for more in [1, 100, 10_000] {
         let need = question.need.scaled(carries.saturating_add(more));
-        let searched = search(&Question { need: &need, ..*question }, families, false)?;
+        let searched = search(&Question { need: &need, ..*question }, families, ALONE)?;
         match cheapest(&searched) {
             Some(better) if better.layout != plan.layout => return Ok(Some(better.clone())),
             Some(_) => {}
@@ -680,7 +708,7 @@ fn attempt(
     what: String,
     need: &Need,
 ) -> Result<Option<Relaxation>, PlanError> {
-    let searched = search(&Question { need, ..*question }, families, false)?;
+    let searched = search(&Question { need, ..*question }, families, ALONE)?;
     let plan = cheapest(&searched);
     Ok(plan.map(|plan| Relaxation { what, cost: plan.cost, title: plan.title.clone() }))
 }
@@ -728,7 +756,7 @@ fn fewest_beyond(
 ) -> Result<Option<u64>, PlanError> {
     for disks in most + 1..=(most + 64).min(1_024) {
         let wishes = Wishes { max_disks: Some(disks), ..question.wishes.clone() };
-        let searched = search(&Question { wishes: &wishes, ..*question }, families, false)?;
+        let searched = search(&Question { wishes: &wishes, ..*question }, families, ALONE)?;
         if cheapest(&searched).is_some() {
             return Ok(Some(disks));
         }
@@ -744,7 +772,7 @@ fn largest_part(
 ) -> Result<Option<u64>, PlanError> {
     let is_met = |part: u64| -> Result<bool, PlanError> {
         let need = of(question.need, part);
-        let searched = search(&Question { need: &need, ..*question }, families, false)?;
+        let searched = search(&Question { need: &need, ..*question }, families, ALONE)?;
         Ok(cheapest(&searched).is_some())
     };
     if !is_met(1)? {

@@ -1,22 +1,24 @@
 //! Machines whose disks share their limits by type: what they let through is bought by the size of
 //! all of them together, so that neither their number nor stripes bring anything.
 
-use crate::answer::{CapUse, Cheaper, Line, Plan};
+use crate::answer::{CapUse, Cheaper, Line, PassedOver, Plan};
 use crate::cost::{Cost, gib};
 use crate::demand::{self, Flow, Limits, Peak};
 use crate::disks::typical;
 use crate::machine::{Machines, Searched, pool_name};
 use crate::need::{Need, rate_words};
+use crate::rank::Aim;
 use weir_catalog::{HostSize, Per, Pooled};
 use weir_units::Bytes;
 
-/// The largest size in all that is tried, in GiB: what a volume of a layout can have.
+/// The largest disk that is tried where none is published, in GiB: what a volume of a layout can
+/// have.
 const MOST_GIB: u64 = 1 << 20;
 
-/// Looks for the cheapest machine with disks that share their limits; for the next cheaper one,
-/// too, if `explains`.
+/// Looks for the cheapest machine with disks that share their limits. All of them have as many
+/// disks.
 #[must_use]
-pub fn search(machines: &Machines<'_>, need: &Need, explains: bool) -> Searched {
+pub fn search(machines: &Machines<'_>, need: &Need, aim: Aim) -> Searched {
     let of = Pools { of: machines, need };
     let mut searched = Searched::default();
     // What is there is on other disks: those of a machine are of one kind, and these are planned anew.
@@ -35,7 +37,12 @@ pub fn search(machines: &Machines<'_>, need: &Need, explains: bool) -> Searched 
         }
     }
     searched.plan = best.as_ref().map(|best| of.plan(best));
-    let best = best.filter(|_| explains);
+    searched.cheapest = searched.plan.as_ref().map(|plan| PassedOver {
+        title: plan.title.clone(),
+        cost: plan.cost,
+        disks: plan.disks,
+    });
+    let best = best.filter(|_| aim.explains);
     searched.cheaper = best.and_then(|best| of.cheaper(&best));
     searched
 }
@@ -72,8 +79,10 @@ impl<'a> Pools<'_, 'a> {
         })
     }
 
-    /// The disks, in GiB: one for all roles, or one for each.
-    fn disks(&self) -> Vec<(String, Vec<usize>, u64)> {
+    /// The disks of a family, in GiB: one for all roles, or one for each, none below the smallest
+    /// that is offered.
+    fn disks(&self, family: &Pooled) -> Vec<(String, Vec<usize>, u64)> {
+        let smallest = family.min_size.map_or(1, gib);
         let names = |roles: &[usize]| {
             let names: Vec<&str> =
                 roles.iter().map(|role| self.need.roles[*role].role.name()).collect();
@@ -81,7 +90,7 @@ impl<'a> Pools<'_, 'a> {
         };
         let size = |roles: &[usize]| {
             let sizes = roles.iter().map(|role| self.need.roles[*role].size.get());
-            gib(Bytes::new(sizes.fold(0, u64::saturating_add)))
+            gib(Bytes::new(sizes.fold(0, u64::saturating_add))).max(smallest)
         };
         let all = 0..self.need.roles.len();
         let groups: Vec<Vec<usize>> = match self.of.wishes.is_apart {
@@ -91,8 +100,13 @@ impl<'a> Pools<'_, 'a> {
         groups.into_iter().map(|roles| (names(&roles), roles.clone(), size(&roles))).collect()
     }
 
-    fn least(&self) -> u64 {
-        self.disks().iter().map(|(.., gib)| gib).sum()
+    fn least(&self, family: &Pooled) -> u64 {
+        self.disks(family).iter().map(|(.., gib)| gib).sum()
+    }
+
+    /// How many disks there are.
+    fn count(&self) -> u64 {
+        if self.of.wishes.is_apart { self.need.roles.len() as u64 } else { 1 }
     }
 
     fn limits(&self, host: &HostSize, family: &Pooled, gib: u64) -> Limits {
@@ -120,10 +134,16 @@ impl<'a> Pools<'_, 'a> {
             let limits = self.limits(host, family, gib);
             peaks.iter().all(|flow| flow.fits(limits, 1))
         };
-        let (mut low, mut high) = (self.least().max(1), MOST_GIB);
-        let is_counted =
-            self.of.wishes.max_disks.is_none_or(|most| self.disks().len() as u64 <= most);
-        if low > high || !fits(high) || !is_counted {
+        let disks = self.disks(family);
+        let largest = family.max_size.map_or(MOST_GIB, |most| most.get() >> 30);
+        if disks.iter().any(|(.., gib)| *gib > largest) {
+            return None;
+        }
+        // What is beyond the need is on the first disk.
+        let low = self.least(family);
+        let (mut low, mut high) = (low, low + largest - disks.first().map_or(0, |(.., gib)| *gib));
+        let is_counted = self.of.wishes.max_disks.is_none_or(|most| self.count() <= most);
+        if !fits(high) || !is_counted {
             return None;
         }
         if fits(low) {
@@ -139,7 +159,7 @@ impl<'a> Pools<'_, 'a> {
     fn found(&self, host: &'a HostSize, family: &'a Pooled, gib: u64) -> Found<'a> {
         let price = self.of.prices.unit(&family.family, Per::Gib);
         // Machines come first where prices are missing; then the smaller storage.
-        let cost = self.of.host_cost(host) + Cost::of(price, gib, self.disks().len() as u64);
+        let cost = self.of.host_cost(host) + Cost::of(price, gib, self.count());
         Found { host, family, gib, cost }
     }
 
@@ -162,9 +182,12 @@ impl<'a> Pools<'_, 'a> {
             "limits are shared by all disks of a type: more disks and stripes bring nothing"
                 .to_owned(),
         ];
-        if gib > self.least() {
-            let (own, room) = (Bytes::gib(self.least()), Bytes::gib(gib));
-            reasons.push(format!("{own} are stored in {room}: the size buys the limits"));
+        let (stored, room) = (self.stored(), Bytes::gib(gib));
+        if gib > self.least(family) {
+            reasons.push(format!("{stored} are stored in {room}: the size buys the limits"));
+        }
+        if let Some(smallest) = family.min_size.filter(|own| stored.get() < own.get()) {
+            reasons.push(format!("no disk of {} is smaller than {smallest}", family.family));
         }
         Plan {
             family: "vm".to_owned(),
@@ -174,6 +197,8 @@ impl<'a> Pools<'_, 'a> {
             cost,
             caps: self.caps(found),
             reasons,
+            disks: self.count(),
+            passed_over: None,
         }
     }
 
@@ -189,12 +214,24 @@ impl<'a> Pools<'_, 'a> {
         format!("{}: {}", found.host.name, disks.collect::<Vec<_>>().join(", "))
     }
 
-    /// The disks with what is beyond the need on the first of them.
+    /// What the need stores.
+    fn stored(&self) -> Bytes {
+        Bytes::new(self.need.roles.iter().map(|own| own.size.get()).fold(0, u64::saturating_add))
+    }
+
+    /// The disks with what is beyond the need on the first of them; what is less is taken from the
+    /// first that have it.
     fn sized(&self, found: &Found<'_>) -> Vec<(String, Vec<usize>, u64)> {
-        let mut disks = self.disks();
-        let more = found.gib.saturating_sub(self.least());
+        let mut disks = self.disks(found.family);
+        let least = self.least(found.family);
         if let Some(first) = disks.first_mut() {
-            first.2 += more;
+            first.2 += found.gib.saturating_sub(least);
+        }
+        let mut less = least.saturating_sub(found.gib);
+        for (.., gib) in &mut disks {
+            let taken = less.min(*gib - 1);
+            *gib -= taken;
+            less -= taken;
         }
         disks
     }
@@ -216,7 +253,7 @@ impl<'a> Pools<'_, 'a> {
         let of = format!("{} of {}", found.family.family, found.host.name);
         let names = ["shared operations", "shared bytes"];
         let mut caps = CapUse::rates(&of, &peaks, limits, 1, names);
-        let (own, room) = (Bytes::gib(self.least()), Bytes::gib(found.gib));
+        let (own, room) = (Bytes::gib(gib(self.stored())), Bytes::gib(found.gib));
         caps.push(CapUse::size(&of, "size", own, room));
         caps
     }
@@ -257,10 +294,13 @@ impl<'a> Pools<'_, 'a> {
         let hosts = edition.hosts().filter(|host| self.of.is_named(host));
         let hosts = hosts.map(|host| self.found(host, best.family, best.gib));
         let families = self.families(best.host);
-        let families = families.map(|family| self.found(best.host, family, self.least()));
+        let families = families.map(|family| self.found(best.host, family, self.least(family)));
         let tenth_less = best.gib - best.gib / 10;
-        let slower = self.found(best.host, best.family, tenth_less.max(self.least()));
-        let smaller = self.found(best.host, best.family, tenth_less);
+        let least = self.least(best.family);
+        let slower = self.found(best.host, best.family, tenth_less.max(least));
+        // A disk below the smallest is not offered.
+        let smallest = best.family.min_size.map_or(1, gib) * self.count();
+        let smaller = self.found(best.host, best.family, tenth_less.max(smallest));
         let is_less = |found: &Found<'_>| {
             found.host.pools.contains_key(&found.family.family)
                 && found.cost.unpriced == best.cost.unpriced
@@ -274,7 +314,7 @@ impl<'a> Pools<'_, 'a> {
             cost: next.cost,
             fails: self.fails(&next),
             // Disks for less than is stored hold none of it.
-            layout: (next.gib >= self.least()).then(|| self.layout(&next)),
+            layout: (next.gib >= self.least(next.family)).then(|| self.layout(&next)),
         })
     }
 }

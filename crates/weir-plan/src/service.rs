@@ -187,11 +187,15 @@ impl<'a> Services<'a> {
             Some(name) => self.edition.host(name).is_ok_and(|own| own == *host),
             None => true,
         };
+        // A limit that is not published is not one that carries a load.
+        let has_rates = need.roles.iter().any(|own| own.iops > 0 || own.throughput > 0);
+        let is_known =
+            |host: &&HostSize| host.uncached.is_some() || self.wishes.host.is_some() || !has_rates;
         let is_large = |host: &&HostSize| {
             host.vcpus.is_some_and(|own| own >= need.vcpus)
                 && (need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory))
         };
-        self.all_hosts().filter(is_named).filter(is_large).collect()
+        self.all_hosts().filter(is_named).filter(is_known).filter(is_large).collect()
     }
 
     /// Of each kind of storage what carries the need and costs least.
@@ -271,7 +275,7 @@ impl<'a> Services<'a> {
     fn unit_of(&self, storage: &Storage<'_>) -> Option<Bytes> {
         match storage.disk {
             Disk::Bought { family, .. } => self.unit(storage.count, family),
-            Disk::Tier(_) | Disk::Burst(_) => None,
+            Disk::Tier(_) | Disk::Plus(_) | Disk::Burst(_) => None,
         }
     }
 
@@ -404,13 +408,17 @@ impl<'a> Services<'a> {
             cost: found.cost,
             caps: self.caps(need, found),
             reasons: self.reasons(need, found),
+            disks: 0,
+            passed_over: None,
         }
     }
 
     fn title(&self, found: &Found<'_>) -> String {
         let Storage { disk, count, size, .. } = found.storage;
         let storage = match disk {
-            Disk::Tier(tier) | Disk::Burst(tier) => format!("{} of {size}", tier.name),
+            Disk::Tier(tier) | Disk::Plus(tier) | Disk::Burst(tier) => {
+                format!("{} of {size}", tier.name)
+            }
             Disk::Bought { family, iops, throughput, .. } => {
                 format!("{count} x {} of {size}, {iops} and {throughput}", family.family)
             }

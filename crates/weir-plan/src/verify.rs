@@ -33,6 +33,10 @@ const LONGER: u64 = 6;
 /// A median that is longer by more than such a part in a longer run grows with the queue.
 const GROWS: u64 = 4;
 
+/// Fewer requests per second than this come in whole numbers: in a run of seconds a part of one would
+/// pass for a rate that is missed.
+const FEW: u64 = 20;
+
 /// How long a run takes to come to what it does all the time, in seconds.
 const RAMP: u64 = 1;
 
@@ -43,8 +47,10 @@ pub struct Got {
     pub role: Role,
     /// The bytes of a request.
     pub request: u64,
-    /// What was asked, in requests per second.
+    /// What was asked, in requests per second, to the nearest one.
     pub asked: u64,
+    /// The bytes per second that were asked, where they are no whole number of requests.
+    pub bytes: Option<u64>,
     /// What was got, in requests per second.
     pub got: f64,
     /// The mean latency of all, in nanoseconds.
@@ -82,16 +88,20 @@ impl Got {
     /// The part that was got.
     #[must_use]
     pub fn part(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^52")]
-        let asked = self.asked as f64;
-        if self.asked == 0 { 1.0 } else { self.got / asked }
+        let asked = self
+            .bytes
+            .map_or_else(|| float(self.asked), |bytes| float(bytes) / float(self.request.max(1)));
+        if asked > 0.0 { self.got / asked } else { 1.0 }
     }
 }
 
 fn part_of(millionths: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "a million is exact")]
-    let part = millionths as f64 / WHOLE as f64;
-    part
+    float(millionths) / float(WHOLE)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rates are far below 2^52")]
+fn float(n: u64) -> f64 {
+    n as f64
 }
 
 /// Why a need could not be simulated.
@@ -168,14 +178,16 @@ pub fn verify_all(
     let mut layout = Layout::parse(name, text, catalog)?;
     let edition = layout.edition.as_ref().and_then(|name| catalog.edition(name).ok());
     without_bursts(&mut layout, how.bursts);
-    let mut all = run(&layout, loads, how.seed, |own| (own.iops, own.request))?;
+    let mut all = run(&layout, loads, how.seed, Arrivals::at_operations)?;
     let once = |own: &RoleNeed| {
-        let unit = largest(&layout, own.role, edition);
-        (own.throughput.div_ceil(unit), unit)
+        Arrivals::at_throughput(own.throughput, largest(&layout, own.role, edition))
     };
     let is_more = |own: &&RoleNeed| own.throughput > own.iops.saturating_mul(own.request);
     if loads.iter().flat_map(|load| &load.need.roles).any(|own| is_more(&own)) {
-        let own = |own: &RoleNeed| if is_more(&own) { once(own) } else { (own.iops, own.request) };
+        let own = |own: &RoleNeed| match is_more(&own) {
+            true => once(own),
+            false => Arrivals::at_operations(own),
+        };
         let got = run(&layout, loads, how.seed, own)?;
         let is_own = |(at, got): &(usize, Got)| {
             loads[*at].need.role(got.role).is_some_and(|own| is_more(&own))
@@ -183,6 +195,48 @@ pub fn verify_all(
         all.extend(got.into_iter().filter(is_own));
     }
     Ok(all)
+}
+
+/// The requests of a role as they are simulated.
+#[derive(Debug, Clone, Copy)]
+struct Arrivals {
+    /// Requests per second, to the nearest one.
+    rate: u64,
+    /// The bytes of each.
+    request: u64,
+    /// Bytes per second, where they are no whole number of requests.
+    bytes: Option<u64>,
+}
+
+impl Arrivals {
+    /// Returns the requests at the peak of operations.
+    fn at_operations(own: &RoleNeed) -> Self {
+        match own.throughput < own.iops.saturating_mul(own.request) {
+            true => Self::at_throughput(own.throughput, own.request),
+            false => Self { rate: own.iops, request: own.request, bytes: None },
+        }
+    }
+
+    /// Returns so many bytes per second in requests of `request` bytes.
+    fn at_throughput(bytes: u64, request: u64) -> Self {
+        let rate = bytes.div_ceil(request);
+        match rate < FEW {
+            true => Self { rate, request, bytes: None },
+            false => {
+                let nearest = bytes.saturating_add(request / 2) / request;
+                Self { rate: nearest, request, bytes: Some(bytes) }
+            }
+        }
+    }
+
+    /// Returns the part of one of `files`; the first ones take the remainder.
+    fn of_file(self, at: u64, files: u64) -> Self {
+        let part = |all: u64| all / files + u64::from(at < all % files);
+        match self.bytes {
+            Some(bytes) => Self::at_throughput(part(bytes), self.request),
+            None => Self { rate: part(self.rate), ..self },
+        }
+    }
 }
 
 /// The largest request of a role that counts as one operation.
@@ -232,20 +286,20 @@ fn places<'l>(
 struct Job<'j> {
     name: String,
     role: &'j RoleNeed,
-    rate: u64,
-    request: u64,
+    arrivals: Arrivals,
     files: u64,
 }
 
 impl Job<'_> {
     /// Writes the job, and says whether its file is cached.
     fn write(&self, text: &mut String, host: &Host, export: &Export, start: u64) -> bool {
-        let (rate, request, own) = (self.rate, self.request, self.role);
-        let reads = u64::try_from(u128::from(rate) * u128::from(own.reads) / u128::from(WHOLE));
-        let reads = reads.unwrap_or(0).min(rate);
-        let (rw, rates) = match (reads, rate - reads) {
-            (0, _) => ("randwrite", format!("{rate},{rate}")),
-            (_, 0) => ("randread", format!("{rate},{rate}")),
+        let (Arrivals { rate, request, bytes }, own) = (self.arrivals, self.role);
+        let (option, pace) = bytes.map_or(("rate_iops", rate), |bytes| ("rate", bytes));
+        let reads = u64::try_from(u128::from(pace) * u128::from(own.reads) / u128::from(WHOLE));
+        let reads = reads.unwrap_or(0).min(pace);
+        let (rw, paces) = match (reads, pace - reads) {
+            (0, _) => ("randwrite", format!("{pace},{pace}")),
+            (_, 0) => ("randread", format!("{pace},{pace}")),
             (reads, writes) => ("randrw", format!("{reads},{writes}")),
         };
         let mut volumes = export.volumes.iter().map(|volume| &host.spec.volumes[volume.0]);
@@ -259,7 +313,7 @@ impl Job<'_> {
             let job = write!(
                 text,
                 "[{}]\nfilename=/dev/{}\noffset={start}\nsize={size}\nbs={request}\nrw={rw}\n\
-                 rate_iops={rates}\n",
+                 {option}={paces}\n",
                 self.name, export.name
             );
             // Writing to a string does not fail.
@@ -275,9 +329,9 @@ fn run(
     layout: &Layout,
     loads: &[Load<'_>],
     seed: u64,
-    of: impl Fn(&RoleNeed) -> (u64, u64),
+    of: impl Fn(&RoleNeed) -> Arrivals,
 ) -> Result<Vec<(usize, Got)>, VerifyError> {
-    let all: u64 = roles(loads).map(|(.., own)| of(own).0).sum();
+    let all: u64 = roles(loads).map(|(.., own)| of(own).rate).sum();
     let seconds = (REQUESTS / all.max(1)).clamp(2, 10);
     let got = run_for(seconds, layout, loads, seed, &of)?;
     let is_near = |got: &Got| (got.part() - (1.0 - part_of(TOLERANCE))).abs() < part_of(NEAR);
@@ -307,25 +361,23 @@ fn run_for(
     layout: &Layout,
     loads: &[Load<'_>],
     seed: u64,
-    of: &impl Fn(&RoleNeed) -> (u64, u64),
+    of: &impl Fn(&RoleNeed) -> Arrivals,
 ) -> Result<Vec<(usize, Got)>, VerifyError> {
     let mut text = format!(
         "[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={seconds}\nramp_time={RAMP}\n\
          io_submit_mode=offload\niodepth=4096\n"
     );
     let mut warm = Vec::new();
-    for (load, database, own) in roles(loads).filter(|(.., own)| of(own).0 > 0) {
+    for (load, database, own) in roles(loads).filter(|(.., own)| of(own).rate > 0) {
         let places = places(layout, own.role, database);
         if places.is_empty() {
             return Err(VerifyError::NoPlace { role: own.role.name() });
         }
-        let (rate, request) = of(own);
         let files = places.len() as u64;
         for (at, (host, export, start)) in places.into_iter().enumerate() {
-            // What is left over goes to the first.
-            let rate = rate / files + u64::from((at as u64) < rate % files);
+            let arrivals = of(own).of_file(at as u64, files);
             let name = format!("{}{at}", prefix(load, own.role));
-            let job = Job { name, role: own, rate, request, files };
+            let job = Job { name, role: own, arrivals, files };
             if job.write(&mut text, host, export, start) {
                 warm.push(export.name.clone());
             }
@@ -336,7 +388,7 @@ fn run_for(
     warm.dedup();
     let report = simulate(layout, placed, &Options { seed, warm, ..Options::default() })?;
     let got = roles(loads).map(|(load, _, own)| {
-        let (asked, request) = of(own);
+        let Arrivals { rate: asked, request, bytes } = of(own);
         let prefix = prefix(load, own.role);
         let (mut got, mut time, mut median) = (0.0, 0.0, 0);
         for job in report.jobs.iter().filter(|job| job.name.starts_with(&prefix)) {
@@ -350,7 +402,9 @@ fn run_for(
         // Larger requests than the need's are longer under way.
         let asked_latency = own.latency.filter(|_| request == own.request);
         let role = own.role;
-        (load, Got { role, request, asked, got, latency, median, asked_latency, grows: false })
+        let grows = false;
+        let own = Got { role, request, asked, bytes, got, latency, median, asked_latency, grows };
+        (load, own)
     });
     Ok(got.collect())
 }

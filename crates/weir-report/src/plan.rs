@@ -22,7 +22,9 @@ pub struct PlanReport {
     pub plan: Option<PlanChoice>,
     /// The best of the other families, the cheapest first.
     pub others: Vec<PlanBeside>,
-    /// The next cheaper layout.
+    /// The cheapest layout, if that is another one with more disks.
+    pub passed_over: Option<PlanPassedOver>,
+    /// The next cheaper layout that fails.
     pub cheaper: Option<PlanCheaper>,
     /// The cheapest that carries more.
     pub better: Option<PlanBeside>,
@@ -51,6 +53,8 @@ pub struct PlanChoice {
     pub month: Amount,
     /// How many prices are missing.
     pub unpriced: u32,
+    /// How many disks are attached to the machine; none to instances and services.
+    pub disks: u64,
     /// The price by line.
     pub lines: Vec<PlanLine>,
     /// The caps.
@@ -165,6 +169,18 @@ pub struct PlanBeside {
     pub unpriced: u32,
 }
 
+/// The cheapest layout, which has more disks than the plan and saves less than 1 %.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanPassedOver {
+    /// What it is.
+    #[serde(flatten)]
+    pub what: PlanBeside,
+    /// How many disks it has.
+    pub disks: u64,
+    /// What it costs less a month.
+    pub saves: Amount,
+}
+
 /// A layout that costs less, and why it fails.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanCheaper {
@@ -208,6 +224,17 @@ pub struct PlanVerified {
     pub is_met: bool,
 }
 
+impl PlanPassedOver {
+    /// Says why the plan is another one, with so many disks.
+    fn words(&self, disks: u64) -> String {
+        let (own, saves) = (self.disks, self.saves);
+        format!(
+            "{own} disks instead of {disks} save {saves}, and within 1 % of the cheapest price fewer \
+             disks come first"
+        )
+    }
+}
+
 impl PlanReport {
     /// The plan and what stands beside it, each with its price.
     fn layouts_table(&self) -> Table {
@@ -228,6 +255,10 @@ impl PlanReport {
         for own in &self.relaxations {
             let PlanBeside { title, month, unpriced, .. } = &own.then;
             row("could be met", title, *month, *unpriced, &own.what);
+        }
+        if let (Some(own), Some(plan)) = (&self.passed_over, &self.plan) {
+            let PlanBeside { title, month, unpriced, .. } = &own.what;
+            row("passed over", title, *month, *unpriced, &own.words(plan.disks));
         }
         if let Some(cheaper) = &self.cheaper {
             let lacks = cheaper.fails.iter().map(|cap| {
@@ -356,6 +387,9 @@ impl PlanReport {
         }
         for own in &self.relaxations {
             line(&format!("  it could be met with {}: {}", own.what, beside(&own.then)));
+        }
+        if let (Some(own), Some(plan)) = (&self.passed_over, &self.plan) {
+            line(&format!("passed over: {}; {}", beside(&own.what), own.words(plan.disks)));
         }
         if let Some(cheaper) = &self.cheaper {
             line(&format!("next cheaper: {}", beside(&cheaper.what)));

@@ -124,8 +124,13 @@ impl Reader<'_> {
         let place = format!("pooled family {:?}", family.family);
         let provenance = self.provenance(&place, family.cited(), None)?;
         let limits = |l: file::Limits| Limits { iops: l.iops, throughput: l.throughput };
+        if family.min_size.zip(family.max_size).is_some_and(|(min, max)| min > max) {
+            return Err(self.invalid(&place, "`min_size` is above `max_size`"));
+        }
         Ok(Pooled {
             family: family.family,
+            min_size: family.min_size,
+            max_size: family.max_size,
             base: family.base.map(limits),
             per_100_gib: limits(family.per_100_gib),
             provenance,

@@ -49,6 +49,27 @@ fn check(need: &str, has: &str, kinds: &[Kind]) {
     }
 }
 
+/// It can be set only when a disk is created, so no script may leave it out.
+#[test]
+fn performance_plus_of_a_plan_is_set_where_disks_are_created() {
+    let text = planned(
+        "edition = \"azure-now\"\ndisks = [\"premium-ssd\"]\n[data]\nsize = \"1000 GiB\"\niops = 8000\n",
+    );
+    assert!(text.contains("tier = \"P30\"\nperformance_plus = true\n"), "{text}");
+    let own = layout(&text);
+    for (kind, words) in [
+        (Kind::Az, "--performance-plus true"),
+        (Kind::Bicep, "performancePlus: true"),
+        (Kind::Terraform, "performance_plus_enabled"),
+        (Kind::Powershell, "PerformancePlus = $true"),
+    ] {
+        let options = options_for(kind, &own);
+        let script = export(kind, Source { name: "plan.toml", layout: &own }, None, &options);
+        let script = script.unwrap_or_else(|error| panic!("{kind}: {error}"));
+        assert!(script.text.contains(words), "{kind}:\n{}", script.text);
+    }
+}
+
 const CLOUD: [Kind; 4] = [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell];
 
 #[test]

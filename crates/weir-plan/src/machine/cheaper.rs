@@ -1,11 +1,10 @@
 //! The next cheaper: what costs less by one step, and fails.
 
-use super::{Found, MOST_DISKS, Machines, Place};
+use super::{Found, MOST_DISKS, Machines, Place, caps};
 use crate::answer::Cheaper;
 use crate::demand::{Demand, Peak};
 use crate::disks::{Disk, Disks, Market, larger, slower, smaller};
 use crate::need::Need;
-use weir_catalog::Tier;
 
 impl<'a> Machines<'a> {
     /// The dearest layout that costs less than the best, one step away from it: fewer or smaller
@@ -19,7 +18,10 @@ impl<'a> Machines<'a> {
         let with_hosts = hosts.filter_map(|host| {
             let cost = self.host_cost(host) + best.choice.cost;
             let is_priced = cost.unpriced == best.cost.unpriced && cost.month < best.cost.month;
-            is_priced.then(|| Found { host, cost, ..best.clone() })
+            // Against limits that are not published nothing can be held.
+            let own = caps(host, &best.choice);
+            let is_known = own.is_known(&best.demands) || self.is_chosen(host);
+            (is_priced && is_known).then(|| Found { host, cost, ..best.clone() })
         });
         let smaller = (0..best.arrangement.len()).flat_map(|at| {
             self.with_less(need, best, at, |own, _| {
@@ -61,7 +63,12 @@ impl<'a> Machines<'a> {
         };
         // What is there stays as many, and no smaller.
         let stays = |disks: &Disks<'_>| {
-            kept.is_none_or(|kept| disks.count == kept.count && disks.disk.size() >= kept.size)
+            kept.is_none_or(|kept| {
+                let is_plus = matches!(disks.disk, Disk::Plus(_));
+                disks.count == kept.count
+                    && disks.disk.size() >= kept.size
+                    && is_plus == kept.is_plus
+            })
         };
         let with = |disks: Disks<'a>| {
             let mut other = best.clone();
@@ -91,7 +98,9 @@ impl<'a> Machines<'a> {
     /// Less of the disks of a pool, each with its number, which is `fewest` at least.
     fn less(&self, best: &Found<'a>, own: &Disks<'a>, fewest: u64) -> Vec<(Disk<'a>, u64)> {
         match own.disk {
-            Disk::Tier(tier) | Disk::Burst(tier) => self.of_tiers(best, own, &tier.family),
+            Disk::Tier(tier) | Disk::Plus(tier) | Disk::Burst(tier) => {
+                self.of_tiers(best, own, &tier.family)
+            }
             Disk::Bought { family, .. } => {
                 let fewer = larger(&own.disk, family, own.count).filter(|_| own.count > fewest);
                 let slower = slower(&own.disk, family).into_iter().map(|disk| (disk, own.count));
@@ -105,12 +114,12 @@ impl<'a> Machines<'a> {
         let families = [family];
         let market = Market { edition: self.edition, prices: self.prices, families: &families };
         let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.most_disks());
-        let of = |tier: &'a Tier| {
-            let disk = Disk::Tier(tier);
+        let of = |disk: Disk<'a>| {
             // Each more costs more.
             let is_less = |count: &u64| disk.cost(*count, self.prices).month < own.cost.month;
             (1..=most).take_while(is_less).map(|count| (disk, count)).collect::<Vec<_>>()
         };
-        market.tiers().flat_map(of).collect()
+        // Of equal cost the last is taken: with performance plus more is there.
+        market.tiers().map(Disk::Tier).chain(market.with_plus()).flat_map(of).collect()
     }
 }

@@ -37,6 +37,8 @@ impl<'a> Machines<'a> {
             cost: found.cost,
             caps: self.caps(need, found),
             reasons,
+            disks: found.choice.count,
+            passed_over: None,
         }
     }
 
@@ -92,6 +94,13 @@ impl<'a> Machines<'a> {
                 all.push(format!(
                     "{name}: counts on bursts, as asked for: each {} falls to {} and {} when its credits \
                      are spent, and they come back only while it is used less than that",
+                    tier.name, tier.iops, tier.throughput
+                ));
+            }
+            if let Disk::Plus(tier) = disk {
+                all.push(format!(
+                    "{name}: with performance plus, which costs nothing and can only be chosen when a \
+                     disk is made; without it each {} has {} and {}",
                     tier.name, tier.iops, tier.throughput
                 ));
             }
@@ -201,6 +210,9 @@ fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
         }
         Some(Disks { disk: Disk::Tier(tier), count, .. }) => {
             format!("{count} x {}{cached}", tier.name)
+        }
+        Some(Disks { disk: Disk::Plus(tier), count, .. }) => {
+            format!("{count} x {} with performance plus{cached}", tier.name)
         }
         Some(Disks { disk: Disk::Bought { family, size, iops, throughput }, count, .. }) => {
             format!("{count} x {} of {size}, {iops} and {throughput}", family.family)

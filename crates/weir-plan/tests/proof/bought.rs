@@ -3,7 +3,7 @@
 
 use crate::exhaustive::{Pieces, pieces};
 use crate::rng::Rng;
-use crate::world::{need_text, planned};
+use crate::world::{need_text, planned, taken};
 use weir_catalog::{Catalog, Edition};
 use weir_plan::Outcome;
 use weir_plan::need::Need;
@@ -278,9 +278,11 @@ fn nothing_cheaper_can_be_bought_for_a_machine() {
         let of = |(count, unit)| {
             let flex = cheapest_flex(need, prices, count, unit, (200, 2_000), (20, 80), (1, 400));
             let follow = cheapest_follow(need, prices, count, unit);
-            with_machine(need, prices, unit, flex.into_iter().chain(follow).min())
+            let month = with_machine(need, prices, unit, flex.into_iter().chain(follow).min())?;
+            Some((count, Money::from_micros(month)))
         };
-        ways.filter_map(of).min()
+        let ways: Vec<(u64, Money)> = ways.filter_map(of).collect();
+        taken(ways.into_iter()).map(|(_, month)| month.micros())
     });
 }
 

@@ -1,7 +1,7 @@
 //! Every layout of a small cloud, compiled to what an engine would hold, against the plan.
 
 use crate::rng::Rng;
-use crate::world::{need_text, planned};
+use crate::world::{need_text, planned, taken};
 use std::collections::HashMap;
 use weir_catalog::{Catalog, Edition};
 use weir_core::{CacheMode, GateLimits, Place};
@@ -277,20 +277,19 @@ fn nothing_cheaper_meets_a_need() {
             let text = need_text(&mut rng, names, 30_000);
             let (need, outcome) = planned(&text, &catalog, "small").unwrap();
             let meeting = all.iter().filter(|(_, pools, layout)| meets(&need, pools, layout));
-            let cheapest = meeting
-                .map(|(machine, pools, _)| {
-                    let disks =
-                        pools.iter().filter_map(|pool| Some(price[pool.tier?].times(pool.count)));
-                    price[machine] + disks.sum()
-                })
-                .min();
-            match (&outcome, cheapest) {
-                (Outcome::Met(answer), Some(cheapest)) => {
-                    assert_eq!(answer.plan.cost.month, cheapest, "{}\n{text}", answer.plan.title);
+            let priced = meeting.map(|(machine, pools, _)| {
+                let disks =
+                    pools.iter().filter_map(|pool| Some(price[pool.tier?].times(pool.count)));
+                (pools.iter().map(|pool| pool.count).sum(), price[machine] + disks.sum())
+            });
+            match (&outcome, taken(priced)) {
+                (Outcome::Met(answer), Some(best)) => {
+                    let own = (answer.plan.disks, answer.plan.cost.month);
+                    assert_eq!(own, best, "{}\n{text}", answer.plan.title);
                     met += 1;
                 }
                 (Outcome::NotMet(_), None) => unmet += 1,
-                (outcome, cheapest) => panic!("{cheapest:?}, but {outcome:#?}\n{text}"),
+                (outcome, best) => panic!("{best:?}, but {outcome:#?}\n{text}"),
             }
         }
     }

@@ -2,7 +2,9 @@
 //! and that the next cheaper does not.
 
 mod articles;
+mod at_caps;
 mod bought;
+mod exact;
 mod exhaustive;
 #[path = "../../../weir-diagnose/tests/truth/rng.rs"]
 mod rng;

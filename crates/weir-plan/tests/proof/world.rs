@@ -4,6 +4,14 @@ use crate::rng::Rng;
 use weir_catalog::{Catalog, PriceBook};
 use weir_plan::need::{Need, NeedFile};
 use weir_plan::{Outcome, PlanError, Question, plan};
+use weir_units::Money;
+
+/// Returns the layout that is taken of many, each as its disks and its price: within 1 % of the
+/// cheapest price the fewest disks, and of those the cheapest.
+pub(crate) fn taken(all: impl Iterator<Item = (u64, Money)> + Clone) -> Option<(u64, Money)> {
+    let cheapest = all.clone().map(|(_, month)| month.micros()).min()?;
+    all.filter(|(_, month)| u128::from(month.micros()) * 100 <= u128::from(cheapest) * 101).min()
+}
 
 /// A need as a file, of the roles that are given.
 pub(crate) fn need_text(rng: &mut Rng, roles: &[&str], most_iops: u64) -> String {

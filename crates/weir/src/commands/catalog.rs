@@ -217,6 +217,8 @@ fn stores(edition: &Edition) -> Table {
 fn pooled(edition: &Edition) -> Table {
     let heads = [
         "shared|family",
+        ">min GiB|min_size_bytes",
+        ">max GiB|max_size_bytes",
         ">base IOPS|base_iops",
         ">base throughput|base_throughput_bytes_per_s",
         ">IOPS per 100 GiB|iops_per_100_gib",
@@ -227,6 +229,7 @@ fn pooled(edition: &Edition) -> Table {
     let mut table = Table::new("", &heads).named("pooled");
     for family in edition.pooled_families() {
         let mut row = cells![family.family.as_str()];
+        row.extend([size(family.min_size), size(family.max_size)]);
         row.extend(pair(family.base));
         row.extend(pair(Some(family.per_100_gib)));
         row.extend(cells![family.provenance.as_of(), family.provenance.source()]);

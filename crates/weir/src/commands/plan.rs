@@ -18,10 +18,11 @@ use weir_plan::answer::{CapUse, Plan, Relaxation};
 use weir_plan::cost::Cost;
 use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, RoleKeys, Vcpus, WHOLE, Wishes};
-use weir_plan::{Answer, Outcome, Question, plan, within};
+use weir_plan::{Answer, Outcome, Question, plan, planner, within};
 use weir_report::number::{Amount, float};
 use weir_report::plan::{
-    PlanBeside, PlanCap, PlanCheaper, PlanChoice, PlanLine, PlanRelaxation, PlanReport, Unit,
+    PlanBeside, PlanCap, PlanCheaper, PlanChoice, PlanLine, PlanPassedOver, PlanRelaxation,
+    PlanReport, Unit,
 };
 
 /// The edition where none is named: what can be bought now.
@@ -81,6 +82,7 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     match &outcome {
         Outcome::Met(answer) => met(&mut report, answer),
         Outcome::NotMet(relaxations) => {
+            report.notes.extend(planner::left_out(&question)?);
             report.relaxations = relaxations.iter().map(relaxation).collect();
         }
     }
@@ -283,6 +285,11 @@ fn met(report: &mut PlanReport, answer: &Answer) {
     report.compared = answer.compared;
     report.others = answer.others.iter().map(|own| next_to(&own.title, own.cost)).collect();
     report.better = answer.better.as_ref().map(|own| next_to(&own.title, own.cost));
+    report.passed_over = answer.plan.passed_over.as_ref().map(|own| PlanPassedOver {
+        what: next_to(&own.title, own.cost),
+        disks: own.disks,
+        saves: Amount(answer.plan.cost.month.beyond(own.cost.month)),
+    });
     report.cheaper = answer.cheaper.as_ref().map(|own| PlanCheaper {
         what: next_to(&own.what, own.cost),
         fails: own.fails.iter().map(cap).collect(),
@@ -312,6 +319,7 @@ fn choice(plan: &Plan) -> PlanChoice {
         layout: plan.layout.clone(),
         month: Amount(plan.cost.month),
         unpriced: plan.cost.unpriced,
+        disks: plan.disks,
         lines: lines.collect(),
         caps: plan.caps.iter().map(cap).collect(),
         binding,

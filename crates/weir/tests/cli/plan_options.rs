@@ -380,7 +380,7 @@ fn what_is_kept_stays_where_it_can_be() {
 #[test]
 fn a_plan_of_very_many_disks_is_a_layout() {
     let place = Place::new();
-    let size = ["--edition", "aws", "--size", "1000TiB", "--iops", "200000"];
+    let size = ["--edition", "aws", "--size", "1500TiB", "--iops", "200000"];
     met(&place, &[&size[..], &["--max-disks", "100", "--out", "big.toml"]].concat());
     let text = std::fs::read_to_string(place.path("big.toml")).expect("a layout");
     assert!(text.contains("count = ") && !text.contains("lun"), "{text}");

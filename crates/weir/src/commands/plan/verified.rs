@@ -44,6 +44,7 @@ impl Verified {
         if self.is_failed {
             report.is_met = false;
             (report.plan, report.cheaper, report.better) = (None, None, None);
+            report.passed_over = None;
             report.others.clear();
         }
     }

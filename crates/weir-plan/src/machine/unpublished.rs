@@ -1,0 +1,65 @@
+//! Machines whose limits are not published. What is not known carries nothing, so they are left out
+//! unless the user names them.
+
+use super::Machines;
+use crate::need::Need;
+use weir_catalog::HostSize;
+
+/// How many machines are named before the rest is counted.
+const NAMED: usize = 3;
+
+impl<'a> Machines<'a> {
+    /// Whether the user chose this machine: it is named, or it is there already.
+    pub(super) fn is_chosen(&self, host: &HostSize) -> bool {
+        let kept = self.wishes.keep.as_ref().and_then(|kept| kept.host.as_ref());
+        let mut names = self.wishes.host.iter().chain(kept);
+        names.any(|name| self.edition.host(name).is_ok_and(|own| own == host))
+    }
+
+    /// Returns the machines that would do but for limits that are not published, in words.
+    pub(crate) fn left_out(&self, need: &Need) -> Option<String> {
+        let has_rates = need.roles.iter().any(|own| own.iops > 0 || own.throughput > 0);
+        let hosts = self.edition.hosts().filter(|host| !self.is_chosen(host));
+        let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+        for host in hosts.filter(|host| self.is_large_enough(need, host)) {
+            let unknown = match self.is_counted(host) {
+                true if has_rates => self.unknown_families(host).join(", "),
+                true => String::new(),
+                false => "number of disks".to_owned(),
+            };
+            match groups.iter_mut().find(|(own, _)| *own == unknown) {
+                _ if unknown.is_empty() => {}
+                Some((_, names)) => names.push(&host.name),
+                None => groups.push((unknown, vec![&host.name])),
+            }
+        }
+        let groups = groups.into_iter().map(|(unknown, names)| {
+            let more = match names.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let names: Vec<&str> = names.into_iter().take(NAMED).collect();
+            format!("{}{more} ({unknown})", names.join(", "))
+        });
+        let groups: Vec<String> = groups.collect();
+        (!groups.is_empty()).then(|| {
+            format!(
+                "left out, because limits are not published: {} (--host NAME plans with one of them)",
+                groups.join("; ")
+            )
+        })
+    }
+
+    /// The families of disks for which a machine has no published limit, of those that may be used.
+    fn unknown_families(&self, host: &HostSize) -> Vec<&'a str> {
+        let is_unknown = |family: &&str| {
+            let is_bought = self.edition.provisioned(family).is_ok();
+            let is_shared = self.edition.pooled(family).is_some();
+            match is_bought {
+                true => host.v2_or_uncached().is_none(),
+                false => !is_shared && host.uncached.is_none(),
+            }
+        };
+        self.taken(host).into_iter().filter(is_unknown).collect()
+    }
+}

@@ -1,0 +1,176 @@
+//! `weir plan`: which of several layouts is taken, and what is said of the others.
+
+use crate::common::{Place, run};
+use serde_json::Value;
+
+fn answer(place: &Place, args: &[&str]) -> (String, Option<i32>) {
+    let (stdout, stderr, code) = run(place.weir(&[&["plan"], args].concat()));
+    assert_eq!(stderr, "", "{args:?}: {stdout}");
+    (stdout, code)
+}
+
+fn met(place: &Place, args: &[&str]) -> String {
+    let (stdout, code) = answer(place, args);
+    assert_eq!(code, Some(0), "{args:?}: {stdout}");
+    stdout
+}
+
+fn json(place: &Place, args: &[&str]) -> Value {
+    let stdout = met(place, &[args, &["-o", "json"]].concat());
+    serde_json::from_str(&stdout).expect("JSON")
+}
+
+const PREMIUM: [&str; 2] = ["--disks", "premium-ssd"];
+
+#[test]
+fn a_throughput_exactly_at_a_cap_is_no_more_than_the_cap() {
+    let place = Place::new();
+    let rate = ["--size", "900GiB", "--request", "64KiB", "--verify", "--throughput"];
+    let at = |rate_of: &str| json(&place, &[&PREMIUM[..], &rate, &[rate_of]].concat());
+    // A D8s_v3 lets 192 MB/s through: 280.32 and 135.17.
+    let report = at("192 MB/s");
+    assert_eq!(report["plan"]["title"], "Standard_D8s_v3: data on 1 x P30");
+    assert_eq!(report["plan"]["month"], 415.49);
+    assert_eq!(report["plan"]["caps"][4]["used"], 192e6);
+    assert_eq!(report["verified"][0]["is_met"], true);
+    let report = at("192000001 B/s");
+    assert_eq!(report["plan"]["title"], "Standard_L8s_v3: data on 1 x P30");
+    // Operations are given, and requests derived: the throughput stays what it is.
+    let words = met(&place, &["--size", "900GiB", "--iops", "5001", "--throughput", "192 MB/s"]);
+    assert!(words.contains("192 MB/s of 192 MB/s, 0.0 % left"), "{words}");
+    let note = "of 5001 operations are requests of 38400 B, rounded up to whole sectors; the throughput \
+                is held as stated";
+    assert!(words.contains(note), "{words}");
+}
+
+#[test]
+fn fewer_disks_are_taken_for_a_price_close_to_the_cheapest() {
+    let place = Place::new();
+    // An operation beyond the 3,000 of a disk costs half a cent, and 61 disks have enough of them.
+    let host = "Standard_M176bds_v3";
+    let need = ["--size", "61GiB", "--iops", "3001", "--host", host];
+    let report = json(&place, &need);
+    let title = "Standard_M176bds_v3: data on 1 x premium-ssd-v2 of 61 GiB, 3001 IOPS and 125 MB/s";
+    assert_eq!(report["plan"]["title"], title);
+    assert_eq!(report["plan"]["disks"], 1);
+    let passed = &report["passed_over"];
+    let other = "Standard_M176bds_v3: data on 61 x premium-ssd-v2 of 1 GiB, 3000 IOPS and 125 MB/s";
+    assert_eq!((&passed["title"], &passed["disks"]), (&other.into(), &61.into()));
+    let saved = passed["saves"].as_f64().expect("a number");
+    assert!((0.004..0.006).contains(&saved), "{saved}");
+    let words = "61 disks instead of 1 save 0.01, and within 1 % of the cheapest price fewer disks \
+                 come first";
+    let text = met(&place, &need);
+    assert_eq!(text.matches("\npassed over: ").count(), 1, "{text}");
+    assert!(text.contains(&format!("passed over: {other}: ")) && text.contains(words), "{text}");
+    for format in ["csv", "markdown"] {
+        let text = met(&place, &[&need[..], &["-o", format]].concat());
+        assert!(text.contains("passed over") && text.contains(words), "{text}");
+    }
+    // More than 1 % is worth a disk, and a budget is kept: two disks are 352.59, one is 355.28.
+    let need = ["--size", "900GiB", "--throughput", "192 MB/s", "--request", "64KiB"];
+    assert!(
+        met(&place, &need)
+            .lines()
+            .next()
+            .is_some_and(|line| line.ends_with(": 355.28 USD a month"))
+    );
+    let cheapest = json(&place, &[&need[..], &["--budget", "355"]].concat());
+    assert!(cheapest["plan"]["month"].as_f64().expect("a price") <= 355.0, "{cheapest}");
+    let many = json(&place, &["--size", "300GiB", "--iops", "6000"]);
+    assert_eq!(many["plan"]["disks"], 2, "{many}");
+    assert_eq!(many["passed_over"], Value::Null, "{many}");
+}
+
+#[test]
+fn a_machine_whose_limits_are_not_published_is_taken_only_if_it_is_named() {
+    let place = Place::new();
+    let rates = ["--size", "1TiB", "--iops", "1000"];
+    let unknown = "Standard_E192ids_v6";
+    let note = "left out, because limits are not published: Standard_E192ids_v6 (premium-ssd)";
+    let budget = ["--budget", "100000"];
+    for mode in [&["--fastest"][..], &budget, &["--vcpus", "190"]] {
+        let (text, _) = answer(&place, &[&PREMIUM[..], &rates, mode].concat());
+        assert!(!text.contains(&format!("{unknown}: ")) && text.contains(note), "{text}");
+    }
+    // More than any published limit has no plan, and says what is left out.
+    let most = ["--size", "1TiB", "--iops", "900000"];
+    let (text, code) = answer(&place, &[&PREMIUM[..], &most].concat());
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains(note), "{text}");
+    let named = met(&place, &[&PREMIUM[..], &most, &["--host", unknown]].concat());
+    assert!(named.starts_with(&format!("plan: {unknown}: ")), "{named}");
+    assert!(named.contains("no limit of Standard_E192ids_v6 itself is published"), "{named}");
+    // Where nothing is said of rates no limit matters.
+    let stored = met(&place, &[&PREMIUM[..], &["--size", "1TiB", "--vcpus", "190"]].concat());
+    assert!(!stored.contains("(premium-ssd)"), "{stored}");
+}
+
+const THERE: &str = "edition = \"azure-now\"\nhost = { size = \"Standard_D8s_v3\" }\n[[volume]]\n\
+                     name = \"d\"\ntier = \"P30\"\n[[file]]\nname = \"f\"\nrole = \"data\"\n\
+                     size = \"400 GiB\"\non = \"d\"\n";
+
+#[test]
+fn performance_plus_is_proposed_for_new_disks_and_only_for_them() {
+    let place = Place::new();
+    let need = ["--size", "1000GiB", "--iops", "8000", "--verify"];
+    let new = met(&place, &[&PREMIUM[..], &need].concat());
+    let title = "plan: Standard_D8s_v3: data on 1 x P30 with performance plus: 415.49 USD a month";
+    assert!(new.starts_with(title), "{new}");
+    assert!(new.contains("tier = \"P30\"\nperformance_plus = true\n"), "{new}");
+    assert!(
+        new.contains("which costs nothing and can only be chosen when a disk is made"),
+        "{new}"
+    );
+    // What its own limits carry has no use for it.
+    let less = met(&place, &[&PREMIUM[..], &["--size", "1000GiB", "--iops", "5000"]].concat());
+    assert!(less.contains("data on 1 x P30: 415.49 USD"), "{less}");
+    // A disk that is there keeps what it was made with.
+    let keep = ["--size", "400GiB", "--iops", "8000", "--keep", "now.toml", "--verify"];
+    place.file("now.toml", THERE);
+    let without = met(&place, &keep);
+    assert!(without.starts_with("plan: Standard_D8s_v3: data on 1 x P60: "), "{without}");
+    assert!(!without.contains("performance_plus"), "{without}");
+    place.file("now.toml", &THERE.replace("\"P30\"", "\"P30\"\nperformance_plus = true"));
+    let with = met(&place, &keep);
+    assert!(
+        with.starts_with("plan: Standard_D8s_v3: data on 1 x P30 with performance plus"),
+        "{with}"
+    );
+    assert!(with.contains("performance_plus = true\n"), "{with}");
+}
+
+#[test]
+fn disks_of_google_are_no_smaller_than_they_are_offered() {
+    let place = Place::new();
+    let small = |more: &[&str]| met(&place, &[&["--edition", "gcp", "--size"], more].concat());
+    let shared = small(&["2GiB", "--disks", "pd-ssd"]);
+    assert!(shared.contains(": data on pd-ssd of 10 GiB: "), "{shared}");
+    assert!(shared.contains("no disk of pd-ssd is smaller than 10 GiB"), "{shared}");
+    assert!(!shared.contains("next cheaper: "), "{shared}");
+    let own = small(&["2GiB", "--disks", "hyperdisk-balanced"]);
+    assert!(own.contains("data on 1 x hyperdisk-balanced of 4 GiB, "), "{own}");
+    // Each disk has its least size where roles are apart.
+    place.file(
+        "need.toml",
+        "edition = \"gcp\"\napart = true\ndisks = [\"pd-ssd\"]\n[data]\nsize = \"50 GiB\"\n[log]\nsize = \"3 GiB\"\n",
+    );
+    let apart = met(&place, &["--need", "need.toml"]);
+    assert!(apart.contains(": data on pd-ssd of 50 GiB, log on pd-ssd of 10 GiB: "), "{apart}");
+}
+
+#[test]
+fn the_next_cheaper_disk_of_google_is_called_by_its_own_size() {
+    let place = Place::new();
+    let args = ["--edition", "gcp", "--size", "1000GiB", "--disks", "pd-standard"];
+    let text = met(&place, &args);
+    assert!(text.contains(": data on pd-standard of 1000 GiB: "), "{text}");
+    // A tenth less than is stored; it said 1000 GiB.
+    assert!(
+        text.contains("next cheaper: n2-standard-8: data on pd-standard of 900 GiB: "),
+        "{text}"
+    );
+    assert!(
+        text.contains("  fails: size of pd-standard of n2-standard-8: 1000 GiB needed, 900 GiB")
+    );
+}
