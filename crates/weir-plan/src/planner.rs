@@ -4,6 +4,7 @@ use crate::answer::{Answer, Plan, Relaxation};
 use crate::cost::Prices;
 use crate::disks::{Market, credits, typical};
 use crate::error::PlanError;
+use crate::filesystem::FileSystem;
 use crate::instance::Instances;
 use crate::keep::Kept;
 use crate::machine::{Machines, Searched};
@@ -209,11 +210,12 @@ type IsUsed = fn(Family) -> bool;
 fn said(wishes: &Wishes) -> impl Iterator<Item = (&'static str, IsUsed)> {
     let machine: IsUsed = |family| family == Family::Machine;
     let service: IsUsed = |family| matches!(family, Family::Service(_));
-    let all: [(_, _, IsUsed); 10] = [
+    let all: [(_, _, IsUsed); 11] = [
         ("os", wishes.os.is_some(), machine),
         ("disks", !wishes.disks.is_empty(), |own| !matches!(own, Family::Instance(_))),
         ("max_disks", wishes.max_disks.is_some(), machine),
-        ("apart", wishes.is_apart, machine),
+        ("apart", wishes.is_apart || wishes.shares_backup, machine),
+        ("filesystem", wishes.filesystem != FileSystem::None, machine),
         ("max_files", wishes.max_files.is_some(), |own| own == GP),
         ("storage", wishes.storage.is_some(), |own| own != Family::Machine),
         ("licence_owned", wishes.has_licence, |own| own != Family::Machine),
@@ -453,7 +455,33 @@ fn answer(
     if question.wishes.keep.is_some() && cheaper.is_none() {
         notes.push("nothing cheaper that is one step away keeps what is there".to_owned());
     }
+    notes.extend(without_rebuilding(question, families, &plan)?);
     Ok(Some(Answer { plan, others, cheaper, better, compared, unranked, notes }))
+}
+
+/// Returns the price without rebuilding a stripe, where the plan rebuilds one.
+fn without_rebuilding(
+    question: &Question<'_>,
+    families: &[Family],
+    plan: &Plan,
+) -> Result<Option<String>, PlanError> {
+    let Some(kept) = question.wishes.keep.as_ref().filter(|kept| kept.may_rebuild()) else {
+        return Ok(None);
+    };
+    let mut wishes = question.wishes.clone();
+    wishes.keep = Some(Kept { keeps_units: true, ..kept.clone() });
+    let searched = search(&Question { wishes: &wishes, ..*question }, families, false)?;
+    Ok(match cheapest(&searched) {
+        Some(other) if other.layout == plan.layout => None,
+        Some(other) if other.cost.unpriced > 0 => {
+            Some(format!("without rebuilding a stripe: {}", other.title))
+        }
+        Some(other) => Some(format!(
+            "without rebuilding a stripe: {}, {} a month",
+            other.title, other.cost.month
+        )),
+        None => Some("without rebuilding a stripe, no layout meets the need".to_owned()),
+    })
 }
 
 /// What is to be known of the prices that were used, and what of the need says nothing to the plan.
@@ -552,6 +580,8 @@ enum Give {
     MaxFiles,
     Disks,
     Apart,
+    /// The disks of a backup.
+    Backup,
     Storage,
     Families,
     /// Of the role at a place.
@@ -574,6 +604,7 @@ impl Give {
             (Self::MaxFiles, has_files),
             (Self::Disks, !wishes.disks.is_empty()),
             (Self::Apart, wishes.is_apart),
+            (Self::Backup, is_backup_apart(need, wishes)),
             (Self::Storage, wishes.storage.is_some()),
             (Self::Families, !wishes.families.is_empty()),
             (Self::Machine, need.vcpus > 0 || need.memory > Bytes::ZERO),
@@ -593,6 +624,7 @@ impl Give {
             Self::MaxFiles => wishes.max_files = Some(u64::MAX),
             Self::Disks => wishes.disks = Vec::new(),
             Self::Apart => wishes.is_apart = false,
+            Self::Backup => wishes.shares_backup = true,
             Self::Storage => wishes.storage = None,
             Self::Families => wishes.families = Vec::new(),
             Self::Latency(at) => need.roles[at].latency = None,
@@ -609,6 +641,7 @@ impl Give {
             Self::MaxFiles => "more data files".to_owned(),
             Self::Disks => "other disks".to_owned(),
             Self::Apart => "roles that share disks".to_owned(),
+            Self::Backup => "a backup on the disks of data or log (apart = false)".to_owned(),
             Self::Storage => "more storage".to_owned(),
             Self::Families => "another family".to_owned(),
             Self::Latency(at) => {
@@ -619,6 +652,13 @@ impl Give {
             Self::Machine => "a smaller machine".to_owned(),
         }
     }
+}
+
+/// Whether a backup is kept apart from data and log, though nothing asks for it.
+fn is_backup_apart(need: &Need, wishes: &Wishes) -> bool {
+    let has = |role: Role| need.role(role).is_some();
+    let is_exposed = has(Role::Backup) && (has(Role::Data) || has(Role::Log));
+    is_exposed && !wishes.is_apart && !wishes.shares_backup
 }
 
 /// What would have to give so that the need is met: each alone; where nothing alone is enough, two

@@ -5,9 +5,11 @@ use crate::answer::{CapUse, Cheaper, Line, Plan};
 use crate::cost::{Cost, gib};
 use crate::demand::{self, Flow, Limits, Peak};
 use crate::disks::typical;
-use crate::machine::{Machines, Searched, pool_name};
+use crate::filesystem::FileSystem;
+use crate::machine::{Machines, Searched, backup_apart, pool_name};
 use crate::need::{Need, rate_words};
 use weir_catalog::{HostSize, Per, Pooled};
+use weir_layout::Role;
 use weir_units::Bytes;
 
 /// The largest size in all that is tried, in GiB: what a volume of a layout can have.
@@ -81,12 +83,18 @@ impl<'a> Pools<'_, 'a> {
         };
         let size = |roles: &[usize]| {
             let sizes = roles.iter().map(|role| self.need.roles[*role].size.get());
-            gib(Bytes::new(sizes.fold(0, u64::saturating_add)))
+            let size = Bytes::new(sizes.fold(0, u64::saturating_add));
+            gib(self.of.wishes.filesystem.room_for(size))
         };
         let all = 0..self.need.roles.len();
-        let groups: Vec<Vec<usize>> = match self.of.wishes.is_apart {
-            true => all.map(|role| vec![role]).collect(),
-            false => vec![all.collect()],
+        let is_backup = |at: &usize| self.need.roles[*at].role == Role::Backup;
+        let groups: Vec<Vec<usize>> = match self.of.wishes {
+            wishes if wishes.is_apart => all.map(|role| vec![role]).collect(),
+            wishes if wishes.shares_backup => vec![all.collect()],
+            _ => {
+                let (backup, rest): (Vec<usize>, Vec<usize>) = all.partition(is_backup);
+                [rest, backup].into_iter().filter(|roles| !roles.is_empty()).collect()
+            }
         };
         groups.into_iter().map(|roles| (names(&roles), roles.clone(), size(&roles))).collect()
     }
@@ -166,6 +174,7 @@ impl<'a> Pools<'_, 'a> {
             let (own, room) = (Bytes::gib(self.least()), Bytes::gib(gib));
             reasons.push(format!("{own} are stored in {room}: the size buys the limits"));
         }
+        reasons.extend(self.of_wishes());
         Plan {
             family: "vm".to_owned(),
             title: self.title(found),
@@ -175,6 +184,22 @@ impl<'a> Pools<'_, 'a> {
             caps: self.caps(found),
             reasons,
         }
+    }
+
+    /// Returns what was assumed of the file system and of a backup.
+    fn of_wishes(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        let wishes = self.of.wishes;
+        if wishes.filesystem != FileSystem::None {
+            let (name, words) = (wishes.filesystem.name(), wishes.filesystem.words());
+            all.push(format!("disks have room for {name} (overhead {words})"));
+        }
+        let is_split = !wishes.is_apart && !wishes.shares_backup;
+        let has = |role: Role| self.need.role(role).is_some();
+        if is_split && has(Role::Backup) && (has(Role::Data) || has(Role::Log)) {
+            all.push(backup_apart());
+        }
+        all
     }
 
     fn title(&self, found: &Found<'_>) -> String {

@@ -4,6 +4,7 @@
 mod articles;
 mod bought;
 mod exhaustive;
+mod keep;
 #[path = "../../../weir-diagnose/tests/truth/rng.rs"]
 mod rng;
 mod simulated;

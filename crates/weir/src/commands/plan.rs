@@ -2,6 +2,7 @@
 
 mod fleet;
 mod observed;
+mod present;
 mod prices;
 mod verified;
 
@@ -14,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
-use weir_plan::answer::{CapUse, Plan, Relaxation};
+use weir_plan::answer::{CapUse, Line, Plan, Relaxation};
 use weir_plan::cost::Cost;
 use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, RoleKeys, Vcpus, WHOLE, Wishes};
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     notes.extend(assumed);
     let mut wishes = file.wishes();
     let there = keep(&file, &mut wishes, catalog)?;
+    notes.extend(wishes.keep.as_ref().and_then(Kept::note));
     let edition = edition(&file, there, catalog)?;
     let own = prices::own(args.prices.as_deref())?;
     let (book, left_out) = prices::book(&file, edition, args.prices.as_deref(), &own)?;
@@ -83,6 +85,10 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         Outcome::NotMet(relaxations) => {
             report.relaxations = relaxations.iter().map(relaxation).collect();
         }
+    }
+    let there = file.keep.as_deref().or(args.present.as_deref());
+    if let Some(path) = there {
+        present::price(&mut report, path, &question)?;
     }
     let asks_latency = need.roles.iter().any(|own| own.latency.is_some());
     match verified {
@@ -251,7 +257,8 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
     file.max_disks = args.max_disks.or(file.max_disks);
     file.max_files = args.max_files.or(file.max_files);
     file.storage = args.storage.or(file.storage);
-    file.apart |= args.apart;
+    file.apart = args.apart.or(file.apart);
+    file.filesystem = args.filesystem.or(file.filesystem);
     file.keep = args.keep.clone().or_else(|| beside(args.need.as_deref(), file.keep.take()));
     file.no_downtime |= args.no_downtime;
     file.bursting = args.bursting.or(file.bursting);
@@ -292,15 +299,6 @@ fn met(report: &mut PlanReport, answer: &Answer) {
 }
 
 fn choice(plan: &Plan) -> PlanChoice {
-    let lines = plan.lines.iter().filter(|line| line.units > 0).map(|line| PlanLine {
-        what: line.what.clone(),
-        units: line.units,
-        free: line.free.min(line.units),
-        each: line.each.map(Amount),
-        month: line.month().map(Amount),
-        source: line.source.as_ref().map(|(source, _)| source.clone()),
-        as_of: line.source.as_ref().map(|(_, as_of)| as_of.clone()),
-    });
     let binding = plan.binding().map(|own| {
         let left = weir_report::number::percent(1.0 - share(own)).to_string();
         let own = cap(own);
@@ -312,11 +310,26 @@ fn choice(plan: &Plan) -> PlanChoice {
         layout: plan.layout.clone(),
         month: Amount(plan.cost.month),
         unpriced: plan.cost.unpriced,
-        lines: lines.collect(),
+        lines: lines(&plan.lines),
         caps: plan.caps.iter().map(cap).collect(),
         binding,
         reasons: plan.reasons.clone(),
     }
+}
+
+/// Returns the lines of a bill that count something.
+fn lines(all: &[Line]) -> Vec<PlanLine> {
+    let counted = all.iter().filter(|line| line.units > 0);
+    let line = |line: &Line| PlanLine {
+        what: line.what.clone(),
+        units: line.units,
+        free: line.free.min(line.units),
+        each: line.each.map(Amount),
+        month: line.month().map(Amount),
+        source: line.source.as_ref().map(|(source, _)| source.clone()),
+        as_of: line.source.as_ref().map(|(_, as_of)| as_of.clone()),
+    };
+    counted.map(line).collect()
 }
 
 fn relaxation(own: &Relaxation) -> PlanRelaxation {
