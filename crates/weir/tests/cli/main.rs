@@ -14,6 +14,7 @@ mod live;
 mod mount;
 mod observe;
 mod plan;
+mod plan_keep;
 mod plan_options;
 mod real_clients;
 mod run;
