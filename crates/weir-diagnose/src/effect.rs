@@ -402,13 +402,12 @@ mod tests {
         // A P20 costs 53.51 more than a P10, whatever the machine does.
         let disk = "[[volume]]\nname = \"data\"\ntier = \"P10\"\n[[file]]\nname = \"f\"\nrole = \
                     \"data\"\nsize = \"100 GiB\"\non = \"data\"\n";
-        let text =
-            format!("edition = \"azure-now\"\nhost = {{ size = \"Standard_D16s_v3\" }}\n{disk}");
+        let text = format!("edition = \"azure-premium-2015\"\nhost = {{ size = \"DS4\" }}\n{disk}");
         let bed = Bed::layout(&text).disk("data", Does::reads(498.0).ms(40.0));
         let effect = effect_on(&text, bed);
         let price = effect.price.clone().expect("a price");
-        assert!(price.difference.is_some(), "{price:?}");
-        assert_eq!(price.unknown, ["machine Standard_D16s_v3"]);
+        assert_eq!(price.difference.map(|own| own.to_string()).as_deref(), Some("+53.51"));
+        assert_eq!(price.unknown, ["machine DS4"]);
         let words = effect.words();
         assert!(words.contains("the rest of the price is not known: machine"), "{words}");
         // An edition without prices.

@@ -1,5 +1,7 @@
 //! The families beside each other, what comes next, and what would have to give.
 
+mod rebuild;
+
 use crate::answer::{Answer, Plan, Relaxation};
 use crate::cost::Prices;
 use crate::disks::{Market, credits, typical};
@@ -455,33 +457,8 @@ fn answer(
     if question.wishes.keep.is_some() && cheaper.is_none() {
         notes.push("nothing cheaper that is one step away keeps what is there".to_owned());
     }
-    notes.extend(without_rebuilding(question, families, &plan)?);
+    notes.extend(rebuild::without_rebuilding(question, families, &plan)?);
     Ok(Some(Answer { plan, others, cheaper, better, compared, unranked, notes }))
-}
-
-/// Returns the price without rebuilding a stripe, where the plan rebuilds one.
-fn without_rebuilding(
-    question: &Question<'_>,
-    families: &[Family],
-    plan: &Plan,
-) -> Result<Option<String>, PlanError> {
-    let Some(kept) = question.wishes.keep.as_ref().filter(|kept| kept.may_rebuild()) else {
-        return Ok(None);
-    };
-    let mut wishes = question.wishes.clone();
-    wishes.keep = Some(Kept { keeps_units: true, ..kept.clone() });
-    let searched = search(&Question { wishes: &wishes, ..*question }, families, false)?;
-    Ok(match cheapest(&searched) {
-        Some(other) if other.layout == plan.layout => None,
-        Some(other) if other.cost.unpriced > 0 => {
-            Some(format!("without rebuilding a stripe: {}", other.title))
-        }
-        Some(other) => Some(format!(
-            "without rebuilding a stripe: {}, {} a month",
-            other.title, other.cost.month
-        )),
-        None => Some("without rebuilding a stripe, no layout meets the need".to_owned()),
-    })
 }
 
 /// What is to be known of the prices that were used, and what of the need says nothing to the plan.

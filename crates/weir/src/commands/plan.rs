@@ -32,26 +32,7 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(folder) = &args.fleet {
         return fleet::run(folder, args, catalog);
     }
-    for (option, is_said) in [("--fewest", args.fewest), ("--quiet", args.quiet)] {
-        if is_said {
-            let words = format!("{option} is for a fleet; give --fleet DIR");
-            return Err(CliError::Refused(words));
-        }
-    }
-    let inputs = args.need.iter().chain(&args.keep).chain(&args.present).chain(&args.prices);
-    let inputs = inputs.chain(&args.from);
-    if let Some(out) = args.out.as_ref().filter(|out| inputs.clone().any(|own| is_same(own, out))) {
-        let words = format!("--out {}: is one of the inputs; take another name", out.display());
-        return Err(CliError::Refused(words));
-    }
-    if let Some(out) = &args.out {
-        can_write(out)?;
-    }
-    if args.need.is_none() && args.from.is_empty() && args.size.is_none() {
-        let words = "nothing says how much is stored: give --size SIZE with rates, or --need FILE, \
-                     --from OBSERVATION or --fleet DIR";
-        return Err(CliError::Refused(words.to_owned()));
-    }
+    check(args)?;
     let mut file = need_file(args)?;
     let mut notes = observed(&mut file, args, catalog)?;
     let (need, assumed) = file.need()?;
@@ -86,10 +67,6 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
             report.relaxations = relaxations.iter().map(relaxation).collect();
         }
     }
-    let there = file.keep.as_deref().or(args.present.as_deref());
-    if let Some(path) = there {
-        present::price(&mut report, path, &question)?;
-    }
     let asks_latency = need.roles.iter().any(|own| own.latency.is_some());
     match verified {
         Some(verified) => verified.say(&mut report),
@@ -100,12 +77,41 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         ),
         None => {}
     }
+    let there = file.keep.as_deref().or(args.present.as_deref());
+    if let Some(path) = there {
+        present::price(&mut report, path, &question)?;
+    }
     if let (Some(path), Some(plan)) = (&args.out, &report.plan) {
         let written = fs::write(path, &plan.layout);
         written.map_err(|source| CliError::write(path, source))?;
     }
     output::print(&report, args.output.format())?;
     Ok(if report.is_met { 0 } else { NO })
+}
+
+/// Checks the options before anything is planned.
+fn check(args: &PlanArgs) -> Result<(), CliError> {
+    for (option, is_said) in [("--fewest", args.fewest), ("--quiet", args.quiet)] {
+        if is_said {
+            let words = format!("{option} is for a fleet; give --fleet DIR");
+            return Err(CliError::Refused(words));
+        }
+    }
+    let inputs = args.need.iter().chain(&args.keep).chain(&args.present).chain(&args.prices);
+    let inputs = inputs.chain(&args.from);
+    if let Some(out) = args.out.as_ref().filter(|out| inputs.clone().any(|own| is_same(own, out))) {
+        let words = format!("--out {}: is one of the inputs; take another name", out.display());
+        return Err(CliError::Refused(words));
+    }
+    if let Some(out) = &args.out {
+        can_write(out)?;
+    }
+    if args.need.is_none() && args.from.is_empty() && args.size.is_none() {
+        let words = "nothing says how much is stored: give --size SIZE with rates, or --need FILE, \
+                     --from OBSERVATION or --fleet DIR";
+        return Err(CliError::Refused(words.to_owned()));
+    }
+    Ok(())
 }
 
 /// Whether a file can be there: better said before a plan is made than after.
