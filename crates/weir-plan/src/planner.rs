@@ -449,7 +449,9 @@ fn answer(
     searched.retain(|own| own.plan.is_some());
     searched.sort_by_key(|own| own.plan.as_ref().map(rank));
     let mut searched = searched.into_iter();
-    let Some(Searched { plan: Some(plan), cheaper, .. }) = searched.next() else { return Ok(None) };
+    let Some(Searched { plan: Some(mut plan), cheaper, .. }) = searched.next() else {
+        return Ok(None);
+    };
     let others = searched.filter_map(|own| own.plan).collect();
     let better = better(question, families, &plan)?;
     let unranked = unranked(question, &plan);
@@ -457,7 +459,7 @@ fn answer(
     if question.wishes.keep.is_some() && cheaper.is_none() {
         notes.push("nothing cheaper that is one step away keeps what is there".to_owned());
     }
-    notes.extend(rebuild::without_rebuilding(question, families, &plan)?);
+    plan.reasons.extend(rebuild::without_rebuilding(question, families, &plan)?);
     Ok(Some(Answer { plan, others, cheaper, better, compared, unranked, notes }))
 }
 

@@ -1,7 +1,8 @@
 //! One unit for all quantities of a column, so that rows compare at a glance.
 //!
 //! Of the units in which all values are exact to three decimals, a column uses the one with the
-//! shortest numbers. If there is none, values are rounded to a tenth of the usual unit.
+//! shortest numbers. If there is none, it uses the unit in which most values are exact, and rounds the
+//! others to a tenth.
 
 use crate::number::{group, whole};
 use crate::table::Cell;
@@ -57,7 +58,15 @@ impl Scale {
         // Of equals the first, which is the largest.
         match best.min_by_key(|(length, _)| *length) {
             Some((_, (name, unit))) => Self { name, unit: *unit, decimals: None },
-            None => Self { name: usual.0, unit: usual.1, decimals: Some(1) },
+            None => {
+                let count = |unit: u64| {
+                    let is_exact = |value: &&f64| exact(whole(**value), unit).is_some();
+                    values.iter().filter(is_exact).count()
+                };
+                let better = units.iter().find(|unit| count(unit.1) > count(usual.1));
+                let (name, unit) = better.copied().unwrap_or(usual);
+                Self { name, unit, decimals: Some(1) }
+            }
         }
     }
 
@@ -121,6 +130,8 @@ mod tests {
         let mib = f64::from(1 << 20);
         rates(&[125.0 * mib, 200e6], &["131.072 MB/s", "200 MB/s"]);
         rates(&[125.0 * mib, 200.0 * mib], &["125 MiB/s", "200 MiB/s"]);
+        // Published limits stay as they are published.
+        rates(&[150.0 * mib, 400e6, 125e6], &["157.3 MB/s", "400.0 MB/s", "125.0 MB/s"]);
         rates(&[123_456_789.0, 100.0 * mib], &["117.7 MiB/s", "100.0 MiB/s"]);
         rates(&[0.0, 5_120.0], &["0 KiB/s", "5 KiB/s"]);
         assert_eq!(
