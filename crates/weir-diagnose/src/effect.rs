@@ -369,10 +369,11 @@ mod tests {
         assert!(effect.iops_after > 1.9 * effect.iops_before, "{effect:?}");
     }
 
-    /// Returns the first effect of a layout on which `name` is held.
+    /// Returns the first effect that is simulated for a layout and a load.
     fn effect_on(text: &str, bed: Bed) -> EffectReport {
         let effect = with_case(bed, |case, mut found| {
-            estimate(case, text, &mut found);
+            let notes = estimate(case, text, &mut found);
+            assert_eq!(notes, [""; 0]);
             found.into_iter().find_map(|found| found.finding.effect)
         });
         effect.expect("an effect")
