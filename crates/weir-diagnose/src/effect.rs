@@ -6,9 +6,10 @@ use crate::change::Change;
 use crate::rules::{Found, Room, storage_for};
 use crate::system::{On, What};
 use std::fmt::Write as _;
+use weir_catalog::PriceBook;
 use weir_layout::Layout;
-use weir_report::diagnosis::EffectReport;
-use weir_report::number::{percent, rate, whole};
+use weir_report::diagnosis::{EffectPrice, EffectReport};
+use weir_report::number::{Amount, Delta, percent, rate, whole};
 use weir_report::run::RunReport;
 use weir_sim::{Options, devices, simulate};
 use weir_workload::{Isolated, fio, place};
@@ -86,6 +87,10 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) -> Vec<String>
             ));
             continue;
         }
+        let (price, price_note) = match price(case, text, change) {
+            Ok((price, note)) => (Some(price), note),
+            Err(note) => (None, Some(note)),
+        };
         found.finding.effect = Some(EffectReport {
             change: change.words(),
             iops_before: before.iops,
@@ -99,9 +104,47 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) -> Vec<String>
                 percent(before.iops / observed.max(1e-9)),
                 rate(observed)
             ),
+            price,
+            price_note,
         });
     }
     notes
+}
+
+/// Returns the price of the layout as it is and with a change, and what was assumed for it; or why
+/// there is none.
+fn price(
+    case: &Case<'_>,
+    text: &str,
+    change: &Change,
+) -> Result<(EffectPrice, Option<String>), String> {
+    let parsed = |text: &str| Layout::parse("layout.toml", text, case.catalog).ok();
+    let layouts = parsed(text).zip(change.apply(text).as_deref().and_then(parsed));
+    let (before, after) = layouts.ok_or("the layout does not take the change")?;
+    let edition = before.edition.as_deref().and_then(|name| case.catalog.edition(name).ok());
+    let edition = edition.ok_or("the layout names no edition")?;
+    let book = PriceBook::of(edition.prices(), None, None, None).ok().flatten();
+    let book = book.ok_or_else(|| format!("{} has no prices", edition.name()))?;
+    let [bill, changed] = [&before, &after].map(|own| own.bill(Some(edition), Some(&book)));
+    let difference = bill.is_comparable(&changed);
+    let mut unknown: Vec<String> = Vec::new();
+    for line in bill.unknown().chain(changed.unknown()) {
+        if !unknown.contains(&line.what) {
+            unknown.push(line.what.clone());
+        }
+    }
+    let price = EffectPrice {
+        region: book.region().to_owned(),
+        currency: book.currency().to_owned(),
+        before: Amount(bill.month()),
+        after: Amount(changed.month()),
+        difference: difference.then(|| Delta::between(bill.month(), changed.month())),
+        unknown,
+    };
+    let instances = before.hosts.iter().filter_map(|host| host.instance.as_ref());
+    let is_assumed = instances.clone().any(|own| !own.is_storage_stated);
+    let note = "the layout does not state the storage: the size of the files is assumed";
+    Ok((price, is_assumed.then(|| note.to_owned())))
 }
 
 /// Returns a change that also reserves the storage that larger files of an instance need.
@@ -324,5 +367,56 @@ mod tests {
             effect.change
         );
         assert!(effect.iops_after > 1.9 * effect.iops_before, "{effect:?}");
+    }
+
+    /// Returns the first effect that is simulated for a layout and a load.
+    fn effect_on(text: &str, bed: Bed) -> EffectReport {
+        let effect = with_case(bed, |case, mut found| {
+            let notes = estimate(case, text, &mut found);
+            let effect = found.into_iter().find_map(|found| found.finding.effect);
+            effect.ok_or(notes)
+        });
+        effect.expect("an effect")
+    }
+
+    #[test]
+    fn an_effect_says_what_the_change_costs() {
+        // The next tier begins at 129 GiB: 33 GiB more in steps of 32 are 64 at 0.137. Of 96 GiB
+        // 32 are free, 8 vCores cost 8 x (122.230625 + 72.975) = 1,561.645.
+        let text = "edition = \"azure-mi-now\"\nhost = { managed_instance = \"gp\", vcores = 8, storage \
+                    = \"96 GiB\" }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
+        let bed = Bed::layout(text).file("db", "data", Does::reads(498.0).ms(40.0));
+        let effect = effect_on(text, bed);
+        assert!(effect.change.ends_with("160 GiB of storage"), "{}", effect.change);
+        let price = effect.price.clone().expect("a price");
+        assert_eq!(price.before.to_string(), "1,570.41");
+        assert_eq!(price.after.to_string(), "1,579.18");
+        assert_eq!(price.difference.map(|own| own.to_string()).as_deref(), Some("+8.77"));
+        assert_eq!((price.currency.as_str(), effect.price_note.as_ref()), ("USD", None));
+        let words = effect.words();
+        let said = "1,579.18 instead of 1,570.41 USD a month (+8.77; West Europe)";
+        assert!(words.contains(said), "{words}");
+    }
+
+    #[test]
+    fn an_unknown_price_is_said_and_never_zero() {
+        // A P20 costs 53.51 more than a P10, whatever the machine does.
+        let disk = "[[volume]]\nname = \"data\"\ntier = \"P10\"\n[[file]]\nname = \"f\"\nrole = \
+                    \"data\"\nsize = \"100 GiB\"\non = \"data\"\n";
+        let text = format!("edition = \"azure-premium-2015\"\nhost = {{ size = \"DS4\" }}\n{disk}");
+        let bed = Bed::layout(&text).disk("data", Does::reads(498.0).ms(40.0));
+        let effect = effect_on(&text, bed);
+        let price = effect.price.clone().expect("a price");
+        assert_eq!(price.difference.map(|own| own.to_string()).as_deref(), Some("+53.51"));
+        assert_eq!(price.unknown, ["machine DS4"]);
+        let words = effect.words();
+        assert!(words.contains("the rest of the price is not known: machine"), "{words}");
+        // An edition without prices.
+        let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, storage \
+                    = \"1 TiB\" }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
+        let bed = Bed::layout(text).file("db", "data", Does::reads(498.0).ms(40.0));
+        let effect = effect_on(text, bed);
+        assert_eq!(effect.price, None);
+        assert!(effect.words().contains("price not known, azure-mi-2018 has no prices"));
     }
 }

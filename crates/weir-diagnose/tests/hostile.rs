@@ -150,7 +150,7 @@ fn observation(case: &Case) -> Observation {
     let mut at = Instant::ZERO;
     let mut times = Vec::new();
     for step in &case.steps {
-        at = at + Span::from_millis(*step);
+        at += Span::from_millis(*step);
         times.push(at);
     }
     let kind = SourceKind::Other("test".to_owned());

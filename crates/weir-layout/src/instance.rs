@@ -16,8 +16,15 @@ pub struct Instance {
     pub kind: ManagedInstance,
     /// Its vCores.
     pub vcores: u32,
-    /// The storage reserved for it.
+    /// The storage reserved for it; the most that it can have where the layout does not state it.
     pub storage: Bytes,
+    /// Whether the layout states the storage.
+    pub is_storage_stated: bool,
+    /// The step in which storage is reserved.
+    pub storage_step: Bytes,
+    /// The operations per second that the layout states: what comes with the storage and what is
+    /// bought beyond it.
+    pub iops: Option<Iops>,
     /// The tier set of its files, where they have one.
     pub tiers: Option<String>,
     /// What limits its files.
@@ -245,7 +252,21 @@ pub fn resolve<'a>(
         log_rate: log_rate(kind, edition, vcores),
         ..HostSpec::default()
     };
-    Ok((Instance { kind, vcores, storage, tiers, bounds }, &size.name, spec))
+    let storage_step = match value(edition, "storage-step") {
+        Some(RuleValue::Size(step)) => step,
+        _ => Bytes::gib(1),
+    };
+    let instance = Instance {
+        kind,
+        vcores,
+        storage,
+        is_storage_stated: keys.storage.is_some(),
+        storage_step,
+        iops: keys.iops,
+        tiers,
+        bounds,
+    };
+    Ok((instance, &size.name, spec))
 }
 
 fn check_excluded(kind: ManagedInstance, keys: &HostKeys) -> Result<(), Wrong> {

@@ -10,6 +10,7 @@
 //! | [`mod@file`] | the keys as they are written, and their JSON schema |
 //! | `resolve` | hosts and stripes |
 //! | `volume` | what one volume's keys come to |
+//! | [`bill`] | the price of a layout, line by line |
 //! | [`blob`] | page blobs: where they are served, what their volumes are |
 //! | [`coming`] | volumes that are made while their host runs |
 //! | [`files`] | database files: where they are, and what they are together |
@@ -21,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bill;
 pub mod blob;
 pub mod coming;
 pub mod error;
@@ -33,6 +35,7 @@ mod resolve;
 pub mod steps;
 mod volume;
 
+pub use bill::Bill;
 pub use blob::Blob;
 pub use error::LayoutError;
 pub use file::{ManagedInstance, Role};

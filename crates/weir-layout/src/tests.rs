@@ -8,6 +8,7 @@ use weir_core::{
 };
 use weir_units::{Bytes, Instant, Span};
 
+mod bill;
 mod clouds;
 mod files;
 

@@ -3,8 +3,8 @@
 use crate::cost::Cost;
 use crate::demand::{Flow, Limits};
 use crate::need::WHOLE;
-use weir_catalog::Price;
-use weir_units::{Bytes, Money};
+pub use weir_layout::bill::Line;
+use weir_units::Bytes;
 
 /// A layout that meets a need.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,55 +54,6 @@ impl Plan {
         let binding = self.binding()?;
         let parts = u128::from(binding.most) * u128::from(WHOLE);
         u64::try_from(parts / u128::from(binding.used)).ok()
-    }
-}
-
-/// A line of the bill.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// What is paid for.
-    pub what: String,
-    /// How many units.
-    pub units: u64,
-    /// Of which so many cost nothing.
-    pub free: u64,
-    /// What each costs a month, if it is known.
-    pub each: Option<Money>,
-    /// Where the price comes from, and of when it is.
-    pub source: Option<(String, String)>,
-}
-
-impl Line {
-    /// So many units of something that has a price, or has none that is known.
-    #[must_use]
-    pub fn of(what: String, units: u64, price: Option<&Price>) -> Self {
-        let source = price.map(|price| {
-            (price.provenance.source().to_owned(), price.provenance.as_of().to_owned())
-        });
-        let (free, each) = (price.map_or(0, |price| price.free), price.map(|price| price.month));
-        Self { what, units, free, each, source }
-    }
-
-    /// So many units of each of `count` alike: one line, but where the price has steps.
-    pub(crate) fn all_of(what: String, units: u64, count: u64, price: Option<&Price>) -> Vec<Self> {
-        let Some(stepped) = price.filter(|price| !price.steps.is_empty()) else {
-            let mut line = Self::of(what, units * count, price);
-            line.free *= count;
-            return vec![line];
-        };
-        let part = |part: weir_catalog::Part| Self {
-            units: part.units * count,
-            free: part.free * count,
-            each: Some(part.month),
-            ..Self::of(what.clone(), 0, price)
-        };
-        stepped.parts(units).map(part).collect()
-    }
-
-    /// What it costs a month, if it is known.
-    #[must_use]
-    pub fn month(&self) -> Option<Money> {
-        Some(self.each?.times(self.units.saturating_sub(self.free)))
     }
 }
 

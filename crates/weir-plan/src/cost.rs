@@ -4,7 +4,8 @@
 //! Among equals the smaller comes first: fewer disks, a smaller machine, less storage.
 
 use weir_catalog::{Per, Price, PriceBook};
-use weir_units::{Bytes, Money};
+pub use weir_layout::bill::gib;
+use weir_units::Money;
 
 /// What something costs a month. Ordered: the cheapest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,10 +63,4 @@ impl<'a> Prices<'a> {
     pub fn unit(self, of: &str, per: Per) -> Option<&'a Price> {
         self.0?.unit(of, per)
     }
-}
-
-/// Whole GiB, rounded up: storage is billed so.
-#[must_use]
-pub fn gib(size: Bytes) -> u64 {
-    size.get().div_ceil(1 << 30)
 }

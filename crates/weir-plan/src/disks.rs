@@ -84,7 +84,8 @@ impl<'a> Disk<'a> {
                 vec![Line::of(what, count, prices.tier(&tier.name))]
             }
             Self::Bought { family, .. } => {
-                Rates::of(family, prices).lines(name, &family.family, self.bought(), count)
+                let Bought { size, limits } = self.bought();
+                weir_layout::bill::bought(name, family, (size, limits), count, prices.0)
             }
         }
     }
@@ -159,18 +160,6 @@ impl<'p> Rates<'p> {
             month: one.month.times(count),
             size: count,
         }
-    }
-
-    /// The lines of the bill for `count` disks called `name`.
-    fn lines(&self, name: &str, family: &str, bought: Bought, count: u64) -> Vec<Line> {
-        let of = |what: &str| format!("{name}: {what} of {count} {family}");
-        let mut lines = Line::all_of(of("GiB"), gib(bought.size), count, self.gib);
-        lines.extend(Line::all_of(of("IOPS"), bought.limits.iops.get(), count, self.iops));
-        if let Some((price, per)) = self.throughput {
-            let units = units(bought.limits.throughput, per);
-            lines.extend(Line::all_of(of(per.name()), units, count, price));
-        }
-        lines
     }
 }
 

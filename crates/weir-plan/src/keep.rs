@@ -1,9 +1,9 @@
 //! What is there already and stays: a plan may add to it and grow it, and takes nothing away.
 //!
-//! Disks and files grow in place. What cannot be done in place is not planned: a column more for a
-//! stripe, another cache mode (the disk is detached for it), a smaller file. A machine of another
-//! size restarts, and an instance with other vCores fails over, so both stay as they are where
-//! there must be no downtime.
+//! Disks and files grow in place. A column more for a stripe, another cache mode (the disk is
+//! detached for it) and a smaller file are not planned. A machine of another size restarts, an
+//! instance with other vCores fails over, and a stripe with another unit is rebuilt and its data
+//! copied: all three stay as they are where there must be no downtime.
 
 use crate::error::PlanError;
 use crate::need::Need;
@@ -18,14 +18,18 @@ use weir_units::Bytes;
 pub struct Kept {
     /// The machine's size.
     pub host: Option<String>,
-    /// Of a managed instance, its kind, vCores and storage.
+    /// Of a managed instance, its kind, vCores and billed storage.
     pub instance: Option<(ManagedInstance, u32, Bytes)>,
+    /// The billed storage and the step it was rounded to, where the layout does not state it.
+    pub assumed_storage: Option<(Bytes, Bytes)>,
     /// Disks, by what is on them.
     pub pools: Vec<KeptPool>,
     /// Files of an instance, by role.
     pub files: Vec<KeptFiles>,
     /// Whether it must not be down.
     pub is_up: bool,
+    /// Whether stripes keep their units even where downtime is allowed.
+    pub keeps_units: bool,
 }
 
 /// Disks that are there, alike.
@@ -87,7 +91,10 @@ impl Kept {
             let reason = "has several machines; a plan keeps one, so give a layout with that alone";
             return Err(PlanError::need("the layout to keep", reason));
         };
-        let instance = host.instance.as_ref().map(|own| (own.kind, own.vcores, own.storage));
+        let storage = host.billed_storage().unwrap_or(Bytes::ZERO);
+        let instance = host.instance.as_ref().map(|own| (own.kind, own.vcores, storage));
+        let assumed_storage = host.instance.as_ref().filter(|own| !own.is_storage_stated);
+        let assumed_storage = assumed_storage.map(|own| (storage, own.storage_step));
         let mut databases: Vec<&Option<String>> = host
             .files
             .iter()
@@ -107,7 +114,25 @@ impl Kept {
         };
         let files = Role::ALL.into_iter().filter_map(|role| files(host, role));
         let files = if instance.is_some() { files.collect() } else { Vec::new() };
-        Ok(Self { host: host.size.clone(), instance, pools, files, is_up })
+        let host = host.size.clone();
+        Ok(Self { host, instance, assumed_storage, pools, files, is_up, keeps_units: false })
+    }
+
+    /// Whether a stripe may be rebuilt with another unit, for which its data is copied.
+    #[must_use]
+    pub fn may_rebuild(&self) -> bool {
+        !self.is_up && !self.keeps_units
+    }
+
+    /// Returns what was assumed of the layout to keep.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let (storage, step) = self.assumed_storage?;
+        Some(format!(
+            "the layout to keep does not state the storage of its instance: {storage} is assumed, the \
+             size of its files rounded up to steps of {step}; if more is reserved, add storage = \
+             \"SIZE\" to its [host]"
+        ))
     }
 
     /// Whether a need has all that is there: what it left out would be gone.

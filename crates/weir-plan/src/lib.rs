@@ -15,6 +15,7 @@
 //! | [`need`] | [`Need`], [`Wishes`], and the file that they are written in |
 //! | `observed` | from what was observed of a role to what it needs |
 //! | [`demand`] | what a load asks of a cap, by cache mode and stripe |
+//! | [`filesystem`] | the room that a file system takes from its disks |
 //! | [`keep`] | what is there already and stays |
 //! | [`cost`] | prices of what a layout is made of, and their order |
 //! | [`rank`] | which of two layouts is taken: the cheapest, or fewer disks for a price close to it |
@@ -35,6 +36,7 @@ pub mod cost;
 pub mod demand;
 pub mod disks;
 mod error;
+pub mod filesystem;
 pub mod fleet;
 pub mod instance;
 pub mod keep;

@@ -18,7 +18,8 @@ use crate::answer::{CapUse, Cheaper, PassedOver, Plan};
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{self, Demand, Flow, Limits, Peak};
 use crate::disks::{Asked, Disk, Disks, Market};
-use crate::keep::KeptPool;
+use crate::filesystem::FileSystem;
+use crate::keep::{Kept, KeptPool};
 use crate::need::{Need, RoleNeed, WHOLE, Wishes};
 use crate::rank::{Aim, Order};
 use std::collections::HashMap;
@@ -27,7 +28,7 @@ use weir_catalog::{CacheMode, Edition, HostLimits, HostSize};
 use weir_layout::Role;
 use weir_units::{Bytes, Span};
 use words::names;
-pub(crate) use words::pool_name;
+pub(crate) use words::{backup_apart, pool_name};
 
 /// The names of caps: of operations and of bytes.
 const OF_DISKS: [&str; 2] = ["disk operations", "disk bytes"];
@@ -248,10 +249,8 @@ impl<'a> Machines<'a> {
     fn arrangements(&self, need: &Need) -> Vec<Arrangement> {
         let mut all = Vec::new();
         for partition in partitions(need.roles.len()) {
-            if self.wishes.is_apart && partition.iter().any(|roles| roles.len() > 1) {
-                continue;
-            }
-            if !self.is_kept(need, &partition) {
+            let may_share = partition.iter().all(|roles| self.may_share(need, roles));
+            if !may_share || !self.is_kept(need, &partition) {
                 continue;
             }
             let ways = partition.iter().map(|roles| self.ways(need, roles));
@@ -272,6 +271,19 @@ impl<'a> Machines<'a> {
             all.extend(made);
         }
         all
+    }
+
+    /// Whether roles may be on the same disks. A backup beside data or log would be lost with
+    /// them, and its writes would compete with theirs (article 004).
+    fn may_share(&self, need: &Need, roles: &[usize]) -> bool {
+        let has = |role: Role| roles.iter().any(|own| need.roles[*own].role == role);
+        let is_exposed = has(Role::Backup) && (has(Role::Data) || has(Role::Log));
+        let is_kept = self.kept(need, roles).is_some();
+        match roles.len() {
+            0 | 1 => true,
+            _ if self.wishes.is_apart => false,
+            _ => !is_exposed || self.wishes.shares_backup || is_kept,
+        }
     }
 
     /// Whether roles that share disks now share them still, and no others with them.
@@ -296,17 +308,22 @@ impl<'a> Machines<'a> {
     /// The ways in which disks of some roles can be had.
     fn ways(&self, need: &Need, roles: &[usize]) -> Vec<Pool> {
         let of = |mode, place| Pool { roles: roles.to_vec(), mode, place };
-        if let Some(kept) = self.kept(need, roles) {
-            return vec![of(
-                kept.mode,
-                match kept.unit {
-                    _ if kept.is_local => Place::Local,
-                    Some(unit) => Place::Striped(unit),
-                    None => Place::Single,
-                },
-            )];
-        }
         let own = || roles.iter().map(|role| &need.roles[*role]);
+        if let Some(kept) = self.kept(need, roles) {
+            let place = match kept.unit {
+                _ if kept.is_local => Place::Local,
+                Some(unit) => Place::Striped(unit),
+                None => Place::Single,
+            };
+            let mut ways = vec![of(kept.mode, place)];
+            // Another unit costs a copy of the data and nothing a month: of equal prices, the stripe
+            // as it is comes first.
+            let rebuilt = Place::Striped(self.unit(own()));
+            if matches!(place, Place::Striped(_)) && rebuilt != place && self.may_rebuild() {
+                ways.push(of(kept.mode, rebuilt));
+            }
+            return ways;
+        }
         let is_kept = |role: Role| matches!(role, Role::Data | Role::Tempdb);
         let is_cacheable = own().all(|own| is_kept(own.role) && own.working_set.is_some());
         let unit = self.unit(own());
@@ -320,6 +337,17 @@ impl<'a> Machines<'a> {
             ways.push(of(CacheMode::None, Place::Local));
         }
         ways
+    }
+
+    /// Whether a stripe that is kept may be rebuilt with another unit.
+    fn may_rebuild(&self) -> bool {
+        self.wishes.keep.as_ref().is_some_and(Kept::may_rebuild)
+    }
+
+    /// Returns the room on disks that the files of some roles need.
+    fn room_for(&self, need: &Need, roles: &[usize]) -> Bytes {
+        let sizes = roles.iter().map(|role| need.roles[*role].size.get());
+        self.wishes.filesystem.room_for(Bytes::new(sizes.fold(0, u64::saturating_add)))
     }
 
     /// The unit in which the requests of some roles are fewest; the smaller of two that are equal.
@@ -399,10 +427,9 @@ impl<'a> Machines<'a> {
     {
         let own = || pool.roles.iter().map(|role| &need.roles[*role]);
         latencies.extend(own().filter_map(|own| Some((own.latency?, own.request))));
-        let size: u64 = own().map(|own| own.size.get()).fold(0, u64::saturating_add);
         Asked {
             peaks,
-            size: Bytes::new(size),
+            size: self.room_for(need, &pool.roles),
             mode: pool.mode,
             is_striped: pool.place != Place::Single,
             latencies,
@@ -466,7 +493,8 @@ impl<'a> Search<'a, '_> {
                 continue;
             };
             let io_unit = self.of.edition.io_unit();
-            if !has_room(self.need, &self.arrangements[index], host, io_unit) {
+            let filesystem = self.of.wishes.filesystem;
+            if !has_room(self.need, &self.arrangements[index], host, io_unit, filesystem) {
                 continue;
             }
             let key = (index, hits, taken.clone());
@@ -578,6 +606,7 @@ fn has_room(
     arrangement: &Arrangement,
     host: &HostSize,
     io_unit: Option<Bytes>,
+    filesystem: FileSystem,
 ) -> bool {
     let local = || {
         let own = arrangement.iter().filter(|pool| pool.place == Place::Local);
@@ -587,6 +616,7 @@ fn has_room(
         return true;
     }
     let size: u64 = local().map(|own| own.size.get()).sum();
+    let size = filesystem.room_for(Bytes::new(size));
     let mut flow = Flow::default();
     for own in local() {
         flow += &demand::flow(own, Peak::Operations, io_unit, None);
@@ -601,7 +631,7 @@ fn has_room(
     };
     let peak = |own: &RoleNeed| demand::flow(own, Peak::Throughput, io_unit, None);
     let rates = flow.fits(limits, 1) && local().all(|own| peak(own).fits(limits, 1));
-    rates && disk.size.is_some_and(|own| own.get() >= size)
+    rates && disk.size.is_some_and(|own| own >= size)
 }
 
 /// What a machine lets through, as far as it is published.
@@ -676,8 +706,7 @@ impl<'a> Machines<'a> {
             let own = self.demands(need, pool, found.hits);
             let own: Vec<&Flow> = own.iter().map(|own| &own.disk).collect();
             let name = names(need, pool, "-");
-            let size: u64 = pool.roles.iter().map(|role| need.roles[*role].size.get()).sum();
-            let size = Bytes::new(size);
+            let size = self.room_for(need, &pool.roles);
             match disks {
                 Some(Disks { disk, count, .. }) => {
                     all.extend(CapUse::rates(&name, &own, disk.limits(), *count, OF_DISKS));

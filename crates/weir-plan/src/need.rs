@@ -6,6 +6,7 @@
 //! are derived are rounded up; a stated throughput stays as it is.
 
 use crate::error::PlanError;
+use crate::filesystem::FileSystem;
 use crate::keep::Kept;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -135,6 +136,10 @@ pub struct Wishes {
     pub max_files: Option<u64>,
     /// Each role has disks of its own.
     pub is_apart: bool,
+    /// Whether a backup may be on the disks of data and log, whose loss would then take it along.
+    pub shares_backup: bool,
+    /// The file system whose usable room has to hold the sizes.
+    pub filesystem: FileSystem,
     /// What the instance has to offer in storage, and no more.
     pub storage: Option<Bytes>,
     /// Licences of the database are there already.
@@ -237,9 +242,11 @@ pub struct NeedFile {
     pub max_disks: Option<u64>,
     /// As [`Wishes::max_files`].
     pub max_files: Option<u64>,
-    /// As [`Wishes::is_apart`].
-    #[serde(default)]
-    pub apart: bool,
+    /// Whether each role has disks of its own; if `false`, all may share them. Left out, only a
+    /// backup is kept apart, from data and log.
+    pub apart: Option<bool>,
+    /// As [`Wishes::filesystem`].
+    pub filesystem: Option<FileSystem>,
     /// As [`Wishes::storage`].
     pub storage: Option<Bytes>,
     /// As [`Wishes::peaks`].
@@ -377,7 +384,8 @@ impl NeedFile {
             ("host", self.host.is_some()),
             ("max_disks", self.max_disks.is_some()),
             ("max_files", self.max_files.is_some()),
-            ("apart", self.apart),
+            ("apart", self.apart.is_some()),
+            ("filesystem", self.filesystem.is_some()),
             ("storage", self.storage.is_some()),
             ("licence_owned", self.licence_owned),
             ("engine", self.engine.is_some()),
@@ -427,7 +435,9 @@ impl NeedFile {
             host: self.host.clone(),
             max_disks: self.max_disks,
             max_files: self.max_files,
-            is_apart: self.apart,
+            is_apart: self.apart == Some(true),
+            shares_backup: self.apart == Some(false),
+            filesystem: self.filesystem.unwrap_or_default(),
             storage: self.storage,
             has_licence: self.licence_owned,
             engine: self.engine.clone(),

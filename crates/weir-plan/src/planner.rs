@@ -1,9 +1,12 @@
 //! The families beside each other, what comes next, and what would have to give.
 
+mod rebuild;
+
 use crate::answer::{Answer, Plan, Relaxation};
 use crate::cost::Prices;
 use crate::disks::{Market, credits, typical};
 use crate::error::PlanError;
+use crate::filesystem::FileSystem;
 use crate::instance::Instances;
 use crate::keep::Kept;
 use crate::machine::{Machines, Searched};
@@ -217,11 +220,12 @@ type IsUsed = fn(Family) -> bool;
 fn said(wishes: &Wishes) -> impl Iterator<Item = (&'static str, IsUsed)> {
     let machine: IsUsed = |family| family == Family::Machine;
     let service: IsUsed = |family| matches!(family, Family::Service(_));
-    let all: [(_, _, IsUsed); 10] = [
+    let all: [(_, _, IsUsed); 11] = [
         ("os", wishes.os.is_some(), machine),
         ("disks", !wishes.disks.is_empty(), |own| !matches!(own, Family::Instance(_))),
         ("max_disks", wishes.max_disks.is_some(), machine),
-        ("apart", wishes.is_apart, machine),
+        ("apart", wishes.is_apart || wishes.shares_backup, machine),
+        ("filesystem", wishes.filesystem != FileSystem::None, machine),
         ("max_files", wishes.max_files.is_some(), |own| own == GP),
         ("storage", wishes.storage.is_some(), |own| own != Family::Machine),
         ("licence_owned", wishes.has_licence, |own| own != Family::Machine),
@@ -470,7 +474,9 @@ fn answer(
     searched.retain(|own| own.plan.is_some());
     searched.sort_by_key(|own| own.plan.as_ref().map(rank));
     let mut searched = searched.into_iter();
-    let Some(Searched { plan: Some(plan), cheaper, .. }) = searched.next() else { return Ok(None) };
+    let Some(Searched { plan: Some(mut plan), cheaper, .. }) = searched.next() else {
+        return Ok(None);
+    };
     let others = searched.filter_map(|own| own.plan).collect();
     let better = better(question, families, &plan)?;
     let unranked = unranked(question, &plan);
@@ -481,6 +487,7 @@ fn answer(
     if question.wishes.keep.is_some() && cheaper.is_none() {
         notes.push("nothing cheaper that is one step away keeps what is there".to_owned());
     }
+    plan.reasons.extend(rebuild::without_rebuilding(question, families, &plan)?);
     Ok(Some(Answer { plan, others, cheaper, better, compared, unranked, notes }))
 }
 
@@ -580,6 +587,8 @@ enum Give {
     MaxFiles,
     Disks,
     Apart,
+    /// The disks of a backup.
+    Backup,
     Storage,
     Families,
     /// Of the role at a place.
@@ -602,6 +611,7 @@ impl Give {
             (Self::MaxFiles, has_files),
             (Self::Disks, !wishes.disks.is_empty()),
             (Self::Apart, wishes.is_apart),
+            (Self::Backup, is_backup_apart(need, wishes)),
             (Self::Storage, wishes.storage.is_some()),
             (Self::Families, !wishes.families.is_empty()),
             (Self::Machine, need.vcpus > 0 || need.memory > Bytes::ZERO),
@@ -621,6 +631,7 @@ impl Give {
             Self::MaxFiles => wishes.max_files = Some(u64::MAX),
             Self::Disks => wishes.disks = Vec::new(),
             Self::Apart => wishes.is_apart = false,
+            Self::Backup => wishes.shares_backup = true,
             Self::Storage => wishes.storage = None,
             Self::Families => wishes.families = Vec::new(),
             Self::Latency(at) => need.roles[at].latency = None,
@@ -637,6 +648,7 @@ impl Give {
             Self::MaxFiles => "more data files".to_owned(),
             Self::Disks => "other disks".to_owned(),
             Self::Apart => "roles that share disks".to_owned(),
+            Self::Backup => "a backup on the disks of data or log (apart = false)".to_owned(),
             Self::Storage => "more storage".to_owned(),
             Self::Families => "another family".to_owned(),
             Self::Latency(at) => {
@@ -647,6 +659,13 @@ impl Give {
             Self::Machine => "a smaller machine".to_owned(),
         }
     }
+}
+
+/// Whether a backup is kept apart from data and log, though nothing asks for it.
+fn is_backup_apart(need: &Need, wishes: &Wishes) -> bool {
+    let has = |role: Role| need.role(role).is_some();
+    let is_exposed = has(Role::Backup) && (has(Role::Data) || has(Role::Log));
+    is_exposed && !wishes.is_apart && !wishes.shares_backup
 }
 
 /// What would have to give so that the need is met: each alone; where nothing alone is enough, two

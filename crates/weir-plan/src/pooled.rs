@@ -5,10 +5,12 @@ use crate::answer::{CapUse, Cheaper, Line, PassedOver, Plan};
 use crate::cost::{Cost, gib};
 use crate::demand::{self, Flow, Limits, Peak};
 use crate::disks::typical;
-use crate::machine::{Machines, Searched, pool_name};
+use crate::filesystem::FileSystem;
+use crate::machine::{Machines, Searched, backup_apart, pool_name};
 use crate::need::{Need, rate_words};
 use crate::rank::Aim;
 use weir_catalog::{HostSize, Per, Pooled};
+use weir_layout::Role;
 use weir_units::Bytes;
 
 /// The largest disk that is tried where none is published, in GiB: what a volume of a layout can
@@ -90,23 +92,36 @@ impl<'a> Pools<'_, 'a> {
         };
         let size = |roles: &[usize]| {
             let sizes = roles.iter().map(|role| self.need.roles[*role].size.get());
-            gib(Bytes::new(sizes.fold(0, u64::saturating_add))).max(smallest)
+            let size = Bytes::new(sizes.fold(0, u64::saturating_add));
+            gib(self.of.wishes.filesystem.room_for(size)).max(smallest)
         };
-        let all = 0..self.need.roles.len();
-        let groups: Vec<Vec<usize>> = match self.of.wishes.is_apart {
-            true => all.map(|role| vec![role]).collect(),
-            false => vec![all.collect()],
-        };
-        groups.into_iter().map(|roles| (names(&roles), roles.clone(), size(&roles))).collect()
+        self.groups()
+            .into_iter()
+            .map(|roles| (names(&roles), roles.clone(), size(&roles)))
+            .collect()
     }
 
     fn least(&self, family: &Pooled) -> u64 {
         self.disks(family).iter().map(|(.., gib)| gib).sum()
     }
 
-    /// How many disks there are.
+    /// Groups the roles that share a disk.
+    fn groups(&self) -> Vec<Vec<usize>> {
+        let all = 0..self.need.roles.len();
+        let is_backup = |at: &usize| self.need.roles[*at].role == Role::Backup;
+        match self.of.wishes {
+            wishes if wishes.is_apart => all.map(|role| vec![role]).collect(),
+            wishes if wishes.shares_backup => vec![all.collect()],
+            _ => {
+                let (backup, rest): (Vec<usize>, Vec<usize>) = all.partition(is_backup);
+                [rest, backup].into_iter().filter(|roles| !roles.is_empty()).collect()
+            }
+        }
+    }
+
+    /// Returns the number of disks.
     fn count(&self) -> u64 {
-        if self.of.wishes.is_apart { self.need.roles.len() as u64 } else { 1 }
+        self.groups().len() as u64
     }
 
     fn limits(&self, host: &HostSize, family: &Pooled, gib: u64) -> Limits {
@@ -189,6 +204,7 @@ impl<'a> Pools<'_, 'a> {
         if let Some(smallest) = family.min_size.filter(|own| stored.get() < own.get()) {
             reasons.push(format!("no disk of {} is smaller than {smallest}", family.family));
         }
+        reasons.extend(self.of_wishes());
         Plan {
             family: "vm".to_owned(),
             title: self.title(found),
@@ -200,6 +216,22 @@ impl<'a> Pools<'_, 'a> {
             disks: self.count(),
             passed_over: None,
         }
+    }
+
+    /// Returns what was assumed of the file system and of a backup.
+    fn of_wishes(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        let wishes = self.of.wishes;
+        if wishes.filesystem != FileSystem::None {
+            let (name, words) = (wishes.filesystem.name(), wishes.filesystem.words());
+            all.push(format!("disks have room for {name} (overhead {words})"));
+        }
+        let is_split = !wishes.is_apart && !wishes.shares_backup;
+        let has = |role: Role| self.need.role(role).is_some();
+        if is_split && has(Role::Backup) && (has(Role::Data) || has(Role::Log)) {
+            all.push(backup_apart());
+        }
+        all
     }
 
     fn title(&self, found: &Found<'_>) -> String {

@@ -2,6 +2,7 @@
 
 mod shown;
 
+use crate::number::{Amount, Delta};
 use serde::Serialize;
 
 /// What a diagnosis comes to.
@@ -121,6 +122,27 @@ pub struct EffectReport {
     pub latency_after_ns: f64,
     /// How the simulation of what is compares with what was observed.
     pub basis: String,
+    /// The price of both layouts, if there are prices.
+    pub price: Option<EffectPrice>,
+    /// What was assumed of the price, or why there is none.
+    pub price_note: Option<String>,
+}
+
+/// What a change costs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EffectPrice {
+    /// The region of the prices.
+    pub region: String,
+    /// Their currency.
+    pub currency: String,
+    /// The price of a month as it is, as far as it is known.
+    pub before: Amount,
+    /// The price of a month with the change, as far as it is known.
+    pub after: Amount,
+    /// The difference; `None` where prices are missing that the two do not share.
+    pub difference: Option<Delta>,
+    /// The items without a price.
+    pub unknown: Vec<String>,
 }
 
 /// A verdict with its evidence.

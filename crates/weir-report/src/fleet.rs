@@ -2,7 +2,7 @@
 
 use crate::cells;
 use crate::number::{Amount, percent};
-use crate::plan::{PlanCap, PlanChoice};
+use crate::plan::{PlanCap, PlanChoice, pair};
 use crate::table::{Cell, Format, Report, Table};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -69,7 +69,7 @@ impl FleetReport {
             "what",
             &month,
             ">databases|count",
-            "what binds",
+            "binding limit",
             ">simulated",
             "databases",
         ];
@@ -98,11 +98,12 @@ impl FleetReport {
             Table::new("Fit nowhere", &["database", "cap", ">needed", ">at most", "|unit"]);
         for own in &self.lacks {
             for cap in &own.caps {
+                let [needed, limit] = pair(cap, self.lacks.iter().flat_map(|own| &own.caps));
                 table.row(cells![
                     own.database.as_str(),
                     format!("{} of {}", cap.cap, cap.of).as_str(),
-                    cap.needed(),
-                    cap.limit(),
+                    needed,
+                    limit,
                     cap.unit.name(),
                 ]);
             }

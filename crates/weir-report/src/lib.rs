@@ -42,6 +42,7 @@ pub mod percentiles;
 pub mod plan;
 pub mod recovery;
 pub mod run;
+mod scale;
 pub mod status;
 pub mod table;
 

@@ -11,7 +11,7 @@ pub fn grouped(n: u64) -> Cell {
     Cell::number(group(n), float(n))
 }
 
-fn group(n: u64) -> String {
+pub(crate) fn group(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -96,6 +96,62 @@ impl Serialize for Amount {
     }
 }
 
+/// A difference of two amounts of money.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Delta {
+    is_less: bool,
+    by: Money,
+}
+
+impl Delta {
+    /// Returns what has to be added to `before` for `after`.
+    #[must_use]
+    pub fn between(before: Money, after: Money) -> Self {
+        match after < before {
+            true => Self { is_less: true, by: before.beyond(after) },
+            false => Self { is_less: false, by: after.beyond(before) },
+        }
+    }
+
+    /// Returns the difference in words, for example `12.50 USD more`.
+    #[must_use]
+    pub fn words(self, currency: &str) -> String {
+        match (self.by, self.is_less) {
+            (Money::ZERO, _) => "the same".to_owned(),
+            (by, true) => format!("{by} {currency} less"),
+            (by, false) => format!("{by} {currency} more"),
+        }
+    }
+
+    fn number(self) -> f64 {
+        let by = Amount(self.by).number();
+        if self.is_less { -by } else { by }
+    }
+}
+
+impl fmt::Display for Delta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = match (self.by, self.is_less) {
+            (Money::ZERO, _) => "",
+            (_, true) => "-",
+            (_, false) => "+",
+        };
+        write!(f, "{sign}{}", self.by)
+    }
+}
+
+impl From<Delta> for Cell {
+    fn from(delta: Delta) -> Self {
+        Self::number(delta.to_string(), delta.number())
+    }
+}
+
+impl Serialize for Delta {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.number())
+    }
+}
+
 /// A share of one, in percent.
 #[must_use]
 pub fn percent(share: f64) -> Cell {
@@ -126,6 +182,20 @@ pub fn float(n: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_difference_of_money_has_a_sign() {
+        let of = |text: &str| text.parse::<Money>().expect("money");
+        let check = |before: &str, after: &str, shown: &str, words: &str| {
+            let delta = Delta::between(of(before), of(after));
+            assert_eq!((delta.to_string().as_str(), delta.words("USD").as_str()), (shown, words));
+        };
+        check("10.00", "12.50", "+2.50", "2.50 USD more");
+        check("12.50", "10.00", "-2.50", "2.50 USD less");
+        check("10.00", "10.00", "0.00", "the same");
+        let json = serde_json::to_string(&Delta::between(of("12.50"), of("10.00")));
+        assert_eq!(json.expect("JSON"), "-2.5");
+    }
 
     #[test]
     fn numbers_read_well() {

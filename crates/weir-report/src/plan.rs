@@ -1,11 +1,12 @@
 //! A plan: the layout that meets a need, what it costs, what it has left, and what comes next.
 
 use crate::cells;
-use crate::number::{Amount, percent};
+use crate::number::{Amount, Delta, percent};
+use crate::scale::Scale;
 use crate::table::{Cell, Format, Report, Table};
 use serde::Serialize;
 use std::fmt::Write as _;
-use weir_units::{Bytes, BytesPerSec, Money};
+use weir_units::Money;
 
 /// What came of a need.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -20,6 +21,8 @@ pub struct PlanReport {
     pub currency: Option<String>,
     /// The plan, if there is one.
     pub plan: Option<PlanChoice>,
+    /// The layout in use, if one is to be kept or compared with.
+    pub present: Option<PlanPresent>,
     /// The best of the other families, the cheapest first.
     pub others: Vec<PlanBeside>,
     /// The cheapest layout, if that is another one with more disks.
@@ -63,6 +66,23 @@ pub struct PlanChoice {
     pub binding: Option<String>,
     /// Why it is this one.
     pub reasons: Vec<String>,
+}
+
+/// The layout in use and its price.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PlanPresent {
+    /// Its file.
+    pub name: String,
+    /// The price of a month, as far as it is known.
+    pub month: Amount,
+    /// The number of missing prices.
+    pub unpriced: u32,
+    /// The items without a price.
+    pub unknown: Vec<String>,
+    /// The price by line.
+    pub lines: Vec<PlanLine>,
+    /// What the plan costs beyond it; `None` where prices are missing that the two do not share.
+    pub difference: Option<Delta>,
 }
 
 /// A line of the price.
@@ -130,31 +150,38 @@ impl Unit {
         }
     }
 
-    fn cell(self, n: f64) -> Cell {
-        let whole = crate::number::whole(n);
-        let shown = match self {
-            Self::Iops => format!("{} IOPS", crate::number::grouped(whole)),
-            Self::Rate => {
-                BytesPerSec::new(whole).map_or_else(|| "0 B/s".to_owned(), |rate| rate.to_string())
+    /// Returns a number beside others of its kind, for people in the same unit as these.
+    fn cell(self, n: f64, beside: &[f64]) -> Cell {
+        match self {
+            Self::Iops => {
+                let whole = crate::number::whole(n);
+                Cell::number(format!("{} IOPS", crate::number::grouped(whole)), n)
             }
-            Self::Size => Bytes::new(whole).to_string(),
-            Self::Count => n.to_string(),
-        };
-        Cell::number(shown, n)
+            Self::Rate => Scale::of_rates(beside).cell(n),
+            Self::Size => Scale::of_sizes(beside).cell(n),
+            Self::Count => Cell::number(n.to_string(), n),
+        }
     }
+}
+
+/// Needed and limit of a cap of a table, in one unit for all caps of their kind.
+pub(crate) fn pair<'a>(own: &PlanCap, table: impl Iterator<Item = &'a PlanCap>) -> [Cell; 2] {
+    let alike = table.filter(|cap| cap.unit == own.unit);
+    let beside: Vec<f64> = alike.flat_map(|cap| [cap.used, cap.most]).collect();
+    [own.used, own.most].map(|n| own.unit.cell(n, &beside))
 }
 
 impl PlanCap {
     /// What is needed, for people with its unit.
     #[must_use]
     pub fn needed(&self) -> Cell {
-        self.unit.cell(self.used)
+        self.unit.cell(self.used, &[self.used, self.most])
     }
 
     /// What there is, for people with its unit.
     #[must_use]
     pub fn limit(&self) -> Cell {
-        self.unit.cell(self.most)
+        self.unit.cell(self.most, &[self.used, self.most])
     }
 }
 
@@ -252,6 +279,9 @@ impl PlanReport {
         if let Some(plan) = &self.plan {
             row("plan", &plan.title, plan.month, plan.unpriced, "");
         }
+        if let Some(own) = &self.present {
+            row("at present", &own.name, own.month, own.unpriced, &own.unknown.join("; "));
+        }
         for own in &self.relaxations {
             let PlanBeside { title, month, unpriced, .. } = &own.then;
             row("could be met", title, *month, *unpriced, &own.what);
@@ -276,15 +306,19 @@ impl PlanReport {
         {
             row(which, &own.title, own.month, own.unpriced, "");
         }
+        if let Some(own) = self.present.as_ref().filter(|_| self.plan.is_some()) {
+            let difference = own.difference.map_or_else(Cell::none, Cell::from);
+            let what = "plan minus present";
+            table.row(cells!["difference", what, difference, Cell::none(), ""]);
+        }
         table
     }
 
-    fn lines_table(&self) -> Table {
+    fn lines_table<'a>(&self, title: &str, lines: impl Iterator<Item = &'a PlanLine>) -> Table {
         let currency = self.currency.as_deref().unwrap_or("price");
         let month = format!(">{currency} a month");
-        let mut table =
-            Table::new("Price", &["what", ">units", ">each", &month, "|source", "as of"]);
-        for own in self.plan.iter().flat_map(|plan| &plan.lines) {
+        let mut table = Table::new(title, &["what", ">units", ">each", &month, "|source", "as of"]);
+        for own in lines {
             let words = |words: &Option<String>| words.clone().unwrap_or_else(|| "-".to_owned());
             let free = if own.free > 0 { format!(", {} free", own.free) } else { String::new() };
             table.row(cells![
@@ -299,14 +333,25 @@ impl PlanReport {
         table
     }
 
+    fn price_table(&self) -> Table {
+        self.lines_table("Price", self.plan.iter().flat_map(|plan| &plan.lines))
+    }
+
+    fn present_table(&self) -> Table {
+        let lines = self.present.iter().flat_map(|present| &present.lines);
+        self.lines_table("Price at present", lines)
+    }
+
     fn caps_table(&self) -> Table {
         let mut table = Table::new("Caps", &["of", "cap", ">needed", ">limit", "|unit", ">used"]);
-        for own in self.plan.iter().flat_map(|plan| &plan.caps) {
+        let caps = || self.plan.iter().flat_map(|plan| &plan.caps);
+        for own in caps() {
+            let [needed, limit] = pair(own, caps());
             table.row(cells![
                 own.of.as_str(),
                 own.cap.as_str(),
-                own.needed(),
-                own.limit(),
+                needed,
+                limit,
                 own.unit.name(),
                 percent(own.share),
             ]);
@@ -327,7 +372,11 @@ impl PlanReport {
             "is met",
         ];
         let mut table = Table::new("Simulated", &heads);
-        let time = |nanos: u64| crate::number::time(crate::number::float(nanos));
+        let times = self.verified.iter().flat_map(|own| {
+            let [median, asked] = [Some(own.median_ns), own.asked_latency_ns].map(nanos);
+            [Some(own.latency_ns), median, asked].into_iter().flatten()
+        });
+        let scale = Scale::of_times(&times.collect::<Vec<f64>>());
         for own in &self.verified {
             table.row(cells![
                 own.layout.as_str(),
@@ -335,9 +384,9 @@ impl PlanReport {
                 crate::number::rate(crate::number::float(own.request) / 1024.0),
                 crate::number::grouped(own.asked),
                 crate::number::rate(own.got),
-                own.asked_latency_ns.map_or_else(Cell::none, time),
-                time(own.median_ns),
-                crate::number::time(own.latency_ns),
+                nanos(own.asked_latency_ns).map_or_else(Cell::none, |ns| scale.cell(ns)),
+                nanos(Some(own.median_ns)).map_or_else(Cell::none, |ns| scale.cell(ns)),
+                scale.cell(own.latency_ns),
                 if own.is_met { "yes" } else { "no" },
             ]);
         }
@@ -352,6 +401,23 @@ impl PlanReport {
             (1, month) => format!("{month} {currency} a month and a price that is not known"),
             (n, month) => format!("{month} {currency} a month and {n} prices that are not known"),
         }
+    }
+
+    /// Returns the price of the layout in use, and how far the plan's is from it.
+    fn present_words(&self) -> Option<String> {
+        let own = self.present.as_ref()?;
+        let price = self.price(own.month, own.unpriced);
+        let currency = self.currency.as_deref().unwrap_or_default();
+        let unknown = match own.unknown.as_slice() {
+            [] => String::new(),
+            all => format!(" ({})", all.join(", ")),
+        };
+        let difference = match (&self.plan, own.difference) {
+            (None, _) => String::new(),
+            (Some(_), Some(delta)) => format!("; the plan costs {}", delta.words(currency)),
+            (Some(_), None) => "; the difference is not known, for prices are missing".to_owned(),
+        };
+        Some(format!("at present: {}: {price}{unknown}{difference}", own.name))
     }
 
     /// What the plan is and costs, and what is not known of that.
@@ -380,11 +446,12 @@ impl PlanReport {
                 unranked.iter().for_each(|words| line(&format!("  {words}")));
                 plan.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
                 if let Some(binding) = &plan.binding {
-                    line(&format!("  what binds: {binding}"));
+                    line(&format!("  binding limit: {binding}"));
                 }
             }
             None => line(&headline),
         }
+        self.present_words().iter().for_each(|words| line(words));
         for own in &self.relaxations {
             line(&format!("  it could be met with {}: {}", own.what, beside(&own.then)));
         }
@@ -407,7 +474,9 @@ impl PlanReport {
             line(&format!("next better: {}", beside(better)));
         }
         self.others.iter().for_each(|other| line(&format!("of another family: {}", beside(other))));
-        for table in [self.lines_table(), self.caps_table(), self.verified_table()] {
+        for table in
+            [self.price_table(), self.present_table(), self.caps_table(), self.verified_table()]
+        {
             if !table.rows.is_empty() {
                 let text = table.text(comfy_table::presets::NOTHING);
                 line(&format!("\n{}\n{text}", table.title));
@@ -424,11 +493,16 @@ impl PlanReport {
     }
 }
 
+fn nanos(time: Option<u64>) -> Option<f64> {
+    time.map(crate::number::float)
+}
+
 impl Report for PlanReport {
     fn tables(&self) -> Vec<Table> {
         vec![
             self.layouts_table().named("layout"),
-            self.lines_table().named("price"),
+            self.price_table().named("price"),
+            self.present_table().named("present"),
             self.caps_table().named("cap"),
             self.verified_table().named("simulated"),
         ]
@@ -445,8 +519,9 @@ impl Report for PlanReport {
                 let plan = self.plan.iter();
                 let reasons = plan.clone().flat_map(|plan| &plan.reasons).cloned();
                 let binding = plan.flat_map(|plan| &plan.binding);
-                let binding = binding.map(|binding| format!("what binds: {binding}"));
+                let binding = binding.map(|binding| format!("binding limit: {binding}"));
                 let unranked = unranked.map(str::to_owned).into_iter();
+                let unranked = unranked.chain(self.present_words());
                 for words in unranked.chain(reasons).chain(binding).chain(self.notes.clone()) {
                     let _ = write!(out, "\n{words}\n");
                 }

@@ -96,18 +96,19 @@ pub(crate) enum Command {
                             explains each finding. Exit code 0: nothing is throttled, 1: something is, 2: the \
                             input is wrong.")]
     Diagnose(DiagnoseArgs),
-    /// Find the cheapest layout that meets a need: its price, what binds, what is cheaper and why
-    /// that fails. Exit code 1 if none does.
+    /// Find the cheapest layout that meets a need, with its price, its binding limit, and the next
+    /// cheaper layout with the reason why it fails. Exit code 1 if no layout meets the need.
     #[command(after_help = "Example:\n  weir plan --iops 16000 --size 4TiB\n  \
                             weir plan --need need.toml --verify --out layout.toml\n  \
                             weir plan --edition azure-mi-now --family gp --size 900GiB --iops 7000 --budget 1200\n  \
                             weir plan --from files.weirobs --percentile 99 --growth 30% --headroom 20%\n  \
+                            weir plan --need need.toml --keep present.toml --no-downtime\n  \
                             weir plan --fleet databases --family gp --out instances\n\n\
                             A need file has [data], [log], [tempdb] and [backup], each with size, iops, \
-                            throughput, request, reads, latency, working_set; docs/PLAN.md has all keys, and how \
-                            the search is proven. Prices are list prices of the edition, with source and date; \
+                            throughput, request, reads, latency, working_set; docs/PLAN.md describes all keys, and \
+                            how the search is proven. Prices are list prices of the edition, with source and date; \
                             --prices takes others, also the vendor's retail price list in JSON. Exit code 0: \
-                            there is a plan, 1: none meets the need, and what would have to give, 2: the input \
+                            there is a plan, 1: no layout meets the need; the answer says what to relax, 2: the input \
                             is wrong.")]
     Plan(Box<PlanArgs>),
     /// Write a script that builds a layout: database files, disks, machines, stripes, mounts; or

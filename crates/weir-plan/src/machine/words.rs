@@ -4,12 +4,13 @@ use super::{Found, Machines, Place, Pool, caps};
 use crate::answer::{Line, Plan};
 use crate::demand::Flow;
 use crate::disks::{Disk, Disks};
+use crate::filesystem::FileSystem;
 use crate::keep::{Kept, KeptPool};
 use crate::need::{Need, RoleNeed, WHOLE, in_percent, rate_words};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use weir_catalog::CacheMode;
-use weir_layout::luns;
+use weir_layout::{Role, luns};
 use weir_units::Bytes;
 
 impl<'a> Machines<'a> {
@@ -104,9 +105,12 @@ impl<'a> Machines<'a> {
                     tier.name, tier.iops, tier.throughput
                 ));
             }
-            all.extend(self.kept(need, &pool.roles).map(|kept| stays(&name, kept, disk)));
+            let kept = self.kept(need, &pool.roles);
+            all.extend(kept.map(|kept| stays(&name, kept, disk, pool.place)));
+            all.extend(kept.and_then(|kept| rebuilt(&name, kept, pool.place)));
             let size: u64 = pool.roles.iter().map(|role| need.roles[*role].size.get()).sum();
-            all.extend(of_file_system(&name, size, disk.size().get().saturating_mul(*count)));
+            let room = disk.size().get().saturating_mul(*count);
+            all.extend(of_file_system(self.wishes.filesystem, &name, size, room));
             if let (Place::Striped(unit), true) = (pool.place, *count > 1) {
                 all.push(format!("{name}: {count} columns, one for each disk, in units of {unit}"));
             }
@@ -118,7 +122,36 @@ impl<'a> Machines<'a> {
                 ));
             }
         }
+        all.extend(self.of_backup(need, found));
         all
+    }
+
+    /// Returns whether a backup is apart from data and log, and why.
+    fn of_backup(&self, need: &Need, found: &Found<'_>) -> Option<String> {
+        let is = |at: &usize, roles: &[Role]| roles.contains(&need.roles[*at].role);
+        let exposed = [Role::Data, Role::Log];
+        if !need.roles.iter().any(|own| exposed.contains(&own.role)) {
+            return None;
+        }
+        let mut pools = found.arrangement.iter();
+        let own = pools.find(|pool| pool.roles.iter().any(|at| is(at, &[Role::Backup])))?;
+        let beside: Vec<&str> = own
+            .roles
+            .iter()
+            .filter(|at| is(at, &exposed))
+            .map(|at| need.roles[*at].role.name())
+            .collect();
+        Some(match (beside.is_empty(), self.kept(need, &own.roles)) {
+            (true, _) => backup_apart(),
+            (false, kept) => format!(
+                "backup: shares disks with {}, {}; whoever loses these disks loses the backup, too",
+                beside.join(" and "),
+                match kept {
+                    Some(_) => "as in the layout to keep",
+                    None => "as apart = false allows",
+                }
+            ),
+        })
     }
 
     pub(super) fn layout(&self, need: &Need, found: &Found<'_>) -> String {
@@ -154,30 +187,56 @@ impl<'a> Machines<'a> {
     }
 }
 
-/// What a file system keeps of a disk, of [`WHOLE`]: ext4 a sixtieth for what is where, and a twentieth
-/// for root.
-const OF_FILE_SYSTEM: u64 = 67_000;
+/// Returns the reason why a backup has disks of its own.
+pub(crate) fn backup_apart() -> String {
+    "backup: on disks of its own, so that it is not lost with those of data and log and does not \
+     compete with them (apart = false lets it share theirs)"
+        .to_owned()
+}
 
-/// That a file system takes a part of disks which the data fills.
-fn of_file_system(name: &str, size: u64, room: u64) -> Option<String> {
+/// Returns the overhead that was assumed for the file system; without one, a warning where ext4 would
+/// not leave the data enough room.
+fn of_file_system(filesystem: FileSystem, name: &str, size: u64, room: u64) -> Option<String> {
+    if filesystem != FileSystem::None {
+        return Some(format!(
+            "{name}: files of {} need disks of {} with {} (overhead {})",
+            Bytes::new(size),
+            Bytes::new(filesystem.room_for(Bytes::new(size)).get().next_multiple_of(1 << 30)),
+            filesystem.name(),
+            filesystem.words()
+        ));
+    }
     let left = u128::from(room.saturating_sub(size)) * u128::from(WHOLE);
-    (left < u128::from(room) * u128::from(OF_FILE_SYSTEM)).then(|| {
+    (left < u128::from(room) * u128::from(FileSystem::Ext4.overhead())).then(|| {
         format!(
             "{name}: {} of the disks' {} are asked for, and a file system takes some of that: ext4 1.7 % \
-             and 5 % in reserve for root, others less; files of that size need disks for more",
+             and 5 % reserved for root, others less; --filesystem ext4|xfs|ntfs makes room for it",
             Bytes::new(size),
             Bytes::new(room)
         )
     })
 }
 
+/// Returns what it takes to give a stripe another unit.
+fn rebuilt(name: &str, kept: &KeptPool, place: Place) -> Option<String> {
+    let (Some(old), Place::Striped(unit)) = (kept.unit, place) else { return None };
+    (old != unit).then(|| {
+        format!(
+            "{name}: the stripe is rebuilt with a unit of {unit} instead of {old}, so that limits count \
+             fewer requests; the disks cost no more for it, but the data has to be copied away and \
+             back (or restored from a backup), and is not available meanwhile"
+        )
+    })
+}
+
 /// What becomes of disks that are there.
-fn stays(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> String {
+fn stays(name: &str, kept: &KeptPool, disk: &Disk<'_>, place: Place) -> String {
     let (count, size) = (kept.count, disk.size());
     let old = kept.tier.clone().unwrap_or_else(|| format!("{} of {}", kept.family, kept.size));
     let grow = format!("{name}: the {count} x {old} stay and grow to {size} each");
     match (size > kept.size, kept.unit) {
         (true, None) => format!("{grow}, without copying"),
+        (true, Some(unit)) if place != Place::Striped(unit) => grow,
         // What docs/EXPORT.md says by tool.
         (true, Some(_)) => format!(
             "{grow}; that raises their limits without copying, but only a stripe of LVM takes up their room in \

@@ -6,6 +6,7 @@ mod at_caps;
 mod bought;
 mod exact;
 mod exhaustive;
+mod keep;
 #[path = "../../../weir-diagnose/tests/truth/rng.rs"]
 mod rng;
 mod simulated;

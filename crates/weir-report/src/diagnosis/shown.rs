@@ -1,6 +1,6 @@
 //! A diagnosis as text, Markdown, CSV and HTML.
 
-use super::{CapReport, DiagnosisReport, EffectReport, Finding, PlotReport};
+use super::{CapReport, DiagnosisReport, EffectPrice, EffectReport, Finding, PlotReport};
 use crate::cells;
 use crate::chart::{self, Chart, DrawError, Line};
 use crate::number::{grouped, mib, percent, rate, time};
@@ -61,14 +61,32 @@ impl EffectReport {
     #[must_use]
     pub fn words(&self) -> String {
         format!(
-            "with the change that {}: {} instead of {} IOPS, {} instead of {} mean latency ({})",
+            "with the change that {}: {} instead of {} IOPS, {} instead of {} mean latency; {} ({})",
             self.change,
             rate(self.iops_after),
             rate(self.iops_before),
             time(self.latency_after_ns),
             time(self.latency_before_ns),
+            self.price_words(),
             self.basis
         )
+    }
+
+    fn price_words(&self) -> String {
+        let note = self.price_note.as_ref().map(|note| format!(", {note}")).unwrap_or_default();
+        let Some(own) = &self.price else { return format!("price not known{note}") };
+        let EffectPrice { currency, region, before, after, difference, unknown } = own;
+        let missing = unknown.join(", ");
+        match (difference, unknown.is_empty()) {
+            (Some(delta), true) => {
+                format!("{after} instead of {before} {currency} a month ({delta}; {region}){note}")
+            }
+            (Some(delta), false) => format!(
+                "price {delta} {currency} a month ({region}; the rest of the price is not known: \
+                 {missing}){note}"
+            ),
+            (None, _) => format!("price not known ({region} has none of {missing}){note}"),
+        }
     }
 }
 

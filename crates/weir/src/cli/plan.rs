@@ -4,146 +4,158 @@ use super::{OutputArgs, some_time};
 use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
+use weir_plan::filesystem::FileSystem;
 use weir_units::{Bytes, BytesPerSec, Iops, Money, Span};
 
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct PlanArgs {
-    /// What is needed, by role, and what may be used.
+    /// The need: what each role stores and does, and what may be used for it.
     #[arg(long, value_name = "FILE")]
     pub(crate) need: Option<PathBuf>,
-    /// Size from what was observed: an observation, or files that weir observe import reads. A need
-    /// beside it says what cannot be observed: sizes, latencies, working sets.
+    /// Size for an observed load: an observation, or files that weir observe import reads. Add --need
+    /// or --size for what cannot be observed: sizes, latencies, working sets.
     #[arg(long, value_name = "OBSERVATION", num_args = 1.., conflicts_with_all = ["iops",
         "throughput", "request", "reads"])]
     pub(crate) from: Vec<PathBuf>,
-    /// So many of a hundred samples ask for no more, like 99.9 [default: 99].
+    /// Size for this percentile of the observed samples, for example 99.9 [default: 99].
     #[arg(long, value_name = "N", value_parser = percentile)]
     pub(crate) percentile: Option<f64>,
-    /// Plan for the rates of a throttled system as they were observed. Without it, the plan is for an
-    /// estimate of what the system would do if nothing throttled it.
+    /// Size for the observed rates even if the system was throttled. By default, the plan is for an
+    /// estimate of what a throttled system would do without limits.
     #[arg(long)]
     pub(crate) as_observed: bool,
-    /// By how much sizes and rates are to grow, like 30%; 10000% at most.
+    /// Growth to plan for, on top of observed sizes and rates, for example 30%; at most 10000%.
     #[arg(long, value_name = "SHARE", value_parser = weir_plan::need::share)]
     pub(crate) growth: Option<u64>,
-    /// What somebody in the observation is for, like sdc=data; may be repeated. Then nobody else
-    /// counts.
+    /// Assign a role to a disk of the observation, for example sdc=data; may be repeated. Disks
+    /// without a role are then ignored.
     #[arg(long, value_name = "NAME=ROLE", value_parser = role, requires = "from")]
     pub(crate) role: Vec<(String, String)>,
-    /// Plan many databases: a folder with a need file for each, DATABASE.toml, or its observation,
-    /// DATABASE.weirobs. They go onto the managed instances that are cheapest together, with a bound
-    /// on what could be cheaper still.
+    /// Plan many databases: a folder with a need file (DATABASE.toml) or an observation
+    /// (DATABASE.weirobs) for each. They are packed onto the cheapest set of managed instances, with a
+    /// proven lower bound.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["need", "from", "size", "iops", "throughput",
         "request", "reads", "latency", "working_set", "headroom", "disks", "vcpus", "memory",
-        "max_disks", "apart", "os", "engine", "budget", "fastest", "present"])]
+        "max_disks", "apart", "filesystem", "os", "engine", "budget", "fastest", "present"])]
     pub(crate) fleet: Option<PathBuf>,
-    /// Of a fleet, the fewest instances, whatever they cost.
+    /// Pack a fleet onto the fewest instances, whatever they cost.
     #[arg(long, requires = "fleet")]
     pub(crate) fewest: bool,
-    /// Size of the data, like 4TiB.
+    /// Size of the data, for example 4TiB.
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
-    /// Operations a second on the data.
+    /// IOPS on the data.
     #[arg(long, value_name = "N")]
     pub(crate) iops: Option<Iops>,
-    /// Bytes a second of the data, like "200 MB/s".
+    /// Throughput on the data, for example "200 MB/s".
     #[arg(long, value_name = "RATE")]
     pub(crate) throughput: Option<BytesPerSec>,
-    /// Bytes of an operation on the data [default: 8 KiB, or what the two rates give].
+    /// Request size on the data [default: throughput divided by IOPS if both are given, else 8 KiB].
     #[arg(long, value_name = "SIZE")]
     pub(crate) request: Option<Bytes>,
-    /// The share of reads, like 70%.
+    /// Share of reads, for example 70%.
     #[arg(long, value_name = "SHARE")]
     pub(crate) reads: Option<String>,
-    /// What half of the requests may take at most: it chooses the disks, and --verify holds the plan
-    /// against it.
+    /// Highest median latency, for example 3ms. It selects the disks; --verify checks it by
+    /// simulation.
     #[arg(long, value_name = "TIME")]
     pub(crate) latency: Option<Span>,
-    /// What of the data is read again and again, if a cache is to be counted on.
+    /// Working set of the data. Without it, no host cache is counted on.
     #[arg(long, value_name = "SIZE")]
     pub(crate) working_set: Option<Bytes>,
-    /// How much more than is said is to be carried, like 20%; 10000% at most.
+    /// Extra capacity to plan for on top of the stated rates, for example 20%; at most 10000%.
     #[arg(long, value_name = "SHARE")]
     pub(crate) headroom: Option<String>,
-    /// The catalog edition to plan with [default: that of --keep, or azure-now; of a fleet
-    /// azure-mi-now].
+    /// Catalog edition to plan with [default: that of --keep, else azure-now; azure-mi-now for a
+    /// fleet].
     #[arg(long, value_name = "EDITION")]
     pub(crate) edition: Option<String>,
-    /// vm, gp, next-gen-gp, bc, rds or postgres; may be repeated [default: all that the edition has].
+    /// Families to consider: vm, gp, next-gen-gp, bc, rds or postgres; may be repeated [default: all
+    /// families of the edition].
     #[arg(long, value_name = "FAMILY", value_delimiter = ',')]
     pub(crate) family: Vec<String>,
-    /// Families of disks, like premium-ssd; may be repeated [default: those no slower than the
-    /// edition's own choice].
+    /// Disk families to consider, for example premium-ssd; may be repeated [default: those with at
+    /// most the latency of the edition's default family].
     #[arg(long, value_name = "FAMILY", value_delimiter = ',')]
     pub(crate) disks: Vec<String>,
-    /// A machine or instance size that is there already.
+    /// Use this machine or instance size only.
     #[arg(long, value_name = "SIZE")]
     pub(crate) host: Option<String>,
-    /// The fewest virtual processors.
+    /// Minimum number of vCPUs.
     #[arg(long, value_name = "N", value_parser = count::<u32>)]
     pub(crate) vcpus: Option<u32>,
-    /// The least memory.
+    /// Minimum memory.
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<Bytes>,
-    /// The most disks.
+    /// Maximum number of disks.
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) max_disks: Option<u64>,
-    /// The most data files of an instance [default: 8].
+    /// Maximum number of data files of an instance [default: 8].
     #[arg(long, value_name = "N", value_parser = count::<u64>)]
     pub(crate) max_files: Option<u64>,
-    /// Each role has disks of its own.
-    #[arg(long)]
-    pub(crate) apart: bool,
-    /// The database engine of rds: postgresql, mysql, mariadb, oracle or sqlserver [default:
+    /// Give each role disks of its own. By default only a backup is kept apart, from data and log;
+    /// --apart=false lets all roles share disks.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value =
+        "true")]
+    pub(crate) apart: Option<bool>,
+    /// Size disks so that the usable room of this file system holds the sizes: ext4, xfs, ntfs or none
+    /// [default: none].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) filesystem: Option<FileSystem>,
+    /// Database engine for rds: postgresql, mysql, mariadb, oracle or sqlserver [default:
     /// postgresql].
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
-    /// The most storage of an instance or a service.
+    /// Maximum storage of an instance or a service.
     #[arg(long, value_name = "SIZE")]
     pub(crate) storage: Option<Bytes>,
-    /// Licences of the database are there already.
+    /// Leave the database licence out of the price: you own it.
     #[arg(long)]
     pub(crate) licence_owned: bool,
-    /// The region of prices.
+    /// Region of the prices.
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
-    /// The currency of prices.
+    /// Currency of the prices.
     #[arg(long, value_name = "CODE")]
     pub(crate) currency: Option<String>,
-    /// The operating system of machines, linux or windows.
+    /// Operating system of machines, linux or windows. Prices include its licence.
     #[arg(long, value_name = "OS")]
     pub(crate) os: Option<String>,
-    /// Prices that come before the edition's: tables as in the catalog, or the vendor's retail price
-    /// list in JSON.
+    /// Price file that overrides the edition's prices: tables as in the catalog, or the vendor's
+    /// retail price list in JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<PathBuf>,
-    /// The fastest layout of the need's shape for so much a month.
+    /// Find the fastest layout for this price per month: all rates of the need are scaled alike.
     #[arg(long, value_name = "AMOUNT")]
     pub(crate) budget: Option<Money>,
-    /// The fastest layout of the need's shape within --host, --storage and --max-disks.
+    /// Find the fastest layout within --host, --storage and --max-disks: all rates of the need are
+    /// scaled alike.
     #[arg(long)]
     pub(crate) fastest: bool,
-    /// Simulate the need on the plan; a plan that fails is not printed as one.
+    /// Simulate the need on the plan. A plan that fails the simulation is rejected.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// A layout that is there at present, to simulate beside the plan.
+    /// Simulate the need on this layout as well, for comparison, and show its price.
     #[arg(long, value_name = "LAYOUT", requires = "verify")]
     pub(crate) present: Option<PathBuf>,
-    /// The layout of what is there: its disks and files stay, and may grow and be added to.
+    /// Extend this layout: its disks and files stay and may grow, and others may be added. The answer
+    /// shows its price beside the plan's.
     #[arg(long, value_name = "LAYOUT", conflicts_with = "fleet")]
     pub(crate) keep: Option<PathBuf>,
-    /// What is there must not be down: the machine, or the vCores of the instance, stay as well.
+    /// With --keep, avoid downtime: the machine or the vCores of the instance stay, and no stripe is
+    /// rebuilt.
     #[arg(long, conflicts_with = "fleet")]
     pub(crate) no_downtime: bool,
-    /// Peaks last no longer than this, and the credits of disks may carry them: 20min; more than any
-    /// credits last is refused. Without it bursts are not counted on.
+    /// Count on the burst credits of disks for peaks up to this long, for example 20min. An error if
+    /// no credits last that long. By default bursts are not counted on.
     #[arg(long, value_name = "TIME", value_parser = some_time, conflicts_with = "fleet")]
     pub(crate) bursting: Option<Span>,
-    /// Write the layout to a file; of a fleet the layouts into a folder, which is made.
+    /// Write the layout to this file. For a fleet, write the layouts into this folder, which is
+    /// created.
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
-    /// Show no progress of a fleet. It is shown on stderr, if that is a terminal.
+    /// Do not show the progress of a fleet plan, which goes to stderr if that is a terminal.
     #[arg(long, short, requires = "fleet")]
     pub(crate) quiet: bool,
     #[command(flatten)]

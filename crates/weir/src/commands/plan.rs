@@ -2,6 +2,7 @@
 
 mod fleet;
 mod observed;
+mod present;
 mod prices;
 mod verified;
 
@@ -14,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
-use weir_plan::answer::{CapUse, Plan, Relaxation};
+use weir_plan::answer::{CapUse, Line, Plan, Relaxation};
 use weir_plan::cost::Cost;
 use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, RoleKeys, Vcpus, WHOLE, Wishes};
@@ -32,32 +33,14 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(folder) = &args.fleet {
         return fleet::run(folder, args, catalog);
     }
-    for (option, is_said) in [("--fewest", args.fewest), ("--quiet", args.quiet)] {
-        if is_said {
-            let words = format!("{option} is for a fleet; give --fleet DIR");
-            return Err(CliError::Refused(words));
-        }
-    }
-    let inputs = args.need.iter().chain(&args.keep).chain(&args.present).chain(&args.prices);
-    let inputs = inputs.chain(&args.from);
-    if let Some(out) = args.out.as_ref().filter(|out| inputs.clone().any(|own| is_same(own, out))) {
-        let words = format!("--out {}: is one of the inputs; take another name", out.display());
-        return Err(CliError::Refused(words));
-    }
-    if let Some(out) = &args.out {
-        can_write(out)?;
-    }
-    if args.need.is_none() && args.from.is_empty() && args.size.is_none() {
-        let words = "nothing says how much is stored: give --size SIZE with rates, or --need FILE, \
-                     --from OBSERVATION or --fleet DIR";
-        return Err(CliError::Refused(words.to_owned()));
-    }
+    check(args)?;
     let mut file = need_file(args)?;
     let mut notes = observed(&mut file, args, catalog)?;
     let (need, assumed) = file.need()?;
     notes.extend(assumed);
     let mut wishes = file.wishes();
     let there = keep(&file, &mut wishes, catalog)?;
+    notes.extend(wishes.keep.as_ref().and_then(Kept::note));
     let edition = edition(&file, there, catalog)?;
     let own = prices::own(args.prices.as_deref())?;
     let (book, left_out) = prices::book(&file, edition, args.prices.as_deref(), &own)?;
@@ -96,12 +79,41 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         ),
         None => {}
     }
+    let there = file.keep.as_deref().or(args.present.as_deref());
+    if let Some(path) = there {
+        present::price(&mut report, path, &question)?;
+    }
     if let (Some(path), Some(plan)) = (&args.out, &report.plan) {
         let written = fs::write(path, &plan.layout);
         written.map_err(|source| CliError::write(path, source))?;
     }
     output::print(&report, args.output.format())?;
     Ok(if report.is_met { 0 } else { NO })
+}
+
+/// Checks the options before anything is planned.
+fn check(args: &PlanArgs) -> Result<(), CliError> {
+    for (option, is_said) in [("--fewest", args.fewest), ("--quiet", args.quiet)] {
+        if is_said {
+            let words = format!("{option} is for a fleet; give --fleet DIR");
+            return Err(CliError::Refused(words));
+        }
+    }
+    let inputs = args.need.iter().chain(&args.keep).chain(&args.present).chain(&args.prices);
+    let inputs = inputs.chain(&args.from);
+    if let Some(out) = args.out.as_ref().filter(|out| inputs.clone().any(|own| is_same(own, out))) {
+        let words = format!("--out {}: is one of the inputs; take another name", out.display());
+        return Err(CliError::Refused(words));
+    }
+    if let Some(out) = &args.out {
+        can_write(out)?;
+    }
+    if args.need.is_none() && args.from.is_empty() && args.size.is_none() {
+        let words = "nothing says how much is stored: give --size SIZE with rates, or --need FILE, \
+                     --from OBSERVATION or --fleet DIR";
+        return Err(CliError::Refused(words.to_owned()));
+    }
+    Ok(())
 }
 
 /// Whether a file can be there: better said before a plan is made than after.
@@ -253,7 +265,8 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
     file.max_disks = args.max_disks.or(file.max_disks);
     file.max_files = args.max_files.or(file.max_files);
     file.storage = args.storage.or(file.storage);
-    file.apart |= args.apart;
+    file.apart = args.apart.or(file.apart);
+    file.filesystem = args.filesystem.or(file.filesystem);
     file.keep = args.keep.clone().or_else(|| beside(args.need.as_deref(), file.keep.take()));
     file.no_downtime |= args.no_downtime;
     file.bursting = args.bursting.or(file.bursting);
@@ -299,15 +312,6 @@ fn met(report: &mut PlanReport, answer: &Answer) {
 }
 
 fn choice(plan: &Plan) -> PlanChoice {
-    let lines = plan.lines.iter().filter(|line| line.units > 0).map(|line| PlanLine {
-        what: line.what.clone(),
-        units: line.units,
-        free: line.free.min(line.units),
-        each: line.each.map(Amount),
-        month: line.month().map(Amount),
-        source: line.source.as_ref().map(|(source, _)| source.clone()),
-        as_of: line.source.as_ref().map(|(_, as_of)| as_of.clone()),
-    });
     let binding = plan.binding().map(|own| {
         let left = weir_report::number::percent(1.0 - share(own)).to_string();
         let own = cap(own);
@@ -320,11 +324,26 @@ fn choice(plan: &Plan) -> PlanChoice {
         month: Amount(plan.cost.month),
         unpriced: plan.cost.unpriced,
         disks: plan.disks,
-        lines: lines.collect(),
+        lines: lines(&plan.lines),
         caps: plan.caps.iter().map(cap).collect(),
         binding,
         reasons: plan.reasons.clone(),
     }
+}
+
+/// Returns the lines of a bill that count something.
+fn lines(all: &[Line]) -> Vec<PlanLine> {
+    let counted = all.iter().filter(|line| line.units > 0);
+    let line = |line: &Line| PlanLine {
+        what: line.what.clone(),
+        units: line.units,
+        free: line.free.min(line.units),
+        each: line.each.map(Amount),
+        month: line.month().map(Amount),
+        source: line.source.as_ref().map(|(source, _)| source.clone()),
+        as_of: line.source.as_ref().map(|(_, as_of)| as_of.clone()),
+    };
+    counted.map(line).collect()
 }
 
 fn relaxation(own: &Relaxation) -> PlanRelaxation {

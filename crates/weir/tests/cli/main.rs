@@ -15,6 +15,7 @@ mod mount;
 mod observe;
 mod plan;
 mod plan_choice;
+mod plan_keep;
 mod plan_options;
 mod real_clients;
 mod run;

@@ -127,7 +127,7 @@ fn a_plan_in_numbers() {
     assert_eq!(&row("layout,plan,")[at("USD a month")], "1548");
     let cheaper = row("layout,next cheaper,");
     assert_eq!(&cheaper[at("USD a month")], "1516.2");
-    assert_eq!(&cheaper[at("why")], "size of data: 3584 GiB of 4 TiB");
+    assert_eq!(&cheaper[at("why")], "size of data: 3.5 TiB of 4 TiB");
     let cap = row("cap,");
     assert_eq!(
         [&cap[at("needed")], &cap[at("limit")], &cap[at("unit")]],

@@ -1,0 +1,133 @@
+//! `weir plan`: the price of the layout in use, its storage, file systems, backups, units of tables.
+
+use crate::common::{Place, run};
+use serde_json::Value;
+
+fn met(place: &Place, args: &[&str]) -> String {
+    let (stdout, stderr, code) = run(place.weir(&[&["plan"], args].concat()));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{args:?}: {stdout}");
+    stdout
+}
+
+fn refused(place: &Place, args: &[&str], words: &str) {
+    let (stdout, stderr, code) = run(place.weir(&[&["plan"], args].concat()));
+    assert_eq!((stdout.as_str(), code), ("", Some(2)), "{args:?}: {stderr}");
+    assert!(stderr.contains(words), "{args:?}: {stderr}");
+}
+
+/// A machine with one P10 of 100 GiB of data.
+const NOW: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n[[volume]]\nname = \"d\"\n\
+    tier = \"P10\"\n[[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"100 GiB\"\non = \"d\"\n";
+
+#[test]
+fn the_price_at_present_stands_beside_the_plans() {
+    let place = Place::new();
+    place.file("now.toml", NOW);
+    let need = ["--keep", "now.toml", "--size", "400GiB", "--iops", "4000"];
+    let with = |format: &'static str| met(&place, &[&need[..], &["-o", format]].concat());
+    // A DS13 costs 1,003.66, a P10 19.71 and a P30 136.085.
+    let text = with("text");
+    assert!(text.starts_with("plan: DS13: data on 1 x P30: 1,139.75 USD a month"), "{text}");
+    let words = "at present: now.toml: 1,023.37 USD a month; the plan costs 116.38 USD more";
+    assert!(text.contains(words), "{text}");
+    assert!(text.contains("\nPrice at present\n"), "{text}");
+    let markdown = with("markdown");
+    assert!(markdown.contains(words), "{markdown}");
+    assert!(markdown.contains("| at present ") && markdown.contains("| difference "), "{markdown}");
+    let csv = with("csv");
+    assert!(csv.contains("\nlayout,at present,now.toml,1023.37,0,"), "{csv}");
+    assert!(csv.contains("\nlayout,difference,plan minus present,116.375,"), "{csv}");
+    assert!(csv.contains("\npresent,,d: disk P10,19.71,"), "{csv}");
+    let report: Value = serde_json::from_str(&with("json")).expect("JSON");
+    let present = &report["present"];
+    assert_eq!((&present["month"], &present["unpriced"]), (&1_023.37.into(), &0.into()));
+    assert_eq!(present["difference"], 116.375);
+    assert_eq!(present["lines"][1]["what"], "d: disk P10");
+}
+
+#[test]
+fn a_present_price_that_is_not_known_is_said() {
+    let place = Place::new();
+    let now = NOW.replace("azure-premium-2015", "azure-now").replace("DS13", "Standard_D16s_v3");
+    place.file("now.toml", &now);
+    let need = ["--keep", "now.toml", "--size", "400GiB", "--iops", "400"];
+    // The same machine before and after: the disks are known, a P20 and a P10.
+    let text = met(&place, &[&need[..], &["--no-downtime"]].concat());
+    let words = "at present: now.toml: 19.71 USD a month and a price that is not known (machine \
+                 Standard_D16s_v3 has no price); the plan costs 53.51 USD more";
+    assert!(text.contains(words), "{text}");
+    let text = met(&place, &[&need[..], &["--host", "Standard_D8s_v3"]].concat());
+    assert!(text.contains("; the difference is not known, for prices are missing"), "{text}");
+}
+
+#[test]
+fn storage_that_is_assumed_is_said() {
+    let place = Place::new();
+    place.file(
+        "now.toml",
+        "edition = \"azure-mi-now\"\nhost = { managed_instance = \"gp\", vcores = 8 }\n[[file]]\nname = \
+         \"a\"\nrole = \"data\"\nsize = \"500 GiB\"\n",
+    );
+    let text = met(&place, &["--keep", "now.toml", "--size", "500GiB", "--iops", "2000"]);
+    let words = "does not state the storage of its instance: 512 GiB is assumed";
+    assert!(text.contains(words), "{text}");
+    assert!(!text.contains("8 TiB: data"), "{text}");
+    // 8 vCores at 195.205625 and 512 - 32 GiB at 0.137.
+    assert!(text.contains("at present: now.toml: 1,627.41 USD a month"), "{text}");
+}
+
+#[test]
+fn a_file_system_takes_room_on_machines_alone() {
+    let place = Place::new();
+    let size = ["--size", "4TiB", "--iops", "16000"];
+    let premium =
+        [&["--edition", "azure-premium-2015", "--filesystem", "ext4"], &size[..]].concat();
+    let text = met(&place, &premium);
+    // 4,096 GiB are 93.3 % of 4,390.1 GiB: four P30 are too small, and five cost more than nine P20
+    // (680.43 and 658.98).
+    assert!(text.starts_with("plan: DS13: data on 9 x P20: 1,662.64 USD"), "{text}");
+    let words = "files of 4 TiB need disks of 4391 GiB with ext4 (overhead 6.7 %";
+    assert!(text.contains(words), "{text}");
+    refused(&place, &["--size", "1TiB", "--filesystem", "zfs"], "use ext4, xfs, ntfs, none");
+    let instance = ["--edition", "azure-mi-now", "--size", "1TiB", "--filesystem", "ntfs"];
+    refused(&place, &instance, "filesystem: it says nothing to what is planned");
+    place.file("need.toml", "filesystem = \"zfs\"\n[data]\nsize = \"1 TiB\"\n");
+    refused(&place, &["--need", "need.toml"], "need.toml:1:");
+}
+
+#[test]
+fn a_backup_shares_disks_only_if_that_is_allowed() {
+    let place = Place::new();
+    place.file(
+        "need.toml",
+        "edition = \"azure-premium-2015\"\n[data]\nsize = \"300 GiB\"\niops = 400\n[backup]\nsize = \"300 \
+         GiB\"\n",
+    );
+    let need = ["--need", "need.toml"];
+    let text = met(&place, &need);
+    assert!(text.contains("backup: on disks of its own, so that it is not lost"), "{text}");
+    let shared = met(&place, &[&need[..], &["--apart=false"]].concat());
+    assert!(shared.contains("data and backup on"), "{shared}");
+    assert!(shared.contains("backup: shares disks with data, as apart = false allows"), "{shared}");
+    let apart = met(&place, &[&need[..], &["--apart"]].concat());
+    assert!(!apart.contains("data and backup on"), "{apart}");
+}
+
+#[test]
+fn a_column_of_a_table_has_one_unit() {
+    let place = Place::new();
+    place.file(
+        "need.toml",
+        "edition = \"azure-now\"\napart = true\n[data]\nsize = \"1 TiB\"\nthroughput = \"125 MiB/s\"\n[log]\n\
+         size = \"100 GiB\"\nthroughput = \"20 MB/s\"\n",
+    );
+    let text = met(&place, &["--need", "need.toml"]);
+    let caps = text.split("\nCaps\n").nth(1).and_then(|rest| rest.split("\n\n").next());
+    let caps = caps.expect("a table");
+    let count = |unit: &str| caps.matches(unit).count();
+    assert!(count(" GiB ") + count(" TiB ") >= 4, "{caps}");
+    assert!(count(" GiB ") == 0 || count(" TiB ") == 0, "{caps}");
+    assert!(count(" MiB/s") + count(" MB/s") >= 4, "{caps}");
+    assert!(count(" MiB/s") == 0 || count(" MB/s") == 0, "{caps}");
+    assert_eq!(count(" KB/s") + count(" KiB/s") + count(" B/s"), 0, "{caps}");
+}
