@@ -135,7 +135,6 @@ fn sampled(seeds: Range<u64>, catalog: &Catalog) -> Vec<Sampled> {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "what is wrong is for whoever runs the test")]
 fn real_tools_show_which_limit_throttles() {
     let catalog = Catalog::builtin();
     let mut scores = Tool::ALL.map(|tool| (tool, Score::default()));

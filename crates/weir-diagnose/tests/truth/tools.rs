@@ -105,12 +105,17 @@ impl Called {
     }
 }
 
+/// Seconds of a run.
+fn seconds() -> usize {
+    usize::try_from(RUN).expect("a few minutes")
+}
+
 /// Seconds between two reports of iostat.
 const EVERY: usize = 5;
 
 fn iostat(run: &Run, leaves_idle_out: bool) -> String {
     let mut text = "Linux 3.10.0 (db1) \t11/22/2026 \t_x86_64_\t(8 CPU)\n\n".to_owned();
-    let reports = (0..=RUN as usize / EVERY).map(|report| report * EVERY);
+    let reports = (0..=seconds() / EVERY).map(|report| report * EVERY);
     for second in reports {
         let _ = writeln!(text, "11/22/2026 10:{:02}:{:02}", second / 60, second % 60);
         let _ = writeln!(
@@ -240,7 +245,7 @@ const GRAIN: usize = 60;
 
 fn azure_monitor(world: &World, run: &Run) -> String {
     let mut metrics: Vec<String> = Vec::new();
-    let minutes: Vec<usize> = (0..RUN as usize / GRAIN).collect();
+    let minutes: Vec<usize> = (0..seconds() / GRAIN).collect();
     let mut add = |name: &str, lun: Option<usize>, values: &[f64]| {
         let dimension = lun.map_or(String::new(), |lun| {
             format!(r#"{{"name": {{"value": "LUN"}}, "value": "{lun}"}}"#)
