@@ -5,6 +5,7 @@ use super::kind::{By, Bytes, Kind};
 use super::moment::Clock;
 use super::presence::{Presence, Reports};
 use super::sheet::{At, ReadSamples, Sheet};
+use super::trace::TimeUnit;
 use super::watched::{Lately, watched};
 use crate::format::Writer;
 use crate::header::{Header, Source, SourceKind};
@@ -24,6 +25,8 @@ pub struct Options {
     pub every: Option<Span>,
     /// When inputs without dates begin, in nanoseconds since 1970.
     pub start: Option<i64>,
+    /// The unit of times in block traces that do not say it.
+    pub time_unit: Option<TimeUnit>,
     /// The program that reads, with its version.
     pub by: String,
     /// What the input is called: some inputs say only there what they hold.

@@ -40,6 +40,50 @@ pub mod vscsi;
 
 use super::kind::{By, Kind};
 
+/// The unit of times in a block trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Microseconds.
+    Microseconds,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Ticks of 100 ns, as Windows counts.
+    Ticks,
+}
+
+impl TimeUnit {
+    /// The names of the units, as [`Self::named`] takes them.
+    pub const NAMES: [&str; 5] = ["s", "ms", "us", "ns", "100ns"];
+
+    /// Returns the unit of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "s" => Self::Seconds,
+            "ms" => Self::Milliseconds,
+            "us" => Self::Microseconds,
+            "ns" => Self::Nanoseconds,
+            "100ns" => Self::Ticks,
+            _ => return None,
+        })
+    }
+
+    /// Returns the length of the unit in nanoseconds.
+    pub(crate) const fn nanos(self) -> u64 {
+        match self {
+            Self::Seconds => rows::SECOND,
+            Self::Milliseconds => rows::MILLISECOND,
+            Self::Microseconds => 1000,
+            Self::Nanoseconds => 1,
+            Self::Ticks => rows::TICK,
+        }
+    }
+}
+
 /// What is read of it, the more special first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {

@@ -2,6 +2,7 @@
 
 use crate::bed::{Read, input, read, refused, try_read};
 use crate::samples::sample;
+use weir_observe::import::trace::TimeUnit;
 use weir_observe::import::{ImportError, Options};
 use weir_units::Span;
 
@@ -111,6 +112,63 @@ fn what_is_a_bit_late_is_summed_and_what_is_much_too_early_left_out() {
     assert_eq!(last(&read, "0", "reads"), 2.0);
     assert!(read.notes("1 requests were earlier than one before them, by 100 ms"));
     assert!(read.notes("1 requests left out that were more than 60 s earlier"));
+}
+
+/// Requests of the shape of MSR Cambridge, one every `step` from `first` on.
+fn msr_like(first: u64, step: u64, count: u64) -> String {
+    let row = |n: u64| format!("{},web,0,Read,{},4096,{step}\n", first + n * step, n * 8192);
+    (0..count).map(row).collect()
+}
+
+#[track_caller]
+fn read_in(text: &str, unit: &str) -> Read {
+    let time_unit = TimeUnit::named(unit);
+    assert!(time_unit.is_some(), "{unit}");
+    let options = Options { time_unit, ..Options::default() };
+    try_read(vec![input("input", text, None)], &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn times_without_a_unit_are_told_and_can_be_said() {
+    // 200 requests from 0 on, 20,000 apart: 2 ms if these are ticks.
+    let text = msr_like(0, 20_000, 201);
+    let ticks = read(&text);
+    assert_eq!(ticks.kind(), "msr-cambridge");
+    assert_eq!(ticks.seconds().last(), Some(&0.402));
+    assert!(ticks.notes("taken for ticks of 100 ns, the unit of the format"));
+    for (unit, end) in [("us", 4.02), ("ns", 0.00402), ("100ns", 0.402), ("ms", 4020.0)] {
+        let read = read_in(&text, unit);
+        let last = *read.seconds().last().expect("a sample");
+        assert!(last == end || (unit == "ns" && last == 1.0), "{unit}: {last}");
+        assert!(!read.notes("--time-unit"), "{unit}");
+    }
+    // Since 1970 in microseconds: what it counts from says the unit.
+    let since = read(&msr_like(1_700_000_000_000_000, 10_000, 101));
+    assert_eq!(since.start().as_deref(), Some("2023-11-14T22:13:20Z"));
+    assert!(since.notes("its times are microseconds since 1970"));
+    // In ticks since 1601 nothing is assumed.
+    assert!(!read(MSR).notes("--time-unit"));
+}
+
+#[test]
+fn a_unit_that_cannot_be_right_is_refused() {
+    // Microseconds 1 apart, taken for ticks: 10 million IOPS.
+    let text = msr_like(0, 1, 1000);
+    let message = refused(&text);
+    assert!(
+        message.contains("taken for ticks of 100 ns, 1000 requests in 0.000100 s"),
+        "{message}"
+    );
+    assert!(message.contains("say the unit with --time-unit"), "{message}");
+    assert_eq!(last(&read_in(&text, "ms"), "0", "reads"), 1000.0);
+    // Nanoseconds taken for seconds: longer than any trace.
+    let table = |n: u64| format!("{},R,{},4096\n", n * 5_000_000, n * 4096);
+    let rows: String = (0..200).map(table).collect();
+    let text = format!("time,op,offset,size\n{rows}");
+    assert!(refused(&text).contains("200 requests take 32 years"), "{}", refused(&text));
+    assert_eq!(last(&read_in(&text, "ns"), "disk", "reads"), 200.0);
+    // A few requests at once are no rate.
+    assert!(read(&msr_like(0, 1, 5)).notes("--time-unit"));
 }
 
 #[test]
