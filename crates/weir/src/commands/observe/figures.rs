@@ -357,7 +357,7 @@ fn parent(contents: &Contents, id: EntityId) -> Option<String> {
 /// The gauges of benchmarks: they have one value, and it is what the job is about.
 fn results(contents: &Contents) -> Vec<(SeriesId, Option<i64>)> {
     let is_result = |series: &weir_observe::Series| {
-        let of_job = contents.entity(series.entity).is_some_and(|own| own.kind.name() == "job");
+        let of_job = contents.entity(series.entity).is_some_and(|own| own.kind == EntityKind::Job);
         of_job && series.counting != weir_observe::Counting::Cumulative
     };
     let all = contents.series.iter().zip(0..);
