@@ -127,7 +127,7 @@ mod tests {
             "{}",
             finding.finding
         );
-        assert!(finding.finding.contains("400 IOPS or 3.13 MiB/s"), "{}", finding.finding);
+        assert!(finding.finding.contains("400 IOPS or 3.12 MiB/s"), "{}", finding.finding);
         assert_eq!(finding.confidence, Confidence::Medium);
         // One interval does not repeat, nor do rates that are 20 % apart.
         let short = Bed::bare().seconds(1).job("t", 64, |_| (400.0, 160.0));

@@ -5,7 +5,7 @@ use super::kind::{By, Bytes, Kind};
 use super::moment::Clock;
 use super::presence::{Presence, Reports};
 use super::sheet::{At, ReadSamples, Sheet};
-use super::trace::TimeUnit;
+use super::trace::{TimeUnit, blktrace};
 use super::watched::{Lately, watched};
 use crate::format::Writer;
 use crate::header::{Header, Source, SourceKind};
@@ -111,6 +111,7 @@ pub fn import<W: Write>(
     options: &Options,
     out: W,
 ) -> Result<(W, Summary), Failure> {
+    let inputs = with_traces_together(inputs)?;
     let mut sources = Vec::new();
     for input in inputs {
         let name = input.name.clone();
@@ -147,6 +148,37 @@ pub fn import<W: Write>(
     let out = merge.finish(&notes).map_err(of_all)?;
     let inputs = sources.into_iter().map(|source| (source.name, source.kind, source.samples));
     Ok((out, Summary { inputs: inputs.collect(), samples, entities, series, notes }))
+}
+
+/// The same inputs, with the files of a binary trace as one: `NAME.blktrace.0`, `NAME.blktrace.1`.
+fn with_traces_together(inputs: Vec<Input>) -> Result<Vec<Input>, Failure> {
+    let mut rest = Vec::new();
+    let mut traces: BTreeMap<String, Vec<Input>> = BTreeMap::new();
+    for mut input in inputs {
+        let begin = input.bytes.fill_buf();
+        let failed = |error: std::io::Error| (input.name.clone(), ImportError::from(error));
+        let is_trace = match input.kind {
+            Some(kind) => kind.name == "blktrace",
+            None => blktrace::recognizes(begin.map_err(failed)?),
+        };
+        match input.name.rsplit_once(".blktrace.").filter(|_| is_trace) {
+            Some((name, _)) => traces.entry(name.to_owned()).or_default().push(input),
+            None => rest.push(input),
+        }
+    }
+    for (name, mut parts) in traces {
+        if parts.len() == 1 {
+            rest.append(&mut parts);
+            continue;
+        }
+        let name = format!("{name}.blktrace.*");
+        let kind = Kind::named("blktrace");
+        let files = parts.into_iter().map(|part| part.bytes).collect();
+        let bytes = blktrace::merged(files);
+        let bytes = bytes.map_err(|error| (name.clone(), ImportError::from(error)))?;
+        rest.push(Input { name, bytes, kind });
+    }
+    Ok(rest)
 }
 
 /// What is wrong with no input alone.

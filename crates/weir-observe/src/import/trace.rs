@@ -16,6 +16,8 @@
 //! | `simulator` | what traces for simulators have in common |
 //! | [`mqsim`] | those for `MQSim`, in ASCII |
 //! | [`blkparse`] | what blkparse prints |
+//! | [`blktrace`] | what blktrace writes, in binary |
+//! | `pairing` | events of the block layer, put together to requests |
 //! | [`iolog`] | what fio did, in its versions 2 and 3 |
 //! | [`vscsi`] | those of CloudPhysics, as they were taken |
 //! | [`oracle_general`] | the format of caches: times, objects and sizes |
@@ -23,6 +25,7 @@
 //! | [`record`] | records of fixed length |
 
 pub mod blkparse;
+pub mod blktrace;
 pub mod cloudphysics;
 pub mod csv;
 pub mod disksim;
@@ -30,6 +33,7 @@ pub mod iolog;
 pub mod mqsim;
 pub mod msr;
 pub mod oracle_general;
+mod pairing;
 pub mod record;
 pub mod rows;
 pub mod scsi;
@@ -133,6 +137,12 @@ pub(super) const KINDS: &[Kind] = &[
         about: "a block trace as a table whose head names its columns",
         recognizes: By::Text(csv::recognizes),
         open: csv::open,
+    },
+    Kind {
+        name: "blktrace",
+        about: "a binary trace of blktrace, a file for each processor",
+        recognizes: By::Bytes(blktrace::recognizes),
+        open: blktrace::open,
     },
     Kind {
         name: "vscsi",
