@@ -178,8 +178,8 @@ impl Bed {
         self
     }
 
-    /// A job of a benchmark keeps so many requests in flight, if any, and does so many reads of 8 KiB
-    /// a second that each take so many milliseconds.
+    /// Adds a job of a benchmark with a queue depth, or 0 if that is unknown. `does` returns reads of
+    /// 8 KiB per second and their latency in milliseconds.
     pub(crate) fn job(
         mut self,
         name: &str,

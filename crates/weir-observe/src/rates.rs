@@ -86,7 +86,7 @@ impl WaitList {
     }
 }
 
-/// The lists of waits, and where the list of a wait is.
+/// Returns the lists of waits, and of each wait its list and the series of its time.
 fn wait_lists(contents: &Contents) -> (Vec<WaitList>, HashMap<EntityId, (usize, SeriesId)>) {
     let mut lists: Vec<WaitList> = Vec::new();
     let mut of_parent: HashMap<Option<EntityId>, usize> = HashMap::new();

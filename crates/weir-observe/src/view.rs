@@ -127,7 +127,7 @@ pub fn io(contents: &Contents, kind: &EntityKind) -> Vec<IoView> {
     views.filter(|view| !view.operations.0.is_empty()).collect()
 }
 
-/// The hosts of which all I/O is told together, as vmstat does.
+/// Returns the hosts whose I/O is reported as a whole, as vmstat does.
 #[must_use]
 pub fn hosts(contents: &Contents) -> Vec<IoView> {
     let index = Index::new(contents);

@@ -89,14 +89,14 @@ fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     Some(Found { waited_ns, ..finding.into() })
 }
 
-/// How many intervals there are, and whether the rate is the same in them.
+/// Returns the number of intervals, and whether the rate is the same in them.
 fn repeats(seen: &Seen<'_>) -> (u64, bool) {
     let rates = &seen.facts.iops;
     let (low, high) = (rates.quantile(0.1), rates.quantile(0.9));
     (rates.count(), rates.count() >= 2 && low >= (1.0 - REPEATS) * high)
 }
 
-/// How much of the limits that are known was used, for none of them explains the queue.
+/// Says how much of the known limits was used, since none of them explains the queue.
 fn known_limits(case: &Case<'_>, seen: &Seen<'_>) -> Option<String> {
     let caps = seen.subject.path.iter().map(|counts| case.cap(counts.cap));
     let most = caps.map(|(_, facts)| facts.used.max()).reduce(f64::max)?;

@@ -275,8 +275,8 @@ impl Matcher {
         }
     }
 
-    /// Jobs of a benchmark are files on what they do their I/O to: several may share a disk. A clone of
-    /// a job is where the job is.
+    /// Adds jobs of a benchmark as files on their volumes: several may share a disk. A clone of a job is
+    /// where the job is.
     fn jobs_on(
         &self,
         contents: &Contents,
@@ -325,7 +325,7 @@ impl Matcher {
     }
 }
 
-/// A job of a benchmark as what it does its I/O to.
+/// Makes a file of a job of a benchmark, whose I/O it stands for.
 pub(super) fn job_file(job: &Entity, id: EntityId, on: Option<On>) -> File {
     let name = job.name.clone();
     let size = job.number(metric::SIZE_BYTES);

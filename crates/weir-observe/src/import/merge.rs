@@ -150,7 +150,7 @@ pub fn import<W: Write>(
     Ok((out, Summary { inputs: inputs.collect(), samples, entities, series, notes }))
 }
 
-/// The same inputs, with the files of a binary trace as one: `NAME.blktrace.0`, `NAME.blktrace.1`.
+/// Joins the files of a binary trace, `NAME.blktrace.0` and so on, into one input.
 fn with_traces_together(inputs: Vec<Input>) -> Result<Vec<Input>, Failure> {
     let mut rest = Vec::new();
     let mut traces: BTreeMap<String, Vec<Input>> = BTreeMap::new();

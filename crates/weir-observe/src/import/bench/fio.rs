@@ -66,7 +66,7 @@ struct Fio {
     documents: Documents,
     options: Options,
     reports: u64,
-    /// When the report before was made.
+    /// The time of the report before.
     last: Option<At>,
 }
 
@@ -138,7 +138,7 @@ impl Fio {
     }
 }
 
-/// How much later a moment is than another.
+/// Returns how much later `to` is than `from`, in nanoseconds.
 fn nanos_between(from: At, to: At) -> Option<u64> {
     match (from, to) {
         (At::Wall(from), At::Wall(to)) => u64::try_from(to.checked_sub(from)?).ok(),
@@ -147,8 +147,8 @@ fn nanos_between(from: At, to: At) -> Option<u64> {
     }
 }
 
-/// For how long the rates of a row held, in nanoseconds; 0 if it does not say. Of jobs that fio has
-/// put together `job_runtime` is a sum.
+/// Returns for how long the rates of a row held, in nanoseconds; 0 if it does not say. Of jobs that
+/// fio has put together `job_runtime` is a sum.
 fn run_nanos(row: &Value) -> u64 {
     let all = ["read", "write", "trim", "mixed"].into_iter();
     let parts = all.filter_map(|name| row[name]["runtime"].as_f64());
@@ -195,7 +195,7 @@ impl Names {
 /// Engines that wait for each request.
 const SYNCHRONOUS: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"];
 
-/// How many requests a row keeps in flight: not known if options slow it down.
+/// Returns how many requests a row keeps in flight; nothing if options slow it down.
 fn target_depth(own: &Value, globals: &Value, is_together: bool) -> Option<u64> {
     let option = |name: &str| own[name].as_str().or_else(|| globals[name].as_str());
     let is_said = own.is_object() || globals.is_object();

@@ -65,7 +65,7 @@ struct Profile {
     is_zone_told: bool,
 }
 
-/// The summary of a report, as far as it is read.
+/// A summary of a report, as far as it was read.
 struct Summary {
     /// How long it took, in nanoseconds.
     nanos: u64,

@@ -195,7 +195,7 @@ impl ReadRequests for Blktrace {
     }
 }
 
-/// The files of a trace as one, in the order of their times.
+/// Merges the files of a trace into one, in the order of their times.
 pub(in crate::import) fn merged(files: Vec<Bytes>) -> io::Result<Bytes> {
     let mut parts = Vec::new();
     for mut input in files {
@@ -211,11 +211,11 @@ struct Part {
     next: Pending,
 }
 
-/// What comes next of a file.
+/// The next part of a file.
 enum Pending {
     /// A record with what follows it, and its time.
     Record(Vec<u8>, u64),
-    /// What is no record or was cut: told once all others were read.
+    /// Bytes that are no record or were cut: given out once all others were.
     Rest(Vec<u8>),
     End,
 }
@@ -227,6 +227,7 @@ struct Merged {
     at: usize,
 }
 
+/// Reads a record and what follows it.
 fn read_record(input: &mut Bytes) -> io::Result<Pending> {
     let mut bytes = Vec::with_capacity(RECORD);
     input.as_mut().take(RECORD as u64).read_to_end(&mut bytes)?;

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 /// More are not under way at once: beyond, those that never complete are forgotten.
 const MOST_UNDER_WAY: usize = 1 << 20;
 
-/// What happens to a request.
+/// A step in the life of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Queued,

@@ -93,7 +93,7 @@ impl Table {
     }
 }
 
-/// How a first time is to be read whose unit is known.
+/// Returns how times in a known unit are written, by the first of them.
 pub(crate) fn times_in(first: u64, unit: u64) -> Times {
     match first.checked_mul(unit) {
         _ if unit == TICK && is_ticks(first) => Times::Ticks,
