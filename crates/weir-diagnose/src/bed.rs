@@ -15,6 +15,7 @@ use weir_observe::import::measure::{self as m, Measure};
 use weir_observe::import::{Input, Options, Sheet, import};
 use weir_observe::{
     Attribute, Column, Ending, EntityId, EntityKind, Header, Observation, Source, SourceKind,
+    metric,
 };
 use weir_report::diagnosis::Finding;
 use weir_units::{Instant, Span};
@@ -174,6 +175,27 @@ impl Bed {
         let database = self.sheet.entity(EntityKind::Database, database, Some(self.host));
         let file = self.sheet.entity(EntityKind::File, name, Some(database));
         self.counted.push((file, true, Box::new(does)));
+        self
+    }
+
+    /// Adds a job of a benchmark with a queue depth, or 0 if that is unknown. `does` returns reads of
+    /// 8 KiB per second and their latency in milliseconds.
+    pub(crate) fn job(
+        mut self,
+        name: &str,
+        target: u64,
+        does: impl Fn(u64) -> (f64, f64) + Copy + 'static,
+    ) -> Self {
+        let job = self.sheet.entity(EntityKind::Job, name, Some(self.host));
+        if target > 0 {
+            self.attributes.push((job, metric::TARGET_QUEUE_DEPTH, target.into()));
+        }
+        self.gauges.push((job, m::READS_PER_S, Box::new(move |second| does(second).0)));
+        self.gauges.push((job, m::WRITES_PER_S, Box::new(|_| 0.0)));
+        self.gauges.push((job, m::WRITE_BYTES_PER_S, Box::new(|_| 0.0)));
+        let bytes = move |second| does(second).0 * 8192.0;
+        self.gauges.push((job, m::READ_BYTES_PER_S, Box::new(bytes)));
+        self.gauges.push((job, m::READ_LATENCY_NS, Box::new(move |second| does(second).1 * 1e6)));
         self
     }
 

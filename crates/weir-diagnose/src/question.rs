@@ -70,9 +70,10 @@ impl Question<'_> {
     /// [`DiagnoseError`] if nobody's I/O is observed, or the layout is that of another system.
     pub fn system(&self, contents: &Contents) -> Result<(System, Vec<Unmatched>), DiagnoseError> {
         let loads = follow::loads(contents);
-        let of_storage = loads.iter().filter_map(|id| contents.entity(*id)).any(|entity| {
-            matches!(entity.kind, EntityKind::File | EntityKind::Volume | EntityKind::Stripe)
-        });
+        let of_storage = loads
+            .iter()
+            .filter_map(|id| contents.entity(*id))
+            .any(|entity| is_storage(&entity.kind));
         let says = follow::says_something(contents);
         if !of_storage && !says {
             return Err(DiagnoseError::NoLoad { has: what_there_is(contents) });
@@ -109,6 +110,11 @@ impl Question<'_> {
         let found = rules::run(&case);
         then(&case, found)
     }
+}
+
+/// Whether the I/O of an entity is that of storage: a job of a benchmark says what its files did.
+pub(crate) const fn is_storage(kind: &EntityKind) -> bool {
+    matches!(kind, EntityKind::File | EntityKind::Volume | EntityKind::Stripe | EntityKind::Job)
 }
 
 /// How many entities there are of each kind.

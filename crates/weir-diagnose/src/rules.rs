@@ -30,6 +30,7 @@ mod depth_high;
 mod depth_low;
 mod files;
 pub(crate) use files::Room;
+mod full_queue;
 mod held;
 mod hits_unknown;
 mod instance_storage;
@@ -127,6 +128,7 @@ pub const RULES: &[Rule] = &[
     queued::RULE,
     ceiling::RULE,
     near_limit::RULE,
+    full_queue::RULE,
     credits_soon::RULE,
     backup_cached::RULE,
     backup_targets::RULE,
@@ -215,7 +217,7 @@ const URLS: &[(&str, &str)] = urls![
     "large-io-counted"
     "instance-storage"
     "add-files"
-    "credits-out" "consumed" "queued" "ceiling" "near-limit" "credits-soon"
+    "credits-out" "consumed" "queued" "ceiling" "near-limit" "full-queue" "credits-soon"
     "backup-cached" "backup-targets" "backup-stripes" "backup-local-ssd"
     "cpu" "locks" "client" "memory-grants" "tempdb-contention" "page-latch" "parallelism"
     "slow-medium" "cache-pressure"

@@ -72,6 +72,8 @@ names! {
         File = "file",
         /// A class of waits of its parent.
         Wait = "wait",
+        /// A job of a benchmark.
+        Job = "job",
     }
 }
 

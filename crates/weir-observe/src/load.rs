@@ -5,7 +5,7 @@
 //! latencies of an entity in a stretch of time. What its source does not say stays unknown;
 //! what follows from what it says is worked out, and nothing else.
 
-use crate::header::{Contents, EntityId, SeriesId};
+use crate::header::{Contents, EntityId, EntityKind, SeriesId};
 use crate::import::measure::{self as m, Measure};
 use crate::metric;
 use std::collections::{BTreeMap, HashMap};
@@ -104,6 +104,12 @@ impl Load {
         let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
         self.operations = self.operations.or(sum(self.reads, self.writes));
         self.bytes = self.bytes.or(sum(self.read_bytes, self.write_bytes));
+        // A result does not say how long no requests took.
+        if self.read_ns.is_some() && self.writes == Some(0.0) {
+            self.write_ns.get_or_insert(0.0);
+        } else if self.write_ns.is_some() && self.reads == Some(0.0) {
+            self.read_ns.get_or_insert(0.0);
+        }
         self.ns = self.ns.or(sum(self.read_ns, self.write_ns));
         // What may have been cut off of the one is not taken for a queue.
         let rest = |all: Option<f64>, io: Option<f64>, count: Option<f64>| {
@@ -274,7 +280,9 @@ impl Loads {
             known.insert(&own.metric, (SeriesId(id), scale));
         }
         let followed = series.into_iter().filter_map(|(entity, known)| {
-            let ways = ways_of(&known);
+            // The counters of a result begin at zero with its run, and are in one sample.
+            let is_job = contents.entity(entity)?.kind == EntityKind::Job;
+            let ways = ways_of(&known, !is_job);
             let has_load = ways.iter().any(|(_, way)| !matches!(way, Way::Level(..)));
             let idle_since = contents.entity(entity)?.number(metric::IDLE_SINCE_NS);
             has_load.then(|| Followed {
@@ -442,9 +450,9 @@ fn grown(now: Option<f64>, before: Option<f64>, by: f64, went_back: &mut bool) -
     Some(grown * by)
 }
 
-fn ways_of(known: &HashMap<&str, (SeriesId, f64)>) -> Vec<(Field, Way)> {
+fn ways_of(known: &HashMap<&str, (SeriesId, f64)>, has_counters: bool) -> Vec<(Field, Way)> {
     let mut ways: Vec<(Field, Way)> = Vec::new();
-    for Names(field, names) in COUNTED {
+    for Names(field, names) in COUNTED.iter().filter(|_| has_counters) {
         let found = names.iter().find_map(|(name, by)| Some((known.get(name)?, by)));
         if let Some(((id, scale), by)) = found {
             ways.push((*field, Way::Counter(*id, scale * by)));
@@ -500,7 +508,6 @@ fn signed(value: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::EntityKind;
     use crate::import::Sheet;
 
     /// The loads that samples of one volume make: times in seconds, with its measures' values.
@@ -551,6 +558,15 @@ mod tests {
         assert_eq!((load.iops(), load.bytes_per_s()), (Some(25.0), Some(2e5)));
         assert_eq!((load.latency_ns(), load.read_share()), (Some(3.6e6), Some(0.8)));
         assert_eq!(load.depth, Some(0.09));
+    }
+
+    #[test]
+    fn no_writes_have_no_latency() {
+        let measures = [m::READS_PER_S, m::WRITES_PER_S, m::READ_LATENCY_NS];
+        let row = |writes| [Some(10.0), Some(writes), Some(4e6)];
+        let (told, _) = loads(&measures, &[(0, &[None; 3]), (1, &row(0.0)), (2, &row(1.0))]);
+        assert_eq!((told[0].latency_ns(), told[0].depth), (Some(4e6), Some(0.04)));
+        assert_eq!((told[1].latency_ns(), told[1].ns), (None, None));
     }
 
     #[test]

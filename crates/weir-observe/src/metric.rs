@@ -59,6 +59,8 @@ pub const SIZE_BYTES: &str = "size_bytes";
 pub const ROLE: &str = "role";
 /// The volume or stripe that a file is on.
 pub const VOLUME: &str = "volume";
+/// The number of requests that a job of a benchmark keeps in flight: queue depth times threads.
+pub const TARGET_QUEUE_DEPTH: &str = "target_queue_depth";
 /// Schedulers.
 pub const VCORES: &str = "vcores";
 

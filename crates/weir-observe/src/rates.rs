@@ -9,9 +9,10 @@
 //! [`Spread`] and [`Points`] keep what a reader needs of the readings, in memory that
 //! does not grow with their number. Floats are allowed here: nothing is stored from them.
 
-use crate::header::{Contents, Counting, SeriesId};
+use crate::header::{Contents, Counting, EntityId, EntityKind, SeriesId};
 use crate::metric;
 use hdrhistogram::Histogram;
+use std::collections::HashMap;
 use weir_units::{Instant, Span};
 
 /// Series whose sum is followed; all of them cumulative, or all of them gauges.
@@ -53,6 +54,56 @@ struct Followed {
     idle_until: Option<Instant>,
     /// The last sample that had all values, and those.
     last: Option<(Instant, Vec<i64>)>,
+    /// The list of waits that it is in, and the series of its time there.
+    list: Option<(usize, SeriesId)>,
+}
+
+/// A list of waits: all waits of one entity.
+#[derive(Debug, Default)]
+struct WaitList {
+    /// The last sample with any of them, and the shortest time in it.
+    last: Option<(Instant, i64)>,
+    /// The times of its waits.
+    times: Vec<SeriesId>,
+}
+
+/// A list may be cut to the longest waits. A wait that is not in it then took no longer than the
+/// shortest that is: where that is this part of what it takes later, it counts from zero.
+const NOTHING: i64 = 100;
+
+impl WaitList {
+    /// Returns since when a wait counts from zero that is in the list for the first time.
+    fn zero_since(&self, time: Option<i64>) -> Option<Instant> {
+        let (at, least) = self.last?;
+        (least.checked_mul(NOTHING)? <= time?).then_some(at)
+    }
+
+    fn take(&mut self, at: Instant, row: &[Option<i64>]) {
+        let times = self.times.iter().filter_map(|id| *row.get(id.0 as usize)?);
+        if let Some(least) = times.min() {
+            self.last = Some((at, least));
+        }
+    }
+}
+
+/// Returns the lists of waits, and of each wait its list and the series of its time.
+fn wait_lists(contents: &Contents) -> (Vec<WaitList>, HashMap<EntityId, (usize, SeriesId)>) {
+    let mut lists: Vec<WaitList> = Vec::new();
+    let mut of_parent: HashMap<Option<EntityId>, usize> = HashMap::new();
+    let mut of_wait = HashMap::new();
+    for (series, id) in contents.series.iter().zip(0..) {
+        let Some(entity) = contents.entity(series.entity) else { continue };
+        if entity.kind != EntityKind::Wait || series.metric != metric::WAIT_TIME_MS {
+            continue;
+        }
+        let list = *of_parent.entry(entity.parent).or_insert_with(|| {
+            lists.push(WaitList::default());
+            lists.len() - 1
+        });
+        lists[list].times.push(SeriesId(id));
+        of_wait.insert(series.entity, (list, SeriesId(id)));
+    }
+    (lists, of_wait)
 }
 
 /// Follows tracks, sample by sample.
@@ -63,6 +114,7 @@ pub struct Tracker {
     restarts: u64,
     /// When the sample before was, whatever values it had.
     before: Option<Instant>,
+    lists: Vec<WaitList>,
 }
 
 impl Tracker {
@@ -70,6 +122,12 @@ impl Tracker {
     #[must_use]
     pub fn new(contents: &Contents, tracks: &[Track]) -> Self {
         let series = |id: &SeriesId| contents.series.get(id.0 as usize);
+        let (lists, of_wait) = wait_lists(contents);
+        let list = |track: &Track| {
+            let [id] = &track.0[..] else { return None };
+            let counted = series(id).filter(|own| own.counting == Counting::Cumulative)?;
+            of_wait.get(&counted.entity).copied()
+        };
         let followed = |track: &Track| Followed {
             series: track
                 .0
@@ -84,9 +142,10 @@ impl Tracker {
                 .and_then(|s| contents.find(s.entity, metric::INTERVAL_NS)),
             idle_until: idle_since(contents, track),
             last: None,
+            list: list(track),
         };
         let tracks = tracks.iter().map(followed).collect();
-        Self { tracks, values: Vec::new(), restarts: 0, before: None }
+        Self { tracks, values: Vec::new(), restarts: 0, before: None, lists }
     }
 
     /// Takes a sample; tells the readings that it makes, each with the index of its
@@ -117,7 +176,15 @@ impl Tracker {
             let said = track.interval.and_then(|id| row.get(id.0 as usize).copied().flatten());
             let said = said.and_then(|ns| at.nanos().checked_sub(u64::try_from(ns).ok()?));
             let said = said.filter(|_| track.counting == Counting::Gauge);
-            let last = track.last.get_or_insert_with(|| (since, self.values.clone()));
+            let lists = &self.lists;
+            let zero_since = || {
+                let (list, time) = track.list?;
+                lists.get(list)?.zero_since(*row.get(time.0 as usize)?)
+            };
+            let last = track.last.get_or_insert_with(|| match zero_since() {
+                Some(since) => (since, vec![0; self.values.len()]),
+                None => (since, self.values.clone()),
+            });
             let (from, before) = (said.map_or(last.0, Instant::from_nanos), &last.1);
             if from < at {
                 let went_back = self.values.iter().zip(before).any(|(now, before)| now < before);
@@ -143,6 +210,7 @@ impl Tracker {
             last.1.clone_from(&self.values);
         }
         self.before = Some(at);
+        self.lists.iter_mut().for_each(|list| list.take(at, row));
     }
 
     /// How often a track's counters went back.
@@ -384,6 +452,40 @@ mod tests {
             (5, Some(3), Some(2)),
         ];
         check(&gauges, &rows, &[(1, 2, 1.0), (2, 5, 0.5)], 0);
+    }
+
+    #[test]
+    fn a_wait_that_is_in_the_second_list_only_counts_from_zero() {
+        let mut contents = Contents::default();
+        let mut series = Vec::new();
+        for name in ["WRITELOG", "LCK_M_X"] {
+            let (kind, name) = (EntityKind::Wait, name.to_owned());
+            let attributes = std::collections::BTreeMap::new();
+            let entity = contents.add_entity(Entity { kind, name, parent: None, attributes });
+            for metric in [metric::WAIT_TIME_MS, metric::WAITING_TASKS_COUNT] {
+                let (metric, counting) = (metric.to_owned(), Counting::Cumulative);
+                let own = Series { entity, metric, unit: Unit::Count, counting, scale: 0 };
+                series.push(contents.add_series(own));
+            }
+        }
+        let tracks: Vec<Track> = series.iter().map(|id| Track(vec![*id])).collect();
+        let amounts = |shortest: i64| {
+            let mut tracker = Tracker::new(&contents, &tracks);
+            let mut told = Vec::new();
+            let first = [Some(shortest), Some(6), None, None];
+            let second = [Some(shortest + 20), Some(10), Some(900), Some(3)];
+            for (second, row) in [(0, first), (5, second)] {
+                tracker.sample(at(second), &row, |index, reading| {
+                    assert_eq!(reading.seconds(), 5.0);
+                    told.push((index, reading.amount));
+                });
+            }
+            told
+        };
+        // A list that goes down to 9 ms has no room for 900 ms: it was not there.
+        assert_eq!(amounts(9), [(0, 20.0), (1, 4.0), (2, 900.0), (3, 3.0)]);
+        // One that is cut at 10 ms may have left out 9 ms of them, more than 1 %.
+        assert_eq!(amounts(10), [(0, 20.0), (1, 4.0)]);
     }
 
     fn reading(from: u64, to: u64, amount: f64) -> Reading {

@@ -127,6 +127,15 @@ pub fn io(contents: &Contents, kind: &EntityKind) -> Vec<IoView> {
     views.filter(|view| !view.operations.0.is_empty()).collect()
 }
 
+/// Returns the hosts whose I/O is reported as a whole, as vmstat does.
+#[must_use]
+pub fn hosts(contents: &Contents) -> Vec<IoView> {
+    let index = Index::new(contents);
+    let hosts = of_kind(contents, &EntityKind::Host).into_iter();
+    let views = hosts.map(|entity| index.io(contents, entity));
+    views.filter(|view| !view.operations.0.is_empty() || !view.bytes.0.is_empty()).collect()
+}
+
 /// The databases, and others that have waits.
 #[must_use]
 pub fn databases(contents: &Contents) -> Vec<DatabaseView> {

@@ -36,6 +36,9 @@ pub struct ObservationReport {
     pub files: Vec<ObservedIo>,
     /// Volumes.
     pub volumes: Vec<ObservedIo>,
+    /// Machines of which all I/O is told together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<ObservedIo>,
     /// Everybody, with what is known of them.
     pub entities: Vec<ObservedEntity>,
     /// What a reader should know: restarts, gaps, what is not whole.

@@ -5,11 +5,12 @@ use super::{
     Burst, Cache, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System,
 };
 use crate::error::DiagnoseError;
+use crate::question::is_storage;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_core::{CacheMode, GateLimits, Place};
 use weir_layout::Layout;
 use weir_layout::error::nearest;
-use weir_observe::{Attribute, Contents, EntityId, EntityKind, metric};
+use weir_observe::{Attribute, Contents, Entity, EntityId, EntityKind, metric};
 use weir_report::number::float;
 
 /// Which entity of the observation is what in the layout, where their names differ: pairs of
@@ -79,6 +80,7 @@ impl System {
             }
         }
         matcher.files_of_runs(contents, &stripes, &disks, &mut files);
+        matcher.jobs_on(contents, loads, (&stripes, &disks), &mut files);
         let system = join(hosts, disks, stripes, files, loads);
         let unmatched = matcher.unmatched(contents, loads, &system);
         if system.subjects.is_empty() {
@@ -94,6 +96,9 @@ struct Matcher {
     volumes: Names,
     stripes: Names,
     files: Names,
+    jobs: Names,
+    /// Where jobs of a benchmark do their I/O, as somebody said it.
+    places: Vec<(EntityId, String)>,
     only_host: Option<EntityId>,
     /// The layout's name to the observation's entity, as somebody said it.
     said: BTreeMap<String, (EntityId, EntityKind)>,
@@ -119,6 +124,7 @@ impl Matcher {
         known.dedup();
         let (mut hosts, mut volumes) = (Names::default(), Names::default());
         let (mut stripes, mut files) = (Names::default(), Names::default());
+        let mut jobs = Names::default();
         let mut host_ids = Vec::new();
         for (entity, id) in contents.entities.iter().zip(0..) {
             let id = EntityId(id);
@@ -130,15 +136,18 @@ impl Matcher {
                 EntityKind::Volume => volumes.add_with_owners(contents, id),
                 EntityKind::Stripe => stripes.add_with_owners(contents, id),
                 EntityKind::File => files.add_with_owners(contents, id),
+                EntityKind::Job => jobs.add_with_owners(contents, id),
                 _ => {}
             }
         }
         let single = layout.hosts.len() == 1 && host_ids.len() == 1;
         let only_host = host_ids.first().copied().filter(|_| single);
+        let (said, places) = (BTreeMap::new(), Vec::new());
         let mut matcher =
-            Self { hosts, volumes, stripes, files, only_host, said: BTreeMap::new(), twice, known };
+            Self { hosts, volumes, stripes, files, jobs, places, only_host, said, twice, known };
         for (observed, name) in mapping {
-            let entities = [&matcher.volumes, &matcher.files, &matcher.stripes, &matcher.hosts];
+            let entities =
+                [&matcher.volumes, &matcher.files, &matcher.stripes, &matcher.hosts, &matcher.jobs];
             let all = entities.into_iter().map(|names| names.all(observed));
             let id = match all.into_iter().find(|all| !all.is_empty()) {
                 Some([id]) => *id,
@@ -163,7 +172,9 @@ impl Matcher {
                     near: nearest(name, matcher.known.iter().map(String::as_str)),
                 });
             }
-            if let Some(entity) = contents.entity(id) {
+            if contents.entity(id).is_some_and(|entity| entity.kind == EntityKind::Job) {
+                matcher.places.push((id, name.clone()));
+            } else if let Some(entity) = contents.entity(id) {
                 matcher.said.insert(name.clone(), (id, entity.kind.clone()));
             }
         }
@@ -264,6 +275,39 @@ impl Matcher {
         }
     }
 
+    /// Adds jobs of a benchmark as files on their volumes: several may share a disk. A clone of a job is
+    /// where the job is.
+    fn jobs_on(
+        &self,
+        contents: &Contents,
+        loads: &BTreeSet<EntityId>,
+        (stripes, disks): (&[Stripe], &[Disk]),
+        files: &mut Vec<File>,
+    ) {
+        let name_of = |id: EntityId| contents.entity(id).map_or("", |entity| entity.name.as_str());
+        for (entity, id) in contents.entities.iter().zip(0..).map(|(own, id)| (own, EntityId(id))) {
+            if entity.kind != EntityKind::Job || !loads.contains(&id) {
+                continue;
+            }
+            let first = entity.name.split(" #").next().unwrap_or_default();
+            let is_clone_of = |other: EntityId| {
+                let is_near = contents.entity(other).is_some_and(|own| own.parent == entity.parent);
+                is_near && name_of(other) == first
+            };
+            let said = || self.places.iter().find(|(own, _)| *own == id);
+            let said = said().or_else(|| self.places.iter().find(|(own, _)| is_clone_of(*own)));
+            let place = said.map_or(entity.name.as_str(), |(_, place)| place.as_str());
+            let is_it = |name: &str| name.eq_ignore_ascii_case(place);
+            let stripe = stripes.iter().position(|stripe| is_it(&stripe.name)).map(On::Stripe);
+            let disk = || disks.iter().position(|disk| is_it(&disk.name)).map(On::Disk);
+            let file = || files.iter().find(|file| is_it(&file.name) || is_it(&file.qualified()));
+            let on = stripe.or_else(disk).or_else(|| file().and_then(|file| file.on));
+            if let Some(on) = on {
+                files.push(job_file(entity, id, Some(on)));
+            }
+        }
+    }
+
     fn unmatched(
         &self,
         contents: &Contents,
@@ -273,15 +317,19 @@ impl Matcher {
         let found: BTreeSet<EntityId> =
             system.subjects.iter().map(|subject| subject.entity).collect();
         let missing = loads.difference(&found).filter_map(|id| contents.entity(*id));
-        let is_storage = |kind: &EntityKind| {
-            matches!(kind, EntityKind::Volume | EntityKind::File | EntityKind::Stripe)
-        };
         let missing = missing.filter(|entity| is_storage(&entity.kind));
         let near = |name: &str| nearest(name, self.known.iter().map(String::as_str));
         missing
             .map(|entity| Unmatched { name: entity.name.clone(), near: near(&entity.name) })
             .collect()
     }
+}
+
+/// Makes a file of a job of a benchmark, whose I/O it stands for.
+pub(super) fn job_file(job: &Entity, id: EntityId, on: Option<On>) -> File {
+    let name = job.name.clone();
+    let size = job.number(metric::SIZE_BYTES);
+    File { name, database: None, entity: Some(id), role: None, size, on }
 }
 
 pub(super) fn limit_of(limit: weir_core::Limit) -> Limit {

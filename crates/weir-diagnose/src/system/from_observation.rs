@@ -1,7 +1,7 @@
 //! What an observation itself says of its entities: limits as attributes, relations as parents,
 //! and, with an edition, the tier that a file's size buys.
 
-use super::from_layout::words;
+use super::from_layout::{job_file, words};
 use super::paths::{join, role_by_name};
 use super::{
     Burst, Cache, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System,
@@ -23,8 +23,13 @@ impl System {
         edition: Option<&Edition>,
     ) -> Self {
         let mut own = Entities { contents, edition, ..Entities::default_for(contents) };
-        for (entity, id) in contents.entities.iter().zip(0..) {
-            own.take(entity, EntityId(id));
+        for (entity, id) in contents.entities.iter().zip(0..).map(|(own, id)| (own, EntityId(id))) {
+            match entity.kind {
+                EntityKind::Job if loads.contains(&id) => {
+                    own.files.push(job_file(entity, id, None));
+                }
+                _ => own.take(entity, id),
+            }
         }
         own.tell_apart();
         let Entities { hosts, disks, stripes, files, .. } = own;

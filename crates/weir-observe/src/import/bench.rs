@@ -15,6 +15,7 @@
 //! | [`minute`] | what the logs of HammerDB have in common |
 //! | [`hammerdb`] | logs of HammerDB with results |
 //! | [`hammerdb_counter`] | its logs of transactions counted from time to time |
+//! | [`hammerdb_profile`] | its time profiles |
 //! | [`hammerdb_table`] | its results as a table |
 //! | [`pgbench`] | what pgbench prints |
 //! | [`pgbench_log`] | what pgbench logs per interval |
@@ -25,6 +26,7 @@ pub mod fio;
 pub mod fio_log;
 pub mod hammerdb;
 pub mod hammerdb_counter;
+pub mod hammerdb_profile;
 pub mod hammerdb_table;
 pub mod iometer;
 pub mod job;
@@ -66,6 +68,12 @@ pub(super) const KINDS: &[Kind] = &[
         about: "transactions counted by HammerDB from time to time",
         recognizes: By::Text(hammerdb_counter::recognizes),
         open: hammerdb_counter::open,
+    },
+    Kind {
+        name: "hammerdb-profile",
+        about: "time profiles of HammerDB (hdbxtprofile.log, job ID timing)",
+        recognizes: By::Text(hammerdb_profile::recognizes),
+        open: hammerdb_profile::open,
     },
     Kind {
         name: "hammerdb-table",

@@ -102,10 +102,8 @@ pub fn all() -> impl Iterator<Item = Kind> {
 /// What is known and not read: what it begins with, what it is called, and why.
 type RefusedBytes = (&'static [u8], &'static str, &'static str);
 
-const REFUSED_BYTES: &[RefusedBytes] = &[
-    (b"\x07tae", "a trace of blktrace", "let blkparse print it, and take that"),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it, and take that"),
-];
+const REFUSED_BYTES: &[RefusedBytes] =
+    &[(b"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it, and take that")];
 
 /// What is known and not read, by what it is called, how it is recognized, and why.
 type Refused = (&'static str, fn(&str) -> bool, &'static str);

@@ -8,6 +8,7 @@
 //! | [`sadf_d`], [`sadf_p`], [`sadf_j`] | `sadf -d`, `-p` and `-j` |
 //! | [`vmstat`], [`vmstat_d`] | `vmstat` and `vmstat -d` |
 //! | [`diskstats`] | `/proc/diskstats` |
+//! | [`diskstats_json`] | the same as JSON |
 //! | `activity` | what the columns of sar and sadf are |
 //! | `by_table` | reading what comes table by table |
 //! | `processors` | what processors did, by the names of all these tools |
@@ -20,6 +21,7 @@ mod activity;
 mod by_table;
 mod disks;
 pub mod diskstats;
+pub mod diskstats_json;
 mod held;
 pub mod iostat;
 pub mod iostat_json;
@@ -115,6 +117,12 @@ fn is_word(text: &str) -> bool {
 
 /// What is read of it, the more special first.
 pub(super) const KINDS: &[Kind] = &[
+    Kind {
+        name: "diskstats-json",
+        about: "counters of /proc/diskstats as JSON (jc, Telegraf)",
+        recognizes: By::Text(diskstats_json::recognizes),
+        open: diskstats_json::open,
+    },
     Kind {
         name: "iostat-json",
         about: "iostat of sysstat, as JSON",

@@ -312,6 +312,12 @@ measures! {
     LATENCY_STDDEV_NS = "latency_stddev_ns" Nanoseconds gauge 0;
     /// The shortest latency of transactions.
     TRANSACTION_LATENCY_MIN_NS = "transaction_latency_min_ns" Nanoseconds gauge 0;
+    /// The latency of transactions that half of them do not exceed.
+    TRANSACTION_LATENCY_P50_NS = "transaction_latency_p50_ns" Nanoseconds gauge 0;
+    /// That 95 % of transactions do not exceed.
+    TRANSACTION_LATENCY_P95_NS = "transaction_latency_p95_ns" Nanoseconds gauge 0;
+    /// That 99 % of transactions do not exceed.
+    TRANSACTION_LATENCY_P99_NS = "transaction_latency_p99_ns" Nanoseconds gauge 0;
     /// The longest latency of transactions.
     TRANSACTION_LATENCY_MAX_NS = "transaction_latency_max_ns" Nanoseconds gauge 0;
     /// The standard deviation of the latency of transactions.

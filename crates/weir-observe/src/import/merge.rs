@@ -5,6 +5,7 @@ use super::kind::{By, Bytes, Kind};
 use super::moment::Clock;
 use super::presence::{Presence, Reports};
 use super::sheet::{At, ReadSamples, Sheet};
+use super::trace::{TimeUnit, blktrace};
 use super::watched::{Lately, watched};
 use crate::format::Writer;
 use crate::header::{Header, Source, SourceKind};
@@ -24,6 +25,8 @@ pub struct Options {
     pub every: Option<Span>,
     /// When inputs without dates begin, in nanoseconds since 1970.
     pub start: Option<i64>,
+    /// The unit of times in block traces that do not say it.
+    pub time_unit: Option<TimeUnit>,
     /// The program that reads, with its version.
     pub by: String,
     /// What the input is called: some inputs say only there what they hold.
@@ -108,6 +111,7 @@ pub fn import<W: Write>(
     options: &Options,
     out: W,
 ) -> Result<(W, Summary), Failure> {
+    let inputs = with_traces_together(inputs)?;
     let mut sources = Vec::new();
     for input in inputs {
         let name = input.name.clone();
@@ -144,6 +148,37 @@ pub fn import<W: Write>(
     let out = merge.finish(&notes).map_err(of_all)?;
     let inputs = sources.into_iter().map(|source| (source.name, source.kind, source.samples));
     Ok((out, Summary { inputs: inputs.collect(), samples, entities, series, notes }))
+}
+
+/// Joins the files of a binary trace, `NAME.blktrace.0` and so on, into one input.
+fn with_traces_together(inputs: Vec<Input>) -> Result<Vec<Input>, Failure> {
+    let mut rest = Vec::new();
+    let mut traces: BTreeMap<String, Vec<Input>> = BTreeMap::new();
+    for mut input in inputs {
+        let begin = input.bytes.fill_buf();
+        let failed = |error: std::io::Error| (input.name.clone(), ImportError::from(error));
+        let is_trace = match input.kind {
+            Some(kind) => kind.name == "blktrace",
+            None => blktrace::recognizes(begin.map_err(failed)?),
+        };
+        match input.name.rsplit_once(".blktrace.").filter(|_| is_trace) {
+            Some((name, _)) => traces.entry(name.to_owned()).or_default().push(input),
+            None => rest.push(input),
+        }
+    }
+    for (name, mut parts) in traces {
+        if parts.len() == 1 {
+            rest.append(&mut parts);
+            continue;
+        }
+        let name = format!("{name}.blktrace.*");
+        let kind = Kind::named("blktrace");
+        let files = parts.into_iter().map(|part| part.bytes).collect();
+        let bytes = blktrace::merged(files);
+        let bytes = bytes.map_err(|error| (name.clone(), ImportError::from(error)))?;
+        rest.push(Input { name, bytes, kind });
+    }
+    Ok(rest)
 }
 
 /// What is wrong with no input alone.

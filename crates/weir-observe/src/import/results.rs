@@ -5,6 +5,8 @@
 //! that an answer of `FOR JSON`, a result that Azure Data Studio saved and a notebook with such
 //! results in it are all read the same way.
 
+mod html;
+
 use super::ImportError;
 use super::kind::Bytes;
 use super::number::{Style, is_missing};
@@ -150,6 +152,8 @@ pub(crate) struct ResultSets {
     ahead: VecDeque<Row>,
     behind: Option<Result<(), ImportError>>,
     document: VecDeque<Vec<String>>,
+    /// The last row of a document is not whole.
+    is_cut: bool,
 }
 
 impl ResultSets {
@@ -161,14 +165,20 @@ impl ResultSets {
     pub(crate) fn new(mut input: Bytes) -> Result<Self, ImportError> {
         let glance = text::beginning(input.fill_buf()?);
         let lines = Lines::new(input);
-        let source = if is_json(&glance) {
+        let mut is_cut = false;
+        let source = if html::is_html(&glance) {
+            let page = html::Page::read(lines)?;
+            is_cut = page.is_cut;
+            Source::Document(page.sets)
+        } else if is_json(&glance) {
             Source::Document(document(lines)?)
         } else if has_records(&glance) {
             Source::Records(Box::new(Records { lines, next: None, title: None }))
         } else {
             Source::Text(Box::new(Tables::new(lines)))
         };
-        Ok(Self { source, ahead: VecDeque::new(), behind: None, document: VecDeque::new() })
+        let (ahead, document) = (VecDeque::new(), VecDeque::new());
+        Ok(Self { source, ahead, behind: None, document, is_cut })
     }
 
     /// Goes on to the next one.
@@ -234,7 +244,12 @@ impl ResultSets {
 
     /// Whether the last row was cut at the end of the input.
     pub(crate) fn is_cut(&self) -> bool {
-        matches!(&self.source, Source::Text(tables) if tables.cut().is_some())
+        match &self.source {
+            Source::Text(tables) => tables.cut().is_some(),
+            // The last result set is the one that is cut.
+            Source::Document(rest) => self.is_cut && rest.is_empty(),
+            Source::Records(_) => false,
+        }
     }
 
     /// How many lines there were since the last call that are of no table.

@@ -45,7 +45,7 @@ pub struct Sheet {
     /// What the input says of itself.
     pub(crate) about: BTreeMap<String, String>,
     /// For how many nanoseconds the rates of the first sample held, if the input says it.
-    pub(super) held: Option<i64>,
+    pub(crate) held: Option<i64>,
     /// Which entities the input reports in each sample.
     pub(super) reports: Reports,
     /// The sampling interval of the sample at hand, in nanoseconds, if the input says it.

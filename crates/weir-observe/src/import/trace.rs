@@ -16,6 +16,8 @@
 //! | `simulator` | what traces for simulators have in common |
 //! | [`mqsim`] | those for `MQSim`, in ASCII |
 //! | [`blkparse`] | what blkparse prints |
+//! | [`blktrace`] | what blktrace writes, in binary |
+//! | `pairing` | events of the block layer, put together to requests |
 //! | [`iolog`] | what fio did, in its versions 2 and 3 |
 //! | [`vscsi`] | those of CloudPhysics, as they were taken |
 //! | [`oracle_general`] | the format of caches: times, objects and sizes |
@@ -23,6 +25,7 @@
 //! | [`record`] | records of fixed length |
 
 pub mod blkparse;
+pub mod blktrace;
 pub mod cloudphysics;
 pub mod csv;
 pub mod disksim;
@@ -30,6 +33,7 @@ pub mod iolog;
 pub mod mqsim;
 pub mod msr;
 pub mod oracle_general;
+mod pairing;
 pub mod record;
 pub mod rows;
 pub mod scsi;
@@ -39,6 +43,50 @@ pub mod summing;
 pub mod vscsi;
 
 use super::kind::{By, Kind};
+
+/// The unit of times in a block trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Microseconds.
+    Microseconds,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Ticks of 100 ns, as Windows counts.
+    Ticks,
+}
+
+impl TimeUnit {
+    /// The names of the units, as [`Self::named`] takes them.
+    pub const NAMES: [&str; 5] = ["s", "ms", "us", "ns", "100ns"];
+
+    /// Returns the unit of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "s" => Self::Seconds,
+            "ms" => Self::Milliseconds,
+            "us" => Self::Microseconds,
+            "ns" => Self::Nanoseconds,
+            "100ns" => Self::Ticks,
+            _ => return None,
+        })
+    }
+
+    /// Returns the length of the unit in nanoseconds.
+    pub(crate) const fn nanos(self) -> u64 {
+        match self {
+            Self::Seconds => rows::SECOND,
+            Self::Milliseconds => rows::MILLISECOND,
+            Self::Microseconds => 1000,
+            Self::Nanoseconds => 1,
+            Self::Ticks => rows::TICK,
+        }
+    }
+}
 
 /// What is read of it, the more special first.
 pub(super) const KINDS: &[Kind] = &[
@@ -89,6 +137,12 @@ pub(super) const KINDS: &[Kind] = &[
         about: "a block trace as a table whose head names its columns",
         recognizes: By::Text(csv::recognizes),
         open: csv::open,
+    },
+    Kind {
+        name: "blktrace",
+        about: "a binary trace of blktrace, a file for each processor",
+        recognizes: By::Bytes(blktrace::recognizes),
+        open: blktrace::open,
     },
     Kind {
         name: "vscsi",

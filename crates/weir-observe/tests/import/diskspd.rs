@@ -185,6 +185,8 @@ fn xml() {
     for (name, value) in [("block_bytes", 8192), ("read_percent", 70), ("random_percent", 100)] {
         assert_eq!(read.attribute("a&b.dat", name), Some(Attribute::Number(value)), "{name}");
     }
+    assert_eq!(read.attribute("a&b.dat", "target_queue_depth"), Some(Attribute::Number(8)));
+    assert_eq!(read.all("a&b.dat", "interval_ns"), [10e9]);
 }
 
 #[test]
@@ -211,6 +213,9 @@ fn genuine_text() {
     assert_eq!(read.seconds(), [605.0, 1210.0]);
     assert_eq!(read.values(name, "latency_ns"), [Some(162.684e6), None]);
     assert_eq!(read.values("D:\\testfile.foo", "latency_ns"), [None, Some(1.268e6)]);
+    // Two threads with 32 each, over 600 s after 5 s of warm-up.
+    assert_eq!(read.attribute(name, "target_queue_depth"), Some(Attribute::Number(64)));
+    assert_eq!(read.values(name, "interval_ns"), [Some(600e9), None]);
     assert_eq!(read.values("D:\\testfile.foo", "reads_per_s"), [None, Some(25_197.22)]);
     assert_eq!(read.values(name, "write_latency_p95_ns"), [Some(372.446e6), None]);
 

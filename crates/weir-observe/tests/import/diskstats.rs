@@ -114,3 +114,73 @@ fn samples_say_what_their_owners_read_in_them() {
     let Some(Err(error)) = try_sample("diskstats/sysstat_root2/uptime") else { return };
     assert!(error.to_string().contains("nothing that is known"), "{error}");
 }
+
+/// What jc makes of a line of /proc/diskstats.
+fn jc(device: &str, reads: u64) -> String {
+    format!(
+        r#"{{"maj":8,"min":0,"device":"{device}","reads_completed":{reads},"reads_merged":3,
+        "sectors_read":{},"read_time_ms":{},"writes_completed":7,"writes_merged":1,
+        "sectors_written":16,"write_time_ms":2,"io_in_progress":4,"io_time_ms":5,
+        "weighted_io_time_ms":6,"discards_completed_successfully":1}}"#,
+        reads * 8,
+        reads * 2
+    )
+}
+
+#[test]
+fn json_of_jc_one_snapshot_has_no_rate_and_two_have() {
+    let one = read(&format!("[{},{}]", jc("sda", 100), jc("sda1", 90)));
+    assert_eq!((one.kind(), one.summary.samples), ("diskstats-json", 1));
+    assert!(one.notes("only two say what there was between"), "{:?}", one.summary.notes);
+    assert_eq!(one.all("sda", "read_bytes"), [409_600.0]);
+    assert_eq!(one.all("sda", "queue_length"), [4.0]);
+    let two = read(&format!("[{}]\n[{}]\n", jc("sda", 100), jc("sda", 150)));
+    assert_eq!(two.all("sda", "reads"), [100.0, 150.0]);
+    assert_eq!(two.all("sda", "io_stall_read_ms"), [200.0, 300.0]);
+    assert_eq!(two.seconds(), [0.0, 1.0]);
+    assert!(two.notes("it says no times"), "{:?}", two.summary.notes);
+    // An object around the list says when.
+    let dated =
+        |at: &str, reads| format!(r#"{{"timestamp":"{at}","disks":[{}]}}"#, jc("sda", reads));
+    let dated = [dated("2024-01-02T03:04:05Z", 1), dated("2024-01-02T03:04:15Z", 2)].join("\n");
+    let dated = read(&dated);
+    assert_eq!(dated.start().as_deref(), Some("2024-01-02T03:04:05Z"));
+    assert_eq!(dated.seconds(), [0.0, 10.0]);
+}
+
+/// A line of Telegraf with a device of the input diskio.
+fn telegraf(host: &str, device: &str, reads: u64, at: u64) -> String {
+    format!(
+        r#"{{"fields":{{"io_time":5,"iops_in_progress":0,"merged_reads":3,"read_bytes":{},"read_time":9,"reads":{reads},"weighted_io_time":6,"write_bytes":512,"write_time":2,"writes":1}},"name":"diskio","tags":{{"host":"{host}","name":"{device}"}},"timestamp":{at}}}"#,
+        reads * 4096
+    )
+}
+
+#[test]
+fn json_of_telegraf() {
+    let (begin, end) = (1_700_000_000, 1_700_000_010);
+    let lines = [
+        telegraf("db1", "sda", 100, begin),
+        telegraf("db1", "sdb", 10, begin),
+        telegraf("db1", "sda", 200, end),
+        telegraf("db1", "sdb", 10, end),
+    ];
+    let read = read(&lines.join("\n"));
+    assert_eq!(read.start().as_deref(), Some("2023-11-14T22:13:20Z"));
+    assert_eq!((read.seconds(), read.all("sda", "reads")), (vec![0.0, 10.0], vec![100.0, 200.0]));
+    assert_eq!(read.all("sda", "read_bytes"), [409_600.0, 819_200.0]);
+    assert_eq!(read.all("sdb", "writes"), [1.0, 1.0]);
+    let both = [telegraf("db1", "sda", 1, begin), telegraf("db2", "sda", 1, begin)].join("\n");
+    assert!(refused(&both).contains("there are disks of db1 and of db2 in it"));
+}
+
+#[test]
+fn json_that_is_cut_or_wrong() {
+    let text = format!("[{}]\n[{}]\n", jc("sda", 100), jc("sda", 150));
+    let cut = read(&text[..text.len() - 30]);
+    assert_eq!(cut.all("sda", "reads"), [100.0]);
+    assert!(cut.notes("its last document was cut"), "{:?}", cut.summary.notes);
+    let wrong = jc("sda", 100).replace("\"read_time_ms\":200", "\"read_time_ms\":\"x\"");
+    assert!(refused(&format!("[{wrong}]")).contains("which is no number"));
+    crate::bed::survives(&format!("[{}]", jc("sda", 100)), "diskstats-json");
+}

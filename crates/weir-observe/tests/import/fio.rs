@@ -83,6 +83,35 @@ fn json_of_fio_3() {
     }
 }
 
+/// A result of fio: a job with options and 64 reads in flight for a minute, beside another row.
+fn result(options: &str, other: &str) -> String {
+    format!(
+        r#"{{"fio version":"fio-3.28","timestamp_ms":1600000060000,
+        "global options":{{"ioengine":"libaio","iodepth":"16"}},
+        "jobs":[{{"jobname":"a","job options":{{{options}}},"job_runtime":240000,
+        "read":{{"io_bytes":2457600000,"io_kbytes":2400000,"bw_bytes":40960000,"iops":5000.0,
+        "total_ios":300000,"runtime":60000,"lat_ns":{{"mean":12800000.0}}}}}}{other}]}}"#
+    )
+}
+
+#[test]
+fn a_job_says_how_long_it_ran_and_how_deep_its_queue_is() {
+    let grouped = read(&result(r#""numjobs":"4","group_reporting":"""#, ""));
+    assert_eq!(grouped.attribute("a", "target_queue_depth"), Some(Attribute::Number(64)));
+    // The run time of four jobs that were put together is a sum; that of their reads is not.
+    assert_eq!(grouped.all("a", "interval_ns"), [60e9]);
+    assert_eq!(grouped.first_interval(), 60.0);
+    let depth = |options: &str, other: &str| {
+        let read = read(&result(options, other));
+        read.attribute("a", "target_queue_depth")
+    };
+    let clone = r#",{"jobname":"a","read":{"iops":7.0,"total_ios":70}}"#;
+    assert_eq!(depth(r#""numjobs":"2""#, clone), Some(Attribute::Number(16)));
+    assert_eq!(depth(r#""ioengine":"psync""#, ""), Some(Attribute::Number(1)));
+    // What it is held to by its own options is no full queue.
+    assert_eq!(depth(r#""rate_iops":"100""#, ""), None);
+}
+
 #[test]
 fn json_of_fio_2_has_microseconds_and_kib() {
     let text = r#"{"fio version":"fio-2.2.10","timestamp":1600000000,"jobs":[{"jobname":"a",

@@ -380,3 +380,80 @@ fn whatever_is_wrong() {
         survives(text, kind);
     }
 }
+
+const PROFILE: &str = "\
+MySQL Hammerdb Time Profile Report @ Thu Jan 27 05:47:26 UTC 2022
++-+-+-+-+
+>>>>> VIRTUAL USER 2 : ELAPSED TIME : 912505ms
+>>>>> PROC: NEWORD
+CALLS: 41234\tMIN: 2.409ms\tAVG: 9.169ms\tMAX: 32.726ms\tTOTAL: 378094.854ms\t
+P99: 14.159ms\tP95: 12.367ms\tP50: 9.026ms\tSD: 1840.094\tRATIO: 41.435%\t
++-+-+-+-+
+>>>>> SUMMARY OF 8 ACTIVE VIRTUAL USERS : MEDIAN ELAPSED TIME : 900000ms
+>>>>> PROC: NEWORD
+CALLS: 322200\tMIN: 2.269ms\tAVG: 9.236ms\tMAX: 36.366ms\tTOTAL: 2975206.250ms\t
+P99: 14.197ms\tP95: 12.399ms\tP50: 9.087ms\tSD: 1808.882\tRATIO: 41.115%\t
+>>>>> PROC: OSTAT
+CALLS: 32044\tMIN: 1.095ms\tAVG: 2.221ms\tMAX: 17.160ms\tTOTAL: 71195.208ms\t
+P99: 5.246ms\tP95: 3.752ms\tP75: 3.0ms\tP50: 2.033ms\tSD: 0.755ms\tRATIO: 0.984%\t
++-+-+-+-+
+";
+
+#[test]
+fn time_profiles_of_hammerdb() {
+    let read = read(PROFILE);
+    assert_eq!((read.kind(), read.summary.samples), ("hammerdb-profile", 1));
+    assert_eq!(read.start().as_deref(), Some("2022-01-27T05:47:26Z"));
+    for (metric, value) in [
+        ("transactions", 322_200.0),
+        ("transactions_per_s", 358.0),
+        ("transaction_latency_ns", 9.236e6),
+        ("transaction_latency_min_ns", 2.269e6),
+        ("transaction_latency_max_ns", 36.366e6),
+        ("transaction_latency_p50_ns", 9.087e6),
+        ("transaction_latency_p95_ns", 12.399e6),
+        ("transaction_latency_p99_ns", 14.197e6),
+        ("transaction_latency_stddev_ns", 1_808_882.0),
+        ("users", 8.0),
+        ("interval_ns", 900e9),
+    ] {
+        assert_eq!(read.all("NEWORD", metric), [value], "{metric}");
+    }
+    assert_eq!(read.all("OSTAT", "transaction_latency_stddev_ns"), [755_000.0]);
+    assert!(read.notes("times of single virtual users"), "{:?}", read.summary.notes);
+    let later = PROFILE.replace("05:47:26", "06:47:26").replace("322200", "322209");
+    let both = crate::bed::read(&format!("{PROFILE}{later}"));
+    assert_eq!(both.all("NEWORD", "transactions"), [322_200.0, 322_209.0]);
+    assert_eq!(both.seconds(), [0.0, 3600.0]);
+}
+
+#[test]
+fn time_profiles_as_json() {
+    let text = r#"{
+      "NEWORD": { "elapsed_ms": "60000.0", "calls": "1200", "min_ms": "1.5", "avg_ms": "9.0",
+        "max_ms": "30.0", "total_ms": "10800.0", "p99_ms": "20.0", "p95_ms": "15.0",
+        "p50_ms": "8.0", "sd": "1500.0", "ratio_pct": "40.0" },
+      "SLEV": { "calls": 12, "avg_ms": 2.5, "p99_ms": 5.0, "elapsed_ms": 60000.0 }
+    }"#;
+    let read = read(text);
+    assert_eq!(read.kind(), "hammerdb-profile");
+    assert_eq!(read.all("NEWORD", "transactions_per_s"), [20.0]);
+    assert_eq!(read.all("NEWORD", "transaction_latency_stddev_ns"), [1.5e6]);
+    assert_eq!(read.all("SLEV", "transaction_latency_ns"), [2.5e6]);
+    let message = refused(&text[..text.len() - 30]);
+    assert!(message.contains("it is no whole JSON"), "{message}");
+    assert_eq!(
+        refused(r#"{"calls": 1, "avg_ms": 2, "p99_ms": 3}"#),
+        "line 1: a JSON document in which no procedure has \"calls\""
+    );
+}
+
+#[test]
+fn a_time_profile_that_is_cut() {
+    let before = PROFILE.find(">>>>> SUMMARY").expect("it is there");
+    assert!(refused(&PROFILE[..before]).contains("there is no SUMMARY of a time profile"));
+    let within = PROFILE.find("SD: 0.755").expect("it is there");
+    let read = crate::bed::read(&PROFILE[..within + 6]);
+    assert_eq!(read.all("OSTAT", "transaction_latency_p50_ns"), [2.033e6]);
+    crate::bed::survives(PROFILE, "hammerdb-profile");
+}

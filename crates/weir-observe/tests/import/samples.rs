@@ -24,6 +24,13 @@ pub(crate) fn try_sample(path: &str) -> Option<Result<Read, ImportError>> {
     Some(try_read(vec![input], &Options::default()))
 }
 
+/// The text of a sample that is there.
+#[track_caller]
+pub(crate) fn text(path: &str) -> String {
+    let bytes = folder().map(|folder| fs::read(folder.join(path)).expect(path));
+    String::from_utf8(bytes.unwrap_or_default()).expect("UTF-8")
+}
+
 /// Reads a sample that can be read.
 #[track_caller]
 pub(crate) fn sample(path: &str) -> Option<Read> {

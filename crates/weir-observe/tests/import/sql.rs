@@ -325,3 +325,50 @@ fn samples_of_intervals_resources_and_pivots() {
     let error = result.expect_err("it is refused").to_string();
     assert!(error.contains("how long an interval"), "{error}");
 }
+
+/// A table of a page, from lines with commas.
+fn html(csv: &str) -> String {
+    let row = |(line, cell): (&str, &str)| {
+        let cells = line.split(',').map(|field| {
+            let field = field.replace('&', "&amp;").replace('<', "&lt;");
+            format!("<{cell}>{field}</{cell}>")
+        });
+        format!("<tr>{}</tr>\n", cells.collect::<String>())
+    };
+    let cells = std::iter::once("th").chain(std::iter::repeat("td"));
+    let rows: String = csv.lines().zip(cells).map(row).collect();
+    format!("<html><body>\n<table border=\"1\">\n{rows}</table></body></html>\n")
+}
+
+#[test]
+fn file_stats_of_qpi_as_a_page() {
+    let csv = "db_name,file_name,size_gb,iops,read_iops,write_iops,latency_ms,read_latency_ms,\
+               write_latency_ms,num_of_reads,num_of_writes,interval_mi,type\n\
+               DB2,data_0,32,2,0,2,148.0,NULL,148.0,0,16800,141,ROWS\n\
+               DB2,log,1,4,1,3,9.5,20.0,6.0,100,300,141,LOG\n";
+    let (page, plain) = (read(&html(csv)), read(csv));
+    assert_eq!(page.kind(), "sqlserver");
+    assert_eq!(page.observation.columns, plain.observation.columns);
+    assert_eq!(page.observation.contents(), plain.observation.contents());
+    // 300 in 141 minutes.
+    assert_eq!(page.all("log", "writes_per_s"), [0.035]);
+    // A row without an end is left out, as is a last line that was cut.
+    let text = html(csv);
+    let cut = text.rfind("<td>LOG").expect("the last cell");
+    let cut = read(&text[..cut]);
+    assert!(cut.notes("its last line was cut"), "{:?}", cut.summary.notes);
+    let names = &cut.observation.contents().entities;
+    assert!(
+        names.iter().any(|own| own.name == "data_0") && names.iter().all(|own| own.name != "log")
+    );
+    let message = refused("<html><table><tr><th>a</th></tr></table></html>\n");
+    assert!(message.contains("it is nothing that is known"), "{message}");
+}
+
+#[test]
+fn genuine_file_stats_as_a_page() {
+    let path = "sql_qpi/mi_gp_cell08_2020-01-22T125115_file_stats.csv";
+    let Some(plain) = sample(path) else { return };
+    let page = read(&html(&crate::samples::text(path)));
+    assert_eq!(page.observation.columns, plain.observation.columns);
+}

@@ -2,6 +2,7 @@
 
 use crate::bed::{Read, input, read, refused, try_read};
 use crate::samples::sample;
+use weir_observe::import::trace::TimeUnit;
 use weir_observe::import::{ImportError, Options};
 use weir_units::Span;
 
@@ -111,6 +112,63 @@ fn what_is_a_bit_late_is_summed_and_what_is_much_too_early_left_out() {
     assert_eq!(last(&read, "0", "reads"), 2.0);
     assert!(read.notes("1 requests were earlier than one before them, by 100 ms"));
     assert!(read.notes("1 requests left out that were more than 60 s earlier"));
+}
+
+/// Requests of the shape of MSR Cambridge, one every `step` from `first` on.
+fn msr_like(first: u64, step: u64, count: u64) -> String {
+    let row = |n: u64| format!("{},web,0,Read,{},4096,{step}\n", first + n * step, n * 8192);
+    (0..count).map(row).collect()
+}
+
+#[track_caller]
+fn read_in(text: &str, unit: &str) -> Read {
+    let time_unit = TimeUnit::named(unit);
+    assert!(time_unit.is_some(), "{unit}");
+    let options = Options { time_unit, ..Options::default() };
+    try_read(vec![input("input", text, None)], &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn times_without_a_unit_are_told_and_can_be_said() {
+    // 200 requests from 0 on, 20,000 apart: 2 ms if these are ticks.
+    let text = msr_like(0, 20_000, 201);
+    let ticks = read(&text);
+    assert_eq!(ticks.kind(), "msr-cambridge");
+    assert_eq!(ticks.seconds().last(), Some(&0.402));
+    assert!(ticks.notes("taken for ticks of 100 ns, the unit of the format"));
+    for (unit, end) in [("us", 4.02), ("ns", 0.00402), ("100ns", 0.402), ("ms", 4020.0)] {
+        let read = read_in(&text, unit);
+        let last = *read.seconds().last().expect("a sample");
+        assert!(last == end || (unit == "ns" && last == 1.0), "{unit}: {last}");
+        assert!(!read.notes("--time-unit"), "{unit}");
+    }
+    // Since 1970 in microseconds: what it counts from says the unit.
+    let since = read(&msr_like(1_700_000_000_000_000, 10_000, 101));
+    assert_eq!(since.start().as_deref(), Some("2023-11-14T22:13:20Z"));
+    assert!(since.notes("its times are microseconds since 1970"));
+    // In ticks since 1601 nothing is assumed.
+    assert!(!read(MSR).notes("--time-unit"));
+}
+
+#[test]
+fn a_unit_that_cannot_be_right_is_refused() {
+    // Microseconds 1 apart, taken for ticks: 10 million IOPS.
+    let text = msr_like(0, 1, 1000);
+    let message = refused(&text);
+    assert!(
+        message.contains("taken for ticks of 100 ns, 1000 requests in 0.000100 s"),
+        "{message}"
+    );
+    assert!(message.contains("say the unit with --time-unit"), "{message}");
+    assert_eq!(last(&read_in(&text, "ms"), "0", "reads"), 1000.0);
+    // Nanoseconds taken for seconds: longer than any trace.
+    let table = |n: u64| format!("{},R,{},4096\n", n * 5_000_000, n * 4096);
+    let rows: String = (0..200).map(table).collect();
+    let text = format!("time,op,offset,size\n{rows}");
+    assert!(refused(&text).contains("200 requests take 32 years"), "{}", refused(&text));
+    assert_eq!(last(&read_in(&text, "ns"), "disk", "reads"), 200.0);
+    // A few requests at once are no rate.
+    assert!(read(&msr_like(0, 1, 5)).notes("--time-unit"));
 }
 
 #[test]
@@ -444,10 +502,6 @@ fn oracle_general_by_how_its_records_agree() {
 fn what_is_not_read_is_refused_by_its_name() {
     let refused = |bytes: &[u8]| try_bytes(bytes.to_vec()).expect_err("it is refused").to_string();
     assert_eq!(
-        refused(b"\x07tae\x01\0\0\0"),
-        "it is a trace of blktrace, which is not read: let blkparse print it, and take that"
-    );
-    assert_eq!(
         refused(b"\x28\xb5\x2f\xfd\0\0"),
         "it is compressed with zstd, which is not read: decompress it, and take that"
     );
@@ -515,5 +569,103 @@ fn nothing_makes_a_reader_panic() {
                 assert!(!error.to_string().is_empty());
             }
         }
+    }
+}
+
+/// The byte order of a trace.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    Little,
+    Big,
+}
+
+/// What happens: queued, sent to the device, completed.
+const Q: u32 = 1 | 1 << 20;
+const D: u32 = 7 | 1 << 22;
+const C: u32 = 8 | 1 << 23;
+const READS: u32 = 1 << 16;
+const WRITES: u32 = 1 << 17;
+
+/// A record of blktrace, as `struct blk_io_trace` has it, on 8,16.
+fn blktrace(order: Order, ns: u64, sector: u64, bytes: u32, action: u32, more: &[u8]) -> Vec<u8> {
+    let mut record = Vec::new();
+    let mut put = |bytes: &[u8]| match order {
+        Order::Little => record.extend_from_slice(bytes),
+        Order::Big => record.extend(bytes.iter().rev()),
+    };
+    put(&0x6561_7407_u32.to_le_bytes());
+    put(&1_u32.to_le_bytes());
+    put(&ns.to_le_bytes());
+    put(&sector.to_le_bytes());
+    put(&bytes.to_le_bytes());
+    put(&action.to_le_bytes());
+    put(&4020_u32.to_le_bytes());
+    put(&(8_u32 << 20 | 16).to_le_bytes());
+    put(&0_u32.to_le_bytes());
+    put(&0_u16.to_le_bytes());
+    put(&u16::try_from(more.len()).expect("short").to_le_bytes());
+    record.extend_from_slice(more);
+    record
+}
+
+/// What two processors saw: a read that one queued and sent and the other completed, and a write.
+fn processors(order: Order) -> [Vec<u8>; 2] {
+    let ms = 1_000_000;
+    let event = |at: u64, sector, action| blktrace(order, at * ms, sector, 4096, action, &[]);
+    // The name of a process, which is no event.
+    let name = blktrace(order, 0, 0, 0, 1 << 26, b"fio\0");
+    let first =
+        [name, event(0, 800, Q | READS), event(100, 800, D | READS), event(300, 64, Q | WRITES)];
+    let second =
+        [event(200, 800, C | READS), event(400, 64, D | WRITES), event(700, 64, C | WRITES)];
+    [first.concat(), second.concat()]
+}
+
+#[test]
+fn binary_traces_of_several_processors() {
+    for order in [Order::Little, Order::Big] {
+        let [first, second] = processors(order);
+        let named = |first: &[u8], second: &[u8]| {
+            // In whatever order they are given.
+            let inputs =
+                vec![input("sdb.blktrace.1", second, None), input("sdb.blktrace.0", first, None)];
+            try_read(inputs, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+        };
+        let read = named(&first, &second);
+        assert_eq!((read.kind(), read.summary.inputs.len()), ("blktrace", 1));
+        for (metric, value) in [
+            ("reads", 1.0),
+            ("writes", 1.0),
+            ("read_bytes", 4096.0),
+            ("io_stall_read_ms", 100.0),
+            ("io_stall_write_ms", 300.0),
+        ] {
+            assert_eq!(last(&read, "8,16", metric), value, "{metric}");
+        }
+        // One file alone has a completion without its beginning.
+        let alone = try_bytes(second.clone()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(alone.notes("of 1 requests only the completion is there"));
+        // The last record of the second processor is cut: the write does not end.
+        let cut = named(&first, &second[..second.len() - 10]);
+        assert!(cut.notes("its last record was cut: left out"), "{:?}", cut.summary.notes);
+        assert!(cut.notes("1 at devices"), "{:?}", cut.summary.notes);
+        assert_eq!(last(&cut, "8,16", "reads"), 1.0);
+    }
+}
+
+#[test]
+fn binary_traces_that_are_wrong() {
+    let [first, _] = processors(Order::Little);
+    let mut wrong = first.clone();
+    wrong[52] = 0;
+    assert_eq!(refused_as("blktrace", wrong), "record 2 does not begin as those of blktrace do");
+    assert_eq!(refused_as("blktrace", "text"), "records of blktrace, version 7, were expected");
+    assert_eq!(refused_as("blktrace", ""), "records of blktrace, version 7, were expected");
+    // Another version is none that is known.
+    let mut other = first.clone();
+    other[0] = 6;
+    assert!(try_bytes(other).is_err());
+    for end in 0..first.len() {
+        let _ = try_bytes(first[..end].to_vec());
     }
 }

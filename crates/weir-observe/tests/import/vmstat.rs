@@ -116,3 +116,15 @@ fn samples_say_what_their_owners_read_in_them() {
     let Some(read) = sample("vmstat/jc_centos-7.7_vmstat-d.out") else { return };
     assert_eq!(read.all("dm-0", "io_stall_write_ms"), [180_880.0]);
 }
+
+#[test]
+fn a_report_since_the_start_of_the_machine_has_no_rates() {
+    let first: String = PLAIN.lines().take(3).map(|line| format!("{line}\n")).collect();
+    let read = read(&first);
+    assert_eq!(read.all("host", "memory_free_bytes"), [2_861_768_704.0]);
+    let contents = read.observation.contents();
+    for metric in ["read_bytes_per_s", "write_bytes_per_s", "swap_in_bytes_per_s", "cpu"] {
+        assert_eq!(contents.find(read.entity("host"), metric), None, "{metric}");
+    }
+    assert!(read.notes("of the time since the machine started: left out"));
+}

@@ -239,11 +239,13 @@ impl Report for ObservationReport {
             self.waits_table(),
             Self::io_table("file", &self.files),
             Self::io_table("volume", &self.volumes),
+            Self::io_table("machine", &self.hosts),
             self.others_table(),
             self.figures(),
             self.database_figures(),
             Self::io_figures("files", &self.files),
             Self::io_figures("volumes", &self.volumes),
+            Self::io_figures("hosts", &self.hosts),
             self.entity_figures(),
         ]
     }

@@ -6,6 +6,7 @@ use super::baselines::{
 use super::{OutputArgs, plot_file, some_time};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use weir_observe::import::trace::TimeUnit;
 use weir_units::Span;
 
 #[derive(Debug, Subcommand)]
@@ -174,6 +175,10 @@ pub(crate) struct ImportArgs {
     /// When files without dates begin: "2026-11-22 14:00:00".
     #[arg(long, value_name = "TIME")]
     pub(crate) start: Option<String>,
+    /// Unit of the times in a block trace that does not say it. Use it where the notes of an import
+    /// name a unit that was assumed: s, ms, us, ns or 100ns.
+    #[arg(long, value_name = "UNIT", value_parser = TimeUnit::NAMES)]
+    pub(crate) time_unit: Option<String>,
     #[command(flatten)]
     pub(crate) clock: ClockArgs,
 }

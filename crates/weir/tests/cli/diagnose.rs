@@ -405,3 +405,51 @@ fn processors_of_which_nothing_is_known_are_not_busy() {
     assert_eq!(code, Some(0), "{stdout}");
     assert!(!stdout.contains("not the storage"), "{stdout}");
 }
+
+/// A result of fio: 64 random reads of 8 KiB in flight for a minute.
+fn fio(iops: f64, latency_ms: f64) -> String {
+    format!(
+        r#"{{"fio version":"fio-3.28","timestamp_ms":1795341660000,
+        "jobs":[{{"jobname":"t","job options":{{"rw":"randread","bs":"8k","ioengine":"libaio",
+        "iodepth":"32","numjobs":"2","group_reporting":""}},
+        "read":{{"io_bytes":{bytes},"io_kbytes":1,"bw_bytes":{rate},"iops":{iops},
+        "total_ios":{count},"runtime":60000,"lat_ns":{{"mean":{ns}}}}},
+        "write":{{"io_bytes":0,"io_kbytes":0,"bw_bytes":0,"iops":0.0,"total_ios":0,"runtime":0}}}}]}}"#,
+        bytes = iops * 60.0 * 8192.0,
+        rate = iops * 8192.0,
+        count = iops * 60.0,
+        ns = latency_ms * 1e6,
+    )
+}
+
+#[test]
+fn a_result_of_a_benchmark_is_diagnosed_with_a_layout() {
+    let place = place();
+    let p30 = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\nname = \
+               \"data\"\ntier = \"P30\"\n";
+    place.file("p30.toml", p30);
+    // 64 in flight at 5,000 IOPS take 12.8 ms each.
+    place.file("result.json", &fio(5_000.0, 12.8));
+    let args = ["diagnose", "result.json", "--layout", "p30.toml", "--map", "t=data"];
+    let json = [&args[..], &["-o", "json"]].concat();
+    let (stdout, stderr, code) = run(place.weir(&json));
+    assert_eq!(code, Some(1), "{stdout}{stderr}");
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
+    let first = &report["findings"][0];
+    assert_eq!((&first["check_id"], &first["cap"]), (&101.into(), &"disk_iops".into()), "{stdout}");
+    let finding = first["finding"].as_str().unwrap_or_default();
+    assert!(finding.starts_with("t is held at its limit in operations, 5,000 IOPS"), "{finding}");
+    // A fast disk with as many in flight is none.
+    place.file("result.json", &fio(2_000.0, 2.0));
+    let (stdout, _, code) = run(place.weir(&args));
+    assert_eq!(code, Some(0), "{stdout}");
+    // Who does not say where the job was is asked.
+    let bare = ["diagnose", "result.json", "--layout", "p30.toml"];
+    refused(&place, &bare, &["observed are t", "--map OBSERVED=LAYOUT"]);
+    refused(&place, &[&bare[..], &["--map", "t=dat"]].concat(), &["\"dat\"", "\"data\""]);
+    // Without a layout the plateau of a slow device is what is seen.
+    place.file("result.json", &fio(400.0, 160.0));
+    let (stdout, _, code) = run(place.weir(&["diagnose", "result.json"]));
+    assert_eq!(code, Some(1), "{stdout}");
+    assert!(stdout.contains("t is saturated: 64.0 requests are always in flight"), "{stdout}");
+}

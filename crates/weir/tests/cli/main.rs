@@ -13,6 +13,7 @@ mod lab;
 mod live;
 mod mount;
 mod observe;
+mod observe_imports;
 mod plan;
 mod plan_choice;
 mod plan_keep;

@@ -304,6 +304,7 @@ impl Results {
         let (path, size) = target(&file);
         let target = self.run.target(path);
         target.size = target.size.or(size);
+        target.threads += u64::from(section == Section::Both);
         let slot = match section {
             Section::Both => &mut target.both,
             Section::Reads => &mut target.reads,

@@ -166,6 +166,7 @@ fn add_target(run: &mut Run, from: &Element) {
     let path = from.child("Path").map_or("target", |path| &path.text);
     let target = run.target(path);
     target.size = target.size.or_else(|| from.number("FileSize").and_then(job::whole));
+    target.threads += 1;
     for (slot, io) in
         [(&mut target.both, both), (&mut target.reads, reads), (&mut target.writes, writes)]
     {

@@ -18,6 +18,7 @@ use crate::import::measure as m;
 use crate::import::merge::Options;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use crate::import::text::Lines;
+use crate::metric;
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -58,13 +59,15 @@ pub(in crate::import) fn open(
     options: &Options,
 ) -> Result<Box<dyn ReadSamples>, ImportError> {
     let documents = Documents { lines: Lines::new(input), rest: String::new() };
-    Ok(Box::new(Fio { documents, options: options.clone(), reports: 0 }))
+    Ok(Box::new(Fio { documents, options: options.clone(), reports: 0, last: None }))
 }
 
 struct Fio {
     documents: Documents,
     options: Options,
     reports: u64,
+    /// The time of the report before.
+    last: Option<At>,
 }
 
 impl ReadSamples for Fio {
@@ -97,20 +100,29 @@ impl ReadSamples for Fio {
         if let Some(version) = report["fio version"].as_str() {
             sheet.about("fio", version);
         }
-        let mut seen = HashMap::new();
+        let at = self.moment(&report);
+        let since = self.last.replace(at).and_then(|last| nanos_between(last, at));
+        let mut names = Names::new(&rows);
         let is_sum = |row: &Value| row["jobname"].as_str() == Some(SUM);
         let parts = rows.iter().filter(|row| !is_sum(row)).count();
+        let mut longest = 0;
         for row in rows {
             if is_sum(row) && parts > 0 {
                 sheet.unused(SUM);
             } else {
-                job_row(sheet, row, &report["global options"], &mut seen);
+                let id = job_row(sheet, row, &report["global options"], &mut names);
+                // A later report is of the time since the start, and of no more that is new than since
+                // the one before.
+                let nanos = run_nanos(row).min(since.unwrap_or(u64::MAX));
+                job::put_interval(sheet, id, nanos);
+                longest = longest.max(nanos);
             }
         }
         for disk in report["disk_util"].as_array().into_iter().flatten() {
             disk_row(sheet, disk);
         }
-        Ok(Some(self.moment(&report)))
+        job::begin(sheet, longest);
+        Ok(Some(at))
     }
 }
 
@@ -126,27 +138,92 @@ impl Fio {
     }
 }
 
+/// Returns how much later `to` is than `from`, in nanoseconds.
+fn nanos_between(from: At, to: At) -> Option<u64> {
+    match (from, to) {
+        (At::Wall(from), At::Wall(to)) => u64::try_from(to.checked_sub(from)?).ok(),
+        (At::Since(from), At::Since(to)) => to.checked_sub(from),
+        _ => None,
+    }
+}
+
+/// Returns for how long the rates of a row held, in nanoseconds; 0 if it does not say. Of jobs that
+/// fio has put together `job_runtime` is a sum.
+fn run_nanos(row: &Value) -> u64 {
+    let all = ["read", "write", "trim", "mixed"].into_iter();
+    let parts = all.filter_map(|name| row[name]["runtime"].as_f64());
+    let longest = parts.fold(0.0, f64::max);
+    let ms = match longest > 0.0 {
+        true => Some(longest),
+        false => row["elapsed"].as_f64().map(|seconds| seconds * 1e3),
+    };
+    job::nanos(ms.unwrap_or(0.0) / 1e3)
+}
+
+/// The names of rows. Clones of a job have its name, in the order of their numbers; fio may have put
+/// them together into one row.
+struct Names {
+    /// By host and name, how many rows there are and how many were read.
+    rows: HashMap<(String, String), (u64, u64)>,
+}
+
+impl Names {
+    fn new(all: &[&Value]) -> Self {
+        let mut rows: HashMap<_, (u64, u64)> = HashMap::new();
+        for row in all {
+            rows.entry(Self::key(row)).or_default().0 += 1;
+        }
+        Self { rows }
+    }
+
+    fn key(row: &Value) -> (String, String) {
+        let text = |name: &str| row[name].as_str().map(str::to_owned);
+        (text("hostname").unwrap_or_default(), text("jobname").unwrap_or("job".to_owned()))
+    }
+
+    /// Returns the name of the next row, and whether it may be of several clones.
+    fn next(&mut self, row: &Value) -> (String, bool) {
+        let key = Self::key(row);
+        let name = key.1.clone();
+        let (count, read) = self.rows.entry(key).or_default();
+        *read += 1;
+        let own = if *read == 1 { name } else { format!("{name} #{read}") };
+        (own, *count == 1)
+    }
+}
+
+/// Engines that wait for each request.
+const SYNCHRONOUS: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"];
+
+/// Returns how many requests a row keeps in flight; nothing if options slow it down.
+fn target_depth(own: &Value, globals: &Value, is_together: bool) -> Option<u64> {
+    let option = |name: &str| own[name].as_str().or_else(|| globals[name].as_str());
+    let is_said = own.is_object() || globals.is_object();
+    if !is_said || ["rate", "rate_iops", "thinktime", "flow"].iter().any(|o| option(o).is_some()) {
+        return None;
+    }
+    let number = |name: &str| option(name).map_or(Some(1), |text| text.parse::<u64>().ok());
+    let waits = option("ioengine").is_some_and(|engine| SYNCHRONOUS.contains(&engine));
+    let depth = if waits { 1 } else { number("iodepth")? };
+    let clones = if is_together { number("numjobs")? } else { 1 };
+    depth.checked_mul(clones).filter(|depth| *depth > 0)
+}
+
 /// The host that a row is of.
 fn host(sheet: &mut Sheet, row: &Value) -> EntityId {
     job::host(sheet, row["hostname"].as_str())
 }
 
 /// A job, or a group of jobs that fio has put together.
-fn job_row(
-    sheet: &mut Sheet,
-    row: &Value,
-    globals: &Value,
-    seen: &mut HashMap<(EntityId, String), u32>,
-) {
+fn job_row(sheet: &mut Sheet, row: &Value, globals: &Value, names: &mut Names) -> EntityId {
     let host = host(sheet, row);
-    let name = row["jobname"].as_str().unwrap_or("job");
-    // Clones of a job have its name, in the order of their numbers.
-    let place = seen.entry((host, name.to_owned())).or_default();
-    *place += 1;
-    let own = if *place == 1 { name.to_owned() } else { format!("{name} #{place}") };
+    let (own, is_together) = names.next(row);
     let id = job::job(sheet, Some(host), &own);
     for (what, value) in facts(&row["job options"], globals) {
         sheet.attribute(id, what, value);
+    }
+    if let Some(depth) = target_depth(&row["job options"], globals, is_together) {
+        sheet.attribute(id, metric::TARGET_QUEUE_DEPTH, depth);
     }
     let error = row["error"].as_i64().unwrap_or(0);
     if error != 0 {
@@ -161,6 +238,7 @@ fn job_row(
             sheet.set(id, measure, percent / 100.0);
         }
     }
+    id
 }
 
 /// What a job was to do, by its own options and by those of all.
@@ -195,7 +273,9 @@ fn facts(own: &Value, globals: &Value) -> Facts {
         let random = if pattern.starts_with("rand") { 100 } else { 0 };
         add("random_percent", reads.map(|_| Attribute::from(random)));
     }
-    for (name, option_name) in [("engine", "ioengine"), ("direct", "direct")] {
+    for (name, option_name) in
+        [("engine", "ioengine"), ("direct", "direct"), ("filename", "filename")]
+    {
         add(name, option(&[option_name]).as_deref().map(Attribute::from));
     }
     facts

@@ -122,7 +122,22 @@ impl Jobs {
 
 /// The job of that name, which is there from now on.
 pub(super) fn job(sheet: &mut Sheet, host: Option<EntityId>, name: &str) -> EntityId {
-    sheet.entity(EntityKind::Other("job".to_owned()), name, host)
+    sheet.entity(EntityKind::Job, name, host)
+}
+
+/// Says for how many nanoseconds the rates of a job held that end with the sample at hand.
+pub(super) fn put_interval(sheet: &mut Sheet, id: EntityId, nanos: u64) {
+    if nanos > 0 {
+        #[expect(clippy::cast_precision_loss, reason = "runs are far below 2^53 ns")]
+        sheet.set(id, &m::INTERVAL_NS, nanos as f64);
+    }
+}
+
+/// Lets the observation begin with the first run, which took that long.
+pub(super) fn begin(sheet: &mut Sheet, nanos: u64) {
+    if let (None, Some(held)) = (sheet.held, i64::try_from(nanos).ok().filter(|held| *held > 0)) {
+        sheet.held = Some(held);
+    }
 }
 
 /// The host of that name; without a name it is called so.
@@ -163,6 +178,13 @@ pub(super) fn nanos(seconds: f64) -> u64 {
         reason = "it is between zero and a hundred years"
     )]
     if nanos > 0.0 { nanos.min(3e18) as u64 } else { 0 }
+}
+
+/// Nanoseconds as seconds.
+pub(super) fn seconds(nanos: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "for rates, 53 bits are enough")]
+    let nanos = nanos as f64;
+    nanos / 1e9
 }
 
 /// A whole number that is not negative.

@@ -1,9 +1,10 @@
 //! A run of diskspd, however it is written: what it did to each of its targets.
 
 use super::job::{self, BOTH, Direction, Facts, Jobs, READ, RunClock, WRITE};
-use crate::header::EntityId;
+use crate::header::{Attribute, EntityId};
 use crate::import::measure::Measure;
 use crate::import::sheet::{At, Sheet};
+use crate::metric;
 
 /// What was done: in all of the run, per thread and target or in a sum of these.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -42,6 +43,8 @@ pub(super) struct Target {
     pub(super) both: Option<Io>,
     pub(super) reads: Option<Io>,
     pub(super) writes: Option<Io>,
+    /// Threads that did I/O to it.
+    pub(super) threads: u64,
 }
 
 /// See the module.
@@ -98,8 +101,11 @@ impl Runs {
         for target in &run.targets {
             let mut facts = facts(&target.path);
             facts.extend(target.size.map(|size| ("size_bytes", size.into())));
+            let depth = target_depth(&facts, target.threads);
+            facts.extend(depth.map(|depth| (metric::TARGET_QUEUE_DEPTH, depth.into())));
             let id = self.jobs.job(sheet, Some(host), &target.path, &facts);
             put_target(sheet, id, target);
+            job::put_interval(sheet, id, job::nanos(run.seconds));
             last = Some(id);
         }
         if !run.tails.is_empty() {
@@ -116,7 +122,18 @@ impl Runs {
             self.is_time_told = true;
             sheet.note("a run of it ends when its start, its warm-up and its test time say");
         }
-        self.clock.end(run.began, job::nanos(run.warmup + run.seconds))
+        let nanos = job::nanos(run.warmup + run.seconds);
+        job::begin(sheet, nanos);
+        self.clock.end(run.began, nanos)
+    }
+}
+
+/// Returns how many requests all threads together keep in flight at a target.
+fn target_depth(facts: &Facts, threads: u64) -> Option<u64> {
+    let (_, per_thread) = facts.iter().find(|(name, _)| *name == "outstanding_per_thread")?;
+    match per_thread {
+        Attribute::Number(per_thread) => per_thread.checked_mul(threads).filter(|all| *all > 0),
+        Attribute::Text(_) => None,
     }
 }
 

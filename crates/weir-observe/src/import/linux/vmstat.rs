@@ -34,6 +34,14 @@ pub(in crate::import) fn open(
     }))
 }
 
+/// Columns that are of the moment of their row.
+const LEVELS: [&str; 4] = [
+    m::RUNNABLE.metric,
+    m::BLOCKED.metric,
+    m::MEMORY_FREE_BYTES.metric,
+    m::MEMORY_CACHE_BYTES.metric,
+];
+
 /// What a column is of.
 #[derive(Debug, Clone, PartialEq)]
 enum Column {
@@ -120,9 +128,14 @@ impl ReadSamples for Vmstat {
                     row = second;
                     sheet.note("the first row is of the time since the machine started: left out");
                 }
-                None => sheet.note(
-                    "its only row has rates of the time since the machine started, and not of now",
-                ),
+                None => {
+                    let is_level = |measure: &Measure| LEVELS.contains(&measure.metric);
+                    row.values.retain(|(measure, _)| is_level(measure));
+                    sheet.note(
+                        "the rates of its only row are of the time since the machine started: left \
+                         out",
+                    );
+                }
             }
         }
         let host = *self.host.get_or_insert_with(|| sheet.entity(EntityKind::Host, "host", None));

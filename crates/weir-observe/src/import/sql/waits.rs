@@ -1,7 +1,8 @@
 //! Waits: `sys.dm_os_wait_stats` and what is like it, and tables of what there was a minute.
 //!
-//! Lists are mostly cut to the longest waits. A type that is in one of two lists only is
-//! unknown in the other, and not 0.
+//! Lists are mostly cut to the longest waits. A type that is in one of two lists only has no value
+//! in the other. Where the first list goes down to 1 % of what the type has in the second, rates
+//! count it from zero.
 
 use super::{DATABASE, SERVER};
 use crate::header::{EntityId, EntityKind};

@@ -11,17 +11,14 @@
 //! The latency is that of the device, from D to C. Devices that have no queue of their own (LVM,
 //! RAID) have no D: there it is from Q to C.
 
+use super::pairing::{self, Action, Pairing};
 use super::rows::{SECOND, SECTOR, first_line};
-use super::summing::{Device, Direction, ReadRequests, Request, Samples, Summing, scaled};
+use super::summing::{Direction, ReadRequests, Samples, Summing, scaled};
 use crate::import::ImportError;
 use crate::import::kind::Bytes;
 use crate::import::merge::Options;
 use crate::import::sheet::{ReadSamples, Sheet};
 use crate::import::text::Lines;
-use std::collections::HashMap;
-
-/// More are not under way at once: beyond, those that never complete are forgotten.
-const MOST_UNDER_WAY: usize = 1 << 20;
 
 pub(in crate::import) fn recognizes(text: &str) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty());
@@ -39,14 +36,7 @@ pub(in crate::import) fn open(
         return Err(ImportError::at(lines.number(), reason));
     }
     lines.put_back(first);
-    let trace = Blkparse {
-        lines,
-        disks: HashMap::new(),
-        begun: HashMap::new(),
-        unseen: 0,
-        failed: 0,
-        forgotten: 0,
-    };
+    let trace = Blkparse { lines, pairing: Pairing::default() };
     Ok(Box::new(Samples::new(trace, Summing::new(options))))
 }
 
@@ -105,39 +95,15 @@ fn direction(rwbs: &str, sectors: u64) -> Option<Direction> {
     }
 }
 
-/// What is known of a device.
-struct Disk {
-    device: Device,
-    /// It has had a D.
-    is_sent_to: bool,
-    /// It has had a C before any D.
-    has_no_queue: bool,
-    /// Requests that came and were not joined to others, less those sent.
-    waiting: i64,
-}
-
-/// A request that has begun.
-struct Begun {
-    at: i64,
-    /// Its beginning has been told.
-    is_told: bool,
-}
-
 struct Blkparse {
     lines: Lines<Bytes>,
-    disks: HashMap<String, Disk>,
-    /// By device and sector.
-    begun: HashMap<(Device, u64), Begun>,
-    /// Completed without a beginning.
-    unseen: u64,
-    failed: u64,
-    forgotten: usize,
+    pairing: Pairing,
 }
 
 impl ReadRequests for Blkparse {
     fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError> {
         let Some(line) = self.lines.next_line()? else {
-            self.tell(sheet);
+            self.pairing.tell(sheet);
             return Ok(false);
         };
         if line.trim().is_empty() {
@@ -166,9 +132,14 @@ impl ReadRequests for Blkparse {
 
 impl Blkparse {
     fn event(&mut self, event: &Event<'_>, summing: &mut Summing) -> Result<(), String> {
-        if !matches!(event.action, "Q" | "D" | "C" | "M" | "F" | "R") {
-            return Ok(());
-        }
+        let action = match event.action {
+            "Q" => Action::Queued,
+            "D" => Action::Sent,
+            "C" => Action::Completed,
+            "M" | "F" => Action::Merged,
+            "R" => Action::Requeued,
+            _ => return Ok(()),
+        };
         let at = scaled(event.time, SECOND).and_then(|nanos| i64::try_from(nanos).ok());
         let at = at.ok_or_else(|| format!("the time is {:?}, which is none", event.time))?;
         let place = place(event.rest);
@@ -180,119 +151,16 @@ impl Blkparse {
         let offset = sector.checked_mul(SECTOR).filter(|_| sectors > 0);
         let length = sectors.checked_mul(SECTOR);
         let length = length.ok_or_else(|| format!("{sectors} sectors are too many"))?;
-        let device = self.disk(event.disk, summing)?.device;
-        let request = Request { at, device, direction, offset, length, latency: None };
-        match event.action {
-            "Q" => self.queued(event.disk, sector, request, summing),
-            "D" => self.sent(event.disk, sector, request, summing),
-            "C" => self.completed(event.disk, sector, request, summing),
-            // Joined to another one.
-            "M" | "F" => self.disk(event.disk, summing)?.waiting -= 1,
-            // Back from the device to the queue.
-            _ => self.requeued(event.disk, sector, device, summing),
-        }
-        self.failed += u64::from(has_failed && event.action == "C");
-        Ok(())
-    }
-
-    fn disk(&mut self, name: &str, summing: &mut Summing) -> Result<&mut Disk, String> {
-        if !self.disks.contains_key(name) {
-            let device = summing.device(None, name).map_err(|error| error.to_string())?;
-            let disk = Disk { device, is_sent_to: false, has_no_queue: false, waiting: 0 };
-            self.disks.insert(name.to_owned(), disk);
-        }
-        self.disks.get_mut(name).ok_or_else(|| format!("there is no {name}"))
-    }
-
-    fn queued(&mut self, disk: &str, sector: u64, request: Request, summing: &mut Summing) {
-        let Some(disk) = self.disks.get_mut(disk) else { return };
-        disk.waiting += 1;
-        if !disk.has_no_queue {
-            summing.pass(request.at);
-        }
-        if !disk.is_sent_to {
-            let is_told = disk.has_no_queue;
-            self.begin(sector, request, is_told, summing);
-        }
-    }
-
-    fn sent(&mut self, disk: &str, sector: u64, request: Request, summing: &mut Summing) {
-        let Some(disk) = self.disks.get_mut(disk) else { return };
-        disk.waiting -= 1;
-        if !disk.is_sent_to {
-            // What was queued so far counts from when it is sent.
-            disk.is_sent_to = true;
-            let told =
-                self.begun.iter().filter(|(key, begun)| key.0 == request.device && begun.is_told);
-            (0..told.count()).for_each(|_| summing.leave(request.device));
-            self.begun.retain(|key, _| key.0 != request.device);
-        }
-        self.begin(sector, request, true, summing);
-    }
-
-    fn begin(&mut self, sector: u64, request: Request, is_told: bool, summing: &mut Summing) {
-        let Request { at, device, direction, offset, length, .. } = request;
-        if self.begun.len() >= MOST_UNDER_WAY {
-            self.forgotten += self.begun.len();
-            for (key, _) in self.begun.drain().filter(|(_, begun)| begun.is_told) {
-                summing.leave(key.0);
-            }
-        }
-        let before = self.begun.insert((device, sector), Begun { at, is_told });
-        if before.is_some_and(|before| before.is_told) {
-            summing.leave(device);
-        }
-        if is_told && !summing.begin(at, device, direction, offset, length) {
-            self.begun.remove(&(device, sector));
-        }
-    }
-
-    fn completed(&mut self, disk: &str, sector: u64, request: Request, summing: &mut Summing) {
-        let Request { at, device, direction, length, .. } = request;
-        if let Some(disk) = self.disks.get_mut(disk) {
-            disk.has_no_queue |= !disk.is_sent_to;
-            disk.waiting -= i64::from(!disk.is_sent_to);
-        }
-        let begun = self.begun.remove(&(device, sector));
-        let latency =
-            begun.as_ref().map(|begun| u64::try_from(at.saturating_sub(begun.at)).unwrap_or(0));
-        match begun {
-            Some(begun) if begun.is_told => summing.end(at, device, direction, length, latency),
-            Some(_) => summing.done(Request { latency, ..request }),
-            None => {
-                self.unseen += 1;
-                summing.done(request);
-            }
-        }
-    }
-
-    fn requeued(&mut self, disk: &str, sector: u64, device: Device, summing: &mut Summing) {
-        let Some(disk) = self.disks.get_mut(disk) else { return };
-        if disk.is_sent_to && self.begun.remove(&(device, sector)).is_some() {
-            disk.waiting += 1;
-            summing.leave(device);
-        }
-    }
-
-    fn tell(&self, sheet: &mut Sheet) {
-        let sent = self.begun.values().filter(|begun| begun.is_told).count();
-        let waiting: i64 = self.disks.values().map(|disk| disk.waiting.max(0)).sum();
-        if sent > 0 || waiting > 0 {
-            sheet.note(format!(
-                "it ends while requests are under way: {sent} at devices, {waiting} in queues"
-            ));
-        }
-        if self.unseen > 0 {
-            sheet.note(format!(
-                "of {} requests only the completion is there: their latency is missing",
-                self.unseen
-            ));
-        }
-        if self.failed > 0 {
-            sheet.note(format!("{} requests completed with an error: counted", self.failed));
-        }
-        if self.forgotten > 0 {
-            sheet.note(format!("of {} requests no completion was found", self.forgotten));
-        }
+        let own = pairing::Event {
+            disk: event.disk,
+            action,
+            at,
+            direction,
+            sector,
+            offset,
+            length,
+            has_failed,
+        };
+        self.pairing.event(own, summing)
     }
 }

@@ -44,5 +44,6 @@ pub(in crate::import) fn open(
         host: None,
         resolution: SECOND,
     };
-    Ok(rows::open(Table { lines, layout, head: Some(head), notes: Vec::new() }, options))
+    let table = Table { lines, layout, head: Some(head), notes: Vec::new(), assumed: None };
+    Ok(rows::open(table, options))
 }

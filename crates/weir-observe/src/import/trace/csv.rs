@@ -4,9 +4,10 @@
 //! Units are taken from the head (`latency_us`, `Time (ms)`). Where it has none, a time says
 //! itself whether it counts from 1970; what else is assumed is told.
 
+use super::TimeUnit;
 use super::rows::{
     self, Layout, MILLISECOND, SECOND, SECTOR, Split, TICK, Table, Times, direction, first_line,
-    first_rows, is_epoch, is_idle, is_ticks,
+    first_rows, is_epoch, is_idle, is_ticks, times_in,
 };
 use super::summing::scaled;
 use crate::import::ImportError;
@@ -111,14 +112,15 @@ pub(in crate::import) fn open(
     let (separator, names) = names(&head)
         .ok_or_else(|| ImportError::at(number, "a head with the names of columns was expected"))?;
     let first = first_line(&mut lines)?;
-    let mut reading = Reading { names, first: rows::split(separator, &first), notes: Vec::new() };
+    let mut reading =
+        Reading { names, first: rows::split(separator, &first), notes: Vec::new(), assumed: None };
     let layout = reading.layout(separator, options).map_err(|reason| {
         let line = if reason.in_row { lines.number() } else { number };
         ImportError::at(line, reason.text)
     })?;
-    let notes = reading.notes;
+    let (notes, assumed) = (reading.notes, reading.assumed);
     lines.put_back(first);
-    Ok(rows::open(Table { lines, layout, head: Some(head), notes }, options))
+    Ok(rows::open(Table { lines, layout, head: Some(head), notes, assumed }, options))
 }
 
 /// The name of a column, taken apart.
@@ -188,6 +190,8 @@ struct Reading<'a> {
     names: Vec<Name>,
     first: Vec<&'a str>,
     notes: Vec<String>,
+    /// The unit that times were taken to have.
+    assumed: Option<&'static str>,
 }
 
 impl Reading<'_> {
@@ -275,6 +279,9 @@ impl Reading<'_> {
             let resolution = if seconds.contains(['.', ',']) { 0 } else { SECOND };
             return Ok((Times::Dates(options.clock), resolution));
         };
+        if let Some(unit) = options.time_unit.map(TimeUnit::nanos) {
+            return Ok((times_in(number, unit), resolution(unit)));
+        }
         let is_since_1970 = |unit: &u64| number.checked_mul(*unit).is_some_and(is_epoch);
         if let Some(unit) = self.unit(at).and_then(nanos) {
             let since = is_since_1970(&unit);
@@ -294,7 +301,10 @@ impl Reading<'_> {
             self.assume(at, said);
             return Ok((Times::Epoch(*unit), resolution(*unit)));
         }
-        self.assume(at, "seconds");
+        self.assumed = Some("seconds");
+        let why = "seconds, as no unit is named and they are no times since 1970; --time-unit says \
+                   another";
+        self.assume(at, why);
         Ok((Times::Since(SECOND), resolution(SECOND)))
     }
 

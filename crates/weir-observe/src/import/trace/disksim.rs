@@ -26,5 +26,5 @@ pub(in crate::import) fn open(
     input: Bytes,
     options: &Options,
 ) -> Result<Box<dyn ReadSamples>, ImportError> {
-    Ok(simulator::open(input, options, MILLISECOND, direction))
+    Ok(simulator::open(input, options, (MILLISECOND, "milliseconds"), direction))
 }

@@ -25,5 +25,5 @@ pub(in crate::import) fn open(
     input: Bytes,
     options: &Options,
 ) -> Result<Box<dyn ReadSamples>, ImportError> {
-    Ok(simulator::open(input, options, 1, direction))
+    Ok(simulator::open(input, options, (1, "nanoseconds"), direction))
 }

@@ -82,13 +82,66 @@ pub(crate) struct Table {
     pub(crate) head: Option<String>,
     /// To be told.
     pub(crate) notes: Vec<String>,
+    /// The unit that its times were taken to have, where nothing says it.
+    pub(crate) assumed: Option<&'static str>,
 }
 
 impl Table {
     /// A table that begins with its first row.
     pub(crate) fn without_head(input: Bytes, layout: Layout) -> Self {
-        Self { lines: Lines::new(input), layout, head: None, notes: Vec::new() }
+        Self { lines: Lines::new(input), layout, head: None, notes: Vec::new(), assumed: None }
     }
+}
+
+/// Returns how times in a known unit are written, by the first of them.
+pub(crate) fn times_in(first: u64, unit: u64) -> Times {
+    match first.checked_mul(unit) {
+        _ if unit == TICK && is_ticks(first) => Times::Ticks,
+        Some(nanos) if is_epoch(nanos) => Times::Epoch(unit),
+        _ => Times::Since(unit),
+    }
+}
+
+/// The requests whose times are in an assumed unit.
+#[derive(Debug, Clone, Copy, Default)]
+struct Plausible {
+    requests: u64,
+    /// The earliest time and the latest.
+    span: Option<(i64, i64)>,
+}
+
+/// No trace has more requests a second on average.
+const MOST_PER_S: f64 = 1e6;
+
+/// Nor is it longer, in seconds: 10 years.
+const LONGEST_S: f64 = 10.0 * 365.25 * 86_400.0;
+
+/// Fewer requests say nothing of a rate.
+const FEW_REQUESTS: u64 = 100;
+
+impl Plausible {
+    fn take(&mut self, at: i64) {
+        self.requests += 1;
+        let (from, to) = self.span.unwrap_or((at, at));
+        self.span = Some((from.min(at), to.max(at)));
+    }
+
+    /// Returns why the assumed unit cannot be right, if it cannot.
+    fn doubt(&self) -> Option<String> {
+        let (from, to) = self.span?;
+        let seconds = float(to.abs_diff(from)) / 1e9;
+        let (requests, per_s) = (self.requests, float(self.requests) / seconds);
+        if requests >= FEW_REQUESTS && seconds > 0.0 && per_s > MOST_PER_S {
+            return Some(format!("{requests} requests in {seconds:.6} s are {per_s:.0} IOPS"));
+        }
+        let years = seconds / (365.25 * 86_400.0);
+        (seconds > LONGEST_S).then(|| format!("{requests} requests take {years:.0} years"))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for a rate, 53 bits are enough")]
+fn float(number: u64) -> f64 {
+    number as f64
 }
 
 /// Reading it.
@@ -96,10 +149,15 @@ struct Rows {
     table: Table,
     /// So many fields are needed.
     needed: usize,
+    plausible: Plausible,
 }
 
 /// The samples of a table.
-pub(crate) fn open(table: Table, options: &Options) -> Box<dyn ReadSamples> {
+pub(crate) fn open(mut table: Table, options: &Options) -> Box<dyn ReadSamples> {
+    if let (Some(unit), Times::Since(_)) = (options.time_unit, table.layout.time.1) {
+        table.layout.time.1 = Times::Since(unit.nanos());
+        table.assumed = None;
+    }
     let layout = table.layout;
     let mut summing = Summing::new(options);
     summing.origin = match layout.time.1 {
@@ -107,7 +165,7 @@ pub(crate) fn open(table: Table, options: &Options) -> Box<dyn ReadSamples> {
         Times::Since(_) => Origin::Unknown,
     };
     summing.resolution = layout.resolution;
-    let rows = Rows { needed: layout.last() + 1, table };
+    let rows = Rows { needed: layout.last() + 1, table, plausible: Plausible::default() };
     Box::new(Samples::new(rows, summing))
 }
 
@@ -179,7 +237,9 @@ pub(crate) fn first_rows(
 impl ReadRequests for Rows {
     fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError> {
         self.table.notes.drain(..).for_each(|note| sheet.note(note));
-        let Some(line) = self.table.lines.next_line()? else { return Ok(false) };
+        let Some(line) = self.table.lines.next_line()? else {
+            return self.check().map(|()| false);
+        };
         if is_idle(&line) {
             return Ok(true);
         }
@@ -197,7 +257,23 @@ impl ReadRequests for Rows {
 }
 
 impl Rows {
-    fn row(&self, line: &str, summing: &mut Summing, sheet: &mut Sheet) -> Result<(), ImportError> {
+    /// Refuses what only a wrong unit of times explains.
+    fn check(&self) -> Result<(), ImportError> {
+        let Some(assumed) = self.table.assumed else { return Ok(()) };
+        self.plausible.doubt().map_or(Ok(()), |doubt| {
+            Err(ImportError::whole(format!(
+                "its times do not say their unit; taken for {assumed}, {doubt}, which cannot be: say \
+                 the unit with --time-unit s, ms, us, ns or 100ns"
+            )))
+        })
+    }
+
+    fn row(
+        &mut self,
+        line: &str,
+        summing: &mut Summing,
+        sheet: &mut Sheet,
+    ) -> Result<(), ImportError> {
         let layout = &self.table.layout;
         let fields = split(layout.split, line);
         let row = Row { fields, number: self.table.lines.number(), split: layout.split };
@@ -218,6 +294,9 @@ impl Rows {
             sheet.unused(&no_request(op));
             return Ok(());
         };
+        if self.table.assumed.is_some() {
+            self.plausible.take(at);
+        }
         let host = layout.host.map(|at| row.field(at)).filter(|name| !name.is_empty());
         let name = layout.device.map(|at| row.field(at)).filter(|name| !name.is_empty());
         let device = summing.device(host, name.unwrap_or("disk"))?;

@@ -25,7 +25,12 @@ pub(super) fn recognizes(text: &str, time_of: fn(&str) -> Option<u64>, op_of: Op
 }
 
 /// Its samples, where times are in units of so many nanoseconds.
-pub(super) fn open(input: Bytes, options: &Options, unit: u64, op_of: Op) -> Box<dyn ReadSamples> {
+pub(super) fn open(
+    input: Bytes,
+    options: &Options,
+    (unit, name): (u64, &'static str),
+    op_of: Op,
+) -> Box<dyn ReadSamples> {
     let layout = Layout {
         split: Split::Spaces,
         time: (0, Times::Since(unit)),
@@ -37,5 +42,13 @@ pub(super) fn open(input: Bytes, options: &Options, unit: u64, op_of: Op) -> Box
         host: None,
         resolution: 0,
     };
-    rows::open(Table::without_head(input, layout), options)
+    let mut table = Table::without_head(input, layout);
+    // The format has one unit, but is known by its shape alone.
+    table.assumed = Some(name);
+    if options.time_unit.is_none() {
+        table.notes.push(format!(
+            "its times are taken for {name}, the unit of the format; --time-unit says another"
+        ));
+    }
+    rows::open(table, options)
 }

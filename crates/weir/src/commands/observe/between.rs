@@ -95,7 +95,7 @@ impl Opened {
     fn of(end: &End, args: &ObserveBetweenArgs) -> Result<Self, CliError> {
         // How it is read if it is no observation.
         let clock = args.clock.clone();
-        let reading = ImportArgs { kind: None, every: None, start: None, clock };
+        let reading = ImportArgs { kind: None, clock, ..ImportArgs::default() };
         let source = Source::any(std::slice::from_ref(&end.path), &reading)?;
         let (header, extent) = source.survey()?;
         let none = || CliError::Refused(format!("{}: it has no samples", end.text));

@@ -103,6 +103,7 @@ struct DatabaseAt {
 pub(super) struct Figures {
     files: Vec<IoAt>,
     volumes: Vec<IoAt>,
+    hosts: Vec<IoAt>,
     databases: Vec<DatabaseAt>,
     rate_tracker: Tracker,
     rates: Vec<Rate>,
@@ -128,6 +129,8 @@ impl Figures {
             views.map(|view| io_at(view, &mut plan)).collect()
         };
         let (files, volumes) = (io(EntityKind::File), io(EntityKind::Volume));
+        let hosts = view::hosts(contents).into_iter();
+        let hosts = hosts.map(|view| io_at(view, &mut plan)).collect();
         let databases = view::databases(contents).into_iter();
         let databases = databases.map(|view| database_at(view, &mut plan)).collect();
         let tracks: Vec<Track> = plan.rates.iter().map(|(track, ..)| track.clone()).collect();
@@ -143,6 +146,7 @@ impl Figures {
         Self {
             files,
             volumes,
+            hosts,
             databases,
             sizes,
             rate_tracker: Tracker::new(contents, &tracks),
@@ -230,6 +234,7 @@ impl Figures {
             databases: databases.filter(has_figures).collect(),
             files: io(&self.files),
             volumes: io(&self.volumes),
+            hosts: io(&self.hosts),
             entities: entities(contents, &self.results),
             notes: self.notes(notes),
         }
@@ -357,7 +362,7 @@ fn parent(contents: &Contents, id: EntityId) -> Option<String> {
 /// The gauges of benchmarks: they have one value, and it is what the job is about.
 fn results(contents: &Contents) -> Vec<(SeriesId, Option<i64>)> {
     let is_result = |series: &weir_observe::Series| {
-        let of_job = contents.entity(series.entity).is_some_and(|own| own.kind.name() == "job");
+        let of_job = contents.entity(series.entity).is_some_and(|own| own.kind == EntityKind::Job);
         of_job && series.counting != weir_observe::Counting::Cumulative
     };
     let all = contents.series.iter().zip(0..);

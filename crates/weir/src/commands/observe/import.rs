@@ -9,6 +9,7 @@ use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
 use weir_observe::import::kind::{all, bytes_of};
 use weir_observe::import::moment::{Clock, Order, offset_of};
+use weir_observe::import::trace::TimeUnit;
 use weir_observe::import::{Input, Kind, Options, Summary, import};
 use weir_report::cells;
 use weir_report::table::{Listing, Table};
@@ -123,7 +124,9 @@ pub(super) fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
         clock.moment(text).ok_or_else(|| CliError::Refused(wrong()))
     });
     let by = concat!("weir ", env!("CARGO_PKG_VERSION")).to_owned();
-    Ok(Options { clock, every: args.every, start: start.transpose()?, by, ..Options::default() })
+    let time_unit = args.time_unit.as_deref().and_then(TimeUnit::named);
+    let (every, start) = (args.every, start.transpose()?);
+    Ok(Options { clock, every, start, by, time_unit, ..Options::default() })
 }
 
 /// The files, as what they are said to be or what is in them.

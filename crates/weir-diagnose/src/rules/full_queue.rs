@@ -1,0 +1,179 @@
+//! A benchmark that keeps its queue full at a device that is slow: the device is saturated, and what
+//! it does meanwhile is a limit.
+
+use super::signs::{self, FEW, RAISED_NS, holding};
+use super::{Found, Rule, source};
+use crate::case::{Case, Seen, amount};
+use weir_observe::metric;
+use weir_report::diagnosis::{Confidence, Group};
+use weir_report::number::{float, percent, rate, time};
+
+pub(super) const RULE: Rule = Rule {
+    id: 112,
+    name: "full-queue",
+    group: Group::Throttling,
+    priority: 10,
+    source: source::MODEL,
+    finds: "a benchmark's queue is always full and its requests take long: a likely rate limit",
+    find,
+};
+
+/// The measured queue depth is about the target if it is within this part of it.
+const ABOUT: f64 = 0.1;
+
+/// A queue of fewer requests is none.
+const DEEP: f64 = 4.0;
+
+/// Media of clouds take no longer than this with a full queue.
+const SLOW_NS: f64 = 2.0 * RAISED_NS;
+
+/// Rates of intervals this close together repeat.
+const REPEATS: f64 = 0.05;
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let said = signs::throttled(case, RULE.id);
+    let holding = holding(case);
+    let unsaid = case.named().filter(|seen| {
+        let is_held = seen.subject.path.iter().any(|counts| holding.contains(&counts.cap));
+        !is_held && !said.contains(&seen.name(case))
+    });
+    unsaid.filter_map(|seen| check(case, rule, &seen)).collect()
+}
+
+fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
+    let entity = case.contents.entity(seen.subject.entity)?;
+    let target = float(entity.number(metric::TARGET_QUEUE_DEPTH)?);
+    // By Little's law.
+    let depth = seen.facts.depth.mean()?;
+    let latency_ns = seen.facts.latency_ns()?;
+    let is_full = target >= DEEP && (depth / target - 1.0).abs() <= ABOUT;
+    if !is_full || latency_ns <= SLOW_NS || seen.waited.operations < FEW {
+        return None;
+    }
+    let iops = seen.facts.iops.mean().filter(|iops| *iops > 0.0)?;
+    let bytes = seen.facts.bytes.mean().filter(|bytes| *bytes > 0.0);
+    let or = bytes.map_or(String::new(), |bytes| format!(" or {}", amount(true, bytes)));
+    let name = seen.name(case);
+    let latency = time(latency_ns);
+    let mut finding = rule.finding(
+        name.clone(),
+        format!(
+            "{name} is saturated: {} requests are always in flight and take {latency} each, so {}{or} \
+             is a likely rate limit",
+            rate(target),
+            amount(false, iops),
+        ),
+    );
+    let (runs, is_steady) = repeats(seen);
+    finding.confidence = if is_steady { Confidence::Medium } else { Confidence::Low };
+    finding.evidence.push(format!(
+        "Little's law: {} IOPS x {latency} = {} requests in flight, and the queue depth is {}",
+        rate(iops),
+        rate(depth),
+        rate(target)
+    ));
+    finding.evidence.push(match (runs, is_steady) {
+        (2.., true) => {
+            format!("the rate is the same within {} in {runs} intervals", percent(REPEATS))
+        }
+        (2.., false) => format!("the rate varies over {runs} intervals"),
+        _ => "there is one interval: whether the rate repeats is not known".to_owned(),
+    });
+    finding.evidence.extend(known_limits(case, seen));
+    finding.action = format!(
+        "compare {} with the limits of the disk and of the machine that {name} was on; run it once more \
+         with half the queue depth: at a limit the rate stays and the latency halves",
+        amount(false, iops)
+    );
+    let waited_ns = seen.waited.latency_ns * (1.0 - 1.0 / target);
+    Some(Found { waited_ns, ..finding.into() })
+}
+
+/// Returns the number of intervals, and whether the rate is the same in them.
+fn repeats(seen: &Seen<'_>) -> (u64, bool) {
+    let rates = &seen.facts.iops;
+    let (low, high) = (rates.quantile(0.1), rates.quantile(0.9));
+    (rates.count(), rates.count() >= 2 && low >= (1.0 - REPEATS) * high)
+}
+
+/// Says how much of the known limits was used, since none of them explains the queue.
+fn known_limits(case: &Case<'_>, seen: &Seen<'_>) -> Option<String> {
+    let caps = seen.subject.path.iter().map(|counts| case.cap(counts.cap));
+    let most = caps.map(|(_, facts)| facts.used.max()).reduce(f64::max)?;
+    Some(format!(
+        "of the limits that are known {} are used at most: the device is slow, or another limit holds it",
+        percent(most.min(1.0))
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RULE;
+    use crate::bed::{Bed, found_in_sample};
+    use weir_report::diagnosis::{Confidence, Finding};
+
+    #[track_caller]
+    fn one(bed: Bed) -> Finding {
+        let found = bed.found("full-queue");
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        finding.clone()
+    }
+
+    #[test]
+    fn a_full_queue_at_a_slow_device_is_a_likely_limit() {
+        let finding = one(Bed::bare().seconds(5).job("t", 64, |_| (400.0, 160.0)));
+        assert!(
+            finding.finding.starts_with("t is saturated: 64.0 requests"),
+            "{}",
+            finding.finding
+        );
+        assert!(finding.finding.contains("400 IOPS or 3.12 MiB/s"), "{}", finding.finding);
+        assert_eq!(finding.confidence, Confidence::Medium);
+        // One interval does not repeat, nor do rates that are 20 % apart.
+        let short = Bed::bare().seconds(1).job("t", 64, |_| (400.0, 160.0));
+        assert_eq!(one(short).confidence, Confidence::Low);
+        let uneven = |second| if second % 2 == 0 { (400.0, 160.0) } else { (320.0, 200.0) };
+        assert_eq!(one(Bed::bare().seconds(6).job("t", 64, uneven)).confidence, Confidence::Low);
+    }
+
+    #[test]
+    fn a_fast_device_with_a_full_queue_is_not_throttled() {
+        assert!(!Bed::bare().job("t", 64, |_| (80_000.0, 0.8)).finds("full-queue"));
+        assert!(!Bed::bare().job("t", 64, |_| (6_400.0, 10.0)).finds("full-queue"));
+    }
+
+    #[test]
+    fn a_queue_that_is_not_full_or_not_known_says_nothing() {
+        // 16 of 64 are in flight.
+        assert!(!Bed::bare().job("t", 64, |_| (400.0, 40.0)).finds("full-queue"));
+        assert!(!Bed::bare().job("t", 0, |_| (400.0, 160.0)).finds("full-queue"));
+        // One at a time is no queue.
+        assert!(!Bed::bare().job("t", 1, |_| (40.0, 25.0)).finds("full-queue"));
+    }
+
+    const P30: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\nname = \
+                       \"t\"\ntier = \"P30\"\n";
+
+    #[test]
+    fn a_limit_that_is_known_says_it() {
+        let at_limit = || Bed::layout(P30).seconds(1).job("t", 128, |_| (5_000.0, 25.6));
+        let rules = at_limit().findings().into_iter().map(|found| found.finding.rule);
+        let rules: Vec<&str> = rules.collect();
+        assert!(rules.contains(&"disk-operations") && !rules.contains(&RULE.name), "{rules:?}");
+        // Far from the limit that is known another one holds it.
+        let below = one(Bed::layout(P30).job("t", 64, |_| (400.0, 160.0)));
+        let known = "of the limits that are known 8.0 % are used at most";
+        assert!(below.evidence.iter().any(|line| line.starts_with(known)), "{:?}", below.evidence);
+    }
+
+    #[test]
+    fn the_disk_of_a_machine_of_azure() {
+        let sample = "diskspd/kisel_goodwinserverdc.westeurope.cloudapp.azure.com.txt";
+        let Some(found) = found_in_sample(sample, None, "full-queue") else { return };
+        // The local SSD in the same file does 50,445 IOPS at 1.27 ms with as many in flight.
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(finding.subject, "C:\\testfile.foo");
+        assert!(finding.finding.contains("393 IOPS or 1.54 MiB/s"), "{}", finding.finding);
+        assert_eq!(finding.confidence, Confidence::Low);
+    }
+}
