@@ -79,7 +79,7 @@ fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
         (2.., false) => format!("the rate varies over {runs} intervals"),
         _ => "there is one interval: whether the rate repeats is not known".to_owned(),
     });
-    finding.evidence.extend(known_limits(case, seen));
+    finding.evidence.push(known_limits(case, seen));
     finding.action = format!(
         "compare {} with the limits of the disk and of the machine that {name} was on; run it once more \
          with half the queue depth: at a limit the rate stays and the latency halves",
@@ -97,13 +97,16 @@ fn repeats(seen: &Seen<'_>) -> (u64, bool) {
 }
 
 /// Says how much of the known limits was used, since none of them explains the queue.
-fn known_limits(case: &Case<'_>, seen: &Seen<'_>) -> Option<String> {
+fn known_limits(case: &Case<'_>, seen: &Seen<'_>) -> String {
     let caps = seen.subject.path.iter().map(|counts| case.cap(counts.cap));
-    let most = caps.map(|(_, facts)| facts.used.max()).reduce(f64::max)?;
-    Some(format!(
+    let Some(most) = caps.map(|(_, facts)| facts.used.max()).reduce(f64::max) else {
+        return "no limit is known here: a slow device, such as a hard disk, looks the same"
+            .to_owned();
+    };
+    format!(
         "of the limits that are known {} are used at most: the device is slow, or another limit holds it",
         percent(most.min(1.0))
-    ))
+    )
 }
 
 #[cfg(test)]
@@ -173,6 +176,7 @@ mod tests {
         // The local SSD in the same file does 50,445 IOPS at 1.27 ms with as many in flight.
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.subject, "C:\\testfile.foo");
+        assert!(finding.evidence.iter().any(|line| line.contains("a slow device")));
         assert!(finding.finding.contains("393 IOPS or 1.54 MiB/s"), "{}", finding.finding);
         assert_eq!(finding.confidence, Confidence::Low);
     }
