@@ -15,6 +15,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `ahead` | reading and decompressing, by a thread of its own |
+//! | `compressed` | inputs compressed with gzip, xz or zstd |
 //! | [`text`] | encodings, and lines |
 //! | [`number`] | numbers as people write them |
 //! | [`moment`] | times as people write them |
@@ -39,6 +40,7 @@
 mod ahead;
 pub mod bench;
 pub mod cloud;
+mod compressed;
 mod in_turn;
 pub mod kind;
 pub mod linux;

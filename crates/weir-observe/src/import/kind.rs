@@ -1,52 +1,22 @@
 //! The kinds of input, and telling which one it is.
 
-use super::ahead::Ahead;
+use super::compressed::{self, GZIP, XZ, ZSTD};
 use super::merge::Options;
 use super::sheet::ReadSamples;
 use super::{ImportError, bench, cloud, linux, postgres, sql, text, trace, windows};
-use flate2::bufread::MultiGzDecoder;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
 /// An input that a reader takes.
 pub type Bytes = Box<dyn BufRead>;
 
-/// What gzip begins with.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-
-/// An input, and what is in it if it was compressed with gzip.
+/// Returns the bytes of an input, decompressed if it was compressed with gzip, xz or zstd.
 ///
 /// # Errors
 ///
 /// [`io::Error`] if its beginning cannot be read.
 pub fn bytes_of(input: impl Read + Send + 'static) -> io::Result<Bytes> {
-    let mut input = Ahead::of(input)?;
-    if !input.fill_buf()?.starts_with(&GZIP) {
-        return Ok(Box::new(input));
-    }
-    Ok(Box::new(Ahead::of(Unzipped(MultiGzDecoder::new(input)))?))
-}
-
-/// What was compressed. That it ends early or is damaged is the fault of the input, and not of the
-/// system.
-struct Unzipped<R>(MultiGzDecoder<R>);
-
-impl<R: BufRead> Read for Unzipped<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.0.read(into).map_err(|error| {
-            let words = match error.kind() {
-                io::ErrorKind::UnexpectedEof => {
-                    "it was compressed with gzip and ends early: copy it again as a whole"
-                        .to_owned()
-                }
-                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
-                    format!("it was compressed with gzip and is damaged ({error}): copy it again")
-                }
-                _ => return error,
-            };
-            io::Error::new(io::ErrorKind::InvalidData, words)
-        })
-    }
+    compressed::decompressed(input)
 }
 
 /// What an input is recognized by: whether one that begins so is of a kind.
@@ -102,8 +72,11 @@ pub fn all() -> impl Iterator<Item = Kind> {
 /// What is known and not read: what it begins with, what it is called, and why.
 type RefusedBytes = (&'static [u8], &'static str, &'static str);
 
-const REFUSED_BYTES: &[RefusedBytes] =
-    &[(b"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it, and take that")];
+const REFUSED_BYTES: &[RefusedBytes] = &[
+    (GZIP.1, "compressed with gzip once more", "decompress it, and import that"),
+    (XZ.1, "compressed with xz once more", "decompress it, and import that"),
+    (ZSTD.1, "compressed with zstd once more", "decompress it, and import that"),
+];
 
 /// What is known and not read, by what it is called, how it is recognized, and why.
 type Refused = (&'static str, fn(&str) -> bool, &'static str);
@@ -113,6 +86,11 @@ const REFUSED: &[Refused] = &[
         "iostat of macOS",
         |text| text.contains("KB/t") && text.contains("MB/s"),
         "it does not tell reads from writes",
+    ),
+    (
+        "metrics in a format of OpenTelemetry",
+        cloud::metric_stream::is_open_telemetry,
+        "set the output format of the metric stream to JSON",
     ),
     (
         "the answer of describe-volumes of AWS",
@@ -205,36 +183,4 @@ fn found(text: &str, bytes: &[u8]) -> String {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let short: String = first.trim().chars().take(60).collect();
     format!("it begins with {short:?}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use flate2::{Compression, write::GzEncoder};
-    use std::io::Write;
-
-    /// What is said of it if it is read to its end, and whether the input is at fault.
-    fn said(bytes: Vec<u8>) -> Option<(String, bool)> {
-        let mut input = bytes_of(io::Cursor::new(bytes)).expect("its beginning");
-        let error = io::copy(&mut input, &mut io::sink()).err()?;
-        let error = ImportError::from(error);
-        Some((error.to_string(), error.is_input()))
-    }
-
-    #[test]
-    fn what_was_compressed_and_is_not_whole() {
-        let mut whole = GzEncoder::new(Vec::new(), Compression::default());
-        let text: String = (0..1000).map(|n| format!("{}\n", n * 7919 % 1009)).collect();
-        whole.write_all(text.as_bytes()).expect("memory");
-        let whole = whole.finish().expect("memory");
-        assert_eq!(said(whole.clone()), None);
-        let early = "it was compressed with gzip and ends early: copy it again as a whole";
-        for length in [5, 12, whole.len() / 2, whole.len() - 1] {
-            assert_eq!(said(whole[..length].to_vec()), Some((early.to_owned(), true)), "{length}");
-        }
-        let mut flipped = whole.clone();
-        flipped[2] ^= 0xff;
-        let (words, is_input) = said(flipped).expect("it is damaged");
-        assert!(is_input && words.contains("gzip and is damaged"), "{words}");
-    }
 }
