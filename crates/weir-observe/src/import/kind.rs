@@ -1,7 +1,10 @@
 //! The kinds of input, and telling which one it is.
 
 use super::compressed::{self, GZIP, XZ, ZSTD};
+use super::linux::stamped;
 use super::merge::Options;
+use super::moment::Clock;
+use super::near::{self, Nearest};
 use super::sheet::ReadSamples;
 use super::{ImportError, bench, cloud, linux, postgres, sql, text, trace, windows};
 use std::fmt;
@@ -73,9 +76,9 @@ pub fn all() -> impl Iterator<Item = Kind> {
 type RefusedBytes = (&'static [u8], &'static str, &'static str);
 
 const REFUSED_BYTES: &[RefusedBytes] = &[
-    (GZIP.1, "compressed with gzip once more", "decompress it, and import that"),
-    (XZ.1, "compressed with xz once more", "decompress it, and import that"),
-    (ZSTD.1, "compressed with zstd once more", "decompress it, and import that"),
+    (GZIP.1, "compressed with gzip", "decompress it, and take that"),
+    (XZ.1, "compressed with xz", "decompress it, and take that"),
+    (ZSTD.1, "compressed with zstd", "decompress it, and take that"),
 ];
 
 /// What is known and not read, by what it is called, how it is recognized, and why.
@@ -84,8 +87,16 @@ type Refused = (&'static str, fn(&str) -> bool, &'static str);
 const REFUSED: &[Refused] = &[
     (
         "iostat of macOS",
-        |text| text.contains("KB/t") && text.contains("MB/s"),
+        |text| is_foreign_iostat(text, false),
         "it does not tell reads from writes",
+    ),
+    ("iostat of BSD", |text| is_foreign_iostat(text, true), "it does not tell reads from writes"),
+    (
+        "the aggregated counters of a SKU assessment of SQL Server",
+        is_aggregated_assessment,
+        "the meaning of its counters is not published, and it has only their extremes and means \
+         over minutes; collect counters with PerfMon or Get-Counter, and import these beside the \
+         files _CommonDbLevel_Counters.csv",
     ),
     (
         "metrics in a format of OpenTelemetry",
@@ -135,7 +146,7 @@ impl Kind {
     ///
     /// # Errors
     ///
-    /// [`ImportError::UnknownKind`], with what was looked for.
+    /// [`ImportError::UnknownKind`], with the kinds that it is nearest to.
     pub fn of(bytes: &[u8]) -> Result<Self, ImportError> {
         let by_bytes = |kind: &Self| matches!(kind.recognizes, By::Bytes(is_it) if is_it(bytes));
         if let Some(kind) = all().find(by_bytes) {
@@ -153,8 +164,9 @@ impl Kind {
         if let Some((what, _, why)) = REFUSED.iter().find(|(_, is_it, _)| is_it(&text)) {
             return Err(ImportError::whole(format!("it is {what}, which is not read: {why}")));
         }
-        let names: Vec<_> = all().map(|kind| kind.name).collect();
-        Err(ImportError::UnknownKind { found: found(&text, bytes), looked_for: names.join(", ") })
+        let (found, is_text) = found(&text, bytes);
+        let nearest = if is_text { near::nearest(&text) } else { Vec::new() };
+        Err(ImportError::UnknownKind { found, nearest })
     }
 
     /// A reader of `input`.
@@ -171,16 +183,48 @@ impl Kind {
     }
 }
 
-/// What an input begins with, for a person.
-fn found(text: &str, bytes: &[u8]) -> String {
+/// What an input begins with, for a person, and whether it is text.
+fn found(text: &str, bytes: &[u8]) -> (String, bool) {
     if bytes.is_empty() {
-        return "it is empty".to_owned();
+        return ("it is empty".to_owned(), false);
     }
     let strange = text.chars().filter(|c| c.is_control() && !c.is_whitespace()).count();
     if strange * 20 > text.len() {
-        return "it is no text".to_owned();
+        return ("it is no text".to_owned(), false);
     }
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let short: String = first.trim().chars().take(60).collect();
-    format!("it begins with {short:?}")
+    (format!("it begins with {short:?}"), true)
+}
+
+/// Returns the kinds that an input which begins with `bytes` is nearest to, the nearest first.
+#[must_use]
+pub fn nearest(bytes: &[u8]) -> Vec<Nearest> {
+    near::nearest(&text::beginning(bytes))
+}
+
+/// Whether a text has the head of iostat as it is on systems other than Linux: on BSD, where it
+/// has columns of terminals or of niced processes, or else on macOS.
+fn is_foreign_iostat(text: &str, is_bsd: bool) -> bool {
+    const DISK: [&str; 3] = ["KB/t", "tps", "MB/s"];
+    const BSD: [&str; 4] = ["tin", "tout", "ni", "in"];
+    const OTHERS: [&str; 7] = ["us", "sy", "id", "1m", "5m", "15m", "xfrs"];
+    text.lines().any(|line| {
+        let words: Vec<_> = stamped(line, Clock::default()).1.split_whitespace().collect();
+        let has_bsd = words.iter().any(|word| BSD.contains(word));
+        DISK.iter().all(|name| words.contains(name))
+            && has_bsd == is_bsd
+            && words
+                .iter()
+                .all(|word| DISK.contains(word) || BSD.contains(word) || OTHERS.contains(word))
+    })
+}
+
+/// Whether a text is the aggregated counters of a SKU assessment of SQL Server.
+fn is_aggregated_assessment(text: &str) -> bool {
+    let head = text.lines().next().unwrap_or_default().to_ascii_lowercase();
+    let names: Vec<_> =
+        head.split(',').map(|name| name.trim_matches(['"', ' ', '\u{feff}'])).collect();
+    let has = |name: &str| names.iter().any(|own| own.contains(name));
+    has("countername") && has("max") && (has("mean") || has("variance"))
 }
