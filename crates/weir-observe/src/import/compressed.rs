@@ -76,7 +76,7 @@ impl BufRead for Noted {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let bytes = self.input.fill_buf();
         match &bytes {
-            Ok(bytes) if bytes.is_empty() => self.state.has_ended.store(true, Ordering::Relaxed),
+            Ok([]) => self.state.has_ended.store(true, Ordering::Relaxed),
             Ok(_) => {}
             Err(_) => self.state.has_failed.store(true, Ordering::Relaxed),
         }
