@@ -29,7 +29,7 @@ impl fmt::Display for Nearest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (it has {}", self.kind, self.has.join(", "))?;
         match self.lacks.is_empty() {
-            true => write!(f, ", but values that do not fit)"),
+            true => write!(f, ", but neither in a head nor in rows that are read)"),
             false => write!(f, ", but lacks {})", self.lacks.join(" and ")),
         }
     }
@@ -287,7 +287,10 @@ impl<'a> Seen<'a> {
         for sign in signs {
             match self.find(sign) {
                 Some(found) => {
-                    own.has.push(found);
+                    // One word may stand for two signs.
+                    if !own.has.contains(&found) {
+                        own.has.push(found);
+                    }
                     points += sign.points();
                 }
                 None => own.lacks.push(sign.to_string()),
@@ -338,7 +341,8 @@ impl fmt::Display for Sign {
             Word(all) | Text(all) => {
                 let named: Vec<_> =
                     all.iter().take(ALTERNATIVES).map(|text| format!("{text:?}")).collect();
-                f.write_str(&named.join(" or "))
+                let one = if named.len() > 1 { "one of " } else { "" };
+                write!(f, "{one}{}", named.join(", "))
             }
             Json => f.write_str("the form of JSON"),
             Xml => f.write_str("the form of XML"),

@@ -266,12 +266,17 @@ fn processors_alone_that_were_cut() {
 
 #[test]
 fn a_report_that_was_cut_before_its_disks_is_none_of_processors() {
-    let cut = NEW.to_owned()
-        + "03/14/19 00:42:34\n"
-        + PROCESSORS.split("00:42:34\n").last().expect("one");
-    let read = read(&cut);
-    assert_eq!(read.all("sda", "reads_per_s"), [100.2]);
-    assert!(read.notes("a report was cut"), "{:?}", read.summary.notes);
+    let cut = PROCESSORS.rfind("03/14").map(|at| &PROCESSORS[at..]).expect("a report");
+    let whole = NEW.rfind("03/14").map(|at| &NEW[at..]).expect("a report");
+    let last = whole.replace("00:42:29", "00:42:39").replace("100.20", "200.40");
+    for (text, expect) in [
+        (format!("{NEW}\n{cut}"), vec![100.2]),
+        (format!("{NEW}\n{cut}{last}"), vec![100.2, 200.4]),
+    ] {
+        let read = read(&text);
+        assert_eq!(read.all("sda", "reads_per_s"), expect);
+        assert!(read.notes("a report was cut"), "{:?}", read.summary.notes);
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn a_head_with_a_renamed_column_is_nearest_to_its_kind() {
     let counters = "\"Timestamp\",\"Path\",\"Cooked\"\n\"1/2/2020\",\"a\",\"1\"\n";
     assert_eq!(nearest(counters)[0], "get-counter");
     let error = refused(counters);
-    let lacks = "but lacks \"CookedValue\" or \"CounterValue\" or \"Value\")";
+    let lacks = "but lacks one of \"CookedValue\", \"CounterValue\", \"Value\")";
     assert!(error.contains(lacks), "{error}");
     let files = "database_id,file_id,num_of_reads,num_of_writes\n";
     assert!(nearest(&files.replace("reads", "rd")).contains(&"sqlserver"), "{files}");
