@@ -127,7 +127,11 @@ fn what_there_is(contents: &Contents) -> String {
         return "nothing".to_owned();
     }
     let words = kinds.iter().map(|(kind, count)| format!("{count} of kind {kind}"));
-    words.collect::<Vec<_>>().join(", ")
+    let words = words.collect::<Vec<_>>().join(", ");
+    match contents.entities.iter().any(|entity| is_storage(&entity.kind)) {
+        true => words,
+        false => format!("no disks and no files, only {words}"),
+    }
 }
 
 /// Follows all samples of an observation in memory.

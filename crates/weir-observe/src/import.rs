@@ -15,6 +15,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `ahead` | reading and decompressing, by a thread of its own |
+//! | `compressed` | inputs compressed with gzip, xz or zstd |
 //! | [`text`] | encodings, and lines |
 //! | [`number`] | numbers as people write them |
 //! | [`moment`] | times as people write them |
@@ -28,6 +29,7 @@
 //! | `presence` | entities that are missing from some samples |
 //! | [`merge`] | from sheets to an observation |
 //! | [`kind`] | the kinds of input, and telling which one it is |
+//! | `near` | the kinds that an unknown input is nearest to |
 //! | [`linux`] | iostat and its kin |
 //! | [`windows`] | performance counters of Windows |
 //! | [`sql`] | SQL Server and Azure SQL |
@@ -39,12 +41,14 @@
 mod ahead;
 pub mod bench;
 pub mod cloud;
+mod compressed;
 mod in_turn;
 pub mod kind;
 pub mod linux;
 pub mod measure;
 pub mod merge;
 pub mod moment;
+mod near;
 pub mod number;
 pub mod postgres;
 mod presence;
@@ -62,6 +66,7 @@ pub mod windows;
 
 pub use kind::Kind;
 pub use merge::{Input, Options, Summary, import};
+pub use near::Nearest;
 pub use results::RowSet;
 pub(crate) use rows::AskedRows;
 pub use sheet::{At, ReadSamples, Sheet};
@@ -77,12 +82,12 @@ pub enum ImportError {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// It is of no kind that is known.
-    #[error("it is nothing that is known here: {found}; looked for {looked_for}")]
+    #[error("it is nothing that is known here: {found}; {}", nearest_words(.nearest))]
     UnknownKind {
         /// What is there.
         found: String,
-        /// What there might have been.
-        looked_for: String,
+        /// The kinds that it is nearest to, the nearest first.
+        nearest: Vec<Nearest>,
     },
     /// It is none of the kind that it is said to be, or that its beginning promises.
     #[error("{}{reason}", place(*.line))]
@@ -119,6 +124,15 @@ pub enum ImportError {
     /// The observation cannot be written.
     #[error("{0}")]
     Write(#[from] crate::WriteError),
+}
+
+fn nearest_words(nearest: &[Nearest]) -> String {
+    let all = "`weir observe kinds` lists what is read";
+    if nearest.is_empty() {
+        return format!("it is near to no kind; {all}");
+    }
+    let named: Vec<_> = nearest.iter().map(Nearest::to_string).collect();
+    format!("nearest are {}; {all}, and --as KIND reads it as one of them", named.join(", "))
 }
 
 fn place(line: Option<u64>) -> String {

@@ -5,14 +5,20 @@
 //! | module | holds |
 //! |---|---|
 //! | [`azure_monitor`] | metrics of Azure Monitor |
-//! | [`cloudwatch`] | metrics of AWS CloudWatch |
+//! | [`cloudwatch`] | metrics of AWS CloudWatch, as its API answers |
+//! | [`metric_stream`] | metrics of AWS CloudWatch, as metric streams deliver them |
+//! | `aws` | what metrics of AWS mean |
 //! | `document` | JSON documents |
+//! | `values` | JSON values that follow each other |
 //! | `timeline` | values put in order of time |
 
+mod aws;
 pub mod azure_monitor;
 pub mod cloudwatch;
 mod document;
+pub mod metric_stream;
 mod timeline;
+mod values;
 
 use super::kind::{By, Kind};
 
@@ -29,5 +35,11 @@ pub(super) const KINDS: &[Kind] = &[
         about: "metrics of AWS CloudWatch, as JSON",
         recognizes: By::Text(cloudwatch::recognizes),
         open: cloudwatch::open,
+    },
+    Kind {
+        name: "cloudwatch-stream",
+        about: "metrics of AWS CloudWatch, as a metric stream delivers them in JSON",
+        recognizes: By::Text(metric_stream::recognizes),
+        open: metric_stream::open,
     },
 ];

@@ -1,52 +1,25 @@
 //! The kinds of input, and telling which one it is.
 
-use super::ahead::Ahead;
+use super::compressed::{self, GZIP, XZ, ZSTD};
+use super::linux::stamped;
 use super::merge::Options;
+use super::moment::Clock;
+use super::near::{self, Nearest};
 use super::sheet::ReadSamples;
 use super::{ImportError, bench, cloud, linux, postgres, sql, text, trace, windows};
-use flate2::bufread::MultiGzDecoder;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
 /// An input that a reader takes.
 pub type Bytes = Box<dyn BufRead>;
 
-/// What gzip begins with.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-
-/// An input, and what is in it if it was compressed with gzip.
+/// Returns the bytes of an input, decompressed if it was compressed with gzip, xz or zstd.
 ///
 /// # Errors
 ///
 /// [`io::Error`] if its beginning cannot be read.
 pub fn bytes_of(input: impl Read + Send + 'static) -> io::Result<Bytes> {
-    let mut input = Ahead::of(input)?;
-    if !input.fill_buf()?.starts_with(&GZIP) {
-        return Ok(Box::new(input));
-    }
-    Ok(Box::new(Ahead::of(Unzipped(MultiGzDecoder::new(input)))?))
-}
-
-/// What was compressed. That it ends early or is damaged is the fault of the input, and not of the
-/// system.
-struct Unzipped<R>(MultiGzDecoder<R>);
-
-impl<R: BufRead> Read for Unzipped<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.0.read(into).map_err(|error| {
-            let words = match error.kind() {
-                io::ErrorKind::UnexpectedEof => {
-                    "it was compressed with gzip and ends early: copy it again as a whole"
-                        .to_owned()
-                }
-                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
-                    format!("it was compressed with gzip and is damaged ({error}): copy it again")
-                }
-                _ => return error,
-            };
-            io::Error::new(io::ErrorKind::InvalidData, words)
-        })
-    }
+    compressed::decompressed(input)
 }
 
 /// What an input is recognized by: whether one that begins so is of a kind.
@@ -102,8 +75,11 @@ pub fn all() -> impl Iterator<Item = Kind> {
 /// What is known and not read: what it begins with, what it is called, and why.
 type RefusedBytes = (&'static [u8], &'static str, &'static str);
 
-const REFUSED_BYTES: &[RefusedBytes] =
-    &[(b"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it, and take that")];
+const REFUSED_BYTES: &[RefusedBytes] = &[
+    (GZIP.1, "compressed with gzip", "decompress it, and take that"),
+    (XZ.1, "compressed with xz", "decompress it, and take that"),
+    (ZSTD.1, "compressed with zstd", "decompress it, and take that"),
+];
 
 /// What is known and not read, by what it is called, how it is recognized, and why.
 type Refused = (&'static str, fn(&str) -> bool, &'static str);
@@ -111,8 +87,21 @@ type Refused = (&'static str, fn(&str) -> bool, &'static str);
 const REFUSED: &[Refused] = &[
     (
         "iostat of macOS",
-        |text| text.contains("KB/t") && text.contains("MB/s"),
+        |text| is_foreign_iostat(text, false),
         "it does not tell reads from writes",
+    ),
+    ("iostat of BSD", |text| is_foreign_iostat(text, true), "it does not tell reads from writes"),
+    (
+        "the aggregated counters of a SKU assessment of SQL Server",
+        is_aggregated_assessment,
+        "the meaning of its counters is not published, and it has only their extremes and means \
+         over minutes; collect counters with PerfMon or Get-Counter, and import these beside the \
+         files _CommonDbLevel_Counters.csv",
+    ),
+    (
+        "metrics in a format of OpenTelemetry",
+        cloud::metric_stream::is_open_telemetry,
+        "set the output format of the metric stream to JSON",
     ),
     (
         "the answer of describe-volumes of AWS",
@@ -157,7 +146,7 @@ impl Kind {
     ///
     /// # Errors
     ///
-    /// [`ImportError::UnknownKind`], with what was looked for.
+    /// [`ImportError::UnknownKind`], with the kinds that it is nearest to.
     pub fn of(bytes: &[u8]) -> Result<Self, ImportError> {
         let by_bytes = |kind: &Self| matches!(kind.recognizes, By::Bytes(is_it) if is_it(bytes));
         if let Some(kind) = all().find(by_bytes) {
@@ -175,8 +164,9 @@ impl Kind {
         if let Some((what, _, why)) = REFUSED.iter().find(|(_, is_it, _)| is_it(&text)) {
             return Err(ImportError::whole(format!("it is {what}, which is not read: {why}")));
         }
-        let names: Vec<_> = all().map(|kind| kind.name).collect();
-        Err(ImportError::UnknownKind { found: found(&text, bytes), looked_for: names.join(", ") })
+        let (found, is_text) = found(&text, bytes);
+        let nearest = if is_text { near::nearest(&text) } else { Vec::new() };
+        Err(ImportError::UnknownKind { found, nearest })
     }
 
     /// A reader of `input`.
@@ -193,48 +183,48 @@ impl Kind {
     }
 }
 
-/// What an input begins with, for a person.
-fn found(text: &str, bytes: &[u8]) -> String {
+/// What an input begins with, for a person, and whether it is text.
+fn found(text: &str, bytes: &[u8]) -> (String, bool) {
     if bytes.is_empty() {
-        return "it is empty".to_owned();
+        return ("it is empty".to_owned(), false);
     }
     let strange = text.chars().filter(|c| c.is_control() && !c.is_whitespace()).count();
     if strange * 20 > text.len() {
-        return "it is no text".to_owned();
+        return ("it is no text".to_owned(), false);
     }
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let short: String = first.trim().chars().take(60).collect();
-    format!("it begins with {short:?}")
+    (format!("it begins with {short:?}"), true)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use flate2::{Compression, write::GzEncoder};
-    use std::io::Write;
+/// Returns the kinds that an input which begins with `bytes` is nearest to, the nearest first.
+#[must_use]
+pub fn nearest(bytes: &[u8]) -> Vec<Nearest> {
+    near::nearest(&text::beginning(bytes))
+}
 
-    /// What is said of it if it is read to its end, and whether the input is at fault.
-    fn said(bytes: Vec<u8>) -> Option<(String, bool)> {
-        let mut input = bytes_of(io::Cursor::new(bytes)).expect("its beginning");
-        let error = io::copy(&mut input, &mut io::sink()).err()?;
-        let error = ImportError::from(error);
-        Some((error.to_string(), error.is_input()))
-    }
+/// Whether a text has the head of iostat as it is on systems other than Linux: on BSD, where it
+/// has columns of terminals or of niced processes, or else on macOS.
+fn is_foreign_iostat(text: &str, is_bsd: bool) -> bool {
+    const DISK: [&str; 3] = ["KB/t", "tps", "MB/s"];
+    const BSD: [&str; 4] = ["tin", "tout", "ni", "in"];
+    const OTHERS: [&str; 7] = ["us", "sy", "id", "1m", "5m", "15m", "xfrs"];
+    text.lines().any(|line| {
+        let words: Vec<_> = stamped(line, Clock::default()).1.split_whitespace().collect();
+        let has_bsd = words.iter().any(|word| BSD.contains(word));
+        DISK.iter().all(|name| words.contains(name))
+            && has_bsd == is_bsd
+            && words
+                .iter()
+                .all(|word| DISK.contains(word) || BSD.contains(word) || OTHERS.contains(word))
+    })
+}
 
-    #[test]
-    fn what_was_compressed_and_is_not_whole() {
-        let mut whole = GzEncoder::new(Vec::new(), Compression::default());
-        let text: String = (0..1000).map(|n| format!("{}\n", n * 7919 % 1009)).collect();
-        whole.write_all(text.as_bytes()).expect("memory");
-        let whole = whole.finish().expect("memory");
-        assert_eq!(said(whole.clone()), None);
-        let early = "it was compressed with gzip and ends early: copy it again as a whole";
-        for length in [5, 12, whole.len() / 2, whole.len() - 1] {
-            assert_eq!(said(whole[..length].to_vec()), Some((early.to_owned(), true)), "{length}");
-        }
-        let mut flipped = whole.clone();
-        flipped[2] ^= 0xff;
-        let (words, is_input) = said(flipped).expect("it is damaged");
-        assert!(is_input && words.contains("gzip and is damaged"), "{words}");
-    }
+/// Whether a text is the aggregated counters of a SKU assessment of SQL Server.
+fn is_aggregated_assessment(text: &str) -> bool {
+    let head = text.lines().next().unwrap_or_default().to_ascii_lowercase();
+    let names: Vec<_> =
+        head.split(',').map(|name| name.trim_matches(['"', ' ', '\u{feff}'])).collect();
+    let has = |name: &str| names.iter().any(|own| own.contains(name));
+    has("countername") && has("max") && (has("mean") || has("variance"))
 }

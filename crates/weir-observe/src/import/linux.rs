@@ -5,7 +5,7 @@
 //! | [`iostat`] | `iostat` as text, of old and new sysstat |
 //! | [`iostat_json`] | `iostat -o JSON` |
 //! | [`sar`] | `sar` as text |
-//! | [`sadf_d`], [`sadf_p`], [`sadf_j`] | `sadf -d`, `-p` and `-j` |
+//! | [`sadf_d`], [`sadf_p`], [`sadf_j`], [`sadf_x`] | `sadf -d`, `-p`, `-j` and `-x` |
 //! | [`vmstat`], [`vmstat_d`] | `vmstat` and `vmstat -d` |
 //! | [`diskstats`] | `/proc/diskstats` |
 //! | [`diskstats_json`] | the same as JSON |
@@ -30,6 +30,7 @@ mod record;
 pub mod sadf_d;
 pub mod sadf_j;
 pub mod sadf_p;
+pub mod sadf_x;
 pub mod sar;
 mod statistics;
 pub mod vmstat;
@@ -134,6 +135,12 @@ pub(super) const KINDS: &[Kind] = &[
         about: "what sar recorded, as sadf -j writes it",
         recognizes: By::Text(sadf_j::recognizes),
         open: sadf_j::open,
+    },
+    Kind {
+        name: "sadf-x",
+        about: "what sar recorded, as sadf -x writes it",
+        recognizes: By::Text(sadf_x::recognizes),
+        open: sadf_x::open,
     },
     Kind {
         name: "sadf-d",

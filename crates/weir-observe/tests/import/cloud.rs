@@ -239,3 +239,122 @@ fn values_after_a_gap_cover_their_interval_alone() {
     assert_eq!(read.values("LUN 3", "interval_ns"), [None, minute, None]);
     assert_eq!(read.values("OS disk", "interval_ns"), [None, None, minute]);
 }
+
+/// A record of a metric stream: minutes after 2021-01-29T14:00:00Z, count and sum.
+fn streamed(metric: &str, owner: &str, minute: i64, (count, sum): (u32, f64)) -> String {
+    let (space, key) = match owner.get(..2) {
+        Some("vo") => ("AWS/EBS", "VolumeId"),
+        Some("i-") => ("AWS/EC2", "InstanceId"),
+        _ => ("AWS/RDS", "DBInstanceIdentifier"),
+    };
+    let ms = 1_611_928_800_000 + minute * 60_000;
+    format!(
+        r#"{{"metric_stream_name":"MyMetricStream","account_id":"1234567890","region":"us-east-1","namespace":"{space}","metric_name":"{metric}","dimensions":{{"{key}":"{owner}"}},"timestamp":{ms},"value":{{"count":{count}.0,"sum":{sum},"max":{sum},"min":0.0}},"unit":"None"}}"#
+    )
+}
+
+/// Records of a volume, an instance and a database over two periods, in no order.
+fn stream() -> Vec<String> {
+    vec![
+        streamed("VolumeReadOps", "vol-1", 1, (1, 600.0)),
+        streamed("VolumeReadOps", "vol-1", 0, (1, 300.0)),
+        streamed("VolumeTotalReadTime", "vol-1", 0, (1, 1.5)),
+        streamed("VolumeIdleTime", "vol-1", 0, (1, 45.0)),
+        streamed("VolumeQueueLength", "vol-1", 0, (4, 10.0)),
+        streamed("EBSWriteBytes", "i-1", 0, (5, 30_000.0)),
+        streamed("EBSWriteBytes", "i-1", 5, (5, 60_000.0)),
+        streamed("WriteLatency", "db-1", 0, (2, 0.008)),
+        streamed("WriteLatency", "db-1", 1, (2, 0.004)),
+    ]
+}
+
+#[test]
+fn a_metric_stream_of_aws() {
+    let lines = stream().join("\n") + "\n";
+    let read = read(&lines);
+    assert_eq!(read.kind(), "cloudwatch-stream");
+    // What begins at 14:00 is known at 14:01, or at 14:05 where a period has five minutes.
+    assert_eq!(read.start().as_deref(), Some("2021-01-29T14:01:00Z"));
+    assert_eq!(read.seconds(), [0.0, 60.0, 240.0, 540.0]);
+    let none = None;
+    assert_eq!(rounded(read.values("vol-1", "reads_per_s")), [Some(5.0), Some(10.0), none, none]);
+    assert_eq!(rounded(read.values("vol-1", "read_latency_ns")), [Some(5e6), none, none, none]);
+    assert_eq!(rounded(read.values("vol-1", "busy")), [Some(0.25), none, none, none]);
+    assert_eq!(rounded(read.values("vol-1", "queue_depth")), [Some(2.5), none, none, none]);
+    let bytes = [none, none, Some(100.0), Some(200.0)];
+    assert_eq!(rounded(read.values("i-1", "write_bytes_per_s")), bytes);
+    let latency = [Some(4e6), Some(2e6), none, none];
+    assert_eq!(rounded(read.values("storage", "write_latency_ns")), latency);
+    assert_eq!(read.attribute("vol-1", "region"), Some("us-east-1".into()));
+    assert!(read.notes("taken for a minute"), "{:?}", read.summary.notes);
+    let joined = self::read(&stream().concat());
+    assert_eq!(read.observation.columns, joined.observation.columns);
+}
+
+#[test]
+fn a_metric_stream_of_aws_in_base64() {
+    use base64::Engine;
+    let code = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+    let (one, other) = (stream()[..4].join("\n") + "\n", stream()[4..].concat());
+    let plain = read(&(one.clone() + &other));
+    for (before, after) in [
+        (r#"{"requestId": "r", "timestamp": 1, "records": [{"data": ""#, r#""}]}"#),
+        (r#"{"records": [{"recordId": "1", "data": ""#, r#""}], "invocationId": "i"}"#),
+        (r#"{"Records": [{"kinesis": {"partitionKey": "k", "data": ""#, r#""}}]}"#),
+        (r#"{"data": ""#, r#""}"#),
+    ] {
+        let text = [&one, &other].map(|part| format!("{before}{}{after}", code(part))).join("\n");
+        let read = read(&text);
+        assert_eq!(read.kind(), "cloudwatch-stream", "{before}");
+        assert_eq!(read.observation.columns, plain.observation.columns, "{before}");
+    }
+}
+
+#[test]
+fn a_metric_stream_counts_each_period_once() {
+    let sum = streamed("VolumeReadOps", "vol-1", 0, (1, 60.0)).replace("VolumeId", "ImageId");
+    let text = [
+        streamed("VolumeReadOps", "vol-1", 0, (2, 600.0)),
+        streamed("VolumeReadOps", "vol-1", 0, (1, 300.0)),
+        streamed("VolumeReadOps", "vol-1", 1, (1, 300.0)),
+        streamed("VolumeReadOps", "vol-1", 1, (2, 1200.0)),
+        sum,
+        streamed("NetworkIn", "i-1", 1, (2, 1200.0)),
+    ];
+    let read = read(&text.join("\n"));
+    assert_eq!(read.all("vol-1", "reads_per_s"), [10.0, 20.0]);
+    for unused in ["AWS/EBS VolumeReadOps by ImageId", "AWS/EC2 NetworkIn by InstanceId"] {
+        assert!(read.notes(unused), "{:?}", read.summary.notes);
+    }
+}
+
+#[test]
+fn metric_streams_that_are_wrong() {
+    let good = streamed("VolumeReadOps", "vol-1", 0, (1, 60.0));
+    let check = |text: String, expect: &str| assert_eq!(refused(&text), expect);
+    check(
+        format!("{good}\n{}", good.replace("1611928800000", "\"soon\"")),
+        "line 2: VolumeReadOps of vol-1 has \"soon\" where milliseconds were expected",
+    );
+    check(
+        good.replace("\"count\":1.0,", ""),
+        "line 1: VolumeReadOps of vol-1 has no count and sum",
+    );
+    check(
+        good.replace("VolumeReadOps", "Other"),
+        "none of its metrics is one that is used here: AWS/EBS Other by VolumeId",
+    );
+    check(
+        good.replace("\"metric_name\"", "\"name\""),
+        "there is no record of a metric stream in it",
+    );
+    check(format!("{good}\n{{\"a\": 1..2}}"), "line 2: this is no JSON: invalid number");
+    let open = "it is metrics in a format of OpenTelemetry, which is not read: set the output \
+                format of the metric stream to JSON";
+    check("{\"resourceMetrics\": []}".to_owned(), open);
+    check("\u{1}\naws.exporter.arn\u{12}arn:aws:cloudwatch".to_owned(), open);
+    let cut = read(&format!("{good}\n{}", &good[..40]));
+    assert_eq!(cut.all("vol-1", "reads_per_s"), [1.0]);
+    assert!(cut.notes("its last record was cut"), "{:?}", cut.summary.notes);
+    crate::bed::survives(&good, "cloudwatch-stream");
+}

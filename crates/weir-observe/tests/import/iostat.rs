@@ -215,3 +215,73 @@ fn a_second_run_in_one_file_begins_with_averages_of_its_own() {
     assert!((mean - 200.0).abs() < 0.01, "{mean}");
     assert!((seconds - 30.0).abs() < 0.01, "{seconds}");
 }
+
+/// What `iostat -ct 5` prints, with a time in front of each report.
+const PROCESSORS: &str = "\
+Linux 5.15.0 (db1)\t03/14/19\t_x86_64_\t(4 CPU)
+
+03/14/19 00:42:24
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+           1.00    1.00    3.00    5.00    0.50   89.50
+
+03/14/19 00:42:29
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+          10.00    0.00    5.00   35.00    0.00   50.00
+
+03/14/19 00:42:34
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+          20.00    5.00    5.00   10.00    0.00   60.00
+
+";
+
+#[test]
+fn processors_alone() {
+    let check = |text: &str| {
+        let read = read(text);
+        assert_eq!(read.kind(), "iostat");
+        assert_eq!(read.all("db1", "cpu"), [0.15, 0.3]);
+        assert_eq!(read.all("db1", "cpu_iowait"), [0.35, 0.1]);
+        assert_eq!((read.summary.entities, read.summary.samples), (1, 2));
+        assert!(read.notes("since the machine started: left out"), "{:?}", read.summary.notes);
+        assert!(read.notes("they say nothing of disks"), "{:?}", read.summary.notes);
+        read
+    };
+    let timed = check(PROCESSORS);
+    assert_eq!(timed.start().as_deref(), Some("2019-03-14T00:42:29Z"));
+    assert_eq!((timed.seconds(), timed.first_interval()), (vec![0.0, 5.0], 5.0));
+    let untimed: Vec<_> = PROCESSORS.lines().filter(|line| !line.starts_with("03/14")).collect();
+    check(&(untimed.join("\n") + "\n"));
+    check(&PROCESSORS.replace('\n', "\r\n"));
+}
+
+#[test]
+fn processors_alone_that_were_cut() {
+    let cut = read(&PROCESSORS[..PROCESSORS.len() - 20]);
+    assert_eq!(cut.all("db1", "cpu"), [0.15]);
+    assert!(cut.notes("a report was cut"), "{:?}", cut.summary.notes);
+    let head = PROCESSORS.split("           1.00").next().expect("a part");
+    assert!(refused(head).contains("has no sample"), "{}", refused(head));
+    crate::bed::survives(&PROCESSORS[..400], "iostat");
+}
+
+#[test]
+fn a_report_that_was_cut_before_its_disks_is_none_of_processors() {
+    let cut = PROCESSORS.rfind("03/14").map(|at| &PROCESSORS[at..]).expect("a report");
+    let whole = NEW.rfind("03/14").map(|at| &NEW[at..]).expect("a report");
+    let last = whole.replace("00:42:29", "00:42:39").replace("100.20", "200.40");
+    for (text, expect) in [
+        (format!("{NEW}\n{cut}"), vec![100.2]),
+        (format!("{NEW}\n{cut}{last}"), vec![100.2, 200.4]),
+    ] {
+        let read = read(&text);
+        assert_eq!(read.all("sda", "reads_per_s"), expect);
+        assert!(read.notes("a report was cut"), "{:?}", read.summary.notes);
+    }
+}
+
+#[test]
+fn a_run_of_processors_alone_says_nothing_of_the_disks_of_another_run() {
+    let read = read(&(NEW.to_owned() + "\n" + PROCESSORS));
+    assert_eq!(read.values("sda", "reads_per_s")[0], Some(100.2));
+    assert!(read.values("sda", "reads_per_s")[1..].iter().all(Option::is_none));
+}

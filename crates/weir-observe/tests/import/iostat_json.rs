@@ -60,3 +60,24 @@ fn samples_say_what_their_owners_read_in_them() {
     assert_eq!(read.all("sda", "busy").last(), Some(&0.014));
     assert_eq!(read.all("sda", "write_latency_ns").last(), Some(&250_000.0));
 }
+
+#[test]
+fn processors_alone() {
+    let text = without_disks(JSON);
+    let read = read(&text);
+    assert_eq!(read.kind(), "iostat-json");
+    assert_eq!((read.all("db1", "cpu"), read.summary.entities), (vec![0.2], 1));
+    assert!(read.notes("they say nothing of disks"), "{:?}", read.summary.notes);
+}
+
+/// The same without its disks, as `iostat -c` writes it.
+fn without_disks(text: &str) -> String {
+    let mut rest = text;
+    let mut kept = String::new();
+    while let Some((before, after)) = rest.split_once(",\n         \"disk\": [") {
+        kept.push_str(before);
+        rest = after.split_once("]}").map_or("", |(_, rest)| rest);
+        kept.push('}');
+    }
+    kept + rest
+}

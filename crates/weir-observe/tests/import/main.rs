@@ -19,5 +19,6 @@ mod script;
 mod sql;
 mod trace;
 mod two_kinds;
+mod unknown;
 mod vmstat;
 mod windows;

@@ -1,4 +1,4 @@
-//! sadf: for a database, for scripts, as JSON.
+//! sadf: for a database, for scripts, as JSON, as XML.
 
 use crate::bed::{read, refused};
 use crate::samples::{sample, try_sample};
@@ -176,4 +176,130 @@ fn samples_say_what_their_owners_read_in_them() {
     }
     let Some(Err(error)) = try_sample("sar/sysstat_expected.data-11.6.5-sadf-j") else { return };
     assert!(error.to_string().contains("has no sample"), "{error}");
+}
+
+/// What `sadf -x` writes of two samples, of which the second follows a restart.
+const XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<sysstat
+xmlns="https://sysstat.github.io">
+	<sysdata-version>3.18</sysdata-version>
+	<host nodename="db1">
+		<sysname>Linux</sysname>
+		<file-date>2019-04-18</file-date>
+		<statistics>
+			<timestamp date="2019-04-18" time="13:20:19" tz="UTC" interval="31">
+				<cpu-load>
+					<cpu number="all" usr="10.00" nice="5.00" sys="1.50" iowait="20.00" irq="0.50" idle="60.00"/>
+					<cpu number="0" usr="99.00" idle="1.00"/>
+				</cpu-load>
+				<swap-pages per="second" pswpin="2.00" pswpout="0.00"/>
+				<io per="second">
+					<tps>20.85</tps>
+					<io-reads rtps="12.83" bread="8.00"/>
+				</io>
+				<memory unit="kB">
+					<memfree>1000</memfree>
+					<avail>2000</avail>
+					<memused-percent>46.11</memused-percent>
+				</memory>
+				<queue runq-sz="3" blocked="1"/>
+				<disk per="second">
+					<disk-device dev="sda" tps="9.62" rd_sec="15.00" areq-sz="2.50" avgqu-sz="0.50" util-percent="0.96"/>
+					<disk-device dev="a&amp;b" tps="1.00"/>
+				</disk>
+				<network><net-dev iface="lo" rxpck="0.00"/></network>
+			</timestamp>
+			<timestamp date="2019-04-18" time="13:20:24" tz="UTC" interval="31">
+				<psi per="second"><psi-io some_avg10="0.00"/></psi>
+			</timestamp>
+			<timestamp date="2019-04-18" time="14:20:29" utc="1" interval="10">
+				<disk per="second">
+					<disk-device dev="sda" tps="6.40" util="0.32"/>
+					<disk-device dev="a&amp;b" tps="0.00"/>
+				</disk>
+			</timestamp>
+		</statistics>
+		<restarts>
+			<boot date="2019-04-18" time="14:20:19" tz="UTC" cpu_count="9"/>
+		</restarts>
+		<comments>
+			<comment date="2019-04-18" time="13:39:09" tz="UTC" com="Testing!"/>
+		</comments>
+	</host>
+</sysstat>
+"#;
+
+#[test]
+fn as_xml() {
+    let read = read(XML);
+    assert_eq!(read.kind(), "sadf-x");
+    assert_eq!(read.start().as_deref(), Some("2019-04-18T13:20:19Z"));
+    assert_eq!(read.seconds(), [0.0, 3610.0]);
+    assert_eq!(read.all("sda", "operations_per_s"), [9.62, 6.4]);
+    assert_eq!(read.all("a&b", "operations_per_s"), [1.0, 0.0]);
+    assert_eq!(read.all("sda", "busy"), [0.01, 0.003]);
+    for (name, metric, expect) in [
+        ("sda", "read_bytes_per_s", 7680.0),
+        ("sda", "request_bytes", 2560.0),
+        ("sda", "queue_depth", 0.5),
+        ("db1", "operations_per_s", 20.85),
+        ("db1", "reads_per_s", 12.83),
+        ("db1", "read_bytes_per_s", 4096.0),
+        ("db1", "memory_free_bytes", 1_024_000.0),
+        ("db1", "memory_available_bytes", 2_048_000.0),
+        ("db1", "swap_in_bytes_per_s", 8192.0),
+        ("db1", "runnable", 3.0),
+        ("db1", "cpu", 0.2),
+        ("db1", "cpu_system", 0.02),
+    ] {
+        assert_eq!(rounded(&read, name, metric), [Some(expect), None], "{name} {metric}");
+    }
+    for note in ["network", "psi", "memused-percent", "comments", "started again"] {
+        assert!(read.notes(note), "{note}: {:?}", read.summary.notes);
+    }
+}
+
+#[test]
+fn samples_of_xml_cover_the_interval_that_they_say() {
+    let read = read(XML);
+    // The machine was off for an hour: the second sample is of its last ten seconds.
+    assert_eq!(read.values("sda", "interval_ns"), [None, Some(10e9)]);
+}
+
+#[test]
+fn what_is_wrong_in_xml_is_told() {
+    let check = |from: &str, to: &str, expect: &str| {
+        let line = XML[..XML.find(from).expect(from)].matches('\n').count() + 1;
+        assert_eq!(refused(&XML.replacen(from, to, 1)), format!("line {line}: {expect}"));
+    };
+    check("14:20:29", "later", "\"2019-04-18 later\" is no time of a sample");
+    check("9.62", "9.6x", "\"9.6x\" is no number");
+    check(">20.85<", ">many<", "\"many\" is no number");
+    let wrong = XML.replace("statistics>", "stats>");
+    assert_eq!(refused(&wrong), "it has no <statistics>");
+    let wrong = XML.replace("</memory>", "</memo>");
+    let error = refused(&wrong);
+    assert!(error.contains("this is no XML"), "{error}");
+    let empty = XML.split("<timestamp").next().expect("a part").to_owned() + "</statistics>";
+    assert!(refused(&empty).contains("has no sample"), "{}", refused(&empty));
+}
+
+#[test]
+fn xml_that_was_cut_has_the_samples_that_are_whole() {
+    for end in ["<timestamp date=\"2019-04-18\" time=\"14", "tps=\"6.40", "a&amp;b\" tps=\"0.0"] {
+        let cut = read(&XML[..XML.rfind(end).expect("a part") + end.len()]);
+        assert_eq!(cut.all("sda", "operations_per_s"), [9.62], "{end}");
+        assert!(cut.notes("it was cut"), "{:?}", cut.summary.notes);
+    }
+}
+
+#[test]
+fn hostile_xml_is_refused() {
+    let head = XML.split("<timestamp").next().expect("a part");
+    let deep = head.to_owned() + &"<a>".repeat(1_000);
+    assert_eq!(refused(&deep), "line 9: more than 64 elements deep");
+    let long = head.to_owned() + "<timestamp date=\"" + &"2".repeat(2 << 20) + "\"/>";
+    let error = refused(&long);
+    assert!(error.contains("an element has more than 1024 KiB"), "{error}");
+    crate::bed::survives(XML, "sadf-x");
 }

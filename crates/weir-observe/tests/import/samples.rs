@@ -48,6 +48,7 @@ use Becomes::{Read as Is, Refused};
 
 /// What each is, as its source says.
 const EXPECT: &[(&str, Becomes)] = &[
+    ("SOURCES.md", Refused("known here")),
     ("aws_cloudwatch/c7n_ebs_DescribeVolumes.json", Refused("describe-volumes of AWS")),
     ("azure_monitor/azps_metrics_empty_timeseries.json", Refused("are empty")),
     ("azure_monitor/c7n_SqlServerTest.test_metric_database.json", Is("azure-monitor")),
@@ -150,6 +151,14 @@ const EXPECT: &[(&str, Becomes)] = &[
     ("vmstat/pgbenchtools480_golden_vmstat.csv", Refused("known here")),
     ("vmstat/pgbenchtools_vmstat.log", Is("vmstat")),
 ];
+
+/// The samples that are read, with their kinds.
+pub(crate) fn expected() -> impl Iterator<Item = (&'static str, &'static str)> {
+    EXPECT.iter().filter_map(|(path, becomes)| match becomes {
+        Is(kind) => Some((*path, *kind)),
+        Refused(_) => None,
+    })
+}
 
 /// Nothing panics, what is refused is so with words, and of those that are known it is known
 /// what becomes of them.

@@ -117,6 +117,29 @@ fn of_named_instances_and_resource_pools() {
 }
 
 #[test]
+fn rows_that_are_a_field_wider_than_their_head() {
+    let log = |head: &str, rows: [&str; 2]| {
+        format!(
+            "\"(PDH-CSV 4.0)\",\"\\\\H\\PhysicalDisk(0 C:)\\Disk Reads/sec\"{head}\n\
+             \"01/02/2020 00:00:00.000\",\"1.5\"{}\n\"01/02/2020 00:00:01.000\",\"2.5\"{}\n",
+            rows[0], rows[1]
+        )
+    };
+    for (head, rows) in [
+        ("", [",", ","]),
+        ("", [",\"\"", ",\" \""]),
+        (",", ["", ","]),
+        (",\"\"", [",\"\"", ",\"begun by hand\""]),
+        ("", [",\"begun by hand\"", ",\"\""]),
+    ] {
+        let read = read(&log(head, rows));
+        assert_eq!(read.all("0 C:", "reads_per_s"), [1.5, 2.5], "{head} {rows:?}");
+        let is_told = read.notes("comments behind the values");
+        assert_eq!(is_told, rows.concat().contains("hand"), "{:?}", read.summary.notes);
+    }
+}
+
+#[test]
 fn what_is_no_log_is_refused() {
     let row = "\"12/29/2020 18:34:38.500\",\"100.5\"";
     let check =
@@ -124,7 +147,18 @@ fn what_is_no_log_is_refused() {
     check("\"100.5\",\"20\"", "\"1o0.5\",\"20\"", "line 3: \"1o0.5\" is no number");
     check(row, "\"today\",\"100.5\"", "line 3: \"today\" is no time");
     check("\"40\",\"4096\",", "", "line 3: a row has 8 values, and its head 10 counters");
-    check("\"310\"", "\"310\",\"5\"", "line 3: a row has 11 values, and its head 10 counters");
+    check(
+        "\"310\"",
+        "\"310\",\"5\"",
+        "line 3: a row has 11 values, and its head 10 counters: which value is the one too many \
+         cannot be told; write the log again with `relog LOG -f CSV -o NEW.csv`, or give typeperf \
+         each counter by its whole path",
+    );
+    check(
+        "\"310\"",
+        "\"310\",\"a\",\"b\"",
+        "line 3: a row has 12 values, and its head 10 counters",
+    );
     let foreign =
         "\"(PDH-CSV 4.0)\",\"\\\\H\\Fysieke schijf(0 C:)\\Geschreven bytes per seconde\"\n";
     assert_eq!(

@@ -309,7 +309,8 @@ fn what_cannot_be_imported_is_refused_and_nothing_is_left_behind() {
     };
     refused(
         &["letter.txt"],
-        "letter.txt: it is nothing that is known here: it begins with \"Dear Sir,\"; looked for ",
+        "letter.txt: it is nothing that is known here: it begins with \"Dear Sir,\"; it is near to no \
+         kind; `weir observe kinds` lists what is read\n",
     );
     refused(
         &["iostat.txt", "--as", "nonsense"],

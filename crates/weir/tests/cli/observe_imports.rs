@@ -121,3 +121,32 @@ fn the_unit_of_times_is_told_and_said() {
     let (_, stderr, code) = run(place.weir(&[&args[..], &["--time-unit", "min"]].concat()));
     assert_eq!(code, Some(2), "{stderr}");
 }
+
+const PROCESSORS: &str = "Linux 5.15.0 (db1)\t03/14/19\t_x86_64_\t(4 CPU)\n\n\
+    03/14/19 00:42:24\navg-cpu:  %user   %nice %system %iowait  %steal   %idle\n\
+    \x20          1.00    1.00    3.00    5.00    0.50   89.50\n\n\
+    03/14/19 00:42:29\navg-cpu:  %user   %nice %system %iowait  %steal   %idle\n\
+    \x20         10.00    0.00    5.00   35.00    0.00   50.00\n\n";
+
+#[test]
+fn processors_alone_are_observed_and_a_diagnosis_says_that_there_are_no_disks() {
+    let place = Place::new();
+    place.file("iostat.txt", PROCESSORS);
+    let notes = imported(&place, &["iostat.txt"], &[]);
+    assert!(notes.contains("iostat.txt: iostat, samples: 1"), "{notes}");
+    assert!(notes.contains("they say nothing of disks"), "{notes}");
+    let (stdout, stderr, code) = run(place.weir(&["diagnose", "o.weirobs"]));
+    assert_eq!((stdout.as_str(), code), ("", Some(2)));
+    assert!(stderr.contains("it has no disks and no files, only 1 of kind host"), "{stderr}");
+}
+
+#[test]
+fn an_input_of_no_known_kind_is_told_the_nearest_ones() {
+    let place = Place::new();
+    place.file("disks.txt", "Disk r/s w/s rkB/s wkB/s %util\nsda 1.0 2.0 3.0 4.0 5.0\n");
+    let args = ["observe", "import", "disks.txt", "--out", "o.weirobs"];
+    let (stdout, stderr, code) = run(place.weir(&args));
+    assert_eq!((stdout.as_str(), code), ("", Some(2)));
+    let expect = "nearest are iostat (it has \"r/s\", \"w/s\", \"%util\", but lacks \"Device\")";
+    assert!(stderr.contains(expect), "{stderr}");
+}

@@ -5,17 +5,18 @@
 //! Neither does `get-metric-data` say which statistic it was asked for: counts are taken for
 //! sums. If the questions (`MetricDataQueries`) stand beside the answers, they say it all.
 
+use super::aws::{self, Figures, Meaning, Means, Point, meaning};
 use super::document::{self, SECOND, get, list, text};
-use super::timeline::{Timeline, least_step};
-use crate::header::{EntityId, EntityKind};
+use super::timeline::least_step;
+use crate::header::EntityId;
 use crate::import::ImportError;
 use crate::import::kind::Bytes;
-use crate::import::measure::{self as m, Measure};
+use crate::import::measure as m;
 use crate::import::merge::Options;
 use crate::import::moment::Clock;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 pub(in crate::import) fn recognizes(text: &str) -> bool {
     document::may_be(text)
@@ -28,19 +29,14 @@ pub(in crate::import) fn open(
     input: Bytes,
     options: &Options,
 ) -> Result<Box<dyn ReadSamples>, ImportError> {
-    let (line, latencies) = (Timeline::default(), Latencies::new());
     let (input, options, taken) = (Some(input), options.clone(), HashMap::new());
-    Ok(Box::new(CloudWatch { input, options, line, latencies, taken }))
+    Ok(Box::new(CloudWatch { input, options, figures: Figures::default(), taken }))
 }
-
-/// Operations of a volume and what they took in seconds, by their times: to divide them.
-type Latencies = BTreeMap<(EntityId, bool), BTreeMap<i64, (Option<f64>, Option<f64>)>>;
 
 struct CloudWatch {
     input: Option<Bytes>,
     options: Options,
-    line: Timeline,
-    latencies: Latencies,
+    figures: Figures,
     /// Which answer a series came from.
     taken: HashMap<(EntityId, &'static str), String>,
 }
@@ -53,7 +49,7 @@ impl ReadSamples for CloudWatch {
             collect(&document, &mut found);
             self.take(sheet, &found)?;
         }
-        Ok(self.line.next(sheet))
+        Ok(self.figures.next(sheet))
     }
 }
 
@@ -129,15 +125,6 @@ fn question(object: &Map<String, Value>) -> Option<(&str, Question<'_>)> {
     Some((text(object, "id")?, question))
 }
 
-/// A value and what it is of its period.
-#[derive(Clone, Copy)]
-struct Point {
-    at: i64,
-    sum: Option<f64>,
-    /// The average, or whatever else there is.
-    value: Option<f64>,
-}
-
 impl Answer<'_> {
     /// Its values in the order of their times. Those of an unknown statistic are both.
     fn points(
@@ -201,78 +188,6 @@ fn moment(clock: Clock, value: &Value) -> Option<i64> {
     }
 }
 
-/// What a metric means.
-#[derive(Debug, Clone, Copy)]
-struct Meaning {
-    of: Of,
-    means: Means,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
-    /// A volume of EBS.
-    Volume,
-    /// An instance.
-    Host,
-    /// What an instance of RDS stores to.
-    Storage,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Means {
-    /// So much in a period.
-    Amount(&'static Measure),
-    /// The same, of operations whose latency is given apart: those of reads, or of writes.
-    Operations(&'static Measure, bool),
-    /// Seconds that operations took.
-    Time(bool),
-    /// Seconds in which there was nothing.
-    Idle,
-    /// How it was, times a factor.
-    Gauge(&'static Measure, f64),
-}
-
-fn meaning(metric: &str) -> Option<Meaning> {
-    use Means::{Amount, Gauge, Idle, Operations, Time};
-    use Of::{Host, Storage, Volume};
-    let (of, means) = match metric.to_ascii_lowercase().as_str() {
-        "volumereadops" => (Volume, Operations(&m::READS_PER_S, true)),
-        "volumewriteops" => (Volume, Operations(&m::WRITES_PER_S, false)),
-        "volumereadbytes" => (Volume, Amount(&m::READ_BYTES_PER_S)),
-        "volumewritebytes" => (Volume, Amount(&m::WRITE_BYTES_PER_S)),
-        "volumetotalreadtime" => (Volume, Time(true)),
-        "volumetotalwritetime" => (Volume, Time(false)),
-        "volumeidletime" => (Volume, Idle),
-        "volumequeuelength" => (Volume, Gauge(&m::QUEUE_DEPTH, 1.0)),
-        "volumeavgreadlatency" => (Volume, Gauge(&m::READ_LATENCY_NS, 1e6)),
-        "volumeavgwritelatency" => (Volume, Gauge(&m::WRITE_LATENCY_NS, 1e6)),
-        "burstbalance" => (Volume, Gauge(&m::BURST_BALANCE, 0.01)),
-        "volumeiopsexceededcheck" => (Volume, Gauge(&m::IOPS_EXCEEDED, 1.0)),
-        "volumethroughputexceededcheck" => (Volume, Gauge(&m::BYTES_EXCEEDED, 1.0)),
-        "ebsreadops" => (Host, Amount(&m::READS_PER_S)),
-        "ebswriteops" => (Host, Amount(&m::WRITES_PER_S)),
-        "ebsreadbytes" => (Host, Amount(&m::READ_BYTES_PER_S)),
-        "ebswritebytes" => (Host, Amount(&m::WRITE_BYTES_PER_S)),
-        "ebsiobalance%" => (Host, Gauge(&m::BURST_BALANCE, 0.01)),
-        "ebsbytebalance%" => (Host, Gauge(&m::BURST_BYTES_BALANCE, 0.01)),
-        "instanceebsiopsexceededcheck" => (Host, Gauge(&m::IOPS_EXCEEDED, 1.0)),
-        "instanceebsthroughputexceededcheck" => (Host, Gauge(&m::BYTES_EXCEEDED, 1.0)),
-        "cpuutilization" => (Host, Gauge(&m::CPU, 0.01)),
-        "freeablememory" => (Host, Gauge(&m::MEMORY_AVAILABLE_BYTES, 1.0)),
-        "databaseconnections" => (Host, Gauge(&m::USERS, 1.0)),
-        "readiops" => (Storage, Gauge(&m::READS_PER_S, 1.0)),
-        "writeiops" => (Storage, Gauge(&m::WRITES_PER_S, 1.0)),
-        "readthroughput" => (Storage, Gauge(&m::READ_BYTES_PER_S, 1.0)),
-        "writethroughput" => (Storage, Gauge(&m::WRITE_BYTES_PER_S, 1.0)),
-        "readlatency" => (Storage, Gauge(&m::READ_LATENCY_NS, 1e9)),
-        "writelatency" => (Storage, Gauge(&m::WRITE_LATENCY_NS, 1e9)),
-        "diskqueuedepth" => (Storage, Gauge(&m::QUEUE_DEPTH, 1.0)),
-        "freestoragespace" => (Storage, Gauge(&m::FREE_BYTES, 1.0)),
-        _ => return None,
-    };
-    Some(Meaning { of, means })
-}
-
 /// The metric that a label names, and what else it says.
 fn label_of(label: &str) -> Option<(Meaning, String)> {
     let words: Vec<_> = label.split_whitespace().collect();
@@ -318,8 +233,8 @@ impl CloudWatch {
             });
             self.values(sheet, (answer, known, &name), &points, period);
         }
-        self.divide(sheet);
-        if self.line.is_empty() {
+        self.figures.divide(sheet);
+        if self.figures.is_empty() {
             let reason = "counts need their sums, and latencies their operations".to_owned();
             return Err(ImportError::Empty { reason });
         }
@@ -348,7 +263,7 @@ impl CloudWatch {
             sheet.note(format!("{:?} has no sums: left out", answer.label));
             return;
         }
-        let mut entity = entity(sheet, known.of, name);
+        let mut entity = aws::entity(sheet, known.of, name);
         let metric = match known.means {
             Means::Amount(measure) | Means::Operations(measure, _) | Means::Gauge(measure, _) => {
                 measure.metric
@@ -360,58 +275,12 @@ impl CloudWatch {
         // Answers that do not say of whom they are must not be one.
         let owner = self.taken.entry((entity, metric)).or_insert_with(|| answer.id.to_owned());
         if owner != answer.id {
-            entity = self::entity(sheet, known.of, answer.id);
+            entity = aws::entity(sheet, known.of, answer.id);
         }
         #[expect(clippy::cast_precision_loss, reason = "seconds")]
         let seconds = period as f64 / 1e9;
         for point in points {
-            self.value(sheet, entity, known.means, *point, (period, seconds));
-        }
-    }
-
-    fn value(
-        &mut self,
-        sheet: &mut Sheet,
-        entity: EntityId,
-        means: Means,
-        point: Point,
-        (period, seconds): (i64, f64),
-    ) {
-        let at = point.at.saturating_add(period);
-        let value = if matches!(means, Means::Gauge(..)) { point.value } else { point.sum };
-        let Some(value) = value else { return };
-        let (measure, value) = match means {
-            Means::Amount(measure) => (measure, value / seconds),
-            Means::Operations(measure, is_read) => {
-                self.latencies.entry((entity, is_read)).or_default().entry(at).or_default().0 =
-                    Some(value);
-                (measure, value / seconds)
-            }
-            Means::Time(is_read) => {
-                self.latencies.entry((entity, is_read)).or_default().entry(at).or_default().1 =
-                    Some(value);
-                return;
-            }
-            Means::Idle => (&m::BUSY, (1.0 - value / seconds).max(0.0)),
-            Means::Gauge(measure, by) => (measure, value * by),
-        };
-        let series = sheet.series(entity, measure);
-        self.line.cover(at, entity, period);
-        self.line.add(at, series, measure, value);
-    }
-
-    /// Latencies, from what operations took all together.
-    fn divide(&mut self, sheet: &mut Sheet) {
-        for ((entity, is_read), times) in std::mem::take(&mut self.latencies) {
-            let measure = if is_read { &m::READ_LATENCY_NS } else { &m::WRITE_LATENCY_NS };
-            for (at, pair) in times {
-                if let (Some(operations), Some(seconds)) = pair
-                    && operations > 0.0
-                {
-                    let series = sheet.series(entity, measure);
-                    self.line.add(at, series, measure, seconds / operations * 1e9);
-                }
-            }
+            self.figures.value(sheet, entity, known.means, *point, (period, seconds));
         }
     }
 }
@@ -431,23 +300,5 @@ fn nothing(found: &Found<'_>) -> ImportError {
     } else {
         let names = labels.join(", ");
         ImportError::whole(format!("none of its metrics is one that is used here: {names}"))
-    }
-}
-
-/// Of whom a metric is, as far as its label or its dimensions say.
-fn entity(sheet: &mut Sheet, of: Of, name: &str) -> EntityId {
-    let or =
-        |default: &'static str| if name.is_empty() { default.to_owned() } else { name.to_owned() };
-    match of {
-        Of::Volume => {
-            let id = name.split_whitespace().find(|word| word.starts_with("vol-"));
-            let name = id.map_or_else(|| or("volume"), str::to_owned);
-            sheet.entity(EntityKind::Volume, &name, None)
-        }
-        Of::Host => sheet.entity(EntityKind::Host, &or("host"), None),
-        Of::Storage => {
-            let host = sheet.entity(EntityKind::Host, &or("host"), None);
-            sheet.entity(EntityKind::Volume, "storage", Some(host))
-        }
     }
 }

@@ -9,10 +9,16 @@ use std::io::Read;
 /// Nanoseconds of a second.
 pub(super) const SECOND: i64 = 1_000_000_000;
 
+/// A document has no more bytes: it is in memory as a whole.
+const LONGEST: u64 = 256 << 20;
+
 /// The document that an input is.
-pub(super) fn read(mut input: Bytes) -> Result<Value, ImportError> {
+pub(super) fn read(input: Bytes) -> Result<Value, ImportError> {
     let mut bytes = Vec::new();
-    input.read_to_end(&mut bytes)?;
+    if input.take(LONGEST + 1).read_to_end(&mut bytes)? as u64 > LONGEST {
+        let reason = format!("a JSON document has more than {} MiB: split it", LONGEST >> 20);
+        return Err(ImportError::whole(reason));
+    }
     // A byte order mark says which encoding it is.
     let (text, _, _) = encoding_rs::UTF_8.decode(&bytes);
     serde_json::from_str(&text).map_err(|error| {

@@ -1,4 +1,6 @@
-//! `iostat`, as text: old and new sysstat, with and without `-x`, `-t`, `-k`, `-m`, `-h`.
+//! `iostat`, as text: old and new sysstat, with and without `-x`, `-t`, `-k`, `-m`, `-h`, `-c`.
+//!
+//! A run of `iostat -c` reports processors alone. In any other run, a report without disks was cut.
 //!
 //! The first report is what there was since the machine started, unless iostat ran with `-y`.
 //! The text does not say so, but the numbers do: a count in an interval, divided by its
@@ -28,6 +30,7 @@ pub(in crate::import) fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         let words: Vec<_> = stamped(line, Clock::default()).1.split_whitespace().collect();
         device_column(&words).is_some_and(|_| words.iter().any(|word| column(word).is_some()))
+            || processor_columns(&words).is_some_and(|own| own.iter().any(|w| Processors::has(w)))
     })
 }
 
@@ -46,6 +49,8 @@ pub(in crate::import) fn open(
         cpu: None,
         devices: InTurn::default(),
         reports: 0,
+        has_disks: false,
+        told_no_disks: false,
         ahead: None,
     }))
 }
@@ -110,6 +115,11 @@ fn device_column(words: &[&str]) -> Option<usize> {
     [0, last].into_iter().find(is_it)
 }
 
+/// The names of the columns in the head of a table of processors.
+fn processor_columns<'a, 'b>(words: &'a [&'b str]) -> Option<&'a [&'b str]> {
+    words.split_first().filter(|(first, _)| **first == "avg-cpu:").map(|(_, names)| names)
+}
+
 struct Iostat {
     lines: Lines<Bytes>,
     options: Options,
@@ -123,6 +133,10 @@ struct Iostat {
     cpu: Option<Vec<String>>,
     devices: InTurn<Vec<Option<SeriesId>>>,
     reports: u64,
+    /// Whether a report of this run had disks.
+    has_disks: bool,
+    /// Whether it was told that there are none.
+    told_no_disks: bool,
     /// The report after the first, if it was read to tell what the first is of.
     ahead: Option<Report>,
 }
@@ -144,7 +158,7 @@ struct Report {
 impl Report {
     /// Whether there is none: with `-z`, a report of idle devices has a table without rows.
     const fn is_empty(&self) -> bool {
-        !self.has_devices
+        !self.has_devices && !self.has_processors
     }
 }
 
@@ -225,6 +239,12 @@ impl Iostat {
         if report.is_empty() {
             return None;
         }
+        if !report.has_devices && !std::mem::replace(&mut self.told_no_disks, true) {
+            sheet.note("it has reports of processors alone (iostat -c): they say nothing of disks");
+        }
+        // What another run said of disks does not go on in one that says nothing of them.
+        let is_silent = !report.has_devices && !self.columns.is_empty();
+        sheet.reports = if is_silent { Reports::Some } else { Reports::AllButIdle };
         let host = self.host(sheet);
         for (measure, value) in &report.host {
             sheet.set(host, measure, *value);
@@ -255,8 +275,20 @@ impl Iostat {
         *self.host.get_or_insert_with(|| sheet.entity(EntityKind::Host, "host", None))
     }
 
-    /// Reads the next report; an empty one at the end.
+    /// Reads the next report that is whole; an empty one at the end.
     fn report(&mut self, sheet: &mut Sheet) -> Result<Report, ImportError> {
+        loop {
+            let report = self.any_report(sheet)?;
+            self.has_disks = report.has_devices || self.has_disks && !report.begins_a_run;
+            let is_whole = report.has_devices || !self.has_disks && !report.host.is_empty();
+            if is_whole || report.is_empty() {
+                return Ok(report);
+            }
+            sheet.note("a report was cut before its values: left out");
+        }
+    }
+
+    fn any_report(&mut self, sheet: &mut Sheet) -> Result<Report, ImportError> {
         let mut report = Report::default();
         loop {
             let Some(line) = self.lines.next_line()? else {
@@ -264,13 +296,18 @@ impl Iostat {
             };
             let (stamp, text) = stamped(&line, self.options.clock);
             let words = words(text);
-            let cpu_line = words.first().is_some_and(|word| *word == "avg-cpu:");
+            let cpu_line = processor_columns(&words);
             let time = self.time_of(text);
             let head = device_column(&words);
             let begins_a_run = banner(text, self.options.clock);
             let is_next = match report.has_devices {
-                true => time.is_some() || cpu_line || head.is_some() || begins_a_run.is_some(),
-                false => report.has_processors && (time.is_some() || cpu_line),
+                true => {
+                    time.is_some() || cpu_line.is_some() || head.is_some() || begins_a_run.is_some()
+                }
+                false => {
+                    let begins = time.is_some() || cpu_line.is_some() || begins_a_run.is_some();
+                    report.has_processors && begins
+                }
             };
             if is_next {
                 self.lines.put_back(line);
@@ -285,11 +322,14 @@ impl Iostat {
                 report.begins_a_run = true;
             } else if let Some(at) = time {
                 report.at = Some(at);
-            } else if cpu_line {
+            } else if let Some(names) = cpu_line {
                 report.has_processors = true;
-                self.cpu = Some(words[1..].iter().map(|word| (*word).to_owned()).collect());
+                self.cpu = Some(names.iter().map(|word| (*word).to_owned()).collect());
             } else if let Some(names) = self.cpu.take() {
-                report.host = self.processors(&names, &words);
+                // A line that was cut says less than it seems to.
+                if words.len() == names.len() || !self.lines.was_open() {
+                    report.host = self.processors(&names, &words);
+                }
             } else if let Some(at) = head {
                 self.head(sheet, &words, at);
                 report.has_devices = true;

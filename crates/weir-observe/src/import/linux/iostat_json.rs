@@ -37,6 +37,7 @@ pub(in crate::import) fn open(
         samples: 0,
         columns: Columns::default(),
         told: false,
+        told_no_disks: false,
     }))
 }
 
@@ -49,8 +50,9 @@ struct Sample<'a> {
     timestamp: Option<Value>,
     #[serde(borrow, default, rename = "avg-cpu")]
     processors: Record<'a>,
-    #[serde(borrow, default)]
-    disk: Vec<Record<'a>>,
+    /// Nothing in reports of processors alone.
+    #[serde(borrow)]
+    disk: Option<Vec<Record<'a>>>,
 }
 
 struct Iostat {
@@ -63,6 +65,8 @@ struct Iostat {
     columns: Columns,
     /// What is not used has been told.
     told: bool,
+    /// It has been told that there are no disks.
+    told_no_disks: bool,
 }
 
 /// What a report says.
@@ -136,7 +140,10 @@ impl Iostat {
                 sheet.unused(name);
             }
         }
-        for device in &sample.disk {
+        if sample.disk.is_none() && !std::mem::replace(&mut self.told_no_disks, true) {
+            sheet.note("it has reports of processors alone (iostat -c): they say nothing of disks");
+        }
+        for device in sample.disk.iter().flatten() {
             let told = (!self.told).then_some(&mut *sheet);
             let device = device_of(device, &mut self.columns, told);
             let missing = || ImportError::at(line, "a device in this sample has no name");

@@ -16,9 +16,9 @@ use crate::import::sheet::{At, ReadSamples, Sheet};
 use serde_json::{Map, Value};
 
 /// What is used of a sample, by its names there.
-const HOST: [&str; 4] = ["io", "memory", "swap-pages", "queue"];
-const PROCESSORS: [&str; 3] = ["cpu-load", "cpu-load-all", "cpu"];
-const DEVICES: &str = "disk";
+pub(super) const HOST: [&str; 4] = ["io", "memory", "swap-pages", "queue"];
+pub(super) const PROCESSORS: [&str; 3] = ["cpu-load", "cpu-load-all", "cpu"];
+pub(super) const DEVICES: &str = "disk";
 const TIME: &str = "timestamp";
 
 pub(in crate::import) fn recognizes(text: &str) -> bool {
@@ -72,15 +72,7 @@ impl Sadf {
         let text = |name: &str| time.get(name).and_then(Value::as_str).unwrap_or_default();
         let zone = text("tz");
         let is_utc = zone == "UTC" || time.get("utc").and_then(Value::as_i64) == Some(1);
-        let clock = if is_utc { Clock { offset: 0, ..self.clock } } else { self.clock };
-        if !is_utc && !self.told.iter().any(|told| told == zone) {
-            self.told.push(zone.to_owned());
-            let zone = if zone.is_empty() { "not said" } else { zone };
-            sheet.note(format!(
-                "the zone of its times is {zone}: they are taken to be {} s ahead of UTC",
-                clock.offset
-            ));
-        }
+        let clock = zoned(&mut self.told, sheet, self.clock, zone, is_utc);
         let moment = match time.as_str() {
             Some(text) => clock.moment(text),
             None => clock.moment(&format!("{} {}", text("date"), text("time"))),
@@ -129,7 +121,7 @@ impl Sadf {
         sheet: &mut Sheet,
         entity: EntityId,
         values: &Map<String, Value>,
-        column: fn(&str) -> Option<(Column, String)>,
+        column: fn(&str) -> Named,
     ) -> usize {
         let mut count = 0;
         for (name, value) in values {
@@ -184,16 +176,41 @@ fn processors(sheet: &mut Sheet, host: EntityId, all: &Value) -> usize {
     count
 }
 
-fn device_column(name: &str) -> Option<(Column, String)> {
+/// Returns the clock of times in a zone, which is told once unless it is UTC.
+pub(super) fn zoned(
+    told: &mut Vec<String>,
+    sheet: &mut Sheet,
+    clock: Clock,
+    zone: &str,
+    is_utc: bool,
+) -> Clock {
+    if is_utc {
+        return Clock { offset: 0, ..clock };
+    }
+    if !told.iter().any(|told| told == zone) {
+        told.push(zone.to_owned());
+        let zone = if zone.is_empty() { "not said" } else { zone };
+        sheet.note(format!(
+            "the zone of its times is {zone}: they are taken to be {} s ahead of UTC",
+            clock.offset
+        ));
+    }
+    clock
+}
+
+/// A column and its name in the text of sar, if there is one.
+pub(super) type Named = Option<(Column, String)>;
+
+pub(super) fn device_column(name: &str) -> Named {
     named_so(name, activity::device)
 }
 
-fn host_column(name: &str) -> Option<(Column, String)> {
+pub(super) fn host_column(name: &str) -> Named {
     named_so(name, activity::host)
 }
 
 /// The column of text that has that name here, and its name there.
-fn named_so(name: &str, column: fn(&str) -> Option<Column>) -> Option<(Column, String)> {
+fn named_so(name: &str, column: fn(&str) -> Option<Column>) -> Named {
     let percent = name.strip_suffix("-percent").unwrap_or(name);
     let names = [name.to_owned(), format!("{name}/s"), format!("kb{name}"), format!("%{percent}")];
     names.into_iter().find_map(|name| Some((column(&name)?, name)))

@@ -103,6 +103,7 @@ impl PerfMon {
         let mut fields = Fields::of(line, self.delimiter);
         self.clock(sheet, fields.next().unwrap_or_default());
         self.columns.clear();
+        let mut names = 0;
         for field in fields {
             let place = self.board.place(field).or_else(|| {
                 let path = Path::of(field);
@@ -112,7 +113,10 @@ impl PerfMon {
                 path.map(|path| self.board.add(sheet, field, path))
             });
             self.columns.push(place);
+            names = if field.is_empty() { names } else { self.columns.len() };
         }
+        // A head may end with a separator; its rows then do, too, or have a comment there.
+        self.columns.truncate(names);
         self.board.check(self.lines.number())?;
         self.board.settle(sheet);
         let board = &self.board;
@@ -144,7 +148,7 @@ impl PerfMon {
         let number = self.lines.number();
         let mut fields = Fields::of(line, self.delimiter);
         let time = fields.next().unwrap_or_default();
-        let (mut count, mut wrong) = (0, None);
+        let (mut count, mut wrong, mut extra) = (0, None, None);
         for field in fields.by_ref() {
             let place = self.columns.get(count).copied();
             match place {
@@ -155,7 +159,8 @@ impl PerfMon {
                 },
                 // Spreadsheets may leave blank columns behind the last.
                 None if field.is_empty() => continue,
-                _ => {}
+                None => extra = extra.or(Some(field)),
+                Some(None) => {}
             }
             count += 1;
         }
@@ -164,9 +169,12 @@ impl PerfMon {
             sheet.note("its last line was cut: left out");
             return Ok(None);
         }
-        if count != expected || fields.is_open() {
-            let reason = format!("a row has {count} values, and its head {expected} counters");
-            return Err(ImportError::at(number, reason));
+        let extra = extra.filter(|_| count == expected + 1 && !fields.is_open());
+        let is_comment = extra.is_some_and(|field| Numbers::default().read(field) == Said::Other);
+        if is_comment {
+            sheet.unused("comments behind the values of rows");
+        } else if count != expected || fields.is_open() {
+            return Err(ImportError::at(number, misfit(count, expected, extra)));
         }
         if let Some(field) = wrong {
             return Err(ImportError::at(number, format!("{field:?} is no number")));
@@ -174,5 +182,17 @@ impl PerfMon {
         let at = self.clock.moment(time);
         let at = at.ok_or_else(|| ImportError::at(number, format!("{time:?} is no time")))?;
         Ok(Some(At::Wall(at)))
+    }
+}
+
+/// Why a row does not fit its head. A value more than there are counters may be of any of them.
+fn misfit(count: usize, expected: usize, extra: Option<&str>) -> String {
+    let words = format!("a row has {count} values, and its head {expected} counters");
+    match extra {
+        Some(_) => format!(
+            "{words}: which value is the one too many cannot be told; write the log again with \
+             `relog LOG -f CSV -o NEW.csv`, or give typeperf each counter by its whole path"
+        ),
+        None => words,
     }
 }
