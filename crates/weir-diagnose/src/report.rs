@@ -75,6 +75,11 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
         VerdictName::Throttled => first(Group::Throttling),
         VerdictName::NotTheStorage => first(Group::NotTheStorage),
         VerdictName::NotEnoughEvidence => match first(Group::Evidence) {
+            said if said.is_empty() && case.named().next().is_none() => {
+                "no disk and no file is observed: import an observation of them, such as that of \
+                 iostat -x"
+                    .to_owned()
+            }
             said if said.is_empty() => {
                 "neither what requests take nor what limits them is observed: \
                                         give latencies, or --layout or --edition for the limits"

@@ -13,6 +13,7 @@ const CASES: &[(&str, &str)] = &[
     ("8 processes, 4k random, norandommap", "rw=randread\nbs=4k\nnumjobs=8\nnorandommap"),
     ("8 processes, 4k mixed 70/30", "rw=randrw\nrwmixread=70\nbs=4k\nnumjobs=8"),
     ("8 processes, 64k sequential", "rw=read\nbs=64k\nnumjobs=8"),
+    ("8 processes, 4k and 64k random", "rw=randread\nbssplit=4k/60:64k/40\nnumjobs=8"),
     ("8 processes, 8k random, paced", "rw=randread\nbs=8k\nnumjobs=8\nrate_iops=100000"),
     ("8 processes, 8k zipf:1.1", "rw=randread\nbs=8k\nnumjobs=8\nrandom_distribution=zipf:1.1"),
     ("1000 processes, 8k random", "rw=randread\nbs=8k\nnumjobs=1000"),

@@ -9,6 +9,20 @@ use crate::rng::Rng;
 /// The most blocks of a map: 128 MiB of bits.
 pub(crate) const MOST_BLOCKS: u64 = 1 << 30;
 
+/// The most blocks of all maps of a run: 1 GiB of bits.
+pub(crate) const MOST_BLOCKS_OF_A_RUN: u64 = 1 << 33;
+
+/// Why a file has no place for another I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exhausted {
+    /// All of it was touched, or its end is reached. It can start over at once.
+    Done,
+    /// The next free block lies beyond the last block of this direction. That happens where
+    /// directions differ in their smallest block: fio counts each in units of its own, in one
+    /// map that has room for the smallest units. It is then done with the file for this pass.
+    Beyond,
+}
+
 const BITS: usize = 64;
 
 /// A bitmap of touched blocks, with a summary of full words above each level. The summaries find the
@@ -17,6 +31,8 @@ const BITS: usize = 64;
 pub(crate) struct BlockMap {
     len: usize,
     left: usize,
+    /// A draw of this pass led beyond the last block.
+    beyond: bool,
     /// `levels[0]` has a bit for each block; a bit of the next level is set if its word is full.
     levels: Vec<Vec<u64>>,
 }
@@ -34,13 +50,17 @@ impl BlockMap {
             }
             bits = words;
         }
-        let mut new = Self { len, left: 0, levels };
+        let mut new = Self { len, left: 0, beyond: false, levels };
         new.restart();
         Some(new)
     }
 
     /// Frees all blocks.
     pub(crate) fn restart(&mut self) {
+        self.beyond = false;
+        if self.left == self.len {
+            return;
+        }
         let mut bits = self.len;
         for level in &mut self.levels {
             level.fill(0);
@@ -53,30 +73,49 @@ impl BlockMap {
         self.left = self.len;
     }
 
-    /// Draws a free block, touches it and up to `wanted - 1` free blocks that follow, where `wanted`
-    /// depends on the block. Returns the first block and how many were touched; `None` if all
-    /// are. A drawn block that is touched is replaced by the next free one, as in fio.
+    /// Draws a free block below `limit` and leaves it free.
+    pub(crate) fn draw(&mut self, limit: u64, rng: &mut Rng) -> Result<usize, Exhausted> {
+        if self.beyond {
+            return Err(Exhausted::Beyond);
+        }
+        if self.left == 0 {
+            return Err(Exhausted::Done);
+        }
+        let block = self.free_from(rng.below(limit)).ok_or(Exhausted::Done)?;
+        if block as u64 >= limit {
+            self.beyond = true;
+            return Err(Exhausted::Beyond);
+        }
+        Ok(block)
+    }
+
+    /// Draws a free block below `limit`, touches it and up to `wanted - 1` free blocks that follow, where `wanted`
+    /// depends on the block. Returns the first block and how many were touched. A drawn block
+    /// that is touched is replaced by the next free one, as in fio.
     pub(crate) fn take(
         &mut self,
+        limit: u64,
         rng: &mut Rng,
         wanted: impl FnOnce(u64, &mut Rng) -> u64,
-    ) -> Option<(u64, u64)> {
-        if self.left == 0 {
-            return None;
-        }
-        let drawn = usize::try_from(rng.below(self.len as u64)).ok()?;
-        let block = self.next_free(drawn).or_else(|| self.next_free(0))?;
-        let wanted = wanted(block as u64, rng);
+    ) -> Result<(u64, u64), Exhausted> {
+        let block = self.draw(limit, rng)?;
+        let wanted = usize::try_from(wanted(block as u64, rng)).unwrap_or(usize::MAX);
         let mut taken = 0;
         while taken < wanted {
-            let at = block + usize::try_from(taken).ok()?;
+            let at = block + taken;
             if at >= self.len || self.is_touched(at) {
                 break;
             }
             self.touch(at);
             taken += 1;
         }
-        Some((block as u64, taken))
+        Ok((block as u64, taken as u64))
+    }
+
+    /// Returns `block` or the next free one, going on from the first after the last.
+    fn free_from(&self, block: u64) -> Option<usize> {
+        let drawn = usize::try_from(block).ok()?;
+        self.next_free(drawn).or_else(|| self.next_free(0))
     }
 
     fn is_touched(&self, block: usize) -> bool {
@@ -135,7 +174,7 @@ mod tests {
             for _pass in 0..2 {
                 let mut touched = vec![false; usize::try_from(len).unwrap()];
                 let mut wanted = sizes.iter().cycle();
-                while let Some((first, taken)) = map.take(&mut rng, |_, _| *wanted.next().unwrap()) {
+                while let Ok((first, taken)) = map.take(len, &mut rng, |_, _| *wanted.next().unwrap()) {
                     proptest::prop_assert!(taken > 0);
                     for block in first..first + taken {
                         let own = &mut touched[usize::try_from(block).unwrap()];
@@ -171,6 +210,16 @@ mod tests {
     fn a_map_is_bounded() {
         assert!(BlockMap::new(MOST_BLOCKS + 1).is_none());
         let mut empty = BlockMap::new(0).unwrap();
-        assert_eq!(empty.take(&mut Rng::new(&[1]), |_, _| 1), None);
+        assert_eq!(empty.take(0, &mut Rng::new(&[1]), |_, _| 1), Err(Exhausted::Done));
+    }
+
+    #[test]
+    fn a_draw_beyond_the_last_block_ends_the_pass() {
+        let (mut map, mut rng) = (BlockMap::new(4).unwrap(), Rng::new(&[1]));
+        assert_eq!(map.take(1, &mut rng, |_, _| 1), Ok((0, 1)));
+        assert_eq!(map.take(1, &mut rng, |_, _| 1), Err(Exhausted::Beyond), "the next free is 1");
+        assert_eq!(map.take(4, &mut rng, |_, _| 1), Err(Exhausted::Beyond));
+        map.restart();
+        assert_eq!(map.take(1, &mut rng, |_, _| 1), Ok((0, 1)));
     }
 }

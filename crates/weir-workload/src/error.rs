@@ -1,5 +1,6 @@
 //! Everything that can be wrong with a job file, or with where it is put.
 
+use crate::block_map::{MOST_BLOCKS, MOST_BLOCKS_OF_A_RUN};
 use crate::job::{MAX_BLOCK, MAX_CLONES, MAX_DEPTH};
 use std::sync::Arc;
 use thiserror::Error;
@@ -269,14 +270,15 @@ pub enum PlacementError {
     /// The random map of I/Os of several sizes has more blocks than a map may have.
     #[error(
         "the random map of its range would have {blocks} blocks of {}, more than {most}; \
-         give a larger smallest block, a smaller size or norandommap", .block.exact()
+         a file has at most {MOST_BLOCKS}, and all files of a run {MOST_BLOCKS_OF_A_RUN}; give a larger \
+         smallest block, a smaller size, fewer jobs, norandommap or softrandommap", .block.exact()
     )]
     LargeMap {
         /// The smallest block.
         block: Bytes,
         /// The blocks of the range.
         blocks: u64,
-        /// The most that a map may have.
+        /// The most that the map may have.
         most: u64,
     },
     /// Not one block fits.

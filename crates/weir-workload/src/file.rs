@@ -1,7 +1,7 @@
 //! Where the next I/O goes in one file: the range that a process works on in one
 //! region of a device, and how far it has come.
 
-use crate::block_map::{BlockMap, MOST_BLOCKS};
+use crate::block_map::{BlockMap, Exhausted, MOST_BLOCKS};
 use crate::error::PlacementError;
 use crate::job::{Distribution, JobSpec, Mix, Order};
 use crate::permutation::Permutation;
@@ -28,7 +28,7 @@ pub(crate) struct File {
     /// Blocks not yet touched. Directions of one block size share the first.
     maps: [Permutation; 3],
     map_of: [usize; 3],
-    /// Blocks not yet touched, of all directions together, where I/Os differ in size.
+    /// Blocks not yet touched, of all directions together, where blocks differ in size.
     map: Option<Box<BlockMap>>,
     samplers: Option<Box<[Option<Sampler>; 3]>>,
 }
@@ -51,7 +51,7 @@ impl File {
         }
         let used = spec.mix.uses();
         for (op, _) in used.iter().enumerate().filter(|(_, used)| **used) {
-            let block = plan.sizes[op].min().into();
+            let block = block_and_step(plan, op);
             if span < block {
                 let [block, span] = [block, span].map(Bytes::new);
                 return Err(PlacementError::TooSmall { block, span });
@@ -59,7 +59,7 @@ impl File {
         }
         check_zones(spec, span)?;
         let blocks = std::array::from_fn(|op| {
-            let room = span.checked_sub(plan.sizes[op].min().into());
+            let room = span.checked_sub(block_and_step(plan, op));
             room.map_or(0, |room| room / plan.align[op] + 1)
         });
         let same = |a: usize, b: usize| plan.align[a] == plan.align[b] && blocks[a] == blocks[b];
@@ -69,10 +69,6 @@ impl File {
             let new = |rng| Sampler::new(&plan.distribution, op, blocks[op], plan.align[op], rng);
             if usable { new(rng) } else { None }
         });
-        let map = match plan.cuts {
-            true => Some(Box::new(block_map(&blocks, used, plan)?)),
-            false => None,
-        };
         Ok(Self {
             device: region.device,
             start: region.base.get() + offset,
@@ -82,14 +78,34 @@ impl File {
             position: [0; 3],
             maps: std::array::from_fn(|op| Permutation::new(blocks[op], rng)),
             map_of,
-            map,
+            map: None,
             samplers: samplers.iter().any(Option::is_some).then(|| Box::new(samplers)),
         })
     }
 
-    /// Offset and length of the next I/O of direction `op`; `None` at the end of
-    /// the range, or when all its blocks were touched. `jump` tells whether a
-    /// random process goes to a random place now or on from where it is.
+    /// Gives the file its random map, if the job has one, of the `left` blocks that the maps of
+    /// the run may still have.
+    pub(crate) fn add_map(
+        &mut self,
+        spec: &JobSpec,
+        plan: &Plan,
+        left: &mut u64,
+    ) -> Result<(), PlacementError> {
+        let Some(block) = plan.map_block else { return Ok(()) };
+        let (blocks, most) = (self.span / u64::from(block), MOST_BLOCKS.min(*left));
+        match BlockMap::new(blocks).filter(|_| blocks <= most) {
+            Some(map) => {
+                *left -= blocks;
+                self.map = Some(Box::new(map));
+                Ok(())
+            }
+            None if spec.soft_random_map => Ok(()),
+            None => Err(PlacementError::LargeMap { block: Bytes::new(block.into()), blocks, most }),
+        }
+    }
+
+    /// Offset and length of the next I/O of direction `op`, or why there is none. `jump` tells
+    /// whether a random process goes to a random place now or on from where it is.
     #[inline]
     pub(crate) fn next(
         &mut self,
@@ -97,20 +113,23 @@ impl File {
         op: usize,
         jump: bool,
         rng: &mut Rng,
-    ) -> Option<(u64, u32)> {
+    ) -> Result<(u64, u32), Exhausted> {
         let sequential = match plan.order {
-            Order::Sequential { gap } => Some(self.sequential(plan, op, gap)?),
+            Order::Sequential { gap } => {
+                Some(self.sequential(plan, op, gap).ok_or(Exhausted::Done)?)
+            }
             Order::Random { .. } if jump => None,
             Order::Random { .. } => self.sequential(plan, op, 0),
         };
         let offset = match sequential {
             Some(offset) => offset,
-            None if self.map.is_some() => return self.mapped(plan, op, rng),
+            // What goes on from where it is neither asks the map nor tells it, as in fio.
+            None if jump && self.map.is_some() => return self.mapped(plan, op, rng),
             None => self.random(plan, op, rng)?,
         };
         let len = plan.sizes[op].draw(self.span - offset, rng);
         self.position[op] = offset + u64::from(len);
-        Some((offset, len))
+        Ok((offset, len))
     }
 
     /// Back to the start, with untouched blocks again.
@@ -123,17 +142,18 @@ impl File {
     }
 
     /// A random I/O that ends at the first block which was touched before.
-    fn mapped(&mut self, plan: &Plan, op: usize, rng: &mut Rng) -> Option<(u64, u32)> {
+    fn mapped(&mut self, plan: &Plan, op: usize, rng: &mut Rng) -> Result<(u64, u32), Exhausted> {
         let (unit, span, sizes) = (plan.align[op], self.span, &plan.sizes[op]);
+        let map = self.map.as_mut().ok_or(Exhausted::Done)?;
         let mut drawn = 0;
-        let (block, taken) = self.map.as_mut()?.take(rng, |block, rng| {
+        let (block, taken) = map.take(self.blocks[op], rng, |block, rng| {
             drawn = sizes.draw(span - block * unit, rng);
             u64::from(drawn).div_ceil(unit)
         })?;
         let len = u32::try_from(taken * unit).map_or(drawn, |free| free.min(drawn));
         let offset = block * unit;
         self.position[op] = offset + u64::from(len);
-        Some((offset, len))
+        Ok((offset, len))
     }
 
     fn sequential(&self, plan: &Plan, op: usize, gap: u64) -> Option<u64> {
@@ -150,27 +170,24 @@ impl File {
     }
 
     #[inline]
-    fn random(&mut self, plan: &Plan, op: usize, rng: &mut Rng) -> Option<u64> {
-        let block = if plan.random_map {
-            self.maps[self.map_of[op]].next()?
+    fn random(&mut self, plan: &Plan, op: usize, rng: &mut Rng) -> Result<u64, Exhausted> {
+        let block = if let Some(map) = &mut self.map {
+            map.draw(self.blocks[op], rng)? as u64
+        } else if plan.once {
+            self.maps[self.map_of[op]].next().ok_or(Exhausted::Done)?
         } else {
             match self.samplers.as_ref().and_then(|samplers| samplers[op].as_ref()) {
                 Some(sampler) => sampler.draw(rng),
                 None => rng.below(self.blocks[op]),
             }
         };
-        Some(block * plan.align[op])
+        Ok(block * plan.align[op])
     }
 }
 
-/// The map of a file whose I/Os differ in size.
-fn block_map(blocks: &[u64; 3], used: [bool; 3], plan: &Plan) -> Result<BlockMap, PlacementError> {
-    let first = used.iter().position(|used| *used).unwrap_or(0);
-    BlockMap::new(blocks[first]).ok_or(PlacementError::LargeMap {
-        block: Bytes::new(plan.align[first]),
-        blocks: blocks[first],
-        most: MOST_BLOCKS,
-    })
+/// What the range must hold for one I/O: fio wants a whole step to the next random offset.
+fn block_and_step(plan: &Plan, op: usize) -> u64 {
+    plan.align[op].max(plan.sizes[op].min().into())
 }
 
 fn check_zones(spec: &JobSpec, span: u64) -> Result<(), PlacementError> {

@@ -54,6 +54,10 @@ pub struct JobSpec {
     pub distribution: Distribution,
     /// Touch each block once before any twice; false with `norandommap`.
     pub random_map: bool,
+    /// Go without a random map that is too large, instead of failing (`softrandommap`).
+    pub soft_random_map: bool,
+    /// How random blocks are drawn (`random_generator`).
+    pub generator: Generator,
     /// I/Os kept in flight as written (`iodepth`); see [`JobSpec::effective_depth`].
     pub depth: u32,
     /// How fio would hand the I/O to the kernel (`ioengine`).
@@ -265,6 +269,17 @@ pub enum Distribution {
     Zoned(PerOp<Vec<Zone>>),
 }
 
+/// How random blocks are drawn, as far as it can be told from the I/O.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Generator {
+    /// Each by itself; the random map sees to it that none comes twice.
+    #[default]
+    Tausworthe,
+    /// Each of the smallest blocks once, with and without `norandommap`. There is no map, so
+    /// I/Os of several sizes are not cut and overlap.
+    Lfsr,
+}
+
 /// One stretch of a [`Distribution::Zoned`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Zone {
@@ -402,17 +417,27 @@ impl JobSpec {
     }
 
     /// Whether an I/O of this job ends where it meets a block that the pass touched before: its I/Os
-    /// differ in size, and a random map keeps account.
+    /// differ in size, or its directions in their smallest block, and a random map keeps account.
     #[must_use]
     pub fn cuts_at_touched_blocks(&self) -> bool {
         let is_random = matches!(self.order, Order::Random { .. });
-        is_random && self.random_map && self.placed_blocks().any(|own| own.min() != own.max())
+        let differ = self.placed_blocks().any(|own| own.min() != own.max());
+        let has_map = self.random_map && self.generator != Generator::Lfsr;
+        is_random && has_map && (differ || !self.smallest_blocks_agree())
     }
 
-    /// Whether the directions that choose blocks differ in their smallest block.
+    /// Whether the directions, used or not, have one smallest block. fio's random map and its
+    /// `lfsr` count in blocks, whatever the direction.
     #[must_use]
-    pub(crate) fn has_several_units(&self) -> bool {
-        self.placed_blocks().any(|own| own.min() != self.min_block())
+    pub(crate) fn smallest_blocks_agree(&self) -> bool {
+        let [read, write, trim] = self.blocks.as_array().map(Blocks::min);
+        read == write && read == trim
+    }
+
+    /// Whether random blocks are drawn by `lfsr`: a distribution has a generator of its own.
+    pub(crate) fn has_lfsr(&self) -> bool {
+        let is_random = matches!(self.order, Order::Random { .. });
+        is_random && self.generator == Generator::Lfsr && self.distribution == Distribution::Uniform
     }
 
     /// Blocks of the directions that choose places: a write after a trim goes where that went.

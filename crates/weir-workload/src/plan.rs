@@ -19,9 +19,10 @@ pub(crate) struct Plan {
     /// What random offsets are a multiple of.
     pub(crate) align: [u64; 3],
     pub(crate) percent_random: [u64; 3],
-    pub(crate) random_map: bool,
-    /// Random I/Os differ in size, so that the random map cuts those which meet touched blocks.
-    pub(crate) cuts: bool,
+    /// Random blocks come once per pass, in the order of a permutation.
+    pub(crate) once: bool,
+    /// The blocks of the random map, if the job needs one.
+    pub(crate) map_block: Option<u32>,
     pub(crate) distribution: Distribution,
     /// Start over at the end of the range instead of ending.
     pub(crate) endless: bool,
@@ -33,6 +34,7 @@ impl Plan {
         let blocks = spec.blocks.as_array();
         let align = spec.align.as_array();
         let percent = spec.percent_random.as_array();
+        let cuts = spec.cuts_at_touched_blocks();
         let endless = spec.time_based && spec.runtime.is_some();
         Self {
             mix: spec.mix,
@@ -40,11 +42,14 @@ impl Plan {
             order: spec.order,
             sizes: blocks.map(Sizes::new),
             align: std::array::from_fn(|op| {
-                align[op].map_or(u64::from(blocks[op].min()), weir_units::Bytes::get)
+                // A sequential job does not heed it, as in fio.
+                let own = align[op].filter(|_| matches!(spec.order, Order::Random { .. }));
+                own.map_or(u64::from(blocks[op].min()), weir_units::Bytes::get)
             }),
             percent_random: percent.map(|percent| (*percent).into()),
-            random_map: spec.random_map,
-            cuts: spec.cuts_at_touched_blocks(),
+            once: (spec.random_map && !cuts) || spec.has_lfsr(),
+            // fio takes the smallest of all directions, used or not.
+            map_block: cuts.then(|| blocks.map(Blocks::min).into_iter().min()).flatten(),
             distribution: spec.distribution.clone(),
             endless,
             data_sync: spec.data_sync,
@@ -97,10 +102,15 @@ impl Sizes {
             Blocks::Fixed(size) => Self::Fixed(*size),
             Blocks::Range { min, max } => Self::Range { min: *min, max: *max },
             Blocks::Split(sizes) => {
-                let repeat =
-                    |(size, share): &(u32, u8)| std::iter::repeat_n(*size, (*share).into());
-                let by_percent = sizes.iter().flat_map(repeat).collect();
-                Self::Split { min: blocks.min(), by_percent }
+                let min = blocks.min();
+                // In fio's order, which decides what comes instead of a length that does
+                // not fit. Lengths are multiples of the smallest.
+                let mut sizes = sizes.clone();
+                sizes.sort_by_key(|(_, share)| *share);
+                let repeat = |(size, share): &(u32, u8)| {
+                    std::iter::repeat_n(*size - *size % min, (*share).into())
+                };
+                Self::Split { min, by_percent: sizes.iter().flat_map(repeat).collect() }
             }
         }
     }
@@ -113,30 +123,39 @@ impl Sizes {
         }
     }
 
-    /// A length; the smallest one if the drawn one is longer than `room`.
+    /// Draws a length that is not more than `room`, which holds the smallest.
     #[inline]
     pub(crate) fn draw(&self, room: u64, rng: &mut Rng) -> u32 {
-        let size = match self {
-            Self::Fixed(size) => return *size,
+        match self {
+            Self::Fixed(size) => *size,
             Self::Range { min, max } => {
-                // Multiples of the smallest, the largest itself where it is one.
-                let steps = u64::from(*max / *min);
-                let size = u64::from(*min) * (1 + rng.below(steps));
-                u32::try_from(size).unwrap_or(*max)
+                // A number from the smallest on, as many as the largest has bytes, cut to a
+                // multiple of the smallest. fio draws again what does not fit; here it is not
+                // among the numbers.
+                let numbers = match u64::from(*max) <= room {
+                    true => u64::from(*max),
+                    false => room - room % u64::from(*min),
+                };
+                let number = u64::from(*min) + rng.below(numbers);
+                let size = number - number % u64::from(*min);
+                u32::try_from(size).map_or(*max, |size| size.min(*max))
             }
-            Self::Split { by_percent, .. } => {
+            Self::Split { by_percent, .. } => loop {
                 let index = rng.below(by_percent.len() as u64);
-                by_percent[usize::try_from(index).unwrap_or(0)]
-            }
-        };
-        if u64::from(size) <= room { size } else { self.min() }
+                let from = &by_percent[usize::try_from(index).unwrap_or(0)..];
+                // The next that fits, in their order; if none does, another draw.
+                if let Some(size) = from.iter().find(|size| u64::from(**size) <= room) {
+                    break *size;
+                }
+            },
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     fn shares(blocks: &Blocks) -> BTreeMap<u32, u32> {
         let (sizes, mut rng) = (Sizes::new(blocks), Rng::new(&[5]));
@@ -160,13 +179,20 @@ mod tests {
         check(&Blocks::Split(vec![(4096, 10), (65_536, 90)]), &[(4096, 100), (65_536, 900)]);
         let range = Blocks::Range { min: 1024, max: 4096 };
         check(&range, &[(1024, 250), (2048, 250), (3072, 250), (4096, 250)]);
-        check(&Blocks::Range { min: 3, max: 7 }, &[(3, 500), (6, 500)]);
+        // Of the seven numbers from 3 on, 9 is more than the largest.
+        check(&Blocks::Range { min: 3, max: 7 }, &[(3, 429), (6, 429), (7, 143)]);
+        let uneven = vec![(4096, 50), (6144, 30), (8192, 20)];
+        check(&Blocks::Split(uneven), &[(4096, 800), (8192, 200)]);
     }
 
     #[test]
-    fn a_length_that_does_not_fit_becomes_the_smallest() {
-        let sizes = Sizes::new(&Blocks::Split(vec![(4096, 1), (65_536, 99)]));
+    fn lengths_fit_into_what_is_left() {
         let mut rng = Rng::new(&[5]);
+        let sizes = Sizes::new(&Blocks::Split(vec![(4096, 1), (65_536, 99)]));
         assert!((0..100).all(|_| sizes.draw(65_535, &mut rng) == 4096));
+        let sizes = Sizes::new(&Blocks::Range { min: 1000, max: 1 << 30 });
+        let drawn: BTreeSet<u32> = (0..1000).map(|_| sizes.draw(3999, &mut rng)).collect();
+        assert_eq!(drawn, BTreeSet::from([1000, 2000, 3000]));
+        assert!((0..100).all(|_| sizes.draw(1000, &mut rng) == 1000));
     }
 }

@@ -20,11 +20,15 @@
 //!   a `time_based` one goes on without.
 //! - `runtime` counts from the end of `ramp_time`, and so does the rate.
 //!
+//! - A pass also ends when the random map of each file is full, or when a draw leads
+//!   beyond the file.
+//!
 //! Two things are simpler than in fio. A flush takes its place in the queue like
 //! any I/O, as with fio's io_uring and nbd engines; libaio's holds up submission
-//! until it is back. And I/Os of several sizes may overlap ones before, where
-//! fio's random map would shorten them.
+//! until it is back. And with one block size the blocks of a pass come in the order
+//! of a permutation, where fio draws a block and takes the next free one.
 
+use crate::block_map::Exhausted;
 use crate::file::{File, counts};
 use crate::job::{JobSpec, Order, PerOp, Rate, Submit, Think, ThinkCount};
 use crate::pace::Pace;
@@ -344,11 +348,11 @@ impl Process {
             self.file = if index + 1 == self.files.len() { 0 } else { index + 1 };
             let file = &mut self.files[index];
             let mut place = file.next(&self.plan, op, jump, &mut self.rng);
-            if place.is_none() && self.plan.endless {
+            if place == Err(Exhausted::Done) && self.plan.endless {
                 file.restart(op, &mut self.rng);
                 place = file.next(&self.plan, op, jump, &mut self.rng);
             }
-            if let Some((offset, len)) = place {
+            if let Ok((offset, len)) = place {
                 return Some((index, offset, len));
             }
         }
@@ -459,9 +463,12 @@ impl Process {
     /// The pass is over: is there another?
     fn end_pass(&mut self, now: Instant) -> Next {
         let limits = &self.limits;
-        let enough = self.bytes_done >= limits.total() || self.ios_left == 0;
+        let done = self.bytes_done >= limits.total() || self.ios_left == 0;
+        let enough = done && !self.plan.endless;
         let missing = limits.io_size.saturating_sub(self.bytes_done);
-        let more = self.pass < limits.loops || (limits.repeats && missing >= limits.max_block);
+        let more = self.plan.endless
+            || self.pass < limits.loops
+            || (limits.repeats && missing >= limits.max_block);
         self.drain(now, if more && !enough { Then::NextPass } else { Then::End })
     }
 

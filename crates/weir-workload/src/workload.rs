@@ -13,6 +13,7 @@
 //! allocated after [`Workload::new`], and no call looks at processes that have
 //! nothing to do.
 
+use crate::block_map::MOST_BLOCKS_OF_A_RUN;
 use crate::error::{FioError, PlacementError};
 use crate::file::File;
 use crate::job::JobSpec;
@@ -124,9 +125,10 @@ impl Workload {
         let count = placed.len();
         let mut waves: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let mut processes = Vec::with_capacity(count);
+        let mut map_blocks = MOST_BLOCKS_OF_A_RUN;
         for (index, placed) in (0_u32..).zip(placed) {
             let process = if index < MAX_PROCESSES {
-                new_process(&placed, seed, index)
+                new_process(&placed, seed, index, &mut map_blocks)
             } else {
                 Err(PlacementError::TooManyProcesses { limit: MAX_PROCESSES })
             };
@@ -279,7 +281,12 @@ impl Workload {
     }
 }
 
-fn new_process(placed: &Placed, seed: u64, index: u32) -> Result<Process, PlacementError> {
+fn new_process(
+    placed: &Placed,
+    seed: u64,
+    index: u32,
+    map_blocks: &mut u64,
+) -> Result<Process, PlacementError> {
     let Placed { spec, clone, regions } = placed;
     if regions.is_empty() {
         return Err(PlacementError::NoRegion);
@@ -290,6 +297,7 @@ fn new_process(placed: &Placed, seed: u64, index: u32) -> Result<Process, Placem
     let file = |(file, region): (u64, &Region)| {
         File::new(spec, &plan, *clone, (file, count), *region, &mut rng)
     };
-    let files = (0..).zip(regions).map(file).collect::<Result<Vec<_>, _>>()?;
+    let mut files = (0..).zip(regions).map(file).collect::<Result<Vec<_>, _>>()?;
+    files.iter_mut().try_for_each(|file| file.add_map(spec, &plan, map_blocks))?;
     Ok(Process::new(spec, plan, files, rng))
 }

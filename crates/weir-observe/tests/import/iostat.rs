@@ -3,6 +3,7 @@
 use crate::bed::{read, refused};
 use crate::samples::sample;
 use weir_observe::load::Loads;
+use weir_units::Span;
 
 const NEW: &str = "\
 Linux 5.15.0 (db1)\t03/14/19\t_x86_64_\t(4 CPU)
@@ -28,6 +29,8 @@ fn new_with_dates_and_the_first_report_left_out() {
     let read = read(NEW);
     assert_eq!(read.kind(), "iostat");
     assert_eq!(read.start().as_deref(), Some("2019-03-14T00:42:29Z"));
+    // The interval is that since the report that is left out.
+    assert_eq!(read.observation.times[1] - read.observation.times[0], Span::from_secs(5));
     assert_eq!(read.all("sda", "reads_per_s"), [100.2]);
     assert_eq!(read.all("sda", "write_bytes_per_s"), [262_144.0]);
     assert_eq!(read.all("sda", "write_latency_ns"), [12e6]);

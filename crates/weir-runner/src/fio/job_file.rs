@@ -8,7 +8,8 @@ use std::fmt::Write;
 use weir_proto::Uri;
 use weir_units::{Bytes, Span};
 use weir_workload::job::{
-    Blocks, Distribution, Extent, Mix, Order, PerOp, Rate, RateProcess, Submit, ThinkCount, Zone,
+    Blocks, Distribution, Extent, Generator, Mix, Order, PerOp, Rate, RateProcess, Submit,
+    ThinkCount, Zone,
 };
 use weir_workload::{JobSpec, Placed, Region};
 
@@ -68,6 +69,8 @@ fn complete(spec: &JobSpec) {
         percent_random: _,
         distribution: _,
         random_map: _,
+        soft_random_map: _,
+        generator: _,
         // `range`
         size: _,
         io_size: _,
@@ -153,6 +156,8 @@ fn what(spec: &JobSpec, lines: &mut Lines) -> Result<(), Refused> {
         lines.set("random_distribution", distribution);
     }
     lines.set_if(!spec.random_map, "norandommap", 1);
+    lines.set_if(spec.soft_random_map, "softrandommap", 1);
+    lines.set_if(spec.generator == Generator::Lfsr, "random_generator", "lfsr");
     Ok(())
 }
 
@@ -186,7 +191,14 @@ fn block_sizes(spec: &JobSpec) -> Result<(&'static str, String), Refused> {
     if spec.max_block() > MAX_BLOCK {
         return Err("bs is above 64 MiB, the largest request of fio's nbd engine");
     }
-    let blocks = used(spec, &spec.blocks);
+    let smallest = spec.blocks.clone().map(|blocks| Blocks::Fixed(blocks.min()));
+    let mut blocks = used(spec, &spec.blocks);
+    for (told, own) in blocks.iter_mut().zip(smallest.as_array()) {
+        // fio's random map has the smallest blocks of all directions, used or not.
+        if spec.cuts_at_touched_blocks() && own.min() < told.min() {
+            *told = own;
+        }
+    }
     let any = |kind: fn(&Blocks) -> bool| blocks.iter().any(|block| kind(block));
     let (option, value): (_, fn(&Blocks) -> String) = match (
         any(|block| matches!(block, Blocks::Range { .. })),

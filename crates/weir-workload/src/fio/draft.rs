@@ -8,8 +8,8 @@
 use super::lines::Section;
 use crate::error::{FioError, Place};
 use crate::job::{
-    Blocks, Distribution, Engine, Extent, JobSpec, Mix, Order, PerOp, Rate, RateProcess, Submit,
-    Target, Think, ThinkCount,
+    Blocks, Distribution, Engine, Extent, Generator, JobSpec, Mix, Order, PerOp, Rate, RateProcess,
+    Submit, Target, Think, ThinkCount,
 };
 use std::collections::BTreeMap;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
@@ -30,6 +30,8 @@ pub(super) struct Draft {
     pub(super) percent_random: PerOp<u8>,
     pub(super) distribution: Distribution,
     pub(super) norandommap: bool,
+    pub(super) softrandommap: bool,
+    pub(super) generator: Generator,
     pub(super) depth: u32,
     pub(super) engine: Engine,
     pub(super) direct: bool,
@@ -81,6 +83,8 @@ impl Default for Draft {
             percent_random: PerOp::all(100),
             distribution: Distribution::Uniform,
             norandommap: false,
+            softrandommap: false,
+            generator: Generator::Tausworthe,
             depth: 1,
             engine: Engine { name: "psync", queued: false },
             direct: false,
@@ -128,7 +132,7 @@ impl Draft {
         let name = self.name.clone().unwrap_or_else(|| section.name.clone());
         let random_map = !self.norandommap
             && self.distribution == Distribution::Uniform
-            && self.align == PerOp::default();
+            && !self.has_own_alignment();
         let (group, wave) = previous.map_or((0, 0), |previous| {
             let new_group = self.new_group || self.stonewall;
             (previous.group + u32::from(new_group), previous.wave + u32::from(self.stonewall))
@@ -143,6 +147,8 @@ impl Draft {
             percent_random: self.percent_random,
             distribution: self.distribution.clone(),
             random_map,
+            soft_random_map: self.softrandommap,
+            generator: self.generator,
             depth: self.depth,
             engine: self.engine,
             direct: self.direct,
@@ -174,11 +180,7 @@ impl Draft {
             name,
         };
         self.check_size(&job, section)?;
-        if job.cuts_at_touched_blocks() && job.has_several_units() {
-            let why = "with a random map and I/Os of several sizes, reads and writes need the same smallest block; give \
-                       them one, or norandommap";
-            return Err(self.conflict(&job.name, section, &["bs", "bsrange", "bssplit"], why));
-        }
+        self.check_lfsr(&job, section)?;
         Ok(job)
     }
 
@@ -241,6 +243,38 @@ impl Draft {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether offsets are a multiple of something else than the smallest block. fio then
+    /// goes without a random map.
+    fn has_own_alignment(&self) -> bool {
+        let blocks = self.blocks();
+        let mut pairs = self.align.as_array().into_iter().zip(blocks.as_array());
+        pairs.any(|(align, blocks)| align.is_some_and(|align| align != blocks.min()))
+    }
+
+    /// fio's `lfsr` counts in the smallest block of all directions, whatever is asked for. With
+    /// these options its I/O leads beyond the file, and the job ends after a few of them.
+    fn check_lfsr(&self, job: &JobSpec, section: &Section) -> Result<(), FioError> {
+        if job.generator != Generator::Lfsr || !matches!(job.order, Order::Random { .. }) {
+            return Ok(());
+        }
+        let (options, why): (&[&str], _) = match job.distribution {
+            Distribution::Zoned(_) => (
+                &["random_generator", "random_distribution"],
+                "random_generator=lfsr does not keep to zones; leave one of them out",
+            ),
+            Distribution::Uniform if self.has_own_alignment() => (
+                &["random_generator", "ba"],
+                "random_generator=lfsr does not go with an alignment (ba) of its own; leave one of them out",
+            ),
+            Distribution::Uniform if !job.smallest_blocks_agree() => (
+                &["random_generator", "bs", "bsrange", "bssplit"],
+                "random_generator=lfsr needs the same smallest block for reads, writes and trims",
+            ),
+            _ => return Ok(()),
+        };
+        Err(self.conflict(&job.name, section, options, why))
     }
 
     /// A conflict at the last of `options` that was set.

@@ -75,6 +75,13 @@ pub fn parse(name: &str, text: &str, source: &dyn Source) -> Result<JobFile, Fio
                 let why = "it needs a runtime, as in fio; the job ends when its size is done";
                 ignore(&mut file.ignored, Ignored { option: "time_based", at: at.clone(), why });
             }
+            if job.cuts_at_touched_blocks() && !job.smallest_blocks_agree() {
+                let at = draft.places.get("size").unwrap_or(&section.at);
+                let why = "the smallest blocks of reads, writes and trims differ, used or not, and \
+                           fio's random map then ends a pass before its size is done; give \
+                           norandommap to do all of it";
+                ignore(&mut file.ignored, Ignored { option: "size", at: at.clone(), why });
+            }
             if job.depth > 1 && !job.engine.queued {
                 let at = draft.places.get("iodepth").unwrap_or(&section.at);
                 let why = "a synchronous ioengine, which is fio's default, has one I/O under way; \

@@ -5,8 +5,8 @@ use super::draft::Draft;
 use super::value::{Value, nearest};
 use crate::error::ValueError;
 use crate::job::{
-    Distribution, Engine, Extent, MAX_BLOCK, MAX_CLONES, MAX_DEPTH, Mix, Order, PerOp, RateProcess,
-    Submit, ThinkCount, Zone,
+    Distribution, Engine, Extent, Generator, MAX_BLOCK, MAX_CLONES, MAX_DEPTH, Mix, Order, PerOp,
+    RateProcess, Submit, ThinkCount, Zone,
 };
 
 type Result<T = ()> = std::result::Result<T, ValueError>;
@@ -253,6 +253,20 @@ fn checked_zones(zones: Vec<(u8, Extent)>) -> Result<Vec<Zone>> {
 
 pub(super) fn norandommap(draft: &mut Draft, value: Value) -> Result {
     draft.norandommap = value.flag()?;
+    Ok(())
+}
+
+pub(super) fn softrandommap(draft: &mut Draft, value: Value) -> Result {
+    draft.softrandommap = value.boolean()?;
+    Ok(())
+}
+
+pub(super) fn random_generator(draft: &mut Draft, value: Value) -> Result {
+    draft.generator = match value.text()? {
+        "tausworthe" | "tausworthe64" => Generator::Tausworthe,
+        "lfsr" => Generator::Lfsr,
+        text => return not_one_of(text, &["tausworthe", "tausworthe64", "lfsr"]),
+    };
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 const KNOWN: &str = "cache-warmup, cost-16k-iops, ds14-benchmark, hammerdb-presize, io-size, log-governor, \
-                     mi-allocation, mi-file-size, noisy-neighbour, queue-depth, stripe, \
+                     mi-allocation, mi-file-size, noisy-neighbour, premium-limits, queue-depth, stripe, \
                      tempdb-scale-out, vm-cap";
 
 /// `weir lab run` says `expect` and ends with 2.

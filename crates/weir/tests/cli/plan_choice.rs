@@ -171,6 +171,6 @@ fn the_next_cheaper_disk_of_google_is_called_by_its_own_size() {
         "{text}"
     );
     assert!(
-        text.contains("  fails: size of pd-standard of n2-standard-8: 1000 GiB needed, 900 GiB")
+        text.contains("  fails: size of pd-standard of n2-standard-8: 1,000 GiB needed, 900 GiB")
     );
 }

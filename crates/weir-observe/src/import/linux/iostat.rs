@@ -198,16 +198,18 @@ impl Iostat {
                 first = second;
                 continue;
             }
+            sheet.interval_ns = between(&first, &second);
+            if self.reports == 0 {
+                sheet.held = sheet.interval_ns.filter(|nanos| *nanos > 0);
+            }
             let interval = self.interval(&first, &second);
             if interval.is_some_and(|seconds| is_of_interval(&self.counts(&first), seconds)) {
-                sheet.interval_ns = between(&first, &second);
                 self.ahead = Some(second);
                 return Ok(first);
             }
             if self.reports == 0 {
                 sheet.note("the first report is of the time since the machine started: left out");
             }
-            sheet.interval_ns = between(&first, &second);
             return Ok(second);
         }
     }

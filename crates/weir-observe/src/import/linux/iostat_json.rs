@@ -102,6 +102,7 @@ impl Iostat {
             );
             return Ok(Some(self.put(sheet, &first)));
         };
+        sheet.held = between(&first, &second);
         let interval = self.interval(&first, &second);
         if interval.is_some_and(|seconds| is_of_interval(&first.counts(), seconds)) {
             self.ahead = Some(second);
@@ -114,7 +115,7 @@ impl Iostat {
     /// The whole seconds from one report to the next, as far as they tell.
     fn interval(&self, first: &Report, second: &Report) -> Option<f64> {
         let every = self.options.every.map(|every| every.nanos());
-        let between = second.at?.checked_sub(first.at?).and_then(|nanos| u64::try_from(nanos).ok());
+        let between = between(first, second).and_then(|nanos| u64::try_from(nanos).ok());
         #[expect(clippy::cast_precision_loss, reason = "seconds")]
         between.or(every).map(|nanos| (nanos as f64 / 1e9).round()).filter(|s| *s >= 1.0)
     }
@@ -179,6 +180,11 @@ impl Report {
         };
         values.filter(|(measure, _)| is_count(measure)).map(|(_, value)| *value).collect()
     }
+}
+
+/// Returns the nanoseconds from one report to a later one, if both have a time.
+fn between(first: &Report, second: &Report) -> Option<i64> {
+    second.at?.checked_sub(first.at?).filter(|nanos| *nanos > 0)
 }
 
 /// The name of a device, which is its only text, and what is measured of it; what is not used

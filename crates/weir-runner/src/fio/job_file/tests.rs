@@ -73,6 +73,17 @@ fn which_requests() {
          percentage_random=50,100,100 random_distribution=zipf:1.2 norandommap=1 \
          offset=0 size=1048576 iodepth=1",
     );
+    check("rw=randread\nbs=64k,4k\nsoftrandommap=1", &{
+        let blocks = "bs=65536,4096,4096 softrandommap=1";
+        SIMPLE.replace("read", "randread").replace("bs=4096,4096,4096", blocks)
+    });
+    check("rw=randwrite\nbssplit=,8k/50:64k/50", &{
+        let blocks = "bssplit=4096/100,8192/50:65536/50,8192/50:65536/50";
+        SIMPLE.replace("read", "randwrite").replace("bs=4096,4096,4096", blocks)
+    });
+    check("rw=randread\nrandom_generator=lfsr", &{
+        SIMPLE.replace("read", "randread").replace("offset", "random_generator=lfsr offset")
+    });
     for (written, told) in [
         ("pareto:0.2", "pareto:0.2"),
         ("normal:30", "normal:30"),

@@ -411,6 +411,7 @@ mod tests {
     use super::*;
     use weir_observe::run::{FileShape, Shape};
     use weir_observe::{Source, SourceKind};
+    use weir_units::Span;
 
     #[test]
     fn a_database_without_figures_is_left_out() {
@@ -440,7 +441,9 @@ mod tests {
         }
         header.contents = contents;
         let mut figures = Figures::new(&header);
+        // One snapshot of a counter has no rate, and two have.
         figures.sample(Instant::ZERO, &[Some(0), Some(0)]);
+        figures.sample(Instant::ZERO + Span::from_secs(1), &[Some(0), Some(0)]);
         let report = figures.report(&header, &[], &Ending::Complete);
         let names: Vec<_> = report.databases.iter().map(|of| of.database.as_str()).collect();
         assert_eq!((names, report.entities.len()), (vec!["busy"], 2));
