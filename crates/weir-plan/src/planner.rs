@@ -1,6 +1,7 @@
-//! The families beside each other, what comes next, and what would have to give.
+//! The families beside each other, and what comes next to the plan.
 
 mod rebuild;
+mod relax;
 
 use crate::answer::{Answer, Plan, Relaxation};
 use crate::cost::Prices;
@@ -10,13 +11,14 @@ use crate::filesystem::FileSystem;
 use crate::instance::Instances;
 use crate::keep::Kept;
 use crate::machine::{Machines, Searched};
-use crate::need::{Need, RoleNeed, WHOLE, Wishes, in_percent};
+use crate::need::{Need, WHOLE, Wishes, in_percent};
 use crate::pooled;
 use crate::rank::Aim;
 use crate::service::{Service, Services};
+use relax::relaxations;
 use weir_catalog::{Catalog, Edition, HostSize, PriceBook, Series};
 use weir_layout::{ManagedInstance, Role};
-use weir_units::{Bytes, Money};
+use weir_units::Money;
 
 /// The request that families are compared with.
 const PAGE: u64 = 8 << 10;
@@ -575,232 +577,4 @@ fn better(
         }
     }
     Ok(None)
-}
-
-/// What may give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Give {
-    Host,
-    Downtime,
-    Keep,
-    MaxDisks,
-    MaxFiles,
-    Disks,
-    Apart,
-    /// The disks of a backup.
-    Backup,
-    Storage,
-    Families,
-    /// Of the role at a place.
-    Latency(usize),
-    /// Its processors and memory.
-    Machine,
-}
-
-impl Give {
-    /// All that is asked for and may give.
-    fn all(question: &Question<'_>, families: &[Family]) -> Vec<Self> {
-        let (need, wishes) = (question.need, question.wishes);
-        let is_up = wishes.keep.as_ref().is_some_and(|kept| kept.is_up);
-        let has_files = families.contains(&GP);
-        let said = [
-            (Self::Host, wishes.host.is_some()),
-            (Self::Downtime, is_up),
-            (Self::Keep, wishes.keep.is_some()),
-            (Self::MaxDisks, wishes.max_disks.is_some()),
-            (Self::MaxFiles, has_files),
-            (Self::Disks, !wishes.disks.is_empty()),
-            (Self::Apart, wishes.is_apart),
-            (Self::Backup, is_backup_apart(need, wishes)),
-            (Self::Storage, wishes.storage.is_some()),
-            (Self::Families, !wishes.families.is_empty()),
-            (Self::Machine, need.vcpus > 0 || need.memory > Bytes::ZERO),
-        ];
-        let said = said.into_iter().filter(|(_, is_said)| *is_said).map(|(give, _)| give);
-        let latencies = need.roles.iter().enumerate().filter(|(_, role)| role.latency.is_some());
-        said.chain(latencies.map(|(at, _)| Self::Latency(at))).collect()
-    }
-
-    /// The question without it.
-    fn up(self, need: &mut Need, wishes: &mut Wishes) {
-        match self {
-            Self::Host => wishes.host = None,
-            Self::Downtime => wishes.keep.iter_mut().for_each(|kept| kept.is_up = false),
-            Self::Keep => wishes.keep = None,
-            Self::MaxDisks => wishes.max_disks = None,
-            Self::MaxFiles => wishes.max_files = Some(u64::MAX),
-            Self::Disks => wishes.disks = Vec::new(),
-            Self::Apart => wishes.is_apart = false,
-            Self::Backup => wishes.shares_backup = true,
-            Self::Storage => wishes.storage = None,
-            Self::Families => wishes.families = Vec::new(),
-            Self::Latency(at) => need.roles[at].latency = None,
-            Self::Machine => (need.vcpus, need.memory) = (0, Bytes::ZERO),
-        }
-    }
-
-    fn words(self, need: &Need) -> String {
-        match self {
-            Self::Host => "another machine".to_owned(),
-            Self::Downtime => "a restart".to_owned(),
-            Self::Keep => "a new layout, to which all is copied".to_owned(),
-            Self::MaxDisks => "more disks".to_owned(),
-            Self::MaxFiles => "more data files".to_owned(),
-            Self::Disks => "other disks".to_owned(),
-            Self::Apart => "roles that share disks".to_owned(),
-            Self::Backup => "a backup on the disks of data or log (apart = false)".to_owned(),
-            Self::Storage => "more storage".to_owned(),
-            Self::Families => "another family".to_owned(),
-            Self::Latency(at) => {
-                let role = &need.roles[at];
-                let latency = role.latency.map(|own| own.to_string()).unwrap_or_default();
-                format!("a latency of {} above {latency}", role.role.name())
-            }
-            Self::Machine => "a smaller machine".to_owned(),
-        }
-    }
-}
-
-/// Whether a backup is kept apart from data and log, though nothing asks for it.
-fn is_backup_apart(need: &Need, wishes: &Wishes) -> bool {
-    let has = |role: Role| need.role(role).is_some();
-    let is_exposed = has(Role::Backup) && (has(Role::Data) || has(Role::Log));
-    is_exposed && !wishes.is_apart && !wishes.shares_backup
-}
-
-/// What would have to give so that the need is met: each alone; where nothing alone is enough, two
-/// together; where that is not, less of everything.
-fn relaxations(question: &Question<'_>, families: &[Family]) -> Result<Vec<Relaxation>, PlanError> {
-    let mut found = Vec::new();
-    if let Some(part) = largest_part(question, families, Need::scaled)? {
-        let what = format!("{} % of the rates: {}", in_percent(part), rates(question.need, part));
-        found.extend(attempt(question, families, what, &question.need.scaled(part))?);
-    }
-    if let Some(part) = largest_part(question, families, Need::resized)? {
-        let what = format!("{} % of the sizes: {}", in_percent(part), sizes(question.need, part));
-        found.extend(attempt(question, families, what, &question.need.resized(part))?);
-    }
-    let gives = Give::all(question, families);
-    for give in &gives {
-        let disks = match (give, question.wishes.max_disks) {
-            (Give::MaxDisks, Some(most)) => fewest_beyond(question, families, most)?,
-            _ => None,
-        };
-        let Some(disks) = disks else {
-            found.extend(without(question, families, &[*give])?);
-            continue;
-        };
-        let most = question.wishes.max_disks.unwrap_or_default();
-        let wishes = Wishes { max_disks: Some(disks), ..question.wishes.clone() };
-        let question = Question { wishes: &wishes, ..*question };
-        let what = format!("{disks} instead of {most} disks");
-        found.extend(attempt(&question, families, what, question.need)?);
-    }
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    for (at, one) in gives.iter().enumerate() {
-        for other in &gives[at + 1..] {
-            found.extend(without(question, families, &[*one, *other])?);
-        }
-    }
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    let all = |need: &Need, part: u64| need.scaled(part).resized(part);
-    if let Some(part) = largest_part(question, families, all)? {
-        let need = question.need;
-        let (percent, rates, sizes) = (in_percent(part), rates(need, part), sizes(need, part));
-        let what = format!("{percent} % of the sizes and the rates: {sizes}; {rates}");
-        found.extend(attempt(question, families, what, &all(need, part))?);
-    }
-    if found.is_empty() && gives.len() > 2 {
-        found.extend(without(question, families, &gives)?);
-    }
-    Ok(found)
-}
-
-/// The plan for another need, as what would have to give for it.
-fn attempt(
-    question: &Question<'_>,
-    families: &[Family],
-    what: String,
-    need: &Need,
-) -> Result<Option<Relaxation>, PlanError> {
-    let searched = search(&Question { need, ..*question }, families, ALONE)?;
-    let plan = cheapest(&searched);
-    Ok(plan.map(|plan| Relaxation { what, cost: plan.cost, title: plan.title.clone() }))
-}
-
-/// The plan without some of what is asked for.
-fn without(
-    question: &Question<'_>,
-    families: &[Family],
-    gives: &[Give],
-) -> Result<Option<Relaxation>, PlanError> {
-    let (mut need, mut wishes) = (question.need.clone(), question.wishes.clone());
-    gives.iter().for_each(|give| give.up(&mut need, &mut wishes));
-    let words: Vec<String> = gives.iter().map(|give| give.words(question.need)).collect();
-    let own = Question { need: &need, wishes: &wishes, ..*question };
-    // A machine that is named is of one family, and stays in it.
-    let families = match gives.contains(&Give::Families) {
-        true => families_of(&own)?,
-        false => families.to_vec(),
-    };
-    let is_fine = |family: &Family| has_what_is_asked(&own, *family);
-    let families: Vec<Family> = families.into_iter().filter(is_fine).collect();
-    attempt(&own, &families, words.join(", and "), &need)
-}
-
-fn rates(need: &Need, part: u64) -> String {
-    let of = |role: &RoleNeed| {
-        let own = role.scaled(part);
-        let rate = crate::need::rate_words(own.throughput);
-        format!("{} at {} IOPS and {rate}", role.role.name(), own.iops)
-    };
-    need.roles.iter().map(of).collect::<Vec<_>>().join(", ")
-}
-
-fn sizes(need: &Need, part: u64) -> String {
-    let own = need.resized(part);
-    let of = |role: &RoleNeed| format!("{} of {}", role.role.name(), role.size);
-    own.roles.iter().map(of).collect::<Vec<_>>().join(", ")
-}
-
-/// The fewest disks beyond so many that would do, if not many more are needed.
-fn fewest_beyond(
-    question: &Question<'_>,
-    families: &[Family],
-    most: u64,
-) -> Result<Option<u64>, PlanError> {
-    for disks in most + 1..=(most + 64).min(1_024) {
-        let wishes = Wishes { max_disks: Some(disks), ..question.wishes.clone() };
-        let searched = search(&Question { wishes: &wishes, ..*question }, families, ALONE)?;
-        if cheapest(&searched).is_some() {
-            return Ok(Some(disks));
-        }
-    }
-    Ok(None)
-}
-
-/// The largest part of the need that can be met, in millionths, as `of` takes parts of it.
-fn largest_part(
-    question: &Question<'_>,
-    families: &[Family],
-    of: impl Fn(&Need, u64) -> Need,
-) -> Result<Option<u64>, PlanError> {
-    let is_met = |part: u64| -> Result<bool, PlanError> {
-        let need = of(question.need, part);
-        let searched = search(&Question { need: &need, ..*question }, families, ALONE)?;
-        Ok(cheapest(&searched).is_some())
-    };
-    if !is_met(1)? {
-        return Ok(None);
-    }
-    let (mut low, mut high) = (1, WHOLE);
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if is_met(middle)? { low = middle } else { high = middle }
-    }
-    Ok(Some(low))
 }
