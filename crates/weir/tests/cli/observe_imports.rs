@@ -140,8 +140,9 @@ fn processors_alone_are_observed_and_a_diagnosis_says_that_there_are_no_disks() 
     assert!(text.contains("2 samples from 0 s to 5.00 s"), "{text}");
     // Ten minutes are enough to say something, and disks are missing still.
     let report = &PROCESSORS[PROCESSORS.rfind("avg-cpu").unwrap()..];
+    let place = Place::new();
     place.file("long.txt", &report.repeat(120));
-    imported(&place, &["long.txt"], &["--every", "5s", "--force"]);
+    imported(&place, &["long.txt"], &["--every", "5s"]);
     let (stdout, _, code) = run(place.weir(&["diagnose", "o.weirobs"]));
     assert!(
         stdout.starts_with("not enough evidence: no disk and no file is observed: "),
