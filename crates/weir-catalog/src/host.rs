@@ -23,7 +23,7 @@ impl HostNames {
     pub fn match_length(&self, host: &str) -> usize {
         let host = host.to_ascii_lowercase();
         let prefixes = self.prefixes.iter().filter(|own| host.starts_with(own.as_str()));
-        let suffixes = self.suffixes.iter().filter(|own| host.ends_with(own.as_str()));
+        let suffixes = self.suffixes.iter().filter(|own| ends_with(&host, own));
         prefixes.chain(suffixes).map(String::len).max().unwrap_or(0)
     }
 
@@ -31,6 +31,14 @@ impl HostNames {
     #[must_use]
     pub const fn provenance(&self) -> &Provenance {
         &self.provenance
+    }
+}
+
+/// Tells whether a name ends with a suffix, in which `*` stands for any text.
+fn ends_with(host: &str, suffix: &str) -> bool {
+    match suffix.split_once('*') {
+        None => host.ends_with(suffix),
+        Some((first, last)) => host.strip_suffix(last).is_some_and(|rest| rest.contains(first)),
     }
 }
 

@@ -58,7 +58,7 @@
 //! | `[host_cache]` | defaults, `max_disk_exclusive`, `uncacheable` families, `recommended`, and `rows`: for each mode and operation whether it counts at the disk, the uncached and the cached limit |
 //! | `[[latency]]` | quantiles of `read` and `write`, `transfer`, and on which `basis` (`calibrated`, `assumed`) with the `reason`. Each family needs one; `host-cache` is what the cache serves, `local-ssd` the machine's own disks |
 //! | `[[price]]` | `region`, `currency`, `os` if it has machines, and `rows`: a `tier`, a `host`, or `of` a family, series, service or store `per` `GiB`, `IOPS`, `MB/s`, `MiB/s`, `vCore` or `vCore licence`, the first `free`; what it costs a `month`, and in `steps` what each unit `above` so many costs |
-//! | `[host_names]` | `prefixes` and `suffixes` of the names that machines have by default |
+//! | `[host_names]` | `prefixes` and `suffixes` of the names that machines have by default; `*` in a suffix is any text |
 //! | `[[bursting]]`, `[striping]`, `[[rule]]` | rules in words, with a value where there is one |
 //!
 //! A small edition that is complete:

@@ -37,7 +37,7 @@ pub fn report(case: &Case<'_>, found: Vec<Found>) -> DiagnosisReport {
 fn verdict(case: &Case<'_>, findings: &[Finding]) -> VerdictName {
     // Neither latencies nor limits nor the platform's own shares of its limits are known.
     let is_dark = !case.system.has_limits()
-        && largest_share(case).is_none()
+        && largest_share(case).is_none_or(|share| share >= NEAR)
         && case.named().all(|seen| seen.facts.latency_ns().is_none_or(|ns| ns <= 0.0));
     let any = |group: Group| findings.iter().any(|finding| finding.group == group);
     let is_blind = findings.iter().any(|f| f.group == Group::Evidence && f.priority <= BLIND);
@@ -55,6 +55,9 @@ fn largest_share(case: &Case<'_>) -> Option<f64> {
         case.facts.others.gauged.iter().filter(|own| own.is_consumed() && own.seconds > 0.0);
     shares.map(crate::follow::Gauged::max).reduce(f64::max)
 }
+
+/// From this share of a limit on, the platform's own metrics alone do not show that it is free.
+const NEAR: f64 = 0.9;
 
 /// A medium that takes so many times what the edition says is worth telling.
 const SLOWER: f64 = 1.5;
@@ -79,6 +82,14 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
                 "no disk and no file is observed: import an observation of them, such as that of \
                  iostat -x"
                     .to_owned()
+            }
+            said if said.is_empty() && largest_share(case).is_some() => {
+                let most = percent(largest_share(case).unwrap_or(0.0));
+                format!(
+                    "the platform's own metrics show {most} of a limit at most, and nothing shows \
+                     whether requests wait there: give latencies, or --layout or --edition for the \
+                     limits"
+                )
             }
             said if said.is_empty() => {
                 "neither what requests take nor what limits them is observed: \
@@ -260,6 +271,13 @@ mod tests {
         assert_eq!(idle.verdict, VerdictName::Healthy);
         assert!(idle.summary.contains("show 3.0 % of one at most"), "{}", idle.summary);
         assert_eq!(diagnosed(Bed::bare().cpu(0.1)).verdict, VerdictName::NotEnoughEvidence);
+    }
+
+    #[test]
+    fn a_share_near_a_limit_is_no_evidence_of_health() {
+        let near = Bed::bare().disk("d", Does::reads(500.0).untimed());
+        let report = diagnosed(near.disk_gauge("d", m::IOPS_SHARE, 0.985));
+        assert_eq!(report.verdict, VerdictName::NotEnoughEvidence, "{}", report.summary);
     }
 
     #[test]

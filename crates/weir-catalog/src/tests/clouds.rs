@@ -362,6 +362,9 @@ fn machines_are_known_by_the_names_that_clouds_give_them() {
     assert_eq!(clouds("ec2amaz-2k3pvvl"), ["aws"]);
     assert_eq!(clouds("ip-10-0-3-7.eu-west-1.compute.internal"), ["aws"]);
     assert_eq!(clouds("db1.europe-west4-a.c.sales-1234.internal"), ["gcp"]);
+    assert_eq!(clouds("db1.c.example.com.sales-1234.internal"), ["gcp"]);
+    // A private zone of anybody.
+    assert!(clouds("sql01.corp.internal").is_empty());
     assert_eq!(clouds("db1.westeurope.cloudapp.azure.com"), ["azure-premium-2015", "azure-now"]);
     assert_eq!(clouds("db1"), [""; 0]);
 }

@@ -121,7 +121,8 @@ fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Fo
     Some(finding.into())
 }
 
-/// Whether requests that pass the gauged limit are throttled; `None` where latencies are unknown.
+/// Tells whether requests that pass the gauged limit are throttled; `None` where latencies or
+/// limits are unknown: a cap that is not known cannot have been seen to hold nothing.
 fn waits_there(case: &Case<'_>, gauge: &Gauged) -> Option<bool> {
     let host = case.system.hosts.iter().position(|host| host.entity == Some(gauge.entity));
     let passes = |seen: &Seen<'_>| match host {
@@ -135,7 +136,8 @@ fn waits_there(case: &Case<'_>, gauge: &Gauged) -> Option<bool> {
     let is_known = !passing.is_empty()
         && passing
             .iter()
-            .all(|seen| seen.waited.basis != Basis::Use && seen.waited.latency_ns > 0.0);
+            .all(|seen| seen.waited.basis != Basis::Use && seen.waited.latency_ns > 0.0)
+        && passing.iter().all(|seen| !seen.subject.path.is_empty());
     is_known.then(|| {
         passing
             .iter()
@@ -220,6 +222,16 @@ mod tests {
         assert_eq!(host[0].cap.as_deref(), Some("host_uncached_bytes"));
         let exceeded = Bed::bare().host_gauge(m::IOPS_EXCEEDED, 0.3).found("consumed");
         assert_eq!(exceeded[0].cap.as_deref(), Some("host_uncached_iops"));
+    }
+
+    #[test]
+    fn latencies_do_not_show_that_a_limit_is_free_where_no_limit_is_known() {
+        let is_full = |second: u64| second % 60 >= 45;
+        let does = move |second| Does::reads(500.0).ms(if is_full(second) { 12.8 } else { 2.0 });
+        let share = move |second| if is_full(second) { 1.0 } else { 0.4 };
+        let bed = Bed::bare().seconds(600).disk_over("data", does);
+        let found = bed.disk_gauge_over("data", m::IOPS_SHARE, share).found("consumed");
+        assert_eq!(found[0].group, Group::Throttling, "{found:?}");
     }
 
     #[test]

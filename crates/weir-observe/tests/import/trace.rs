@@ -669,3 +669,21 @@ fn binary_traces_that_are_wrong() {
         let _ = try_bytes(first[..end].to_vec());
     }
 }
+
+/// 10,000 requests in 5 s, whose nanoseconds could be seconds since 1970.
+#[test]
+fn nanoseconds_that_look_like_seconds_since_1970_are_doubted() {
+    let at = |n: u64| 1_000_000_000 + n * 500_000;
+    let msr: String =
+        (0..10_000).map(|n| format!("{},web,0,Read,{},4096,90000\n", at(n), n * 4096)).collect();
+    let csv: String = (0..10_000).map(|n| format!("{},R,{},4096\n", at(n), n * 4096)).collect();
+    for text in [msr, format!("timestamp,op,offset,size\n{csv}")] {
+        let told = refused(&text);
+        assert!(told.contains("seconds since 1970"), "{told}");
+        assert!(told.contains("158 years") && told.contains("--time-unit"), "{told}");
+        let read = read_in(&text, "ns");
+        let seconds = read.seconds();
+        let span = seconds[seconds.len() - 1] - seconds[0];
+        assert!((4.9..5.1).contains(&span), "{seconds:?}");
+    }
+}

@@ -60,7 +60,8 @@ impl Give {
             Self::MaxDisks => wishes.max_disks = None,
             Self::MaxFiles => wishes.max_files = Some(u64::MAX),
             Self::Disks => wishes.disks = Vec::new(),
-            Self::Apart => wishes.is_apart = false,
+            // A backup would be kept apart from data and log still.
+            Self::Apart => (wishes.is_apart, wishes.shares_backup) = (false, true),
             Self::Backup => wishes.shares_backup = true,
             Self::Storage => wishes.storage = None,
             Self::Families => wishes.families = Vec::new(),

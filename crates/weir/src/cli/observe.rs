@@ -23,7 +23,7 @@ pub(crate) enum ObserveCommand {
                             weir observe import iostat.txt --out db1.weirobs\n  \
                             weir observe show db1.weirobs --plot db1.html\n\n\
                             The kind of each file is found by what is in it; --as says it. Files compressed \
-                            with gzip are read as they are, - is standard input. Several files are put side \
+                            with gzip, xz or zstd are read as they are, - is standard input. Several files are put side \
                             by side by their times. What a file has that is not used, and what it lacks, is \
                             said. weir observe kinds lists what is read.")]
     Import(ObserveImportArgs),

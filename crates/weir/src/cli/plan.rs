@@ -136,8 +136,9 @@ pub(crate) struct PlanArgs {
     /// Simulate the need on the plan. A plan that fails the simulation is rejected.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Simulate the need on this layout as well, for comparison, and show its price.
-    #[arg(long, value_name = "LAYOUT", requires = "verify")]
+    /// Compare the plan with the layout in use: show its price, take the limits of an observation from
+    /// it, and with --verify simulate the need on it.
+    #[arg(long, value_name = "LAYOUT")]
     pub(crate) present: Option<PathBuf>,
     /// Extend this layout: its disks and files stay and may grow, and others may be added. The answer
     /// shows its price beside the plan's.

@@ -298,6 +298,7 @@ impl Reading<'_> {
             (1, "nanoseconds since 1970"),
         ];
         if let Some((unit, said)) = units.iter().find(|(unit, _)| is_since_1970(unit)) {
+            self.assumed = Some(*said);
             self.assume(at, said);
             return Ok((Times::Epoch(*unit), resolution(*unit)));
         }

@@ -96,19 +96,20 @@ impl Units {
             return plain(Times::Ticks, TICK);
         }
         let units = [
-            (SECOND, "seconds"),
-            (MILLISECOND, "milliseconds"),
-            (1000, "microseconds"),
-            (1, "nanoseconds"),
+            (SECOND, "seconds", "seconds since 1970"),
+            (MILLISECOND, "milliseconds", "milliseconds since 1970"),
+            (1000, "microseconds", "microseconds since 1970"),
+            (1, "nanoseconds", "nanoseconds since 1970"),
         ];
         let since_1970 =
-            units.into_iter().find(|(unit, _)| times_in(first, *unit) == Times::Epoch(*unit));
-        if let Some((unit, name)) = since_1970 {
+            units.into_iter().find(|(unit, ..)| times_in(first, *unit) == Times::Epoch(*unit));
+        if let Some((unit, name, assumed)) = since_1970 {
             let note = format!(
                 "its times are {name} since 1970, and its latencies are taken for {name}; --time-unit \
                  says another unit"
             );
-            return Self { notes: vec![note], ..plain(Times::Epoch(unit), unit) };
+            let assumed = Some(assumed);
+            return Self { notes: vec![note], assumed, ..plain(Times::Epoch(unit), unit) };
         }
         let note = "its times count neither from 1601 nor from 1970 and do not say their unit: taken \
                     for ticks of 100 ns, the unit of the format; --time-unit says another";

@@ -154,8 +154,15 @@ struct Rows {
 
 /// The samples of a table.
 pub(crate) fn open(mut table: Table, options: &Options) -> Box<dyn ReadSamples> {
-    if let (Some(unit), Times::Since(_)) = (options.time_unit, table.layout.time.1) {
-        table.layout.time.1 = Times::Since(unit.nanos());
+    if let Some(unit) = options.time_unit {
+        match table.layout.time.1 {
+            Times::Since(_) => table.layout.time.1 = Times::Since(unit.nanos()),
+            // It was a guess that they count from 1970 in another unit.
+            Times::Epoch(guess) if table.assumed.is_some() && guess != unit.nanos() => {
+                table.layout.time.1 = Times::Since(unit.nanos());
+            }
+            _ => {}
+        }
         table.assumed = None;
     }
     let layout = table.layout;
