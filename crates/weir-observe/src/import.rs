@@ -21,6 +21,7 @@
 //! | [`moment`] | times as people write them |
 //! | [`table`] | tables: delimited, in columns of fixed width, in Markdown |
 //! | `results`, `rows` | result sets of databases, and who reads which |
+//! | `values` | JSON values that follow each other |
 //! | `timing`, `window` | when rows were taken, and values in the order of their times |
 //! | `in_turn` | what is known by names that come in the same order again and again |
 //! | `watched` | whether another kind begins where a reader gave up |
@@ -60,6 +61,7 @@ pub mod table;
 pub mod text;
 mod timing;
 pub mod trace;
+mod values;
 mod watched;
 mod window;
 pub mod windows;

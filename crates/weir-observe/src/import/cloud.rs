@@ -9,7 +9,6 @@
 //! | [`metric_stream`] | metrics of AWS CloudWatch, as metric streams deliver them |
 //! | `aws` | what metrics of AWS mean |
 //! | `document` | JSON documents |
-//! | `values` | JSON values that follow each other |
 //! | `timeline` | values put in order of time |
 
 mod aws;
@@ -18,7 +17,6 @@ pub mod cloudwatch;
 mod document;
 pub mod metric_stream;
 mod timeline;
-mod values;
 
 use super::kind::{By, Kind};
 

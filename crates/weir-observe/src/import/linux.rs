@@ -14,6 +14,7 @@
 //! | `processors` | what processors did, by the names of all these tools |
 //! | `held` | values that wait for the rest of their sample |
 //! | `record` | an object of JSON with numbers and texts |
+//! | `runs` | runs of iostat that follow each other in one input |
 //! | `statistics` | the JSON that all of sysstat writes |
 //! | `disks` | counters of disks, device by device |
 
@@ -27,6 +28,7 @@ pub mod iostat;
 pub mod iostat_json;
 mod processors;
 mod record;
+mod runs;
 pub mod sadf_d;
 pub mod sadf_j;
 pub mod sadf_p;

@@ -2,6 +2,7 @@
 
 use super::ImportError;
 use super::kind::{By, Bytes, Kind};
+use super::measure::INTERVAL_NS;
 use super::moment::Clock;
 use super::presence::{Presence, Reports};
 use super::sheet::{At, ReadSamples, Sheet};
@@ -12,7 +13,7 @@ use crate::header::{Header, Source, SourceKind};
 use crate::join::{Join, Places};
 use crate::metric;
 use crate::observation::Note;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Write};
 use weir_units::{Instant, Span};
 
@@ -121,6 +122,10 @@ pub fn import<W: Write>(
     let start = start_of(&sources, options)?;
     for source in &mut sources {
         source.begins = source.begins(&start, options);
+        // Another source may have reported the same entities long before.
+        if source.begins > start.base {
+            source.state_first_interval(options);
+        }
     }
     let writer = Writer::new(out, &header_of(&sources, &start, options)).map_err(of_all)?;
     let mut merge = Merge::new(writer, start.base, beginnings(&sources, &start, options));
@@ -159,7 +164,11 @@ fn with_traces_together(inputs: Vec<Input>) -> Result<Vec<Input>, Failure> {
         let failed = |error: std::io::Error| (input.name.clone(), ImportError::from(error));
         let is_trace = match input.kind {
             Some(kind) => kind.name == "blktrace",
-            None => blktrace::recognizes(begin.map_err(failed)?),
+            // A processor that no request came from leaves an empty part.
+            None => {
+                let begin = begin.map_err(failed)?;
+                begin.is_empty() || blktrace::recognizes(begin)
+            }
         };
         match input.name.rsplit_once(".blktrace.").filter(|_| is_trace) {
             Some((name, _)) => traces.entry(name.to_owned()).or_default().push(input),
@@ -250,6 +259,31 @@ fn open(mut input: Input, options: &Options) -> Result<OpenInput, ImportError> {
     source.at = source.next_sample()?;
     source.first = Some((first, row));
     Ok(source)
+}
+
+/// Wall times outside these years, in nanoseconds since 1970, come of a wrong unit or a broken input.
+const EARLIEST: i64 = 631_152_000_000_000_000;
+const LATEST: i64 = 4_102_444_800_000_000_000;
+/// A sample is no later than this after the beginning of its input: a hundred years.
+const LONGEST: u64 = 3_155_760_000_000_000_000;
+
+/// Refuses a time that cannot be right.
+fn check_time(at: At) -> Result<(), ImportError> {
+    let reason = match at {
+        At::Wall(at) if !(EARLIEST..=LATEST).contains(&at) => {
+            let at = crate::when::written(at, 0);
+            format!(
+                "a sample is of {at}, which is not between 1990 and 2100: check the unit of its \
+                 times"
+            )
+        }
+        At::Since(nanos) if nanos > LONGEST => {
+            "a sample is more than a hundred years after the first: check the unit of its times"
+                .to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(ImportError::Times(reason))
 }
 
 /// The same error, or that another kind of input begins where it is.
@@ -374,6 +408,24 @@ impl OpenInput {
         first.saturating_sub(self.lead(options))
     }
 
+    /// States for how long the rates of the first sample held, if more than a guess tells it.
+    fn state_first_interval(&mut self, options: &Options) {
+        let is_known = self.at.is_some() || self.sheet.held.is_some() || options.every.is_some();
+        let lead = self.lead(options);
+        let Some((_, row)) = self.first.as_mut().filter(|_| is_known && lead > 0) else { return };
+        let series = row.iter().zip(&self.sheet.contents.series);
+        let with_rates =
+            series.filter(|(value, own)| value.is_some() && metric::is_rate(&own.metric));
+        let entities: BTreeSet<_> = with_rates.map(|(_, own)| own.entity).collect();
+        for entity in entities {
+            let series = self.sheet.series(entity, &INTERVAL_NS);
+            row.resize(self.sheet.row.len(), None);
+            #[expect(clippy::cast_precision_loss, reason = "intervals are far below 2^53 ns")]
+            let stored = INTERVAL_NS.stored(lead as f64);
+            row[series.0 as usize] = row[series.0 as usize].or(stored);
+        }
+    }
+
     /// Marks devices that were idle until their first sample, before they are declared.
     fn mark_idle(&mut self, base: i64) {
         let since = u64::try_from(self.begins.saturating_sub(base)).unwrap_or(0);
@@ -415,6 +467,11 @@ impl OpenInput {
         let read = self.reader.next_sample(&mut self.sheet);
         let at = read.map_err(|error| two_kinds(error, self.kind, self.lately.as_ref()))?;
         if let Some(at) = at {
+            if let Err(error) = check_time(at) {
+                // At the end the reader may know better what is wrong with its times.
+                while self.reader.next_sample(&mut self.sheet)?.is_some() {}
+                return Err(error);
+            }
             self.presence.complete(&mut self.sheet, at);
         }
         // What was skipped is known as a whole once something else was read.
@@ -455,6 +512,7 @@ impl OpenInput {
                 self.late
             ));
         }
+        notes.extend(self.presence.notes());
         notes.extend(self.sheet.told_unused());
         notes.iter().map(|note| format!("{}: {note}", self.name)).collect()
     }

@@ -12,7 +12,10 @@
 //!
 //! Reports leave out idle devices (`iostat -z`) if none of their devices ever is idle: without the
 //! option an idle device is reported with zeros. Then a device that is missing was removed, and
-//! what it did is unknown.
+//! what it did is unknown. Both readings are told in a note.
+//!
+//! A step to a sample that is several times the step before it, without a stated interval, is a gap
+//! too: the collector was stopped. Such a sample is one of the usual interval.
 
 use super::measure::{BUSY, INTERVAL_NS, QUEUE_DEPTH};
 use super::sheet::{At, Sheet};
@@ -34,11 +37,20 @@ pub(crate) enum Reports {
 /// A sampling interval shorter than this part of the time since the sample before leaves a gap.
 const SHORTER: f64 = 0.9;
 
+/// A step that is longer than this many steps before it, and of no stated interval, has a gap.
+pub(super) const GAP: i64 = 3;
+
 /// Follows which entities of an input are in its samples.
 #[derive(Debug, Default)]
 pub(super) struct Presence {
     samples: u64,
     last: Option<At>,
+    /// The time between the last two samples.
+    step_ns: Option<i64>,
+    /// Steps that were longer than the interval of their sample.
+    gaps: u64,
+    /// Samples in which a device was missing and taken for idle.
+    taken_for_idle: u64,
     entities: Vec<Followed>,
     /// How many series are known.
     series: usize,
@@ -53,7 +65,15 @@ struct Followed {
     /// The number of the last sample that it was in, from 1.
     seen: u64,
     is_device: bool,
-    series: Vec<SeriesId>,
+    series: Vec<FollowedSeries>,
+}
+
+#[derive(Debug, Clone)]
+struct FollowedSeries {
+    id: SeriesId,
+    is_rate: bool,
+    /// The number of the last sample in which it had a value, from 1.
+    seen: u64,
 }
 
 impl Presence {
@@ -64,26 +84,35 @@ impl Presence {
             return;
         }
         let between_ns = self.last.replace(at).and_then(|last| nanos_between(last, at));
-        let short_ns = said_ns.zip(between_ns).and_then(|(said, between)| {
+        let usual_ns = std::mem::replace(&mut self.step_ns, between_ns);
+        let interval_ns = said_ns.or(usual_ns.filter(|usual| {
+            *usual > 0 && between_ns.is_some_and(|step| step > usual.saturating_mul(GAP))
+        }));
+        let short_ns = interval_ns.zip(between_ns).and_then(|(said, between)| {
             #[expect(clippy::cast_precision_loss, reason = "only compared")]
             let is_short = (said as f64) < SHORTER * between as f64;
             is_short.then_some(said)
         });
+        self.gaps += u64::from(short_ns.is_some());
         self.samples += 1;
         self.learn(&sheet.contents);
         self.has_idle |= self.entities.iter().any(|own| own.is_device && is_idle(sheet, own));
         let leaves_out_idle = sheet.reports == Reports::AllButIdle && !self.has_idle;
+        let mut has_zeros = false;
         for (own, id) in self.entities.iter_mut().zip(0..) {
-            let is_missing = own.series.iter().all(|id| sheet.row[id.0 as usize].is_none());
+            let is_missing = own.series.iter().all(|own| sheet.row[own.id.0 as usize].is_none());
             let is_idle = leaves_out_idle && own.is_device;
             if is_missing && (!is_idle || own.seen == 0) {
                 continue;
             }
             if is_missing {
+                has_zeros = true;
                 put_idle(sheet, own);
             }
             let was_missing = own.seen + 1 < self.samples;
-            if let Some(interval_ns) = short_ns.or(between_ns.filter(|_| was_missing)) {
+            let misses_rates = own.take_rates(sheet, self.samples);
+            let is_told = was_missing || misses_rates;
+            if let Some(interval_ns) = short_ns.or(between_ns.filter(|_| is_told)) {
                 #[expect(clippy::cast_precision_loss, reason = "intervals are far below 2^53 ns")]
                 sheet.set(EntityId(id), &INTERVAL_NS, interval_ns as f64);
             }
@@ -92,6 +121,31 @@ impl Presence {
             }
             own.seen = self.samples;
         }
+        self.taken_for_idle += u64::from(has_zeros);
+    }
+
+    /// Returns notes on gaps and on devices that were taken for idle.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.gaps > 0 {
+            notes.push(format!(
+                "{} gaps between its samples: rates are not held over them",
+                self.gaps
+            ));
+        }
+        if self.taken_for_idle > 0 {
+            let until = if self.has_idle {
+                " until the first idle device was reported; a device that was missing later is \
+                 unknown then"
+            } else {
+                ", as with iostat -z"
+            };
+            notes.push(format!(
+                "devices that are missing from {} samples are taken for idle{until}",
+                self.taken_for_idle
+            ));
+        }
+        notes
     }
 
     /// Takes in the entities and series that are new.
@@ -104,32 +158,50 @@ impl Presence {
         }));
         for (series, id) in contents.series.iter().zip(0..).skip(self.series) {
             if series.metric != INTERVAL_NS.metric {
-                self.entities[series.entity.0 as usize].series.push(SeriesId(id));
+                let is_rate = metric::is_rate(&series.metric);
+                let id = SeriesId(id);
+                let own = FollowedSeries { id, is_rate, seen: 0 };
+                self.entities[series.entity.0 as usize].series.push(own);
             }
         }
         self.series = contents.series.len();
     }
 }
 
+impl Followed {
+    /// Marks the rates with a value in the sample of that number as seen, and returns whether one
+    /// of them was missing from the sample before and seen earlier.
+    fn take_rates(&mut self, sheet: &Sheet, sample: u64) -> bool {
+        let mut misses = false;
+        for own in self.series.iter_mut().filter(|own| own.is_rate) {
+            if sheet.row[own.id.0 as usize].is_some() {
+                misses |= own.seen > 0 && own.seen + 1 < sample;
+                own.seen = sample;
+            }
+        }
+        misses
+    }
+}
+
 /// Whether an entity was reported, and did nothing.
 fn is_idle(sheet: &Sheet, own: &Followed) -> bool {
-    let mut rates = own.series.iter().filter(|id| is_rate(sheet, **id)).peekable();
-    rates.peek().is_some() && rates.all(|id| sheet.row[id.0 as usize] == Some(0))
+    let mut rates = own.series.iter().filter(|own| is_zero_while_idle(sheet, own)).peekable();
+    rates.peek().is_some() && rates.all(|own| sheet.row[own.id.0 as usize] == Some(0))
 }
 
 /// Puts zeros where an entity that does something has rates.
 fn put_idle(sheet: &mut Sheet, own: &Followed) {
-    for id in &own.series {
-        if is_rate(sheet, *id) {
-            sheet.row[id.0 as usize] = Some(0);
+    for own in &own.series {
+        if is_zero_while_idle(sheet, own) {
+            sheet.row[own.id.0 as usize] = Some(0);
         }
     }
 }
 
-/// Whether a series is zero while its entity is idle. Means of idle devices are unknown.
-fn is_rate(sheet: &Sheet, id: SeriesId) -> bool {
-    let metric = sheet.contents.series[id.0 as usize].metric.as_str();
-    metric::is_rate(metric) || [BUSY.metric, QUEUE_DEPTH.metric].contains(&metric)
+/// Returns whether a series is zero while its entity is idle. Means of idle devices are unknown.
+fn is_zero_while_idle(sheet: &Sheet, own: &FollowedSeries) -> bool {
+    let metric = sheet.contents.series[own.id.0 as usize].metric.as_str();
+    own.is_rate || [BUSY.metric, QUEUE_DEPTH.metric].contains(&metric)
 }
 
 fn nanos_between(earlier: At, later: At) -> Option<i64> {
@@ -209,6 +281,42 @@ mod tests {
         let samples = [[Some(5.0), None], [None, Some(1.0)], [Some(7.0), None]];
         let (told, _) = completed(Reports::Some, &samples);
         assert_eq!(told[2], [(Some(7), None), NOTHING]);
+    }
+
+    /// Completes samples of `sda` at seconds, and returns the seconds of the intervals it tells.
+    fn intervals(samples: &[(u64, Option<f64>)]) -> (Vec<Option<i64>>, Vec<String>) {
+        let (mut presence, mut sheet) = (Presence::default(), Sheet::default());
+        sheet.reports = Reports::All;
+        let disk = sheet.entity(EntityKind::Volume, "sda", None);
+        let mut all = Vec::new();
+        for (at_s, rate) in samples {
+            sheet.clear();
+            sheet.set(disk, &BUSY, 0.5);
+            if let Some(rate) = rate {
+                sheet.set(disk, &READS_PER_S, *rate);
+            }
+            presence.complete(&mut sheet, At::Since(at_s * 1_000_000_000));
+            let id = sheet.contents.find(disk, INTERVAL_NS.metric);
+            all.push(id.and_then(|id| sheet.row[id.0 as usize]).map(|ns| ns / 1_000_000_000));
+        }
+        (all, presence.notes())
+    }
+
+    #[test]
+    fn a_step_of_several_times_the_usual_one_is_a_gap() {
+        let samples = [0, 10, 20, 920, 930, 2_000].map(|at_s| (at_s, Some(1.0)));
+        let (told, notes) = intervals(&samples);
+        assert_eq!(told, [None, None, None, Some(10), None, Some(10)]);
+        assert_eq!(notes, ["2 gaps between its samples: rates are not held over them"]);
+        // A collector that goes on at another pace has one gap at most.
+        let (told, _) = intervals(&[0, 1, 2, 62, 122, 182].map(|at_s| (at_s, Some(1.0))));
+        assert_eq!(told, [None, None, None, Some(1), None, None]);
+    }
+
+    #[test]
+    fn a_rate_that_was_missing_is_not_held_over_the_samples_without_it() {
+        let (told, _) = intervals(&[(0, Some(1.0)), (10, Some(1.0)), (25, None), (35, Some(9.0))]);
+        assert_eq!(told, [None, None, None, Some(10)]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! iostat as text.
 
-use crate::bed::{read, refused};
+use crate::bed::{input, read, refused, try_read};
 use crate::samples::sample;
+use weir_observe::import::Options;
 use weir_observe::load::Loads;
 use weir_units::Span;
 
@@ -214,6 +215,37 @@ fn a_second_run_in_one_file_begins_with_averages_of_its_own() {
     };
     let read = read(&(run(0, 100.0) + &run(40, 300.0)));
     assert_eq!(read.all("sda", "reads_per_s"), [100.0, 100.0, 100.0, 300.0, 300.0, 300.0]);
+    let (mean, seconds) = mean_iops(&read, "sda");
+    assert!((mean - 200.0).abs() < 0.01, "{mean}");
+    assert!((seconds - 30.0).abs() < 0.01, "{seconds}");
+}
+
+#[test]
+fn runs_of_one_report_each_are_told_by_how_they_change() {
+    let run =
+        |minute: u64, reads: f64| BANNER.to_owned() + &busy_report(60 * minute, &[("sda", reads)]);
+    // What cron appends with iostat -y 30 1.
+    let rates = [100.0, 900.0, 40.0, 700.0, 100.0];
+    let text: String = (1..).zip(rates).map(|(minute, reads)| run(minute, reads)).collect();
+    let busy = read(&text);
+    assert_eq!(busy.all("sda", "reads_per_s"), rates);
+    assert!(busy.notes("rise and fall"), "{:?}", busy.summary.notes);
+    // Without -y: averages since the machine started.
+    let text: String = (1..=50).map(|minute| run(minute, 100.0 + minute as f64)).collect();
+    let averages = read(&text);
+    assert_eq!(averages.all("sda", "reads_per_s"), [150.0]);
+    assert!(averages.notes("only the last is taken"), "{:?}", averages.summary.notes);
+    assert!(averages.notes("49 reports left out"), "{:?}", averages.summary.notes);
+}
+
+#[test]
+fn rates_are_not_held_from_one_file_to_the_next() {
+    let file = |minute: u64, reads: f64| {
+        let reports = (0..=3).map(|at| busy_report(60 * minute + 5 * at, &[("sda", reads)]));
+        (BANNER.to_owned() + &reports.collect::<String>()).into_bytes()
+    };
+    let inputs = vec![input("a.txt", file(0, 100.0), None), input("b.txt", file(50, 300.0), None)];
+    let read = try_read(inputs, &Options::default()).expect("an import");
     let (mean, seconds) = mean_iops(&read, "sda");
     assert!((mean - 200.0).abs() < 0.01, "{mean}");
     assert!((seconds - 30.0).abs() < 0.01, "{seconds}");

@@ -81,3 +81,14 @@ fn without_disks(text: &str) -> String {
     }
     kept + rest
 }
+
+#[test]
+fn a_second_document_is_a_run_of_its_own() {
+    let later = JSON.replace("T17:", "T19:").replace("\"r/s\": 4.0", "\"r/s\": 8.0");
+    let read = read(&(JSON.to_owned() + &later));
+    assert_eq!(read.all("sda", "reads_per_s"), [4.0, 8.0]);
+    assert_eq!(read.seconds(), [0.0, 7200.0]);
+    let interval = read.values("sda", "interval_ns");
+    assert_eq!(interval, [None, Some(1e9)], "the rates are of a second");
+    assert!(read.notes("first reports of 2 runs"), "{:?}", read.summary.notes);
+}

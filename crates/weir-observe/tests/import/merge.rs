@@ -107,3 +107,13 @@ fn inputs_without_dates_begin_with_whoever_is_first() {
     assert_eq!(rows(&read), [0, 1, 2]);
     assert_eq!(read.start(), None);
 }
+
+#[test]
+fn a_time_that_cannot_be_right_is_refused() {
+    for year in ["1969", "2101"] {
+        let text = RATES.replace("03/14/19", &format!("03/14/{year}"));
+        let error = crate::bed::refused(&text);
+        let expect = format!("a sample is of {year}-");
+        assert!(error.starts_with(&expect) && error.contains("between 1990 and 2100"), "{error}");
+    }
+}

@@ -622,6 +622,19 @@ fn processors(order: Order) -> [Vec<u8>; 2] {
 }
 
 #[test]
+fn a_part_of_a_processor_without_requests_is_empty() {
+    let [first, second] = processors(Order::Little);
+    let read = |parts: Vec<Vec<u8>>| {
+        let name = |at| format!("sdb.blktrace.{at}");
+        let inputs = (0..).zip(parts).map(|(at, part)| input(&name(at), part, None));
+        try_read(inputs.collect(), &Options::default()).expect("a trace")
+    };
+    let with = read(vec![first.clone(), Vec::new(), second.clone()]);
+    assert_eq!((with.kind(), with.summary.inputs.len()), ("blktrace", 1));
+    assert_eq!(with.observation.columns, read(vec![first, second]).observation.columns);
+}
+
+#[test]
 fn binary_traces_of_several_processors() {
     for order in [Order::Little, Order::Big] {
         let [first, second] = processors(order);

@@ -128,3 +128,27 @@ fn a_report_since_the_start_of_the_machine_has_no_rates() {
     }
     assert!(read.notes("of the time since the machine started: left out"));
 }
+
+#[test]
+fn a_head_after_a_gap_begins_another_run() {
+    let head = "procs -----------memory---------- ---swap-- -----io---- -system-- ----cpu---- \
+                -----timestamp-----\n r  b   swpd   free   buff  cache   si   so    bi    bo   in   \
+                cs us sy id wa st                 UTC\n";
+    let row = |minute: u32, second: u32, read_kib: u32| {
+        format!(
+            " 1  0      0 2794696   2108 770908    0    0   {read_kib}    38   88  134  2  1 97  0  \
+             0 2026-11-22 10:{minute:02}:{second:02}\n"
+        )
+    };
+    let run = |minute: u32, read_kib: u32| {
+        let rows = [row(minute, 0, 7), row(minute, 5, read_kib), row(minute, 10, read_kib)];
+        head.to_owned() + &rows.concat()
+    };
+    let read = read(&(run(0, 100) + head + &row(0, 15, 100) + &run(30, 300)));
+    let kib = |value: f64| value * 1024.0;
+    let expect = [100.0, 100.0, 100.0, 300.0, 300.0].map(kib);
+    assert_eq!(read.all("host", "read_bytes_per_s"), expect);
+    let second = [None, None, None, Some(5e9), None];
+    assert_eq!(read.values("host", "interval_ns"), second);
+    assert!(read.notes("the first rows of 1 later runs"), "{:?}", read.summary.notes);
+}

@@ -37,6 +37,20 @@ fn a_log_with_a_zone_and_a_first_sample_that_is_blank() {
 }
 
 #[test]
+fn a_log_that_was_started_again_holds_no_rate_over_the_gap() {
+    let again = WIDE.replace(" 18:", " 20:").replace("\"300\"", "\"330\"");
+    let (head, rows) = again.split_once('\n').expect("a head");
+    for text in [format!("{WIDE}{head}\n{rows}"), format!("{WIDE}{rows}")] {
+        let read = read(&text);
+        let reads = rounded(read.values("1 D:", "reads_per_s"));
+        assert_eq!(reads, [None, Some(100.5), Some(0.0), None, Some(100.5), Some(0.0)]);
+        let intervals = read.values("1 D:", "interval_ns");
+        assert_eq!(intervals[4], Some(1e10), "{intervals:?}");
+        assert!(read.notes("1 gaps between its samples"), "{:?}", read.summary.notes);
+    }
+}
+
+#[test]
 fn a_log_in_other_clothes_is_the_same() {
     let plain = read(WIDE);
     let numbers = WIDE.replace("100.5", "100,5").replace("120.5", "120,5").replace("12.5", "12,5");

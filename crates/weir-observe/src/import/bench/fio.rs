@@ -23,7 +23,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 /// A document is in memory as a whole, and may have so many bytes.
-const LONGEST: usize = 1 << 30;
+const LONGEST: usize = 128 << 20;
 const KIB: f64 = 1024.0;
 const SECTOR: f64 = 512.0;
 /// What fio calls the sum of all rows.

@@ -10,7 +10,7 @@ use std::io::Read;
 pub(super) const SECOND: i64 = 1_000_000_000;
 
 /// A document has no more bytes: it is in memory as a whole.
-const LONGEST: u64 = 256 << 20;
+const LONGEST: u64 = 128 << 20;
 
 /// The document that an input is.
 pub(super) fn read(input: Bytes) -> Result<Value, ImportError> {

@@ -16,12 +16,12 @@
 use super::aws::{Figures, Meaning, Of, Point, entity, meaning};
 use super::document::{self, SECOND, get, list, text};
 use super::timeline::least_step;
-use super::values::Values;
 use crate::header::EntityId;
 use crate::import::ImportError;
 use crate::import::kind::Bytes;
 use crate::import::merge::Options;
 use crate::import::sheet::{At, ReadSamples, Sheet};
+use crate::import::values::Values;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
@@ -252,9 +252,12 @@ impl Stream {
         if self.others > 0 {
             sheet.note(format!("records that are not of a metric stream: {}", self.others));
         }
-        let mut is_assumed = false;
+        let steps = self.least_steps();
+        let (mut is_assumed, mut is_sparse) = (false, false);
         for metric in std::mem::take(&mut self.metrics) {
-            let period = self.every.or_else(|| period(&metric.points)).unwrap_or_else(|| {
+            let step = steps.get(&metric.entity).copied();
+            is_sparse |= self.every.is_none() && step.is_some_and(|step| step > 5 * MINUTE);
+            let period = self.every.or_else(|| step.map(period)).unwrap_or_else(|| {
                 is_assumed = true;
                 MINUTE
             });
@@ -268,7 +271,14 @@ impl Stream {
             }
         }
         if is_assumed {
-            sheet.note("the period of metrics with one value is not said: taken for a minute");
+            sheet.note("the period of metrics with one value is not stated: taken for a minute");
+        }
+        if is_sparse {
+            sheet.note(
+                "its values are more than five minutes apart, and their period is not stated: \
+                 taken for five minutes, or one where no step is a multiple of five; state it with \
+                 --every",
+            );
         }
         figures.divide(sheet);
         if figures.is_empty() {
@@ -276,6 +286,19 @@ impl Stream {
             return Err(ImportError::Empty { reason });
         }
         Ok(())
+    }
+
+    /// Returns the least step between the values of each entity: its metrics share a period, and
+    /// some of them may have gaps.
+    fn least_steps(&self) -> HashMap<EntityId, i64> {
+        let mut steps = HashMap::new();
+        for metric in &self.metrics {
+            if let Some(step) = least_step(metric.points.keys().copied()) {
+                let least = steps.entry(metric.entity).or_insert(step);
+                *least = step.min(*least);
+            }
+        }
+        steps
     }
 
     fn nothing(&self) -> ImportError {
@@ -307,15 +330,14 @@ fn owner<'a>(
     Some((meaning, owner))
 }
 
-/// The period of a metric, by the least step between its points: what is more than five minutes
-/// is a gap.
-fn period(points: &BTreeMap<i64, Statistics>) -> Option<i64> {
-    let step = least_step(points.keys().copied())?;
-    Some(match step {
+/// Returns the period of metrics by the least step between their values. A step of more than five
+/// minutes has a gap.
+const fn period(step: i64) -> i64 {
+    match step {
         _ if step < MINUTE => step,
         _ if step % (5 * MINUTE) == 0 => 5 * MINUTE,
         _ => MINUTE,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -324,15 +346,9 @@ mod tests {
 
     #[test]
     fn periods_by_the_least_step() {
-        let check = |minutes: &[i64], expect: Option<i64>| {
-            let point = Statistics { count: 1.0, sum: 1.0 };
-            let points = minutes.iter().map(|at| (at * MINUTE, point)).collect();
-            assert_eq!(period(&points).map(|nanos| nanos / MINUTE), expect, "{minutes:?}");
-        };
-        check(&[0, 1, 2], Some(1));
-        check(&[0, 5, 10], Some(5));
-        check(&[0, 15], Some(5));
-        check(&[0, 7, 9], Some(1));
-        check(&[3], None);
+        for (minutes, expect) in [(1, 1), (5, 5), (15, 5), (2, 1)] {
+            assert_eq!(period(minutes * MINUTE), expect * MINUTE, "{minutes} minutes");
+        }
+        assert_eq!(period(SECOND), SECOND);
     }
 }

@@ -16,14 +16,14 @@ use crate::import::measure as m;
 use crate::import::merge::Options;
 use crate::import::moment::Clock;
 use crate::import::sheet::{At, ReadSamples, Sheet};
-use crate::import::text::Lines;
+use crate::import::values::Values;
 use serde_json::Value;
 use std::collections::VecDeque;
 
 const SECTOR: f64 = 512.0;
 
-/// All documents are in memory as a whole, and may have so many bytes.
-const LONGEST: usize = 1 << 30;
+/// Counters of devices that are held at once, in about 400 bytes each.
+const MOST_DEVICES: usize = 4 << 20;
 
 /// Counters by the names that programs give them.
 const COUNTERS: [(&[&str], Column); 19] = [
@@ -59,7 +59,7 @@ pub(in crate::import) fn open(
     input: Bytes,
     options: &Options,
 ) -> Result<Box<dyn ReadSamples>, ImportError> {
-    let (devices, is_cut) = devices(Lines::new(input), options.clock)?;
+    let (devices, is_cut) = devices(input, options.clock)?;
     let (step, disks) = (options.step().nanos(), Disks::default());
     Ok(Box::new(Json { devices, is_cut, disks, step, last: None }))
 }
@@ -116,31 +116,21 @@ impl ReadSamples for Json {
     }
 }
 
-/// All devices of all documents in their order, and whether the last document was cut.
-fn devices(mut lines: Lines<Bytes>, clock: Clock) -> Result<(VecDeque<Device>, bool), ImportError> {
-    let mut text = String::new();
-    while let Some(line) = lines.next_line()? {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(&line);
-        if text.len() > LONGEST {
-            let reason = format!("it has more than {} MiB", LONGEST >> 20);
-            return Err(ImportError::at(lines.number(), reason));
+/// Returns all devices of all documents in their order, and whether the last document was cut.
+fn devices(input: Bytes, clock: Clock) -> Result<(VecDeque<Device>, bool), ImportError> {
+    let mut found = Found { clock, devices: VecDeque::new(), host: None };
+    let mut values = Values::new(input);
+    while let Some((value, line)) = values.next()? {
+        found.walk(&value, None)?;
+        if found.devices.len() > MOST_DEVICES {
+            let reason = format!("it has more than {MOST_DEVICES} counters of disks: split it");
+            return Err(ImportError::at(line, reason));
         }
     }
-    let (mut found, mut is_cut) = (Found { clock, devices: VecDeque::new(), host: None }, false);
-    for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
-        match value {
-            Ok(value) => found.walk(&value, None)?,
-            Err(error) if error.is_eof() && !found.devices.is_empty() => is_cut = true,
-            Err(error) => {
-                let line = u64::try_from(error.line()).unwrap_or(1);
-                return Err(ImportError::at(line, format!("it is no whole JSON: {error}")));
-            }
-        }
+    if values.was_cut() && found.devices.is_empty() {
+        return Err(ImportError::whole("it is no whole JSON: it was cut within its first value"));
     }
-    Ok((found.devices, is_cut))
+    Ok((found.devices, values.was_cut()))
 }
 
 struct Found {

@@ -1,12 +1,9 @@
 //! `iostat`, as text: old and new sysstat, with and without `-x`, `-t`, `-k`, `-m`, `-h`, `-c`.
 //!
 //! A run of `iostat -c` reports processors alone. In any other run, a report without disks was cut.
-//!
-//! The first report is what there was since the machine started, unless iostat ran with `-y`.
-//! The text does not say so, but the numbers do: a count in an interval, divided by its
-//! seconds, is a multiple of one over these.
 
 use super::processors::Processors;
+use super::runs::{self, Runs};
 use super::{banner, quantity, stamped};
 use crate::header::{EntityId, EntityKind, SeriesId};
 use crate::import::ImportError;
@@ -19,6 +16,7 @@ use crate::import::number::Style;
 use crate::import::presence::Reports;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use crate::import::text::{Lines, words};
+use std::rc::Rc;
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
@@ -44,14 +42,15 @@ pub(in crate::import) fn open(
         style: None,
         host: None,
         date: None,
-        columns: Vec::new(),
+        runs: Runs::new(options.every),
+        columns: Columns::default(),
         device_at: 0,
         cpu: None,
         devices: InTurn::default(),
+        devices_columns: Columns::default(),
         reports: 0,
         has_disks: false,
         told_no_disks: false,
-        ahead: None,
     }))
 }
 
@@ -120,28 +119,32 @@ fn processor_columns<'a, 'b>(words: &'a [&'b str]) -> Option<&'a [&'b str]> {
     words.split_first().filter(|(first, _)| **first == "avg-cpu:").map(|(_, names)| names)
 }
 
+/// The measure of each column, and the factor of its values.
+type Columns = Rc<[Option<(&'static Measure, f64)>]>;
+
 struct Iostat {
     lines: Lines<Bytes>,
+    runs: Runs<Report>,
     options: Options,
     style: Option<Style>,
     host: Option<EntityId>,
     /// Of the first line, for times without one.
     date: Option<i64>,
-    columns: Vec<Option<(&'static Measure, f64)>>,
+    columns: Columns,
     device_at: usize,
     /// The names of the columns of a line of processors that comes next.
     cpu: Option<Vec<String>>,
     devices: InTurn<Vec<Option<SeriesId>>>,
+    /// The columns that the series of `devices` are of.
+    devices_columns: Columns,
     reports: u64,
     /// Whether a report of this run had disks.
     has_disks: bool,
     /// Whether it was told that there are none.
     told_no_disks: bool,
-    /// The report after the first, if it was read to tell what the first is of.
-    ahead: Option<Report>,
 }
 
-#[derive(Debug, Default, Clone, PartialEq)]
+#[derive(Debug, Default)]
 struct Report {
     at: Option<i64>,
     /// Whether iostat was started again before it.
@@ -151,6 +154,7 @@ struct Report {
     has_devices: bool,
     /// Processors: measure and value.
     host: Vec<(&'static Measure, f64)>,
+    columns: Columns,
     /// Devices with the values of their columns.
     devices: Vec<(String, Vec<Option<f64>>)>,
 }
@@ -162,97 +166,55 @@ impl Report {
     }
 }
 
-impl ReadSamples for Iostat {
-    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
-        sheet.reports = Reports::AllButIdle;
-        let mut report = match self.ahead.take() {
-            Some(report) => report,
-            None => self.report(sheet)?,
-        };
-        if report.begins_a_run || self.reports == 0 {
-            report = self.begin(sheet, report)?;
-        }
-        Ok(self.put(sheet, &report))
-    }
-}
-
-impl Iostat {
-    /// Returns the first report of a run of iostat that is of an interval: `first` or the one after
-    /// it. Runs of a single report are averages since the machine started, and left out.
-    fn begin(&mut self, sheet: &mut Sheet, mut first: Report) -> Result<Report, ImportError> {
-        loop {
-            let second = self.report(sheet)?;
-            if second.is_empty() {
-                if self.reports > 0 {
-                    return Ok(second);
-                }
-                if !first.is_empty() {
-                    sheet.note(
-                        "its only report may be of the time since the machine started, and not of \
-                         now",
-                    );
-                }
-                return Ok(first);
-            }
-            if second.begins_a_run {
-                first = second;
-                continue;
-            }
-            sheet.interval_ns = between(&first, &second);
-            if self.reports == 0 {
-                sheet.held = sheet.interval_ns.filter(|nanos| *nanos > 0);
-            }
-            let interval = self.interval(&first, &second);
-            if interval.is_some_and(|seconds| is_of_interval(&self.counts(&first), seconds)) {
-                self.ahead = Some(second);
-                return Ok(first);
-            }
-            if self.reports == 0 {
-                sheet.note("the first report is of the time since the machine started: left out");
-            }
-            return Ok(second);
-        }
+impl runs::Report for Report {
+    fn at(&self) -> Option<i64> {
+        self.at
     }
 
-    /// The seconds of an interval, as far as dates tell.
-    fn interval(&self, first: &Report, second: &Report) -> Option<f64> {
-        let every = self.options.every.map(|every| every.nanos());
-        let between = between(first, second).and_then(|nanos| u64::try_from(nanos).ok());
-        #[expect(clippy::cast_precision_loss, reason = "seconds")]
-        between.or(every).map(|nanos| (nanos as f64 / 1e9).round()).filter(|s| *s >= 1.0)
+    fn begins_a_run(&self) -> bool {
+        self.begins_a_run
     }
 
-    /// The rates of a report that are counts by seconds.
-    fn counts(&self, report: &Report) -> Vec<f64> {
+    fn counts(&self) -> Vec<f64> {
         let is_count = |column: &Option<(&'static Measure, f64)>| {
             column.is_some_and(|(measure, _)| {
                 measure.unit == m::Kind::Count && measure.decimals > 0 && *measure != m::QUEUE_DEPTH
             })
         };
-        let of = |values: &Vec<Option<f64>>| {
-            let own = values.iter().zip(&self.columns).filter(|(_, column)| is_count(column));
-            own.filter_map(|(value, _)| *value).collect::<Vec<_>>()
-        };
-        report.devices.iter().flat_map(|(_, values)| of(values)).collect()
+        let values = self.devices.iter().flat_map(|(_, values)| values.iter().zip(&*self.columns));
+        values.filter(|(_, column)| is_count(column)).filter_map(|(value, _)| *value).collect()
     }
+}
 
+impl ReadSamples for Iostat {
+    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        sheet.reports = Reports::AllButIdle;
+        let mut runs = std::mem::replace(&mut self.runs, Runs::new(None));
+        let report = runs.next(sheet, |sheet| self.report(sheet));
+        self.runs = runs;
+        Ok(report?.map(|report| self.put(sheet, &report)))
+    }
+}
+
+impl Iostat {
     /// Puts a report into the sheet.
-    fn put(&mut self, sheet: &mut Sheet, report: &Report) -> Option<At> {
-        if report.is_empty() {
-            return None;
-        }
+    fn put(&mut self, sheet: &mut Sheet, report: &Report) -> At {
         if !report.has_devices && !std::mem::replace(&mut self.told_no_disks, true) {
             sheet.note("it has reports of processors alone (iostat -c): they say nothing of disks");
         }
         // What another run said of disks does not go on in one that says nothing of them.
-        let is_silent = !report.has_devices && !self.columns.is_empty();
+        let is_silent = !report.has_devices && !self.devices_columns.is_empty();
         sheet.reports = if is_silent { Reports::Some } else { Reports::AllButIdle };
         let host = self.host(sheet);
         for (measure, value) in &report.host {
             sheet.set(host, measure, *value);
         }
+        let columns = &report.columns;
+        if *columns != self.devices_columns {
+            self.devices.clear();
+            self.devices_columns = Rc::clone(columns);
+        }
         for (name, values) in &report.devices {
-            let columns = &self.columns;
             let series = self.devices.get(name, || {
                 let device = sheet.entity(EntityKind::Volume, name, Some(host));
                 let of = |column: &Option<(&'static Measure, f64)>| {
@@ -260,31 +222,35 @@ impl Iostat {
                 };
                 columns.iter().map(of).collect()
             });
-            for ((series, column), value) in series.iter().zip(columns).zip(values) {
+            for ((series, column), value) in series.iter().zip(&**columns).zip(values) {
                 if let (Some(series), Some((measure, _)), Some(value)) = (series, column, value) {
                     sheet.put(*series, measure, *value);
                 }
             }
         }
         self.reports += 1;
-        Some(match report.at {
+        match report.at {
             Some(at) => At::Wall(at),
             None => At::Since(self.options.step().nanos().saturating_mul(self.reports - 1)),
-        })
+        }
     }
 
     fn host(&mut self, sheet: &mut Sheet) -> EntityId {
         *self.host.get_or_insert_with(|| sheet.entity(EntityKind::Host, "host", None))
     }
 
-    /// Reads the next report that is whole; an empty one at the end.
-    fn report(&mut self, sheet: &mut Sheet) -> Result<Report, ImportError> {
+    /// Reads the next report that is whole.
+    fn report(&mut self, sheet: &mut Sheet) -> Result<Option<Report>, ImportError> {
         loop {
-            let report = self.any_report(sheet)?;
+            let mut report = self.any_report(sheet)?;
+            if report.is_empty() {
+                return Ok(None);
+            }
+            report.columns = Rc::clone(&self.columns);
             self.has_disks = report.has_devices || self.has_disks && !report.begins_a_run;
             let is_whole = report.has_devices || !self.has_disks && !report.host.is_empty();
-            if is_whole || report.is_empty() {
-                return Ok(report);
+            if is_whole {
+                return Ok(Some(report));
             }
             sheet.note("a report was cut before its values: left out");
         }
@@ -360,12 +326,11 @@ impl Iostat {
 
     fn head(&mut self, sheet: &mut Sheet, words: &[&str], at: usize) {
         let names = || words.iter().enumerate().filter(|(place, _)| *place != at);
-        let columns: Vec<_> = names().map(|(_, word)| column(word)).collect();
+        let columns: Columns = names().map(|(_, word)| column(word)).collect();
         if columns != self.columns {
             for (_, word) in names().filter(|(_, word)| column(word).is_none()) {
                 sheet.unused(word);
             }
-            self.devices.clear();
             self.columns = columns;
         }
         self.device_at = at;
@@ -412,7 +377,7 @@ impl Iostat {
         };
         let style = self.style(numbers);
         let mut values = Vec::with_capacity(numbers.len());
-        for (text, column) in numbers.iter().zip(&self.columns) {
+        for (text, column) in numbers.iter().zip(&*self.columns) {
             let Some((_, by)) = column else {
                 values.push(None);
                 continue;
@@ -432,34 +397,9 @@ impl Iostat {
     }
 }
 
-/// Returns the nanoseconds from one report to another, if both have a time.
-fn between(first: &Report, second: &Report) -> Option<i64> {
-    second.at?.checked_sub(first.at?)
-}
-
-/// Whether the rates of a report are counts of an interval of so many seconds: each times the
-/// seconds is near a whole number. Of averages since the start few are.
-pub(super) fn is_of_interval(rates: &[f64], seconds: f64) -> bool {
-    // What rounding to two decimals can make of a count.
-    let slack = 0.006 * seconds;
-    if slack > 0.15 {
-        return false;
-    }
-    let counts: Vec<f64> = rates.iter().map(|rate| rate * seconds).filter(|n| *n > slack).collect();
-    counts.len() >= 3 && counts.iter().all(|count| (count - count.round()).abs() <= slack)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn averages_since_the_start_are_told_from_an_interval() {
-        assert!(is_of_interval(&[88.33, 89.67, 0.0, 99.67, 6791.0], 3.0));
-        assert!(!is_of_interval(&[0.03, 0.25, 0.21, 0.12], 5.0));
-        assert!(!is_of_interval(&[1.0, 2.0], 1.0), "too little to tell");
-        assert!(!is_of_interval(&[1.0, 2.0, 3.0], 60.0), "rounded too much to tell");
-    }
 
     #[test]
     fn columns_by_their_units() {

@@ -1,11 +1,9 @@
-//! `iostat -o JSON`.
-//!
-//! As of the text, the first report is what there was since the machine started, unless
-//! iostat ran with `-y`.
+//! `iostat -o JSON`. A document is a run of iostat.
 
-use super::iostat::{column, is_of_interval};
+use super::iostat::column;
 use super::processors::Processors;
 use super::record::{Field, Record};
+use super::runs::{self, Runs};
 use super::statistics::Statistics;
 use crate::header::EntityKind;
 use crate::import::ImportError;
@@ -32,8 +30,8 @@ pub(in crate::import) fn open(
     Ok(Box::new(Iostat {
         statistics: Statistics::new(input),
         options: options.clone(),
-        begun: false,
-        ahead: None,
+        runs: Runs::new(options.every),
+        documents: 0,
         samples: 0,
         columns: Columns::default(),
         told: false,
@@ -58,9 +56,9 @@ struct Sample<'a> {
 struct Iostat {
     statistics: Statistics,
     options: Options,
-    begun: bool,
-    /// A report that was read ahead.
-    ahead: Option<Report>,
+    runs: Runs<Report>,
+    /// Documents that have begun.
+    documents: u64,
     samples: u64,
     columns: Columns,
     /// What is not used has been told.
@@ -73,6 +71,7 @@ struct Iostat {
 #[derive(Debug, Default)]
 struct Report {
     at: Option<i64>,
+    begins_a_run: bool,
     host: Option<String>,
     processors: Processors,
     devices: Vec<(String, Vec<(&'static Measure, f64)>)>,
@@ -81,45 +80,14 @@ struct Report {
 impl ReadSamples for Iostat {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
         sheet.reports = Reports::AllButIdle;
-        if !self.begun {
-            self.begun = true;
-            return self.begin(sheet);
-        }
-        match self.ahead.take() {
-            Some(report) => Ok(Some(self.put(sheet, &report))),
-            None => Ok(self.report(sheet)?.map(|report| self.put(sheet, &report))),
-        }
+        let mut runs = std::mem::replace(&mut self.runs, Runs::new(None));
+        let report = runs.next(sheet, |sheet| self.report(sheet));
+        self.runs = runs;
+        Ok(report?.map(|report| self.put(sheet, &report)))
     }
 }
 
 impl Iostat {
-    /// The first report, if it is of an interval, or else the second.
-    fn begin(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
-        let Some(first) = self.report(sheet)? else { return Ok(None) };
-        let Some(second) = self.report(sheet)? else {
-            sheet.note(
-                "its only report may be of the time since the machine started, and not of now",
-            );
-            return Ok(Some(self.put(sheet, &first)));
-        };
-        sheet.held = between(&first, &second);
-        let interval = self.interval(&first, &second);
-        if interval.is_some_and(|seconds| is_of_interval(&first.counts(), seconds)) {
-            self.ahead = Some(second);
-            return Ok(Some(self.put(sheet, &first)));
-        }
-        sheet.note("the first report is of the time since the machine started: left out");
-        Ok(Some(self.put(sheet, &second)))
-    }
-
-    /// The whole seconds from one report to the next, as far as they tell.
-    fn interval(&self, first: &Report, second: &Report) -> Option<f64> {
-        let every = self.options.every.map(|every| every.nanos());
-        let between = between(first, second).and_then(|nanos| u64::try_from(nanos).ok());
-        #[expect(clippy::cast_precision_loss, reason = "seconds")]
-        between.or(every).map(|nanos| (nanos as f64 / 1e9).round()).filter(|s| *s >= 1.0)
-    }
-
     fn report(&mut self, sheet: &mut Sheet) -> Result<Option<Report>, ImportError> {
         if !self.statistics.advance()? {
             if self.statistics.was_cut() {
@@ -130,6 +98,8 @@ impl Iostat {
         let sample: Sample<'_> = self.statistics.sample()?;
         let line = self.statistics.begins();
         let mut report = Report { host: self.statistics.host("nodename"), ..Report::default() };
+        let documents = self.statistics.documents();
+        report.begins_a_run = std::mem::replace(&mut self.documents, documents) < documents;
         if let Some(text) = &sample.timestamp {
             let at = text.as_str().and_then(|text| self.options.clock.moment(text));
             let reason = || ImportError::at(line, format!("{text} is no time"));
@@ -171,8 +141,15 @@ impl Iostat {
     }
 }
 
-impl Report {
-    /// The rates that are counts by seconds.
+impl runs::Report for Report {
+    fn at(&self) -> Option<i64> {
+        self.at
+    }
+
+    fn begins_a_run(&self) -> bool {
+        self.begins_a_run
+    }
+
     fn counts(&self) -> Vec<f64> {
         let values = self.devices.iter().flat_map(|(_, values)| values);
         let is_count = |measure: &Measure| {
@@ -180,11 +157,6 @@ impl Report {
         };
         values.filter(|(measure, _)| is_count(measure)).map(|(_, value)| *value).collect()
     }
-}
-
-/// Returns the nanoseconds from one report to a later one, if both have a time.
-fn between(first: &Report, second: &Report) -> Option<i64> {
-    second.at?.checked_sub(first.at?).filter(|nanos| *nanos > 0)
 }
 
 /// The name of a device, which is its only text, and what is measured of it; what is not used

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::io::BufRead;
 
 /// A sample with more bytes is none.
-const LONGEST: usize = 256 << 20;
+const LONGEST: usize = 16 << 20;
 /// So much of what stands before the samples is looked at.
 const MOST_BEFORE: usize = 1 << 20;
 
@@ -38,8 +38,8 @@ struct Scan {
     escaped: bool,
     /// Among samples.
     inside: bool,
-    /// Samples of some host began.
-    found: bool,
+    /// How often samples of a host began.
+    begun: u64,
 }
 
 impl Statistics {
@@ -57,7 +57,7 @@ impl Statistics {
         loop {
             let bytes = self.input.fill_buf()?;
             if bytes.is_empty() {
-                if !self.scan.found {
+                if self.scan.begun == 0 {
                     return Err(ImportError::whole("it has no \"statistics\""));
                 }
                 return Ok(false);
@@ -86,6 +86,11 @@ impl Statistics {
     /// The line in which it begins.
     pub(super) const fn begins(&self) -> u64 {
         self.scan.begins
+    }
+
+    /// Returns how many documents, or hosts in one, have begun.
+    pub(super) const fn documents(&self) -> u64 {
+        self.scan.begun
     }
 
     /// Whether it ended in the middle of its samples.
@@ -145,7 +150,7 @@ impl Scan {
                 self.host = String::from_utf8_lossy(name).into_owned();
                 self.before.clear();
                 self.inside = true;
-                self.found = true;
+                self.begun += 1;
                 return;
             }
         }

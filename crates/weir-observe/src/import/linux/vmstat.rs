@@ -1,7 +1,8 @@
 //! `vmstat`, as text: plain, `-a`, `-w`, `-t`, and with whatever a collector puts before lines.
 //!
-//! Its first row is what there was since the machine started. Memory is in KiB, which is what
-//! vmstat does unless it is told otherwise (`-S`); so are blocks, always.
+//! The first row of a run is an average since the machine started, and left out. Where rows have
+//! times, a head after a gap begins another run. Memory is in KiB, the unit of vmstat without `-S`;
+//! so are blocks, always.
 
 use super::processors::{Part, Processors};
 use super::{KIB, style_of};
@@ -12,6 +13,7 @@ use crate::import::measure::{self as m, Measure};
 use crate::import::merge::Options;
 use crate::import::moment::Clock;
 use crate::import::number::{Style, is_missing};
+use crate::import::presence::{GAP, Reports};
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use crate::import::text::{Lines, words};
 use std::borrow::Cow;
@@ -31,6 +33,10 @@ pub(in crate::import) fn open(
         host: None,
         head: None,
         rows: 0,
+        later_runs: 0,
+        follows_head: false,
+        last: None,
+        step_ns: None,
     }))
 }
 
@@ -111,6 +117,13 @@ struct Vmstat {
     host: Option<EntityId>,
     head: Option<Head>,
     rows: u64,
+    /// Runs after the first, whose first rows were left out.
+    later_runs: u64,
+    /// A head stood before the row that was read last.
+    follows_head: bool,
+    /// The time of the last row, and the time from the row before to it.
+    last: Option<i64>,
+    step_ns: Option<i64>,
 }
 
 /// What a row says.
@@ -121,8 +134,15 @@ struct Row {
 
 impl ReadSamples for Vmstat {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
-        let Some(mut row) = self.row(sheet)? else { return Ok(None) };
-        if self.rows == 0 {
+        sheet.reports = Reports::All;
+        let Some(mut row) = self.row(sheet)? else { return Ok(self.end(sheet)) };
+        if self.rows > 0 && self.begins_a_run(&row) {
+            let first = row.at;
+            self.later_runs += 1;
+            let Some(second) = self.row(sheet)? else { return Ok(self.end(sheet)) };
+            row = second;
+            sheet.interval_ns = row.at.zip(first).and_then(|(at, first)| at.checked_sub(first));
+        } else if self.rows == 0 {
             match self.row(sheet)? {
                 Some(second) => {
                     row = second;
@@ -143,18 +163,45 @@ impl ReadSamples for Vmstat {
             sheet.set(host, measure, value);
         }
         self.rows += 1;
+        self.step_ns = row.at.zip(self.last).and_then(|(at, last)| at.checked_sub(last));
+        if sheet.interval_ns.is_some() {
+            self.step_ns = sheet.interval_ns;
+        }
+        self.last = row.at;
         let since = || self.options.step().nanos().saturating_mul(self.rows - 1);
         Ok(Some(row.at.map_or_else(|| At::Since(since()), At::Wall)))
     }
 }
 
 impl Vmstat {
-    /// The next row; nothing at the end.
+    /// Returns whether vmstat was started again before a row: it prints a head then, and a running
+    /// vmstat leaves no gap.
+    fn begins_a_run(&self, row: &Row) -> bool {
+        let step = row.at.zip(self.last).and_then(|(at, last)| at.checked_sub(last));
+        let is_gap = |step: i64| self.step_ns.is_some_and(|usual| step > usual.saturating_mul(GAP));
+        self.follows_head && step.is_some_and(is_gap)
+    }
+
+    /// Notes at the end how many rows were left out.
+    fn end(&mut self, sheet: &mut Sheet) -> Option<At> {
+        match std::mem::take(&mut self.later_runs) {
+            0 => {}
+            runs => sheet.note(format!(
+                "the first rows of {runs} later runs are of the time since the machine started: \
+                 left out"
+            )),
+        }
+        None
+    }
+
+    /// Returns the next row, or nothing at the end.
     fn row(&mut self, sheet: &mut Sheet) -> Result<Option<Row>, ImportError> {
+        self.follows_head = false;
         while let Some(line) = self.lines.next_line()? {
             let words = words(&line);
             if let Some(head) = Head::of(&words) {
                 self.head(sheet, head);
+                self.follows_head = true;
                 continue;
             }
             let Some(head) = &self.head else {
