@@ -40,6 +40,10 @@ const SHORTER: f64 = 0.9;
 /// A step that is longer than this many steps before it, and of no stated interval, has a gap.
 pub(super) const GAP: i64 = 3;
 
+/// Devices that are taken for idle where they are missing. With more, each sample would hold mostly
+/// zeros, and they would take the square of the input's length.
+const MOST_IDLE: usize = 2048;
+
 /// Follows which entities of an input are in its samples.
 #[derive(Debug, Default)]
 pub(super) struct Presence {
@@ -97,7 +101,9 @@ impl Presence {
         self.samples += 1;
         self.learn(&sheet.contents);
         self.has_idle |= self.entities.iter().any(|own| own.is_device && is_idle(sheet, own));
-        let leaves_out_idle = sheet.reports == Reports::AllButIdle && !self.has_idle;
+        let leaves_out_idle = sheet.reports == Reports::AllButIdle
+            && !self.has_idle
+            && self.entities.len() <= MOST_IDLE;
         let mut has_zeros = false;
         for (own, id) in self.entities.iter_mut().zip(0..) {
             let is_missing = own.series.iter().all(|own| sheet.row[own.id.0 as usize].is_none());
@@ -131,6 +137,12 @@ impl Presence {
             notes.push(format!(
                 "{} gaps between its samples: rates are not held over them",
                 self.gaps
+            ));
+        }
+        if self.taken_for_idle > 0 && self.entities.len() > MOST_IDLE {
+            notes.push(format!(
+                "it has more than {MOST_IDLE} devices: from then on those that are missing are \
+                 unknown, and not idle"
             ));
         }
         if self.taken_for_idle > 0 {
