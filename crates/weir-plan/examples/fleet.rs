@@ -19,6 +19,7 @@ fn role(role: Role, gib: u64, iops: u64, request: u64, reads: u64) -> RoleNeed {
         role,
         size: Bytes::gib(gib),
         iops,
+        is_derived: false,
         request,
         throughput: iops * request,
         reads,

@@ -10,8 +10,9 @@
 //! throughput where this is more than the operations bring; then it comes in the largest requests
 //! that count once.
 //!
-//! Operations derived from a throughput are rounded up to whole ones. The bytes are not computed
-//! from them again: a cap of bytes is compared with the throughput as it was stated.
+//! Operations derived from a throughput stay an exact fraction until the pieces of their requests
+//! are counted, and are rounded up once then. The bytes are not computed from them again: a cap of
+//! bytes is compared with the throughput as it was stated.
 
 use crate::need::{Need, RoleNeed, WHOLE};
 use std::ops::AddAssign;
@@ -134,24 +135,26 @@ pub fn flow(need: &RoleNeed, peak: Peak, io_unit: Option<Bytes>, stripe: Option<
         let once = stripe.map_or(counted, |unit| unit.get().min(counted));
         return Flow { operations: need.throughput.div_ceil(once), bytes: need.throughput };
     }
-    let requests = u128::from(need.iops);
+    // Fractions as (numerator, denominator): requests per second, and pieces of a request.
+    let requests = match need.is_derived {
+        true => (need.throughput, need.request.max(1)),
+        false => (need.iops, 1),
+    };
     let pieces = match stripe.map(Bytes::get) {
-        None => requests,
-        Some(unit) if unit.is_multiple_of(need.request) => requests,
-        Some(unit) if need.request.is_multiple_of(unit) => {
-            requests * u128::from(need.request / unit)
-        }
-        // Where in a unit requests of a size that does not fit begin nobody knows; in any sector as
-        // often as in any other they touch so many units on average.
-        Some(unit) => {
-            let spans = u128::from(unit + need.request.saturating_sub(SECTOR));
-            (requests * spans).div_ceil(u128::from(unit))
-        }
+        None => (1, 1),
+        Some(unit) if unit.is_multiple_of(need.request) => (1, 1),
+        Some(unit) if need.request.is_multiple_of(unit) => (need.request / unit, 1),
+        // Requests of a size that does not fit begin in every sector of a unit equally often. This
+        // is the average number of units that they touch.
+        Some(unit) => (unit + need.request.saturating_sub(SECTOR), unit),
     };
     let longest = stripe.map_or(need.request, |unit| unit.get().min(need.request));
     let each = if io_unit.is_some() { longest.div_ceil(counted) } else { 1 };
+    let product = |all: [u64; 3]| all.into_iter().map(u128::from).product::<u128>();
+    let operations =
+        product([requests.0, pieces.0, each]).div_ceil(product([requests.1, pieces.1, 1]));
     Flow {
-        operations: u64::try_from(pieces * u128::from(each)).unwrap_or(u64::MAX),
+        operations: u64::try_from(operations).unwrap_or(u64::MAX),
         bytes: need.throughput.min(need.iops.saturating_mul(need.request)),
     }
 }
@@ -207,6 +210,7 @@ mod tests {
             role: Role::Data,
             size: Bytes::gib(100),
             iops,
+            is_derived: false,
             request,
             throughput: throughput.max(iops * request),
             reads: 700_000,
@@ -254,6 +258,24 @@ mod tests {
         let more = RoleNeed { throughput: 2_930 * 65_536 + 1, ..need(2_930, 64 << 10, 0) };
         let peak = flow(&more, Peak::Throughput, Some(Bytes::kib(256)), None);
         assert_eq!(peak, Flow { operations: 733, bytes: more.throughput });
+    }
+
+    #[test]
+    fn operations_of_a_throughput_are_rounded_once() {
+        let check = |throughput: u64, unit: Option<u64>, operations: u64| {
+            let iops = throughput.div_ceil(1 << 20);
+            let own = RoleNeed { throughput, is_derived: true, ..need(iops, 1 << 20, 0) };
+            let flow = flow(&own, Peak::Operations, Some(Bytes::kib(256)), unit.map(Bytes::kib));
+            assert_eq!(flow, Flow { operations, bytes: throughput }, "{unit:?}");
+        };
+        // 93.75 requests of 1 MiB are 1,500 pieces of 64 KiB, and 375 operations of 256 KiB.
+        check(98_304_000, Some(64), 1_500);
+        check(98_304_000, Some(256), 375);
+        check(98_304_000, None, 375);
+        check(98_304_001, Some(64), 1_501);
+        let half = RoleNeed { throughput: 98_304_000, is_derived: true, ..need(94, 1 << 20, 0) };
+        let half = half.scaled(WHOLE / 2);
+        assert_eq!((half.iops, half.throughput), (47, 49_152_000));
     }
 
     #[test]

@@ -54,6 +54,9 @@ pub struct RoleNeed {
     pub size: Bytes,
     /// Operations per second.
     pub iops: u64,
+    /// Whether `iops` is the throughput in requests, rounded up. Limits then count the exact
+    /// quotient.
+    pub is_derived: bool,
     /// Bytes of an operation.
     pub request: u64,
     /// Bytes per second: those of the operations, or more. Less only where operations or requests
@@ -75,7 +78,12 @@ impl RoleNeed {
             let scaled = u128::from(n) * u128::from(part);
             u64::try_from(scaled.div_ceil(u128::from(WHOLE))).unwrap_or(u64::MAX)
         };
-        Self { iops: of(self.iops), throughput: of(self.throughput), ..self.clone() }
+        let throughput = of(self.throughput);
+        let iops = match self.is_derived {
+            true => throughput.div_ceil(self.request.max(1)),
+            false => of(self.iops),
+        };
+        Self { iops, throughput, ..self.clone() }
     }
 }
 
@@ -561,6 +569,7 @@ impl RoleKeys {
             )));
         }
         let throughput = rate.unwrap_or(of_operations);
+        let is_derived = iops.is_none();
         let iops = iops.unwrap_or_else(|| throughput.div_ceil(request));
         let reads = self.reads(role, iops, notes)?;
         if self.working_set == Some(Bytes::ZERO) {
@@ -573,8 +582,17 @@ impl RoleKeys {
                 "working_set is {set}, which is more than the size, {size}"
             )));
         }
-        let (latency, working_set) = (self.latency, self.working_set);
-        Ok(RoleNeed { role, size, iops, request, throughput, reads, latency, working_set })
+        Ok(RoleNeed {
+            role,
+            size,
+            iops,
+            is_derived,
+            request,
+            throughput,
+            reads,
+            latency: self.latency,
+            working_set: self.working_set,
+        })
     }
 
     /// The share of reads, in millionths.

@@ -49,6 +49,11 @@ pub fn search(machines: &Machines<'_>, need: &Need, aim: Aim) -> Searched {
     searched
 }
 
+/// Returns the smallest disk that is offered, in GiB.
+fn smallest(family: &Pooled) -> u64 {
+    family.min_size.map_or(1, gib)
+}
+
 struct Pools<'m, 'a> {
     of: &'m Machines<'a>,
     need: &'m Need,
@@ -84,21 +89,23 @@ impl<'a> Pools<'_, 'a> {
     /// The disks of a family, in GiB: one for all roles, or one for each, none below the smallest
     /// that is offered.
     fn disks(&self, family: &Pooled) -> Vec<(String, Vec<usize>, u64)> {
-        let smallest = family.min_size.map_or(1, gib);
+        let smallest = smallest(family);
         let names = |roles: &[usize]| {
             let names: Vec<&str> =
                 roles.iter().map(|role| self.need.roles[*role].role.name()).collect();
             names.join("-")
         };
-        let size = |roles: &[usize]| {
-            let sizes = roles.iter().map(|role| self.need.roles[*role].size.get());
-            let size = Bytes::new(sizes.fold(0, u64::saturating_add));
-            gib(self.of.wishes.filesystem.room_for(size)).max(smallest)
-        };
         self.groups()
             .into_iter()
-            .map(|roles| (names(&roles), roles.clone(), size(&roles)))
+            .map(|roles| (names(&roles), roles.clone(), self.room_for(&roles).max(smallest)))
             .collect()
+    }
+
+    /// Returns the room on a disk that the files of some roles need, in GiB.
+    fn room_for(&self, roles: &[usize]) -> u64 {
+        let sizes = roles.iter().map(|role| self.need.roles[*role].size.get());
+        let size = Bytes::new(sizes.fold(0, u64::saturating_add));
+        gib(self.of.wishes.filesystem.room_for(size))
     }
 
     fn least(&self, family: &Pooled) -> u64 {
@@ -251,8 +258,8 @@ impl<'a> Pools<'_, 'a> {
         Bytes::new(self.need.roles.iter().map(|own| own.size.get()).fold(0, u64::saturating_add))
     }
 
-    /// The disks with what is beyond the need on the first of them; what is less is taken from the
-    /// first that have it.
+    /// Returns the disks, with what is beyond the need on the first of them. What is less is taken
+    /// from the first that have it, down to the smallest size that is offered.
     fn sized(&self, found: &Found<'_>) -> Vec<(String, Vec<usize>, u64)> {
         let mut disks = self.disks(found.family);
         let least = self.least(found.family);
@@ -261,7 +268,7 @@ impl<'a> Pools<'_, 'a> {
         }
         let mut less = least.saturating_sub(found.gib);
         for (.., gib) in &mut disks {
-            let taken = less.min(*gib - 1);
+            let taken = less.min(gib.saturating_sub(smallest(found.family)));
             *gib -= taken;
             less -= taken;
         }
@@ -285,7 +292,8 @@ impl<'a> Pools<'_, 'a> {
         let of = format!("{} of {}", found.family.family, found.host.name);
         let names = ["shared operations", "shared bytes"];
         let mut caps = CapUse::rates(&of, &peaks, limits, 1, names);
-        let (own, room) = (Bytes::gib(gib(self.stored())), Bytes::gib(found.gib));
+        let needed = self.groups().iter().map(|roles| self.room_for(roles)).sum();
+        let (own, room) = (Bytes::gib(needed), Bytes::gib(found.gib));
         caps.push(CapUse::size(&of, "size", own, room));
         caps
     }
@@ -331,7 +339,7 @@ impl<'a> Pools<'_, 'a> {
         let least = self.least(best.family);
         let slower = self.found(best.host, best.family, tenth_less.max(least));
         // A disk below the smallest is not offered.
-        let smallest = best.family.min_size.map_or(1, gib) * self.count();
+        let smallest = smallest(best.family) * self.count();
         let smaller = self.found(best.host, best.family, tenth_less.max(smallest));
         let is_less = |found: &Found<'_>| {
             found.host.pools.contains_key(&found.family.family)

@@ -20,7 +20,17 @@ use weir_units::Bytes;
 fn role(role: Role, gib: u64, iops: u64, request: u64) -> RoleNeed {
     let (size, throughput) = (Bytes::gib(gib), iops * request);
     let reads = if role == Role::Log { 0 } else { 700_000 };
-    RoleNeed { role, size, iops, request, throughput, reads, latency: None, working_set: None }
+    RoleNeed {
+        role,
+        size,
+        iops,
+        is_derived: false,
+        request,
+        throughput,
+        reads,
+        latency: None,
+        working_set: None,
+    }
 }
 
 /// Databases of all sizes: most are small, a few are large.

@@ -141,15 +141,21 @@ impl AtCap {
             (None, Some(iops), Some(bytes)) => bytes.div_ceil(iops).div_ceil(512) * 512,
             (None, ..) => 8 << 10,
         };
-        let derived = self.throughput.map(|bytes| bytes.div_ceil(request));
-        let iops = self.iops.or(derived)?;
+        // Requests derived from bytes are a fraction, of this denominator.
+        let (requests, per) = match self.iops {
+            Some(iops) => (iops, 1),
+            None => (self.throughput?, request),
+        };
+        let iops = requests.div_ceil(per);
         let bytes = self.throughput.unwrap_or(iops * request);
         if self.request.is_some() && self.iops.is_some() && bytes < iops * request {
             return None;
         }
         let units = if is_striped { vec![64 << 10, UNIT] } else { vec![u64::MAX] };
         let operations = units.into_iter().map(|unit| {
-            let of_requests = pieces(iops, request, unit) * request.min(unit).div_ceil(UNIT);
+            let (pieces, of) = pieces(request, unit);
+            let each = request.min(unit).div_ceil(UNIT);
+            let of_requests = (requests * pieces * each).div_ceil(per * of);
             // Bytes beyond those of the operations come in the largest requests that count once.
             let of_bytes = bytes.div_ceil(unit.min(UNIT));
             if bytes > iops * request { of_requests.max(of_bytes) } else { of_requests }
@@ -173,16 +179,16 @@ impl AtCap {
     }
 }
 
-/// The pieces that units cut requests into. Requests that divide a unit, or that a unit divides,
-/// begin on a border; others begin at any sector.
-fn pieces(iops: u64, request: u64, unit: u64) -> u64 {
+/// Returns the pieces that units cut a request into, as a fraction. Requests that divide a unit, or
+/// that a unit divides, begin on a border; others begin at any sector.
+fn pieces(request: u64, unit: u64) -> (u64, u64) {
     if unit == u64::MAX || unit.is_multiple_of(request) {
-        iops
+        (1, 1)
     } else if request.is_multiple_of(unit) {
-        iops * (request / unit)
+        (request / unit, 1)
     } else {
         let (request, unit) = (request / 512, unit / 512);
-        (iops * (unit + request - 1)).div_ceil(unit)
+        (unit + request - 1, unit)
     }
 }
 

@@ -176,3 +176,45 @@ fn disks_have_room_for_the_file_system_that_is_asked_for() {
     assert!(reasons.contains("overhead 6.7 %: 1.7 % metadata and 5 % reserved"), "{reasons}");
     assert!(!reasons.contains("makes room for it"), "{reasons}");
 }
+
+#[test]
+fn requests_of_a_throughput_are_rounded_once_at_the_stripe_that_is_kept() {
+    // 93.75 requests of 1 MiB are 1,500 pieces of 64 KiB a second, which three E30 do.
+    let layout = STRIPE.replace("count = 4, tier = \"P10\"", "count = 3, tier = \"E30\"");
+    let need = "no_downtime = true\n[data]\nsize = \"400 GiB\"\nrequest = \"1 MiB\"\nthroughput = \
+                \"98304000 B/s\"\n";
+    let (_, own) = kept(&layout, need);
+    assert_eq!(own.plan.title, "Standard_D8s_v3: data on 3 x E30");
+    let cap = own.plan.caps.first().map(|cap| (cap.used, cap.most));
+    assert_eq!(cap, Some((1_500, 1_500)));
+}
+
+#[test]
+fn disks_of_a_cheaper_layout_are_no_smaller_than_is_offered() {
+    let need = "disks = [\"pd-balanced\"]\napart = true\n[data]\nsize = \"12 GiB\"\niops = 100\n[log]\nsize = \
+                \"10 GiB\"\niops = 10\n";
+    let own = answer("gcp", need);
+    let cheaper = own.cheaper.expect("a cheaper layout");
+    assert!(
+        cheaper.what.ends_with("data on pd-balanced of 10 GiB, log on pd-balanced of 10 GiB"),
+        "{}",
+        cheaper.what
+    );
+}
+
+#[test]
+fn the_size_of_shared_disks_has_the_room_of_the_file_system() {
+    let need = |filesystem: &str| {
+        format!(
+            "disks = [\"pd-balanced\"]\nfilesystem = \"{filesystem}\"\n[data]\nsize = \"933 GiB\"\niops = 100\n"
+        )
+    };
+    let size = |filesystem: &str| {
+        let own = answer("gcp", &need(filesystem));
+        let size = own.plan.caps.iter().find(|cap| cap.cap == "size").expect("a size");
+        (size.used >> 30, size.most >> 30)
+    };
+    assert_eq!(size("none"), (933, 933));
+    // 93.3 % of 1,000 GiB.
+    assert_eq!(size("ext4"), (1_000, 1_000));
+}

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         ),
         None => {}
     }
-    let there = file.keep.as_deref().or(args.present.as_deref());
+    let there = args.present.as_deref().or(file.keep.as_deref());
     if let Some(path) = there {
         present::price(&mut report, path, &question)?;
     }
