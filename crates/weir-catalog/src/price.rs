@@ -161,7 +161,12 @@ pub struct PriceBook<'a> {
     region: String,
     currency: String,
     lists: Vec<&'a PriceList>,
+    /// Lists of the same place with machines that run Linux, where `lists` are of another system.
+    unlicensed: Vec<&'a PriceList>,
 }
+
+/// The operating system without a licence in the price of its machines.
+const LINUX: &str = "linux";
 
 impl<'a> PriceBook<'a> {
     /// Those of `lists` that are of `region` and `currency`; of the first list's where none is
@@ -201,10 +206,17 @@ impl<'a> PriceBook<'a> {
                     .is_none_or(|os| own_os.is_none_or(|own| plain(os) == plain(own)))
         };
         let lists: Vec<&PriceList> = all.iter().filter(is_own).copied().collect();
+        let is_linux = |list: &PriceList| list.os.as_deref().is_some_and(|os| plain(os) == LINUX);
+        let is_here = |list: &PriceList| {
+            is_place(&list.region, &first.region) && plain(&list.currency) == plain(&first.currency)
+        };
+        let is_unlicensed = |list: &&&PriceList| !is_own(list) && is_here(list) && is_linux(list);
+        let unlicensed = all.iter().filter(is_unlicensed).copied().collect();
         if os.is_some() && lists.iter().all(|list| list.os.is_none()) {
             return Err(no_prices(&all, region, currency, os));
         }
-        Ok(Some(Self { region: first.region.clone(), currency: first.currency.clone(), lists }))
+        let (region, currency) = (first.region.clone(), first.currency.clone());
+        Ok(Some(Self { region, currency, lists, unlicensed }))
     }
 
     /// The region.
@@ -235,6 +247,25 @@ impl<'a> PriceBook<'a> {
     #[must_use]
     pub fn host(&self, name: &str) -> Option<&'a Price> {
         self.find(|item| matches!(item, Item::Host(host) if plain(host) == plain(name)))
+    }
+
+    /// Returns the price of a machine whose operating system's licence is owned: that of the machine
+    /// with Linux. Azure Hybrid Benefit leaves this base price of the machine.
+    #[must_use]
+    pub fn unlicensed_host(&self, name: &str) -> Option<&'a Price> {
+        let is_licensed = |list: &PriceList| {
+            let os = list.os.as_deref();
+            os.is_some_and(|os| plain(os) != LINUX)
+        };
+        let own = self.lists.iter().filter(|list| !is_licensed(list));
+        let mut rows = own.chain(&self.unlicensed).flat_map(|list| &list.rows);
+        rows.find(|row| matches!(&row.item, Item::Host(host) if plain(host) == plain(name)))
+    }
+
+    /// Returns the lists that only [`Self::unlicensed_host`] uses.
+    #[must_use]
+    pub fn unlicensed_lists(&self) -> &[&'a PriceList] {
+        &self.unlicensed
     }
 
     /// The price of a unit of a family or a series.

@@ -209,7 +209,10 @@ impl HostBill<'_> {
         let (host, prices) = (self.host, self.prices);
         let machine = match &host.size {
             Some(size) => {
-                let price = prices.and_then(|own| own.host(size));
+                let price = prices.and_then(|own| match host.licence_owned {
+                    true => own.unlicensed_host(size),
+                    false => own.host(size),
+                });
                 Line::of(format!("machine {size}"), 1, price)
             }
             None => Line::of(format!("machine {}, which has no size", host.name), 1, None),
@@ -225,8 +228,8 @@ impl HostBill<'_> {
 
     /// Returns the service that the machine is a server of.
     fn service(&self) -> Option<&str> {
-        let (edition, size) = (self.edition?, self.host.size.as_deref()?);
-        edition.series_of(edition.host(size).ok()?)?.service.as_deref()
+        let (edition, size) = (self.edition?, self.host.qualified_size()?);
+        edition.series_of(edition.host(&size).ok()?)?.service.as_deref()
     }
 
     /// Returns the lines for the storage of a service.

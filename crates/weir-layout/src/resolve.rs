@@ -36,6 +36,8 @@ pub struct Host {
     pub name: String,
     /// Its size in the edition, if it has one.
     pub size: Option<String>,
+    /// The series of its size. A size may be in several series, with other limits in each.
+    pub series: Option<String>,
     /// The interface of its remote disks, if the edition states it for the size.
     pub interface: Option<Interface>,
     /// Whether the licence that could be rented with it is owned.
@@ -147,6 +149,7 @@ impl Host {
         Self {
             name,
             size,
+            series: None,
             interface: None,
             licence_owned: false,
             spec,
@@ -156,6 +159,14 @@ impl Host {
             instance: None,
             notes: Vec::new(),
         }
+    }
+
+    /// Returns the size with its series, like `ebdsv5-nvme/Standard_E16bds_v5`, which an edition finds
+    /// even if several series have the size.
+    #[must_use]
+    pub fn qualified_size(&self) -> Option<String> {
+        let size = self.size.as_ref()?;
+        Some(self.series.as_ref().map_or(size.clone(), |series| format!("{series}/{size}")))
     }
 
     /// What a volume would be at another size, its tier and limits anew.
@@ -301,9 +312,10 @@ impl<'a> Builder<'a> {
         let cache = cache.map_err(|reason| wrong(("cache.latency", reason)))?;
         let spec = HostSpec { uncached, cached, cache, ..HostSpec::default() };
         let interface = size.and_then(|size| size.interface);
+        let series = size.map(|size| size.series.clone());
         let host = Host::new(name, size.map(|s| s.name.clone()), spec);
         let licence_owned = keys.licence_owned;
-        self.add_host(Host { notes, interface, licence_owned, ..host }, size);
+        self.add_host(Host { notes, series, interface, licence_owned, ..host }, size);
         Ok(())
     }
 

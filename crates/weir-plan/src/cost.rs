@@ -58,6 +58,12 @@ impl<'a> Prices<'a> {
         self.0?.host(name)
     }
 
+    /// Returns the price of a machine whose operating system's licence is owned.
+    #[must_use]
+    pub fn unlicensed_host(self, name: &str) -> Option<&'a Price> {
+        self.0?.unlicensed_host(name)
+    }
+
     /// Of a unit of a family or series.
     #[must_use]
     pub fn unit(self, of: &str, per: Per) -> Option<&'a Price> {

@@ -317,7 +317,7 @@ impl<'a> Instances<'a> {
             Line::of(what.to_owned(), units, self.prices.unit(series, per))
         };
         let mut lines = vec![line("vCores", vcores, Per::Vcore)];
-        if !self.wishes.has_licence {
+        if !self.wishes.owns_licence() {
             lines.push(line("vCores, licence of SQL Server", vcores, Per::Licence));
         }
         lines.push(line(STORAGE, found.storage, Per::Gib));
@@ -478,7 +478,7 @@ impl<'a> Instances<'a> {
         if let Some(iops) = found.iops.filter(|iops| *iops > included) {
             text += &format!("iops = {iops}\n");
         }
-        if self.wishes.has_licence {
+        if self.wishes.owns_licence() {
             text += "licence_owned = true\n";
         }
         text

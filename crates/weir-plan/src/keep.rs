@@ -16,8 +16,10 @@ use weir_units::Bytes;
 /// What is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// The machine's size.
+    /// The machine's size, with its series.
     pub host: Option<String>,
+    /// Whether the licence that could be rented with it is owned.
+    pub has_licence: bool,
     /// Of a managed instance, its kind, vCores and billed storage.
     pub instance: Option<(ManagedInstance, u32, Bytes)>,
     /// The billed storage and the step it was rounded to, where the layout does not state it.
@@ -114,8 +116,16 @@ impl Kept {
         };
         let files = Role::ALL.into_iter().filter_map(|role| files(host, role));
         let files = if instance.is_some() { files.collect() } else { Vec::new() };
-        let host = host.size.clone();
-        Ok(Self { host, instance, assumed_storage, pools, files, is_up, keeps_units: false })
+        Ok(Self {
+            host: host.qualified_size(),
+            has_licence: host.licence_owned,
+            instance,
+            assumed_storage,
+            pools,
+            files,
+            is_up,
+            keeps_units: false,
+        })
     }
 
     /// Whether a stripe may be rebuilt with another unit, for which its data is copied.

@@ -24,7 +24,7 @@ use crate::need::{Need, RoleNeed, WHOLE, Wishes};
 use crate::rank::{Aim, Order};
 use std::collections::HashMap;
 use std::rc::Rc;
-use weir_catalog::{CacheMode, Edition, HostLimits, HostSize};
+use weir_catalog::{CacheMode, Edition, HostLimits, HostSize, Price};
 use weir_layout::Role;
 use weir_units::{Bytes, Span};
 use words::names;
@@ -139,6 +139,34 @@ impl Searched {
     }
 }
 
+/// Returns whether a machine's licence of Windows Server is owned.
+///
+/// # Errors
+///
+/// Why a licence that is said to be owned says nothing to machines.
+pub(crate) fn licence_of_machine(edition: &Edition, wishes: &Wishes) -> Result<bool, String> {
+    let is_linux = wishes.os.as_ref().is_some_and(|os| os.eq_ignore_ascii_case("linux"));
+    let is_kept = wishes.keep.as_ref().is_some_and(|kept| kept.has_licence);
+    match wishes.owns_licence() {
+        false => Ok(false),
+        true if is_linux && is_kept => Err(
+            "the machine to keep owns a licence of Windows Server; plan with os = \"windows\", or \
+             remove licence_owned from its layout"
+                .to_owned(),
+        ),
+        true if is_linux => Err(
+            "for a machine it is the licence of Windows Server; plan with os = \"windows\", or leave \
+             it out"
+                .to_owned(),
+        ),
+        true if is_kept || edition.name().starts_with("azure") => Ok(true),
+        true => Err(format!(
+            "for a machine it is Azure Hybrid Benefit, which {} does not have; leave it out",
+            edition.name()
+        )),
+    }
+}
+
 impl<'a> Machines<'a> {
     /// Looks for the cheapest layout, or the one with the fewest disks that costs about as much.
     /// `rival` is the cost of the cheapest layout found elsewhere.
@@ -242,7 +270,20 @@ impl<'a> Machines<'a> {
 
     pub(crate) fn host_cost(&self, host: &HostSize) -> Cost {
         let size = host.vcpus.map_or(0, u64::from) << 32 | host.memory.map_or(0, gib);
-        Cost::of(self.prices.host(&host.name), 1, size << 8)
+        Cost::of(self.host_price(host), 1, size << 8)
+    }
+
+    /// Returns the price of a machine, without the licence of its operating system if that is owned.
+    pub(crate) fn host_price(&self, host: &HostSize) -> Option<&'a Price> {
+        match self.has_licence() {
+            true => self.prices.unlicensed_host(&host.name),
+            false => self.prices.host(&host.name),
+        }
+    }
+
+    /// Returns whether the licence of Windows Server is owned.
+    pub(crate) fn has_licence(&self) -> bool {
+        licence_of_machine(self.edition, self.wishes).unwrap_or(false)
     }
 
     /// Every way to share disks, to cache and to stripe them.

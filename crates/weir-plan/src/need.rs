@@ -150,7 +150,8 @@ pub struct Wishes {
     pub filesystem: FileSystem,
     /// What the instance has to offer in storage, and no more.
     pub storage: Option<Bytes>,
-    /// Licences of the database are there already.
+    /// The licence that could be rented is owned: of the database for an instance or a service, of
+    /// Windows Server for a machine.
     pub has_licence: bool,
     /// The database engine of a service that has several.
     pub engine: Option<String>,
@@ -160,6 +161,14 @@ pub struct Wishes {
     pub peaks: Option<Span>,
     /// The operating system whose licence is in prices of machines.
     pub os: Option<String>,
+}
+
+impl Wishes {
+    /// Returns whether the licence is owned, as asked for or by the machine in use.
+    #[must_use]
+    pub fn owns_licence(&self) -> bool {
+        self.has_licence || self.keep.as_ref().is_some_and(|kept| kept.has_licence)
+    }
 }
 
 /// Virtual processors, in thousandths: a database may use less than one.

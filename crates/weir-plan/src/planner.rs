@@ -10,7 +10,7 @@ use crate::error::PlanError;
 use crate::filesystem::FileSystem;
 use crate::instance::Instances;
 use crate::keep::Kept;
-use crate::machine::{Machines, Searched};
+use crate::machine::{Machines, Searched, licence_of_machine};
 use crate::need::{Need, WHOLE, Wishes, in_percent};
 use crate::pooled;
 use crate::rank::Aim;
@@ -200,9 +200,13 @@ fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
         keeps_no_service(question.edition, kept)?;
     }
     let families = families_of(question)?;
-    if let Some((key, _)) =
-        said(question.wishes).find(|(_, is_used)| !families.iter().any(|family| is_used(*family)))
-    {
+    let (edition, wishes) = (question.edition, question.wishes);
+    if families.iter().all(|family| *family == Family::Machine) {
+        let licence = licence_of_machine(edition, wishes);
+        licence.map_err(|reason| PlanError::need("licence_owned", reason))?;
+    }
+    let is_idle = |is_used: IsUsed| !families.iter().any(|family| is_used(question, *family));
+    if let Some((key, _)) = said(wishes).find(|(_, is_used)| is_idle(*is_used)) {
         let names: Vec<&str> = families.iter().map(|family| family.name()).collect();
         let reason =
             format!("it says nothing to what is planned, {}; leave it out", names.join(", "));
@@ -216,23 +220,26 @@ fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
 }
 
 /// Whether a wish says something to a family.
-type IsUsed = fn(Family) -> bool;
+type IsUsed = fn(&Question<'_>, Family) -> bool;
 
 /// What is wished for, and the families that it says something to.
 fn said(wishes: &Wishes) -> impl Iterator<Item = (&'static str, IsUsed)> {
-    let machine: IsUsed = |family| family == Family::Machine;
-    let service: IsUsed = |family| matches!(family, Family::Service(_));
+    let machine: IsUsed = |_, family| family == Family::Machine;
+    let service: IsUsed = |_, family| matches!(family, Family::Service(_));
+    let licence: IsUsed = |question, family| {
+        family != Family::Machine || licence_of_machine(question.edition, question.wishes).is_ok()
+    };
     let all: [(_, _, IsUsed); 11] = [
         ("os", wishes.os.is_some(), machine),
-        ("disks", !wishes.disks.is_empty(), |own| !matches!(own, Family::Instance(_))),
+        ("disks", !wishes.disks.is_empty(), |_, own| !matches!(own, Family::Instance(_))),
         ("max_disks", wishes.max_disks.is_some(), machine),
         ("apart", wishes.is_apart || wishes.shares_backup, machine),
         ("filesystem", wishes.filesystem != FileSystem::None, machine),
-        ("max_files", wishes.max_files.is_some(), |own| own == GP),
-        ("storage", wishes.storage.is_some(), |own| own != Family::Machine),
-        ("licence_owned", wishes.has_licence, |own| own != Family::Machine),
+        ("max_files", wishes.max_files.is_some(), |_, own| own == GP),
+        ("storage", wishes.storage.is_some(), |_, own| own != Family::Machine),
+        ("licence_owned", wishes.owns_licence(), licence),
         ("engine", wishes.engine.is_some(), service),
-        ("keep", wishes.keep.is_some(), |own| !matches!(own, Family::Service(_))),
+        ("keep", wishes.keep.is_some(), |_, own| !matches!(own, Family::Service(_))),
         ("bursting", wishes.peaks.is_some(), machine),
     ];
     all.into_iter().filter(|(_, is_said, _)| *is_said).map(|(key, _, is_used)| (key, is_used))
@@ -245,6 +252,7 @@ fn keeps_no_service(edition: &Edition, kept: &Kept) -> Result<(), PlanError> {
     let service = host.and_then(|host| edition.series_of(host)?.service.clone());
     match (service, &kept.host) {
         (Some(service), Some(host)) => {
+            let host = host.rsplit('/').next().unwrap_or(host);
             let reason = format!(
                 "is a server of {service} ({host}); services are planned anew: leave keep out, and \
                  move the data"
@@ -494,9 +502,10 @@ fn answer(
 }
 
 /// What is to be known of the prices that were used, and what of the need says nothing to the plan.
-fn notes(question: &Question<'_>, plan: &Plan) -> Vec<String> {
+fn notes<'a>(question: &Question<'a>, plan: &Plan) -> Vec<String> {
     let mut notes = Vec::new();
-    for list in question.prices.iter().flat_map(|book| book.lists()) {
+    let lists = |book: &'a PriceBook<'a>| book.lists().iter().chain(book.unlicensed_lists());
+    for list in question.prices.into_iter().flat_map(lists) {
         let is_used = plan.lines.iter().any(|line| {
             line.source.as_ref().is_some_and(|(source, _)| source == list.provenance.source())
         });
@@ -505,7 +514,8 @@ fn notes(question: &Question<'_>, plan: &Plan) -> Vec<String> {
     }
     notes.dedup();
     let family = Family::ALL.into_iter().find(|family| family.name() == plan.family);
-    let idle = said(question.wishes).filter(|(_, is_used)| !family.is_some_and(is_used));
+    let is_idle = |is_used: IsUsed| !family.is_some_and(|family| is_used(question, family));
+    let idle = said(question.wishes).filter(|(_, is_used)| is_idle(*is_used));
     let idle: Vec<&str> = idle.map(|(key, _)| key).collect();
     if !idle.is_empty() {
         notes.push(format!(
@@ -548,7 +558,13 @@ fn unranked(question: &Question<'_>, plan: &Plan) -> Option<String> {
     // What has no price of its own is paid by the vCore.
     let family = family.filter(|family| !matches!(family, Family::Instance(_)));
     let hosts = || family.into_iter().flat_map(|family| family.hosts(question.edition));
-    let unknown = hosts().filter(|host| book.host(&host.name).is_none()).count();
+    let has_licence = plan.family == Family::Machine.name()
+        && licence_of_machine(question.edition, question.wishes).unwrap_or(false);
+    let price = |host: &HostSize| match has_licence {
+        true => book.unlicensed_host(&host.name),
+        false => book.host(&host.name),
+    };
+    let unknown = hosts().filter(|host| price(host).is_none()).count();
     (unknown > 0 && question.wishes.host.is_none()).then(|| {
         format!(
             "of {} machines {unknown} have no price (region: {}) and are not ranked: one of them may \

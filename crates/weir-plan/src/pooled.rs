@@ -276,11 +276,10 @@ impl<'a> Pools<'_, 'a> {
     }
 
     fn lines(&self, found: &Found<'_>) -> Vec<Line> {
-        let prices = self.of.prices;
-        let name = &found.host.name;
+        let (prices, name) = (self.of.prices, &found.host.name);
         let family = &found.family.family;
         vec![
-            Line::of(format!("machine {name}"), 1, prices.host(name)),
+            Line::of(format!("machine {name}"), 1, self.of.host_price(found.host)),
             Line::of(format!("GiB of {family}"), found.gib, prices.unit(family, Per::Gib)),
         ]
     }
@@ -310,6 +309,9 @@ impl<'a> Pools<'_, 'a> {
     fn layout(&self, found: &Found<'_>) -> String {
         let (edition, size) = (self.of.edition.name(), &found.host.name);
         let mut text = format!("edition = {edition:?}\n\n[host]\nsize = {size:?}\n");
+        if self.of.has_licence() {
+            text += "licence_owned = true\n";
+        }
         for (name, roles, gib) in self.sized(found) {
             let (family, size) = (&found.family.family, Bytes::gib(gib).exact());
             let name = pool_name(&name);

@@ -52,7 +52,7 @@ impl<'a> Machines<'a> {
     }
 
     fn lines(&self, need: &Need, found: &Found<'a>) -> Vec<Line> {
-        let host = self.prices.host(&found.host.name);
+        let host = self.host_price(found.host);
         let mut lines = vec![Line::of(format!("machine {}", found.host.name), 1, host)];
         for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
             let Some(Disks { disk, count, .. }) = disks else { continue };
@@ -123,6 +123,11 @@ impl<'a> Machines<'a> {
             }
         }
         all.extend(self.of_backup(need, found));
+        if self.has_licence() {
+            let words = "the licence of Windows Server is owned: the machine costs its price without one \
+                         (Azure Hybrid Benefit)";
+            all.push(words.to_owned());
+        }
         all
     }
 
@@ -158,6 +163,9 @@ impl<'a> Machines<'a> {
         let is_single = self.edition.host(&found.host.name).is_ok();
         let size = if is_single { found.host.name.clone() } else { found.host.qualified() };
         let mut text = format!("edition = {:?}\n\n[host]\nsize = {size:?}\n", self.edition.name());
+        if self.has_licence() {
+            text += "licence_owned = true\n";
+        }
         let mut taken = self.wishes.keep.as_ref().map(Kept::luns).unwrap_or_default();
         let pools = || found.arrangement.iter().zip(&found.choice.disks);
         let numbers = |(pool, disks): (&Pool, &Option<Disks<'_>>)| {

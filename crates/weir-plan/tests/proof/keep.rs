@@ -16,7 +16,7 @@ fn kept(layout: &str, need: &str) -> (Kept, Box<Answer>) {
     let file = NeedFile::read("need.toml", need).expect("a need");
     let (need, _) = file.need().expect("a need");
     let edition = catalog.edition(there.edition.as_deref().expect("an edition")).expect("known");
-    let book = PriceBook::of(edition.prices(), None, None, None).expect("prices");
+    let book = PriceBook::of(edition.prices(), None, None, file.os.as_deref()).expect("prices");
     let mut wishes = file.wishes();
     let kept = Kept::of(&there, file.no_downtime).expect("to be kept");
     wishes.keep = Some(kept.clone());
@@ -217,4 +217,55 @@ fn the_size_of_shared_disks_has_the_room_of_the_file_system() {
     assert_eq!(size("none"), (933, 933));
     // 93.3 % of 1,000 GiB.
     assert_eq!(size("ext4"), (1_000, 1_000));
+}
+
+/// A machine with a disk of data, and its need.
+const SINGLE: &str = "edition = \"azure-now\"\n[host]\nsize = \"Standard_D8s_v3\"\n[[volume]]\nname = \"d\"\n\
+    tier = \"P20\"\n[[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"400 GiB\"\non = \"d\"\n";
+
+#[test]
+fn an_owned_licence_of_the_machine_in_use_stays_and_costs_nothing() {
+    let need = "os = \"windows\"\nno_downtime = true\n[data]\nsize = \"400 GiB\"\niops = 1000\n";
+    // With Windows Server a D8s_v3 costs 548.96, without a licence 280.32; a P20 costs 73.22.
+    let (_, rented) = kept(SINGLE, need);
+    assert_eq!(rented.plan.cost.month.to_string(), "622.18");
+    assert!(!rented.plan.layout.contains("licence_owned"), "{}", rented.plan.layout);
+    let owned = SINGLE.replace("[[volume]]", "licence_owned = true\n[[volume]]");
+    let (_, own) = kept(&owned, need);
+    assert_eq!(own.plan.cost.month.to_string(), "353.54");
+    assert!(own.plan.layout.contains("licence_owned = true"), "{}", own.plan.layout);
+    // The bill of the layout that is written says the same.
+    let catalog = Catalog::builtin();
+    let edition = catalog.edition("azure-now").expect("known");
+    let book = PriceBook::of(edition.prices(), None, None, Some("windows")).expect("prices");
+    let layout = Layout::parse("plan.toml", &own.plan.layout, &catalog).expect("a layout");
+    assert_eq!(layout.bill(Some(edition), book.as_ref()).month(), own.plan.cost.month);
+}
+
+#[test]
+fn a_licence_is_wished_for_machines_of_windows() {
+    let need = |own: &str| {
+        format!("{own}\nlicence_owned = true\n[data]\nsize = \"400 GiB\"\niops = 1000\n")
+    };
+    let own = answer("azure-now", &need("host = \"D8s_v3\""));
+    assert!(own.plan.layout.contains("licence_owned = true"), "{}", own.plan.layout);
+    let refused = |edition: &str, own: &str, words: &str| {
+        let error = planned(&need(own), &Catalog::builtin(), edition).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    refused("azure-now", "families = [\"vm\"]\nos = \"linux\"", "plan with os = \"windows\"");
+    refused("gcp", "", "Azure Hybrid Benefit, which gcp does not have");
+}
+
+#[test]
+fn a_machine_of_two_series_keeps_its_series() {
+    let size = "\"ebdsv5-nvme/Standard_E96bds_v5\"";
+    let there = SINGLE.replace("\"Standard_D8s_v3\"", "\"ebdsv5-nvme/E96bds_v5\"");
+    let need = |own: &str| format!("{own}\n[data]\nsize = \"400 GiB\"\niops = 1000\n");
+    let (_, stays) = kept(&there, &need("no_downtime = true"));
+    let (_, named) = kept(&there, &need("host = \"ebdsv5-nvme/E96bds_v5\""));
+    let anew = answer("azure-now", &need("host = \"ebdsv5-nvme/E96bds_v5\""));
+    for own in [stays, named, anew] {
+        assert!(own.plan.layout.contains(size), "{}", own.plan.layout);
+    }
 }

@@ -110,7 +110,8 @@ pub(crate) struct PlanArgs {
     /// Maximum storage of an instance or a service.
     #[arg(long, value_name = "SIZE")]
     pub(crate) storage: Option<Bytes>,
-    /// Leave the database licence out of the price: you own it.
+    /// Leave a licence that you own out of the price: of the database for an instance or a service, of
+    /// Windows Server for a machine of Azure (Azure Hybrid Benefit).
     #[arg(long)]
     pub(crate) licence_owned: bool,
     /// Region of the prices.

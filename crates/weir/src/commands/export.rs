@@ -45,7 +45,7 @@ fn check_service(path: &Path, layout: &Layout, catalog: &Catalog) -> Result<(), 
     let edition = layout.edition.as_deref().and_then(|name| catalog.edition(name).ok());
     let service = layout.hosts.iter().find_map(|host| {
         let edition = edition?;
-        let size = edition.host(host.size.as_deref()?).ok()?;
+        let size = edition.host(&host.qualified_size()?).ok()?;
         edition.series_of(size)?.service.clone()
     });
     match service {

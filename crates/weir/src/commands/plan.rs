@@ -148,9 +148,6 @@ fn keep<'a>(
     };
     let (_, layout) = read_layout_text(path, catalog)?;
     wishes.keep = Some(Kept::of(&layout, file.no_downtime)?);
-    // An instance whose licence is owned must not rent one under the new plan.
-    wishes.has_licence |=
-        layout.hosts.iter().any(|host| host.instance.is_some() && host.licence_owned);
     Ok(Some(edition_there(path, &layout, catalog)?))
 }
 
