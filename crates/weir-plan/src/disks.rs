@@ -25,6 +25,8 @@ pub enum Disk<'a> {
     Plus(&'a Tier),
     /// The same while its credits last.
     Burst(&'a Tier),
+    /// A disk in use, with what is chosen of it and stays.
+    Chosen(Chosen<'a>),
     /// Its limits are bought.
     Bought {
         /// The family.
@@ -38,12 +40,26 @@ pub enum Disk<'a> {
     },
 }
 
+/// A tier with what is chosen beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chosen<'a> {
+    /// Its tier.
+    pub tier: &'a Tier,
+    /// The larger tier whose limits and price it has.
+    pub performance_tier: Option<&'a Tier>,
+    /// Whether it bursts on demand, which costs a fee and what is burst.
+    pub on_demand_burst: bool,
+    /// Whether it has performance plus.
+    pub is_plus: bool,
+}
+
 impl<'a> Disk<'a> {
     /// Its family.
     #[must_use]
     pub fn family(&self) -> &'a str {
         match self {
             Self::Tier(tier) | Self::Plus(tier) | Self::Burst(tier) => &tier.family,
+            Self::Chosen(own) => &own.tier.family,
             Self::Bought { family, .. } => &family.family,
         }
     }
@@ -53,8 +69,31 @@ impl<'a> Disk<'a> {
     pub fn size(&self) -> Bytes {
         match self {
             Self::Tier(tier) | Self::Plus(tier) | Self::Burst(tier) => tier.size,
+            Self::Chosen(own) => own.tier.size,
             Self::Bought { size, .. } => *size,
         }
+    }
+
+    /// Returns its tier and what is chosen beside it; `None` where limits are bought.
+    #[must_use]
+    pub fn chosen(&self) -> Option<Chosen<'a>> {
+        let (tier, is_plus) = match *self {
+            Self::Tier(tier) | Self::Burst(tier) => (tier, false),
+            Self::Plus(tier) => (tier, true),
+            Self::Chosen(own) => return Some(own),
+            Self::Bought { .. } => return None,
+        };
+        Some(Chosen { tier, performance_tier: None, on_demand_burst: false, is_plus })
+    }
+
+    /// Returns its limits without credits.
+    #[must_use]
+    pub fn sustained(&self) -> catalog::Limits {
+        let (iops, throughput) = match self {
+            Self::Burst(tier) => (tier.iops, tier.throughput),
+            _ => self.rates(),
+        };
+        catalog::Limits { iops, throughput }
     }
 
     /// What it lets through.
@@ -71,6 +110,10 @@ impl<'a> Disk<'a> {
             Self::Tier(tier) | Self::Plus(tier) | Self::Burst(tier) => {
                 Cost::of(prices.tier(&tier.name), count, count)
             }
+            Self::Chosen(own) => {
+                let burst = Cost::of(None, u64::from(own.on_demand_burst), 0);
+                Cost::of(prices.tier(own.billed()), count, count) + burst
+            }
             Self::Bought { family, .. } => Rates::of(family, prices).cost(self.bought(), count),
         }
     }
@@ -82,6 +125,16 @@ impl<'a> Disk<'a> {
             Self::Tier(tier) | Self::Plus(tier) | Self::Burst(tier) => {
                 let what = format!("{name}: disk {}", tier.name);
                 vec![Line::of(what, count, prices.tier(&tier.name))]
+            }
+            Self::Chosen(own) => {
+                let tier = own.billed();
+                let mut lines =
+                    vec![Line::of(format!("{name}: disk {tier}"), count, prices.tier(tier))];
+                if own.on_demand_burst {
+                    let what = format!("{name}: on-demand bursting of {tier}");
+                    lines.push(Line::of(what, count, None));
+                }
+                lines
             }
             Self::Bought { family, .. } => {
                 let Bought { size, limits } = self.bought();
@@ -96,6 +149,7 @@ impl<'a> Disk<'a> {
         match self {
             Self::Tier(tier) | Self::Burst(tier) => format!("tier = {:?}", tier.name),
             Self::Plus(tier) => format!("tier = {:?}, performance_plus = true", tier.name),
+            Self::Chosen(own) => own.keys(),
             Self::Bought { family, size, iops, throughput } => {
                 let (name, size, iops) = (&family.family, size.exact(), iops.get());
                 let keys = format!("family = {name:?}, size = \"{size}\", iops = {iops}");
@@ -123,8 +177,34 @@ impl<'a> Disk<'a> {
                 Some(burst) => (burst.iops, burst.throughput),
                 None => (tier.iops, tier.throughput),
             },
+            Self::Chosen(own) => {
+                let limits = own.performance_tier.unwrap_or(own.tier).limits();
+                let limits = own.tier.plus.filter(|_| own.is_plus).unwrap_or(limits);
+                (limits.iops, limits.throughput)
+            }
             Self::Bought { iops, throughput, .. } => (*iops, *throughput),
         }
+    }
+}
+
+impl<'a> Chosen<'a> {
+    /// Returns the tier whose price it has.
+    fn billed(&self) -> &'a str {
+        &self.performance_tier.unwrap_or(self.tier).name
+    }
+
+    fn keys(&self) -> String {
+        let mut keys = format!("tier = {:?}", self.tier.name);
+        if let Some(own) = self.performance_tier {
+            keys += &format!(", performance_tier = {:?}", own.name);
+        }
+        if self.on_demand_burst {
+            keys += ", on_demand_burst = true";
+        }
+        if self.is_plus {
+            keys += ", performance_plus = true";
+        }
+        keys
     }
 }
 
@@ -234,7 +314,7 @@ impl<'a> Market<'a, '_> {
         let mut found = Vec::new();
         let bursts = self.tiers().filter(|tier| lasts(tier, asked.peaks_last)).map(Disk::Burst);
         // Of equal cost the first is taken: performance plus only where it is of use.
-        let tiers = self.tiers().map(Disk::Tier).chain(self.with_plus());
+        let tiers = self.of_tiers(asked.kept).into_iter();
         for disk in tiers.chain(bursts) {
             if self.is_fit(&disk, asked) {
                 let fewest = fewest(&disk, asked);
@@ -284,8 +364,34 @@ impl<'a> Market<'a, '_> {
         sets.flat_map(|set| &set.tiers)
     }
 
+    /// Returns the disks of the tiers, with performance plus and without. Disks in use keep what is
+    /// chosen of them.
+    pub(crate) fn of_tiers(&self, kept: Option<&KeptPool>) -> Vec<Disk<'a>> {
+        match kept.filter(|kept| kept.has_choices()) {
+            Some(kept) => self.tiers().filter_map(|tier| self.keeping(tier, kept)).collect(),
+            None => self.tiers().map(Disk::Tier).chain(self.with_plus()).collect(),
+        }
+    }
+
+    /// Returns disks in use as disks of a tier, with what is chosen of them. A performance tier goes
+    /// where their own tier is as large.
+    fn keeping(&self, tier: &'a Tier, kept: &KeptPool) -> Option<Disk<'a>> {
+        let named = kept.performance_tier.as_ref().and_then(|name| self.edition.tier(name).ok());
+        let performance_tier = named.filter(|own| own.set == tier.set && own.holds > tier.holds);
+        let can_burst = tier.burst.is_some_and(|burst| matches!(burst.kind, BurstKind::OnDemand));
+        let (is_plus, on_demand_burst) = (kept.is_plus, kept.on_demand_burst);
+        if (on_demand_burst && !can_burst) || (is_plus && tier.plus.is_none()) {
+            return None;
+        }
+        Some(match (performance_tier, on_demand_burst, is_plus) {
+            (None, false, false) => Disk::Tier(tier),
+            (None, false, true) => Disk::Plus(tier),
+            _ => Disk::Chosen(Chosen { tier, performance_tier, on_demand_burst, is_plus }),
+        })
+    }
+
     /// The tiers that can be had with performance plus, with it.
-    pub(crate) fn with_plus(&self) -> impl Iterator<Item = Disk<'a>> + use<'a, '_> {
+    fn with_plus(&self) -> impl Iterator<Item = Disk<'a>> + use<'a, '_> {
         self.tiers().filter(|tier| tier.plus.is_some()).map(Disk::Plus)
     }
 
@@ -296,10 +402,7 @@ impl<'a> Market<'a, '_> {
         let is_fast = asked.latencies.iter().all(|(most, request)| {
             typical(self.edition, disk.family(), *request).is_some_and(|own| own <= *most)
         });
-        let is_kept = asked.kept.is_none_or(|kept| {
-            let is_plus = matches!(disk, Disk::Plus(_));
-            disk.family() == kept.family && disk.size() >= kept.size && is_plus == kept.is_plus
-        });
+        let is_kept = asked.kept.is_none_or(|kept| kept.becomes(disk));
         // A disk that grows past what can be cached is detached for it.
         let bound = self.edition.host_cache().and_then(|cache| cache.max_disk_exclusive);
         let crosses = asked.stays_up
@@ -346,6 +449,11 @@ impl Bought {
     }
 }
 
+/// Returns what disks in use have bought, which they keep.
+fn kept_limits(asked: &Asked<'_>) -> Option<catalog::Limits> {
+    asked.kept.and_then(|kept| kept.limits)
+}
+
 /// The least of `count` disks alike that carry what is asked, if such can be bought.
 pub(crate) fn bought(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Option<Bought> {
     if family.throughput_follows {
@@ -354,7 +462,9 @@ pub(crate) fn bought(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Opt
     let least = fewest_iops(family, asked, count)?;
     // What the bytes ask for, and the least that there is a way to have with the operations.
     let bytes = Flow::most(asked.peaks.iter().copied()).bytes.div_ceil(count);
-    let bytes = bytes.max(family.min_throughput(least).get()).next_multiple_of(step(family));
+    let kept = kept_limits(asked).map_or(0, |kept| kept.throughput.get());
+    let bytes = bytes.max(family.min_throughput(least).get()).max(kept);
+    let bytes = bytes.next_multiple_of(step(family));
     let throughput = BytesPerSec::new(bytes)?.max(family.minimum.throughput);
     // So many operations allow the throughput.
     let of_throughput = match (family.throughput_per_iops, throughput > family.minimum.throughput) {
@@ -416,7 +526,8 @@ fn step(family: &Provisioned) -> u64 {
 /// The fewest operations of each disk that do not fall short of those that come.
 fn fewest_iops(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Option<Iops> {
     let operations = Flow::most(asked.peaks.iter().copied()).operations;
-    Some(Iops::new(operations.div_ceil(count).max(1))?.max(family.minimum.iops))
+    let least = Iops::new(operations.div_ceil(count).max(1))?.max(family.minimum.iops);
+    Some(kept_limits(asked).map_or(least, |kept| least.max(kept.iops)))
 }
 
 /// A disk whose throughput comes with its operations: the fewest of these that do.
@@ -447,7 +558,8 @@ fn of_size(
         (Some(each), true) => iops.get().div_ceil(each.get()) << 30,
         _ => 0,
     };
-    let size = asked.size.get().div_ceil(count).max(of_iops).max(family.min_size.get());
+    let kept = asked.kept.map_or(0, |kept| kept.size.get());
+    let size = asked.size.get().div_ceil(count).max(of_iops).max(kept).max(family.min_size.get());
     let step = family.size_step.map_or(1 << 30, Bytes::get);
     let size = Bytes::new(size.next_multiple_of(step));
     let iops = iops.max(family.min_iops(size));

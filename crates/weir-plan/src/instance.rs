@@ -111,7 +111,7 @@ impl<'a> Instances<'a> {
             None => true,
         };
         let is_large = |host: &&HostSize| host.vcpus.is_some_and(|own| own >= need.vcpus);
-        let stays = |host: &&HostSize| self.stays(host);
+        let stays = |host: &&HostSize| self.stays(host) && self.has_kept_iops(host);
         self.series().filter(is_named).filter(stays).filter(is_large).collect()
     }
 
@@ -123,6 +123,16 @@ impl<'a> Instances<'a> {
             }
             _ => true,
         }
+    }
+
+    /// Returns the operations that the instance in use has bought in all.
+    fn kept_iops(&self) -> u64 {
+        self.wishes.keep.as_ref().and_then(|kept| kept.iops).unwrap_or(0)
+    }
+
+    /// Returns whether so many vCores let through what the instance in use has bought.
+    fn has_kept_iops(&self, host: &HostSize) -> bool {
+        host.uncached.is_none_or(|most| most.iops.get() >= self.kept_iops())
     }
 
     /// The storage that is there, in GiB.
@@ -244,7 +254,7 @@ impl<'a> Instances<'a> {
         }
         // The storage of a large instance may bring more than its vCores let through.
         let most = host.uncached.map_or(u64::MAX, |most| most.iops.get());
-        let included = self.included(storage).min(most);
+        let included = self.included(storage).min(most).max(self.kept_iops());
         let fits = |iops: u64| peaks.iter().all(|flow| flow.fits(self.quota(host, iops), 1));
         if fits(included) || !fits(most) {
             // What nothing carries is told by its caps.
@@ -516,6 +526,13 @@ impl<'a> Instances<'a> {
                          what it is asked for is held against none";
             all.push(words.to_owned());
         }
+        let kept = Some(self.kept_iops()).filter(|kept| *kept > self.included(found.storage));
+        all.extend(kept.map(|kept| match found.iops {
+            Some(iops) if iops > kept => {
+                format!("the {kept} IOPS of the instance in use become {iops}")
+            }
+            _ => format!("the {kept} IOPS of the instance in use stay"),
+        }));
         all.extend(self.growth(found));
         let log = found.files.iter().find(|files| files.role == Role::Log);
         if log.is_some_and(|files| files.tier.is_some()) {
@@ -590,7 +607,9 @@ impl<'a> Instances<'a> {
                 with(Files { gib: tier.holds.get() >> 30, tier: Some(tier), ..*files });
             }
         }
-        let is_smaller = |host: &&HostSize| host.vcpus < best.host.vcpus && self.stays(host);
+        let is_smaller = |host: &&HostSize| {
+            host.vcpus < best.host.vcpus && self.stays(host) && self.has_kept_iops(host)
+        };
         for host in self.series().filter(is_smaller) {
             let mut found = Found { host, ..best.clone() };
             found.cost = self.cost(&found);

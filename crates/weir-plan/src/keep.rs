@@ -1,17 +1,18 @@
 //! What is there already and stays: a plan may add to it and grow it, and takes nothing away.
 //!
 //! Disks and files grow in place. A column more for a stripe, another cache mode (the disk is
-//! detached for it) and a smaller file are not planned. A machine of another size restarts, an
+//! detached for it), lower limits of a disk and a smaller file are not planned. A machine of another size restarts, an
 //! instance with other vCores fails over, and a stripe with another unit is rebuilt and its data
 //! copied: all three stay as they are where there must be no downtime.
 
+use crate::disks::Disk;
 use crate::error::PlanError;
 use crate::need::Need;
 use std::collections::BTreeSet;
-use weir_catalog::CacheMode;
-use weir_core::CacheMode as EngineMode;
+use weir_catalog::{CacheMode, Limits};
+use weir_core::{CacheMode as EngineMode, VolumeSpec};
 use weir_layout::{Export, Host, Layout, ManagedInstance, Role};
-use weir_units::Bytes;
+use weir_units::{Bytes, BytesPerSec, Iops};
 
 /// What is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Kept {
     pub has_licence: bool,
     /// Of a managed instance, its kind, vCores and billed storage.
     pub instance: Option<(ManagedInstance, u32, Bytes)>,
+    /// The operations per second that a next-generation instance has bought in all.
+    pub iops: Option<u64>,
     /// The billed storage and the step it was rounded to, where the layout does not state it.
     pub assumed_storage: Option<(Bytes, Bytes)>,
     /// Disks, by what is on them.
@@ -63,6 +66,40 @@ pub struct KeptPool {
     pub size: Bytes,
     /// Whether each has performance plus, which is chosen when a disk is made and stays.
     pub is_plus: bool,
+    /// The tier whose limits each has, if that is another than its own.
+    pub performance_tier: Option<String>,
+    /// Whether each bursts on demand.
+    pub on_demand_burst: bool,
+    /// The limits of each, without bursts.
+    pub limits: Option<Limits>,
+}
+
+impl KeptPool {
+    /// Returns whether the limits of the disks are those of another tier or burst on demand.
+    #[must_use]
+    pub fn has_choices(&self) -> bool {
+        self.performance_tier.is_some() || self.on_demand_burst
+    }
+
+    /// Returns whether the disks can become disks like this one and lose nothing.
+    #[must_use]
+    pub fn becomes(&self, disk: &Disk<'_>) -> bool {
+        let chosen = disk.chosen();
+        let is_plus = chosen.is_some_and(|own| own.is_plus);
+        let on_demand_burst = chosen.is_some_and(|own| own.on_demand_burst);
+        let own = disk.sustained();
+        let is_no_slower = self
+            .limits
+            .is_none_or(|limits| own.iops >= limits.iops && own.throughput >= limits.throughput);
+        // A disk with the limits of another tier has no credits.
+        let has_credits = matches!(disk, Disk::Burst(_)) && self.has_choices();
+        disk.family() == self.family
+            && disk.size() >= self.size
+            && is_plus == self.is_plus
+            && on_demand_burst == self.on_demand_burst
+            && is_no_slower
+            && !has_credits
+    }
 }
 
 /// Files of a role.
@@ -120,6 +157,7 @@ impl Kept {
             host: host.qualified_size(),
             has_licence: host.licence_owned,
             instance,
+            iops: host.instance.as_ref().and_then(|own| own.iops).map(Iops::get),
             assumed_storage,
             pools,
             files,
@@ -224,6 +262,13 @@ fn pools(host: &Host) -> Result<Vec<KeptPool>, PlanError> {
     Ok(all)
 }
 
+/// Returns the limits of a disk that has both, without bursts.
+fn limits(spec: &VolumeSpec) -> Option<Limits> {
+    let gate = &spec.limits.gate;
+    let (iops, throughput) = (gate.iops?.rate.get(), gate.bytes?.rate.get());
+    Some(Limits { iops: Iops::new(iops)?, throughput: BytesPerSec::new(throughput)? })
+}
+
 fn pool(host: &Host, export: &Export, mut roles: Vec<Role>) -> Result<KeptPool, PlanError> {
     roles.sort_by_key(|role| Role::ALL.iter().position(|own| own == role));
     roles.dedup();
@@ -234,6 +279,7 @@ fn pool(host: &Host, export: &Export, mut roles: Vec<Role>) -> Result<KeptPool, 
     });
     let mut kept: Option<KeptPool> = None;
     for (volume, spec) in volumes {
+        let choices = volume.choices();
         let own = KeptPool {
             name: export.name.clone(),
             volumes: export
@@ -260,7 +306,10 @@ fn pool(host: &Host, export: &Export, mut roles: Vec<Role>) -> Result<KeptPool, 
             tier: volume.tier.clone(),
             count: export.volumes.len() as u64,
             size: spec.size,
-            is_plus: volume.choices().performance_plus,
+            is_plus: choices.performance_plus,
+            performance_tier: choices.performance_tier.map(str::to_owned),
+            on_demand_burst: choices.on_demand_burst,
+            limits: limits(spec),
         };
         if kept.as_ref().is_some_and(|kept| *kept != own) {
             let what = format!("{} of the layout to keep", export.name);

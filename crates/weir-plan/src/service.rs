@@ -275,7 +275,7 @@ impl<'a> Services<'a> {
     fn unit_of(&self, storage: &Storage<'_>) -> Option<Bytes> {
         match storage.disk {
             Disk::Bought { family, .. } => self.unit(storage.count, family),
-            Disk::Tier(_) | Disk::Plus(_) | Disk::Burst(_) => None,
+            Disk::Tier(_) | Disk::Plus(_) | Disk::Burst(_) | Disk::Chosen(_) => None,
         }
     }
 
@@ -419,6 +419,7 @@ impl<'a> Services<'a> {
             Disk::Tier(tier) | Disk::Plus(tier) | Disk::Burst(tier) => {
                 format!("{} of {size}", tier.name)
             }
+            Disk::Chosen(own) => format!("{} of {size}", own.tier.name),
             Disk::Bought { family, iops, throughput, .. } => {
                 format!("{count} x {} of {size}, {iops} and {throughput}", family.family)
             }

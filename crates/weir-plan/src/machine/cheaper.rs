@@ -4,6 +4,7 @@ use super::{Found, MOST_DISKS, Machines, Place, caps};
 use crate::answer::Cheaper;
 use crate::demand::{Demand, Peak};
 use crate::disks::{Disk, Disks, Market, larger, slower, smaller};
+use crate::keep::KeptPool;
 use crate::need::Need;
 
 impl<'a> Machines<'a> {
@@ -12,7 +13,8 @@ impl<'a> Machines<'a> {
     /// there is nothing else.
     pub(super) fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
         let with_disks = (0..best.arrangement.len()).flat_map(|at| {
-            self.with_less(need, best, at, |own, fewest| self.less(best, own, fewest))
+            let kept = self.kept(need, &best.arrangement[at].roles);
+            self.with_less(need, best, at, |own, fewest| self.less(best, own, kept, fewest))
         });
         let hosts = self.edition.hosts().filter(|host| self.is_named(host));
         let with_hosts = hosts.filter_map(|host| {
@@ -61,14 +63,9 @@ impl<'a> Machines<'a> {
         let is_less = |disks: &Disks<'_>| {
             disks.cost.unpriced == own.cost.unpriced && disks.cost.month < own.cost.month
         };
-        // What is there stays as many, and no smaller.
+        // Disks in use stay as many, and lose nothing.
         let stays = |disks: &Disks<'_>| {
-            kept.is_none_or(|kept| {
-                let is_plus = matches!(disks.disk, Disk::Plus(_));
-                disks.count == kept.count
-                    && disks.disk.size() >= kept.size
-                    && is_plus == kept.is_plus
-            })
+            kept.is_none_or(|kept| disks.count == kept.count && kept.becomes(&disks.disk))
         };
         let with = |disks: Disks<'a>| {
             let mut other = best.clone();
@@ -96,10 +93,16 @@ impl<'a> Machines<'a> {
     }
 
     /// Less of the disks of a pool, each with its number, which is `fewest` at least.
-    fn less(&self, best: &Found<'a>, own: &Disks<'a>, fewest: u64) -> Vec<(Disk<'a>, u64)> {
+    fn less(
+        &self,
+        best: &Found<'a>,
+        own: &Disks<'a>,
+        kept: Option<&KeptPool>,
+        fewest: u64,
+    ) -> Vec<(Disk<'a>, u64)> {
         match own.disk {
-            Disk::Tier(tier) | Disk::Plus(tier) | Disk::Burst(tier) => {
-                self.of_tiers(best, own, &tier.family)
+            Disk::Tier(_) | Disk::Plus(_) | Disk::Burst(_) | Disk::Chosen(_) => {
+                self.of_tiers(best, own, kept)
             }
             Disk::Bought { family, .. } => {
                 let fewer = larger(&own.disk, family, own.count).filter(|_| own.count > fewest);
@@ -110,8 +113,13 @@ impl<'a> Machines<'a> {
     }
 
     /// Disks of the tiers of a family that cost less, however many.
-    fn of_tiers(&self, best: &Found<'a>, own: &Disks<'a>, family: &'a str) -> Vec<(Disk<'a>, u64)> {
-        let families = [family];
+    fn of_tiers(
+        &self,
+        best: &Found<'a>,
+        own: &Disks<'a>,
+        kept: Option<&KeptPool>,
+    ) -> Vec<(Disk<'a>, u64)> {
+        let families = [own.disk.family()];
         let market = Market { edition: self.edition, prices: self.prices, families: &families };
         let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.most_disks());
         let of = |disk: Disk<'a>| {
@@ -120,6 +128,6 @@ impl<'a> Machines<'a> {
             (1..=most).take_while(is_less).map(|count| (disk, count)).collect::<Vec<_>>()
         };
         // Of equal cost the last is taken: with performance plus more is there.
-        market.tiers().map(Disk::Tier).chain(market.with_plus()).flat_map(of).collect()
+        market.of_tiers(kept).into_iter().flat_map(of).collect()
     }
 }

@@ -107,6 +107,7 @@ impl<'a> Machines<'a> {
             }
             let kept = self.kept(need, &pool.roles);
             all.extend(kept.map(|kept| stays(&name, kept, disk, pool.place)));
+            all.extend(kept.and_then(|kept| chosen(&name, kept, disk)));
             all.extend(kept.and_then(|kept| rebuilt(&name, kept, pool.place)));
             let size: u64 = pool.roles.iter().map(|role| need.roles[*role].size.get()).sum();
             let room = disk.size().get().saturating_mul(*count);
@@ -254,6 +255,32 @@ fn stays(name: &str, kept: &KeptPool, disk: &Disk<'_>, place: Place) -> String {
     }
 }
 
+/// Returns what becomes of the limits of disks in use that were chosen beside their size.
+fn chosen(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> Option<String> {
+    let mut words = Vec::new();
+    if let Disk::Bought { iops, throughput, .. } = disk {
+        let old = kept.limits?;
+        let change = |old: String, new: String| match old == new {
+            true => format!("keeps {new}"),
+            false => format!("goes from {old} to {new}"),
+        };
+        words.push(format!("each disk {}", change(old.iops.to_string(), iops.to_string())));
+        words.push(change(old.throughput.to_string(), throughput.to_string()));
+    }
+    let own = disk.chosen();
+    match (&kept.performance_tier, own.and_then(|own| own.performance_tier)) {
+        (Some(_), Some(tier)) => words.push(format!("performance tier {} stays", tier.name)),
+        (Some(old), None) => {
+            words.push(format!("performance tier {old} is dropped, since the disks grow to it"));
+        }
+        (None, _) => {}
+    }
+    if kept.on_demand_burst {
+        words.push("on-demand bursting stays on; nothing is counted on it".to_owned());
+    }
+    (!words.is_empty()).then(|| format!("{name}: {}", words.join(", ")))
+}
+
 /// The longest label of a file system that XFS takes.
 const MOST_LABEL: usize = 12;
 
@@ -280,6 +307,19 @@ fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
         }
         Some(Disks { disk: Disk::Plus(tier), count, .. }) => {
             format!("{count} x {} with performance plus{cached}", tier.name)
+        }
+        Some(Disks { disk: Disk::Chosen(own), count, .. }) => {
+            let mut words = format!("{count} x {}", own.tier.name);
+            if let Some(tier) = own.performance_tier {
+                words += &format!(" with performance tier {}", tier.name);
+            }
+            if own.is_plus {
+                words += " with performance plus";
+            }
+            if own.on_demand_burst {
+                words += " with on-demand bursting";
+            }
+            words + cached
         }
         Some(Disks { disk: Disk::Bought { family, size, iops, throughput }, count, .. }) => {
             format!("{count} x {} of {size}, {iops} and {throughput}", family.family)

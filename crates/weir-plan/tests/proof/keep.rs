@@ -269,3 +269,106 @@ fn a_machine_of_two_series_keeps_its_series() {
         assert!(own.plan.layout.contains(size), "{}", own.plan.layout);
     }
 }
+
+/// Disks and an instance with more than their need asks for, each with what its layout says of that.
+const BOUGHT: [(&str, &str, &str, &[&str]); 6] = [
+    (
+        "azure-now",
+        "Standard_D8s_v3",
+        "tier = \"P20\"\nperformance_tier = \"P40\"",
+        &["tier = \"P20\"", "performance_tier = \"P40\""],
+    ),
+    (
+        "azure-now",
+        "Standard_D8s_v3",
+        "tier = \"P30\"\non_demand_burst = true",
+        &["tier = \"P30\"", "on_demand_burst = true"],
+    ),
+    (
+        "azure-now",
+        "Standard_D8s_v3",
+        "family = \"premium-ssd-v2\"\nsize = \"600 GiB\"\niops = 5000\nthroughput = \"300 MB/s\"",
+        &["size = \"600 GiB\"", "iops = 5000", "throughput = \"300 MB/s\""],
+    ),
+    ("azure-now", "Standard_D8s_v3", "tier = \"P30\"\nsize = \"450 GiB\"", &["tier = \"P30\""]),
+    (
+        "aws",
+        "m5.xlarge",
+        "family = \"gp3\"\nsize = \"600 GiB\"\niops = 6000\nthroughput = \"250 MiB/s\"",
+        &["size = \"600 GiB\"", "iops = 6000", "throughput = \"250 MiB/s\""],
+    ),
+    (
+        "aws",
+        "m5.xlarge",
+        "family = \"io2\"\nsize = \"600 GiB\"\niops = 6000",
+        &["size = \"600 GiB\"", "iops = 6000"],
+    ),
+];
+
+#[test]
+fn what_was_bought_of_disks_in_use_stays_and_is_paid_for() {
+    let catalog = Catalog::builtin();
+    for (edition, host, disk, stays) in BOUGHT {
+        let there = format!(
+            "edition = {edition:?}\n[host]\nsize = {host:?}\n[[volume]]\nname = \"d\"\n{disk}\n[[file]]\nname = \
+             \"f\"\nrole = \"data\"\nsize = \"400 GiB\"\non = \"d\"\n"
+        );
+        let need = "no_downtime = true\n[data]\nsize = \"400 GiB\"\niops = 1000\n";
+        let (_, own) = kept(&there, need);
+        for words in stays {
+            assert!(own.plan.layout.contains(words), "{disk}: {}", own.plan.layout);
+        }
+        // The plan costs what the layout in use costs.
+        let edition = catalog.edition(edition).expect("known");
+        let book = PriceBook::of(edition.prices(), None, None, None).expect("prices");
+        let there = Layout::parse("now.toml", &there, &catalog).expect("a layout");
+        let bill = there.bill(Some(edition), book.as_ref());
+        let unknown = u32::try_from(bill.unknown().count()).expect("few");
+        assert_eq!(own.plan.cost.month, bill.month(), "{disk}");
+        assert_eq!(own.plan.cost.unpriced, unknown, "{disk}");
+    }
+}
+
+#[test]
+fn a_change_of_what_was_bought_is_said() {
+    let check = |disk: &str, iops: u64, title: &str, words: &str| {
+        let there = SINGLE.replace("tier = \"P20\"", disk);
+        let need = format!("no_downtime = true\n[data]\nsize = \"400 GiB\"\niops = {iops}\n");
+        let (_, own) = kept(&there, &need);
+        assert_eq!(own.plan.title, format!("Standard_D8s_v3: data on 1 x {title}"));
+        let reasons = own.plan.reasons.join("\n");
+        assert!(reasons.contains(words), "{reasons}");
+    };
+    let raised = "tier = \"P20\"\nperformance_tier = \"P30\"";
+    check(raised, 5_000, "P20 with performance tier P30", "data: performance tier P30 stays");
+    check(
+        raised,
+        6_000,
+        "P40",
+        "data: performance tier P30 is dropped, since the disks grow to it",
+    );
+    let bought =
+        "family = \"premium-ssd-v2\"\nsize = \"600 GiB\"\niops = 5000\nthroughput = \"300 MB/s\"";
+    let title = "premium-ssd-v2 of 600 GiB, 6000 IOPS and 300 MB/s";
+    check(bought, 6_000, title, "data: each disk goes from 5000 IOPS to 6000 IOPS, keeps 300 MB/s");
+    let bursts = "tier = \"P30\"\non_demand_burst = true";
+    check(bursts, 6_000, "P40 with on-demand bursting", "on-demand bursting stays on");
+}
+
+#[test]
+fn the_operations_that_an_instance_in_use_has_bought_stay() {
+    let there = "edition = \"azure-mi-now\"\nhost = { managed_instance = \"next-gen-gp\", vcores = 8, storage = \
+                 \"1 TiB\", iops = 9000 }\n[[file]]\nname = \"a\"\nrole = \"data\"\nsize = \"500 GiB\"\n";
+    let need = |iops: u64| format!("[data]\nsize = \"500 GiB\"\niops = {iops}\n");
+    for (asked, iops, words) in [
+        (1_000, 9_000, "the 9000 IOPS of the instance in use stay"),
+        (10_000, 10_000, "the 9000 IOPS of the instance in use become 10000"),
+    ] {
+        let (_, own) = kept(there, &need(asked));
+        assert!(own.plan.layout.contains(&format!("iops = {iops}\n")), "{}", own.plan.layout);
+        let reasons = own.plan.reasons.join("\n");
+        assert!(reasons.contains(words), "{reasons}");
+        let bought = own.plan.lines.iter().find(|line| line.what == "IOPS bought");
+        assert_eq!(bought.map(|line| line.units), Some(iops - 3 * 1_024));
+    }
+}
