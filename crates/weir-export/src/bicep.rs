@@ -53,24 +53,17 @@ fn of_machine(
 ) -> Result<(), ExportError> {
     refuse_group(options)?;
     let os = azure::check_os(script, change, options, true)?;
-    script.header(
-        "a subnet; deploy with az deployment group create --template-file FILE.",
-        "makes the disks and the machine with them, each with its LUN and cache mode, and a network \
-         interface without a public IP address or an open port; deployed again it changes what differs. \
-         A disk that is attached to the machine and not in this module is detached: \
-         look first with az deployment group what-if.",
-        "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor delete \
-         a disk.",
-    );
+    header(script, change.is_known());
     tell_changes(script, change, machine);
     script.blank();
     parameter(script, "machineName", "The name of the machine.", options.machine.as_ref());
     location(script, options);
     zones(script, options, machine);
-    script.lines(
-        "@description('The id of its subnet.')\nparam subnetId string\n\
-         @description('The name of its administrator.')\nparam adminUsername string",
-    );
+    script.lines(match change.is_known() {
+        true => PRESENT_NETWORK,
+        false => "@description('The id of its subnet.')\nparam subnetId string",
+    });
+    script.line("@description('The name of its administrator.')\nparam adminUsername string");
     script.lines(match os {
         OperatingSystem::Linux => {
             "@description('The public SSH key of its administrator.')\nparam sshPublicKey string"
@@ -96,12 +89,51 @@ fn of_machine(
             attached.push(entry);
         }
     }
-    script.blank();
-    script.lines(NETWORK);
-    vm(script, machine, os, &attached);
+    if !change.is_known() {
+        script.blank();
+        script.lines(NETWORK);
+    }
+    let interfaces = if change.is_known() { "networkInterfaces" } else { NEW_INTERFACE };
+    vm(script, machine, os, &attached, interfaces);
     disk::local(script, &change.new);
     Ok(())
 }
+
+/// Writes the head of a module that makes a machine, or changes the one in use.
+fn header(script: &mut Script, is_present: bool) {
+    const FORMATS: &str =
+        "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN)";
+    const DETACHES: &str = "A disk that is attached to the machine and not in this module is detached: look first \
+                            with az deployment group what-if.";
+    match is_present {
+        false => script.header(
+            "a subnet; deploy with az deployment group create --template-file FILE.",
+            &format!(
+                "makes the disks and the machine with them, each with its LUN and cache mode, and a network \
+                 interface without a public IP address or an open port; deployed again it changes what \
+                 differs. {DETACHES}"
+            ),
+            &format!("{FORMATS}, nor delete a disk."),
+        ),
+        true => script.header(
+            "the machine, and its network interfaces as a parameter; deploy with az deployment group create \
+             --template-file FILE.",
+            &format!(
+                "makes new disks and changes the machine and the disks that differ. The machine keeps its \
+                 network interfaces. {DETACHES}"
+            ),
+            &format!("{FORMATS}, make or change anything of the network, nor delete a disk."),
+        ),
+    }
+}
+
+/// The network interfaces of a machine in use. A deployment replaces the list as a whole.
+const PRESENT_NETWORK: &str = "@description('Its network interfaces, all of them, as az vm show --query \
+                               networkProfile.networkInterfaces prints them.')\n\
+                               param networkInterfaces array";
+
+/// The list of network interfaces of a new machine.
+const NEW_INTERFACE: &str = "[\n        {\n          id: nic.id\n        }\n      ]";
 
 fn zones(script: &mut Script, options: &Options, machine: &Machine<'_>) {
     if machine.needs_zone {
@@ -226,7 +258,13 @@ resource nic 'Microsoft.Network/networkInterfaces@2023-11-01' = {
 }
 "#;
 
-fn vm(script: &mut Script, machine: &Machine<'_>, os: OperatingSystem, attached: &[String]) {
+fn vm(
+    script: &mut Script,
+    machine: &Machine<'_>,
+    os: OperatingSystem,
+    attached: &[String],
+    interfaces: &str,
+) {
     let size = machine.size.as_ref().map_or_else(|| "machineSize".to_owned(), |size| bicep(size));
     let ultra = if machine.has_ultra {
         "    additionalCapabilities: {\n      ultraSSDEnabled: true\n    }\n"
@@ -245,8 +283,7 @@ fn vm(script: &mut Script, machine: &Machine<'_>, os: OperatingSystem, attached:
          location: location\n  zones: zones\n  properties: {{\n    hardwareProfile: {{\n      vmSize: {size}\n    \
          }}\n{ultra}{licence}    storageProfile: {{\n{controller}      imageReference: imageReference\n      osDisk: \
          {{\n        createOption: 'FromImage'\n      }}\n      dataDisks: [\n{}\n      ]\n    }}\n{}\n    \
-         networkProfile: {{\n      networkInterfaces: [\n        {{\n          id: nic.id\n        }}\n      \
-         ]\n    }}\n  }}\n}}",
+         networkProfile: {{\n      networkInterfaces: {interfaces}\n    }}\n  }}\n}}",
         attached.join("\n"),
         profile.trim_matches('\n')
     ));

@@ -258,7 +258,8 @@ fn place(
     let lun = change.lun(disk);
     match finder(&change.new, options) {
         Some(Finder::Pattern(path)) => {
-            Ok(Place::Path(path.replace("{lun}", &lun.to_string()).replace("{name}", &disk.name)))
+            let name = attached_name(&change.new, disk);
+            Ok(Place::Path(path.replace("{lun}", &lun.to_string()).replace("{name}", name)))
         }
         Some(Finder::Ebs) => ebs::device_name(lun).map(Place::Ebs).ok_or_else(|| {
             cannot(format!(
@@ -276,6 +277,14 @@ fn place(
         }),
     }
 }
+
+/// Returns the name under which a disk is attached. A `--name` of a volume that carries a file system
+/// renames that file system, and leaves the disk as it is called in the layout.
+fn attached_name<'a>(site: &Site, disk: &'a Disk) -> &'a str {
+    let is_space = site.spaces.iter().any(|space| space.own == disk.own);
+    if is_space { &disk.own } else { &disk.name }
+}
+
 /// File systems are found by a label, which has to fit.
 pub(crate) fn check_label(space: &Space, filesystem: Filesystem) -> Result<(), ExportError> {
     let (most, rule) = match filesystem {

@@ -1,7 +1,7 @@
 //! Machines and instances: disk controllers and the device names that follow from them, licences,
 //! networks and credentials.
 
-use crate::common::{INSTANCE, MACHINE, changes, script};
+use crate::common::{INSTANCE, MACHINE, changes, pairs, script};
 use crate::fake::{Fake, VARIABLES, check, text};
 use crate::tools::has;
 use std::fs;
@@ -169,6 +169,24 @@ fn disks_are_found_where_the_disk_controller_puts_them() {
     let options = Options { device_pattern: pattern, ..Options::default() };
     let export = script(Kind::Mdadm, &sized("E64bds_v6"), &options).expect("a script");
     assert!(export.text.contains("check /dev/disk/azure/scsi1/lun3 "), "{}", export.text);
+}
+
+/// A file system has another name than its disk, which is attached under the layout's name.
+#[test]
+fn a_name_of_a_file_system_renames_no_disk() {
+    let google = "edition = \"gcp\"\nhost = { size = \"n2-standard-8\" }\n[[volume]]\nname = \"data\"\nfamily = \
+                  \"pd-ssd\"\nsize = \"1 TiB\"\n[[stripe]]\nname = \"pool\"\nunit = \"64 KiB\"\nvolumes = { \
+                  count = 2, family = \"pd-ssd\", size = \"1 TiB\" }\n";
+    let names = pairs(&[("data", "sales"), ("pool-1", "second")]);
+    let options = Options { names, ..Options::default() };
+    for kind in [Kind::Mdadm, Kind::Lvm] {
+        let text = script(kind, google, &options).expect("a script").text;
+        for name in ["data", "pool-0", "second"] {
+            let line = format!("    check /dev/disk/by-id/google-{name} 1099511627776\n");
+            assert!(text.contains(&line), "no {line} in\n{text}");
+        }
+        assert!(text.contains("sales") && !text.contains("google-sales"), "{text}");
+    }
 }
 
 /// A guess is reported as a note and in the script.
