@@ -9,6 +9,7 @@ use crate::script::Script;
 use crate::site::{Cloud, Disk, Site, unique};
 use weir_catalog::Interface;
 use weir_core::CacheMode;
+use weir_layout::file::FileSystem;
 use weir_layout::{Instance, ManagedInstance};
 use weir_units::Bytes;
 
@@ -458,6 +459,21 @@ pub(crate) fn check_os(
                       with --os windows, or remove licence_owned";
         let what = format!("host {:?}", change.new.host);
         return Err(cannot(script, &change.new, what, reason));
+    }
+    let Some(own) = change.new.filesystem.filter(|_| makes) else { return Ok(os) };
+    let of_files = match own {
+        FileSystem::Ntfs => OperatingSystem::Windows,
+        FileSystem::Ext4 | FileSystem::Xfs => OperatingSystem::Linux,
+    };
+    if of_files != os {
+        let reason = format!(
+            "the file system of its disks is {}, but the machine runs {}; export with --os {}",
+            own.name(),
+            os.name(),
+            of_files.name()
+        );
+        let what = format!("host {:?}", change.new.host);
+        return Err(cannot(script, &change.new, what, &reason));
     }
     Ok(os)
 }

@@ -77,6 +77,7 @@ pub fn export(
     let old = from.map(|from| Site::of(from, options, present_host(options, from)));
     let old = old.transpose()?;
     options.check_names(kind, &new, old.as_ref())?;
+    let options = &options.with_file_system_of(kind, &new)?;
     let change = Change::between(old, new)?;
     change.check_clouds(kind)?;
     change.check_numbers(kind)?;

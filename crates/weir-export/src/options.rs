@@ -4,6 +4,7 @@
 use crate::error::ExportError;
 use crate::script::Kind;
 use crate::site::Site;
+use weir_layout::file::FileSystem;
 
 /// A file system of Linux.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -173,6 +174,39 @@ impl Options {
             }
         }
         Ok(())
+    }
+
+    /// Returns the options with the file system of the layout, for kinds that make or mount one.
+    pub(crate) fn with_file_system_of(&self, kind: Kind, site: &Site) -> Result<Self, ExportError> {
+        let Some(own) = site.filesystem else { return Ok(self.clone()) };
+        let linux = match own {
+            FileSystem::Ext4 => Some(Filesystem::Ext4),
+            FileSystem::Xfs => Some(Filesystem::Xfs),
+            FileSystem::Ntfs => None,
+        };
+        let cannot = |reason: String| ExportError::Cannot {
+            layout: site.layout.clone(),
+            what: format!("host {:?}", site.host),
+            kind: kind.name(),
+            reason,
+        };
+        let of_system = format!("the file system of its disks is {}", own.name());
+        match (kind, self.filesystem, linux) {
+            (Kind::StorageSpaces, _, Some(_)) => {
+                Err(cannot(format!("{of_system}, which Windows lacks; export as mdadm or lvm")))
+            }
+            (Kind::Mdadm | Kind::Lvm | Kind::Fstab, _, None) => {
+                Err(cannot(format!("{of_system}, of Windows; export as storage-spaces")))
+            }
+            (_, Some(said), Some(linux)) if said != linux => Err(refused(
+                format!("--filesystem {}", said.name()),
+                format!("{of_system} in {}; leave the option out", site.layout),
+            )),
+            (Kind::Mdadm | Kind::Lvm | Kind::Fstab, _, Some(_)) => {
+                Ok(Self { filesystem: linux, ..self.clone() })
+            }
+            _ => Ok(self.clone()),
+        }
     }
 
     /// Where a volume or stripe is mounted, if that is said.

@@ -6,6 +6,7 @@ use crate::options::Options;
 use std::collections::BTreeMap;
 use weir_catalog::Interface;
 use weir_core::{CacheMode, Place};
+use weir_layout::file::FileSystem;
 use weir_layout::{Export, File, Host, Instance, Role, Volume};
 use weir_units::Bytes;
 
@@ -23,6 +24,8 @@ pub(crate) struct Site {
     pub(crate) interface: Option<Interface>,
     /// Whether the licence is owned: SQL Server for an instance, Windows Server for a machine.
     pub(crate) licence_owned: bool,
+    /// The file system of its disks, if the layout says it.
+    pub(crate) filesystem: Option<FileSystem>,
     pub(crate) instance: Option<Instance>,
     /// Operations a second of an instance that has one quota for all.
     pub(crate) quota: Option<u64>,
@@ -115,6 +118,7 @@ impl Site {
             size: own.size.clone().filter(|_| is_machine),
             interface: own.interface,
             licence_owned: own.licence_owned,
+            filesystem: own.filesystem,
             instance: own.instance.clone(),
             quota: own.spec.uncached.iops.map(|limit| limit.rate.get()).filter(|_| !is_machine),
             disks: volumes().map(|volume| Disk::of(volume, options)).collect(),

@@ -153,6 +153,32 @@ pub struct HostKeys {
     /// Server for a machine.
     #[serde(default)]
     pub licence_owned: bool,
+    /// The file system of a machine's disks.
+    pub filesystem: Option<FileSystem>,
+}
+
+/// The file system of disks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileSystem {
+    /// ext4, of Linux.
+    Ext4,
+    /// XFS, of Linux.
+    Xfs,
+    /// NTFS, of Windows.
+    Ntfs,
+}
+
+impl FileSystem {
+    /// Returns the name that layouts use.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Ntfs => "ntfs",
+        }
+    }
 }
 
 /// The tiers of a managed instance.

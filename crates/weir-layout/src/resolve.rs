@@ -3,8 +3,8 @@
 use crate::blob::Blob;
 use crate::error::{self, Fault, Kind, LayoutError, Source};
 use crate::file::{
-    BlobKeys, CacheKey, CacheKeys, Columns, FileKeys, HostKeys, LayoutFile, ManagedInstance,
-    StripeKeys, VolumeKeys,
+    BlobKeys, CacheKey, CacheKeys, Columns, FileKeys, FileSystem, HostKeys, LayoutFile,
+    ManagedInstance, StripeKeys, VolumeKeys,
 };
 use crate::files::{self, File};
 use crate::instance::{self, Instance};
@@ -42,6 +42,8 @@ pub struct Host {
     pub interface: Option<Interface>,
     /// Whether the licence that could be rented with it is owned.
     pub licence_owned: bool,
+    /// The file system of its disks, if the layout says it.
+    pub filesystem: Option<FileSystem>,
     /// What the engine is compiled from.
     pub spec: HostSpec,
     /// The volumes, in the order of [`HostSpec::volumes`].
@@ -152,6 +154,7 @@ impl Host {
             series: None,
             interface: None,
             licence_owned: false,
+            filesystem: None,
             spec,
             volumes: Vec::new(),
             exports: Vec::new(),
@@ -315,7 +318,9 @@ impl<'a> Builder<'a> {
         let series = size.map(|size| size.series.clone());
         let host = Host::new(name, size.map(|s| s.name.clone()), spec);
         let licence_owned = keys.licence_owned;
-        self.add_host(Host { notes, series, interface, licence_owned, ..host }, size);
+        let filesystem = keys.filesystem;
+        let host = Host { notes, series, interface, licence_owned, filesystem, ..host };
+        self.add_host(host, size);
         Ok(())
     }
 

@@ -9,6 +9,7 @@
 use crate::need::WHOLE;
 use serde::Deserialize;
 use std::str::FromStr;
+use weir_layout::file;
 use weir_units::Bytes;
 
 /// The file system that disks are sized for.
@@ -38,6 +39,24 @@ impl FileSystem {
             Self::Ext4 => "ext4",
             Self::Xfs => "xfs",
             Self::Ntfs => "ntfs",
+        }
+    }
+
+    /// Returns the file system of a layout.
+    #[must_use]
+    pub fn from_layout(own: file::FileSystem) -> Self {
+        match own {
+            file::FileSystem::Ext4 => Self::Ext4,
+            file::FileSystem::Xfs => Self::Xfs,
+            file::FileSystem::Ntfs => Self::Ntfs,
+        }
+    }
+
+    /// Returns the line of a layout's host that states it; nothing for none.
+    pub(crate) fn layout_line(self) -> String {
+        match self {
+            Self::None => String::new(),
+            own => format!("filesystem = {:?}\n", own.name()),
         }
     }
 

@@ -7,6 +7,7 @@
 
 use crate::disks::Disk;
 use crate::error::PlanError;
+use crate::filesystem::FileSystem;
 use crate::need::Need;
 use std::collections::BTreeSet;
 use weir_catalog::{CacheMode, Limits};
@@ -21,6 +22,8 @@ pub struct Kept {
     pub host: Option<String>,
     /// Whether the licence that could be rented with it is owned.
     pub has_licence: bool,
+    /// The file system of its disks, if the layout says it.
+    pub filesystem: FileSystem,
     /// Of a managed instance, its kind, vCores and billed storage.
     pub instance: Option<(ManagedInstance, u32, Bytes)>,
     /// The operations per second that a next-generation instance has bought in all.
@@ -156,6 +159,7 @@ impl Kept {
         Ok(Self {
             host: host.qualified_size(),
             has_licence: host.licence_owned,
+            filesystem: host.filesystem.map(FileSystem::from_layout).unwrap_or_default(),
             instance,
             iops: host.instance.as_ref().and_then(|own| own.iops).map(Iops::get),
             assumed_storage,

@@ -388,7 +388,7 @@ impl<'a> Machines<'a> {
     /// Returns the room on disks that the files of some roles need.
     fn room_for(&self, need: &Need, roles: &[usize]) -> Bytes {
         let sizes = roles.iter().map(|role| need.roles[*role].size.get());
-        self.wishes.filesystem.room_for(Bytes::new(sizes.fold(0, u64::saturating_add)))
+        self.wishes.file_system().room_for(Bytes::new(sizes.fold(0, u64::saturating_add)))
     }
 
     /// The unit in which the requests of some roles are fewest; the smaller of two that are equal.
@@ -534,7 +534,7 @@ impl<'a> Search<'a, '_> {
                 continue;
             };
             let io_unit = self.of.edition.io_unit();
-            let filesystem = self.of.wishes.filesystem;
+            let filesystem = self.of.wishes.file_system();
             if !has_room(self.need, &self.arrangements[index], host, io_unit, filesystem) {
                 continue;
             }

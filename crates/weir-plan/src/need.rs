@@ -169,6 +169,13 @@ impl Wishes {
     pub fn owns_licence(&self) -> bool {
         self.has_licence || self.keep.as_ref().is_some_and(|kept| kept.has_licence)
     }
+
+    /// Returns the file system of the disks: as asked for, or that of the machine in use.
+    #[must_use]
+    pub fn file_system(&self) -> FileSystem {
+        let kept = self.keep.as_ref().map_or(FileSystem::None, |kept| kept.filesystem);
+        if self.filesystem == FileSystem::None { kept } else { self.filesystem }
+    }
 }
 
 /// Virtual processors, in thousandths: a database may use less than one.

@@ -205,6 +205,9 @@ fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
         let licence = licence_of_machine(edition, wishes);
         licence.map_err(|reason| PlanError::need("licence_owned", reason))?;
     }
+    if families.contains(&Family::Machine) {
+        check_file_system(wishes).map_err(|reason| PlanError::need("filesystem", reason))?;
+    }
     let is_idle = |is_used: IsUsed| !families.iter().any(|family| is_used(question, *family));
     if let Some((key, _)) = said(wishes).find(|(_, is_used)| is_idle(*is_used)) {
         let names: Vec<&str> = families.iter().map(|family| family.name()).collect();
@@ -217,6 +220,31 @@ fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
         last(question)?;
     }
     Ok(families)
+}
+
+/// Checks that the machine's operating system has the file system, and that disks in use keep theirs.
+fn check_file_system(wishes: &Wishes) -> Result<(), String> {
+    let (own, kept) = (wishes.file_system(), wishes.keep.as_ref().map(|kept| kept.filesystem));
+    if let Some(kept) = kept.filter(|kept| *kept != FileSystem::None && *kept != own) {
+        return Err(format!(
+            "the disks in use have {}, which another file system would erase; leave it out",
+            kept.name()
+        ));
+    }
+    let is = |name: &str| wishes.os.as_ref().is_some_and(|os| os.eq_ignore_ascii_case(name));
+    let is_windows = is("windows") || wishes.owns_licence();
+    match own {
+        FileSystem::Ntfs if is("linux") => Err(
+            "ntfs is a file system of Windows, and os is linux; say os = \"windows\", or take xfs or ext4"
+                .to_owned(),
+        ),
+        FileSystem::Ext4 | FileSystem::Xfs if is_windows => Err(format!(
+            "{} is a file system of Linux, and the machine runs Windows; take ntfs, or leave os and \
+             licence_owned out",
+            own.name()
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a wish says something to a family.
@@ -513,6 +541,17 @@ fn notes<'a>(question: &Question<'a>, plan: &Plan) -> Vec<String> {
         notes.extend(said.map(|note| format!("prices of {}: {note}", list.provenance.as_of())));
     }
     notes.dedup();
+    let wishes = question.wishes;
+    let is_machine = plan.family == Family::Machine.name();
+    if is_machine
+        && wishes.file_system() == FileSystem::Ntfs
+        && wishes.os.is_none()
+        && !wishes.owns_licence()
+    {
+        let words = "ntfs is a file system of Windows, whose licence is in the price only with os = \
+                     \"windows\" (--os windows)";
+        notes.push(words.to_owned());
+    }
     let family = Family::ALL.into_iter().find(|family| family.name() == plan.family);
     let is_idle = |is_used: IsUsed| !family.is_some_and(|family| is_used(question, family));
     let idle = said(question.wishes).filter(|(_, is_used)| is_idle(*is_used));

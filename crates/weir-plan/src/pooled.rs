@@ -105,7 +105,7 @@ impl<'a> Pools<'_, 'a> {
     fn room_for(&self, roles: &[usize]) -> u64 {
         let sizes = roles.iter().map(|role| self.need.roles[*role].size.get());
         let size = Bytes::new(sizes.fold(0, u64::saturating_add));
-        gib(self.of.wishes.filesystem.room_for(size))
+        gib(self.of.wishes.file_system().room_for(size))
     }
 
     fn least(&self, family: &Pooled) -> u64 {
@@ -229,8 +229,8 @@ impl<'a> Pools<'_, 'a> {
     fn of_wishes(&self) -> Vec<String> {
         let mut all = Vec::new();
         let wishes = self.of.wishes;
-        if wishes.filesystem != FileSystem::None {
-            let (name, words) = (wishes.filesystem.name(), wishes.filesystem.words());
+        if wishes.file_system() != FileSystem::None {
+            let (name, words) = (wishes.file_system().name(), wishes.file_system().words());
             all.push(format!("disks have room for {name} (overhead {words})"));
         }
         let is_split = !wishes.is_apart && !wishes.shares_backup;
@@ -312,6 +312,7 @@ impl<'a> Pools<'_, 'a> {
         if self.of.has_licence() {
             text += "licence_owned = true\n";
         }
+        text += &self.of.wishes.file_system().layout_line();
         for (name, roles, gib) in self.sized(found) {
             let (family, size) = (&found.family.family, Bytes::gib(gib).exact());
             let name = pool_name(&name);

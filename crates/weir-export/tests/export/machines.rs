@@ -5,7 +5,7 @@ use crate::common::{INSTANCE, MACHINE, changes, pairs, script};
 use crate::fake::{Fake, VARIABLES, check, text};
 use crate::tools::has;
 use std::fs;
-use weir_export::{Export, Kind, OperatingSystem, Options};
+use weir_export::{Export, Filesystem, Kind, OperatingSystem, Options};
 
 /// A machine of a size with a stripe of four disks.
 fn sized(size: &str) -> String {
@@ -187,6 +187,35 @@ fn a_name_of_a_file_system_renames_no_disk() {
         }
         assert!(text.contains("sales") && !text.contains("google-sales"), "{text}");
     }
+}
+
+#[test]
+fn the_file_system_of_the_layout_is_made() {
+    let of = |own: &str| MACHINE.replace("[host]\n", &format!("[host]\nfilesystem = {own:?}\n"));
+    for (kind, words) in [
+        (Kind::Mdadm, "mkfs.ext4 -q"),
+        (Kind::Lvm, "mkfs.ext4 -q"),
+        (Kind::Fstab, "LABEL=pool /mnt/pool ext4 "),
+    ] {
+        let text = script(kind, &of("ext4"), &Options::default()).expect("a script").text;
+        assert!(text.contains(words) && !text.contains("xfs"), "{kind}: {text}");
+    }
+    let refused = |kind: Kind, own: &str, options: &Options, words: &str| {
+        let error = script(kind, &of(own), options).expect_err("no script").to_string();
+        assert!(error.contains(words), "{kind}: {error}");
+    };
+    let none = Options::default();
+    refused(Kind::Mdadm, "ntfs", &none, "is ntfs, of Windows; export as storage-spaces");
+    refused(Kind::StorageSpaces, "xfs", &none, "is xfs, which Windows lacks");
+    refused(
+        Kind::Az,
+        "ntfs",
+        &none,
+        "is ntfs, but the machine runs linux; export with --os windows",
+    );
+    refused(Kind::Bicep, "xfs", &windows(), "is xfs, but the machine runs windows");
+    let other = Options { filesystem: Some(Filesystem::Xfs), ..Options::default() };
+    refused(Kind::Lvm, "ext4", &other, "--filesystem xfs: the file system of its disks is ext4");
 }
 
 /// A guess is reported as a note and in the script.

@@ -111,7 +111,7 @@ impl<'a> Machines<'a> {
             all.extend(kept.and_then(|kept| rebuilt(&name, kept, pool.place)));
             let size: u64 = pool.roles.iter().map(|role| need.roles[*role].size.get()).sum();
             let room = disk.size().get().saturating_mul(*count);
-            all.extend(of_file_system(self.wishes.filesystem, &name, size, room));
+            all.extend(of_file_system(self.wishes.file_system(), &name, size, room));
             if let (Place::Striped(unit), true) = (pool.place, *count > 1) {
                 all.push(format!("{name}: {count} columns, one for each disk, in units of {unit}"));
             }
@@ -167,6 +167,7 @@ impl<'a> Machines<'a> {
         if self.has_licence() {
             text += "licence_owned = true\n";
         }
+        text += &self.wishes.file_system().layout_line();
         let mut taken = self.wishes.keep.as_ref().map(Kept::luns).unwrap_or_default();
         let pools = || found.arrangement.iter().zip(&found.choice.disks);
         let numbers = |(pool, disks): (&Pool, &Option<Disks<'_>>)| {

@@ -372,3 +372,29 @@ fn the_operations_that_an_instance_in_use_has_bought_stay() {
         assert_eq!(bought.map(|line| line.units), Some(iops - 3 * 1_024));
     }
 }
+
+#[test]
+fn the_file_system_goes_into_the_layout_and_is_one_of_the_machines_system() {
+    let need = |own: &str| format!("{own}\n[data]\nsize = \"400 GiB\"\niops = 1000\n");
+    let refused = |own: &str, words: &str| {
+        let error = planned(&need(own), &Catalog::builtin(), "azure-now").unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    refused(
+        "filesystem = \"ntfs\"\nos = \"linux\"",
+        "ntfs is a file system of Windows, and os is linux",
+    );
+    refused("filesystem = \"ext4\"\nos = \"windows\"", "ext4 is a file system of Linux");
+    refused("filesystem = \"xfs\"\nlicence_owned = true", "xfs is a file system of Linux");
+    let own = answer("azure-now", &need("filesystem = \"ext4\"\nos = \"linux\""));
+    assert!(own.plan.layout.contains("\nfilesystem = \"ext4\"\n"), "{}", own.plan.layout);
+    let own = answer("azure-now", &need("filesystem = \"ntfs\""));
+    assert!(own.notes.iter().any(|note| note.contains("--os windows")), "{:?}", own.notes);
+    // The file system of disks in use stays, and they have room for it: 93.3 % of 512 GiB are 477.7.
+    let there = SINGLE.replace("[[volume]]", "filesystem = \"ext4\"\n[[volume]]");
+    let (_, own) = kept(&there, "[data]\nsize = \"477 GiB\"\niops = 1000\n");
+    assert!(own.plan.layout.contains("\nfilesystem = \"ext4\"\n"), "{}", own.plan.layout);
+    assert!(own.plan.title.ends_with("1 x P20"), "{}", own.plan.title);
+    let (_, own) = kept(&there, "[data]\nsize = \"478 GiB\"\niops = 1000\n");
+    assert!(own.plan.title.ends_with("1 x P30"), "{}", own.plan.title);
+}

@@ -46,6 +46,18 @@ fn the_price_at_present_stands_beside_the_plans() {
 }
 
 #[test]
+fn the_layout_of_present_is_priced_beside_the_one_to_keep() {
+    let place = Place::new();
+    place.file("now.toml", NOW);
+    place.file("other.toml", &NOW.replace("P10", "P20"));
+    let need =
+        ["--keep", "now.toml", "--present", "other.toml", "--size", "100GiB", "--iops", "400"];
+    let text = met(&place, &need);
+    // A DS13 costs 1,003.66, and a P20 73.22.
+    assert!(text.contains("at present: other.toml: 1,076.88 USD a month"), "{text}");
+}
+
+#[test]
 fn a_present_price_that_is_not_known_is_said() {
     let place = Place::new();
     let now = NOW.replace("azure-premium-2015", "azure-now").replace("DS13", "Standard_D16s_v3");
