@@ -553,26 +553,7 @@ impl RoleKeys {
                 "{key} is {said}, and {most} is the most that is planned for"
             )));
         }
-        let request = match (self.request.map(Bytes::get), iops, rate) {
-            (Some(request), ..) => request,
-            (None, Some(iops), Some(rate)) => {
-                let request = rate.div_ceil(iops).next_multiple_of(512);
-                notes.push(format!(
-                    "{name}: {} of {iops} operations are requests of {}, rounded up to whole sectors; \
-                     the throughput is held as stated",
-                    rate_words(rate),
-                    Bytes::new(request).exact()
-                ));
-                request
-            }
-            (None, ..) => {
-                let usual = usual_request(role);
-                if iops.or(rate).is_some() {
-                    notes.push(format!("{name}: requests are taken to have {usual}"));
-                }
-                usual.get()
-            }
-        };
+        let request = self.request(role, iops, rate, notes);
         let of_operations = iops.unwrap_or(0).saturating_mul(request);
         if self.request.is_some() && rate.is_some_and(|rate| rate < of_operations) {
             let (said, own) = (rate.unwrap_or(0), rate_words(of_operations));
@@ -609,6 +590,37 @@ impl RoleKeys {
             latency: self.latency,
             working_set: self.working_set,
         })
+    }
+
+    /// Returns the bytes of a request: as stated, from both rates, or as usual for the role.
+    fn request(
+        &self,
+        role: Role,
+        iops: Option<u64>,
+        rate: Option<u64>,
+        notes: &mut Vec<String>,
+    ) -> u64 {
+        let name = role.name();
+        match (self.request.map(Bytes::get), iops, rate) {
+            (Some(request), ..) => request,
+            (None, Some(iops), Some(rate)) => {
+                let request = rate.div_ceil(iops).next_multiple_of(512);
+                notes.push(format!(
+                    "{name}: {} of {iops} operations are requests of {}, rounded up to whole sectors; \
+                     the throughput is held as stated",
+                    rate_words(rate),
+                    Bytes::new(request).exact()
+                ));
+                request
+            }
+            (None, ..) => {
+                let usual = usual_request(role);
+                if iops.or(rate).is_some() {
+                    notes.push(format!("{name}: requests are taken to have {usual}"));
+                }
+                usual.get()
+            }
+        }
     }
 
     /// The share of reads, in millionths.
