@@ -16,6 +16,7 @@ use crate::pooled;
 use crate::rank::Aim;
 use crate::service::{Service, Services};
 use relax::relaxations;
+use std::collections::BTreeSet;
 use weir_catalog::{Catalog, Edition, HostSize, PriceBook, Series};
 use weir_layout::{ManagedInstance, Role};
 use weir_units::Money;
@@ -540,7 +541,9 @@ fn notes<'a>(question: &Question<'a>, plan: &Plan) -> Vec<String> {
         let said = list.provenance.notes().iter().filter(|_| is_used);
         notes.extend(said.map(|note| format!("prices of {}: {note}", list.provenance.as_of())));
     }
-    notes.dedup();
+    // Lists of two operating systems may have the same notes.
+    let mut seen = BTreeSet::new();
+    notes.retain(|note| seen.insert(note.clone()));
     let wishes = question.wishes;
     let is_machine = plan.family == Family::Machine.name();
     if is_machine
