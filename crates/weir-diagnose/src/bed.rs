@@ -181,9 +181,19 @@ impl Bed {
     /// Adds a job of a benchmark with a queue depth, or 0 if that is unknown. `does` returns reads of
     /// 8 KiB per second and their latency in milliseconds.
     pub(crate) fn job(
-        mut self,
+        self,
         name: &str,
         target: u64,
+        does: impl Fn(u64) -> (f64, f64) + Copy + 'static,
+    ) -> Self {
+        self.job_of(name, (target, 8192), does)
+    }
+
+    /// Adds a job of a benchmark whose reads have so many bytes.
+    pub(crate) fn job_of(
+        mut self,
+        name: &str,
+        (target, size): (u64, u64),
         does: impl Fn(u64) -> (f64, f64) + Copy + 'static,
     ) -> Self {
         let job = self.sheet.entity(EntityKind::Job, name, Some(self.host));
@@ -193,7 +203,7 @@ impl Bed {
         self.gauges.push((job, m::READS_PER_S, Box::new(move |second| does(second).0)));
         self.gauges.push((job, m::WRITES_PER_S, Box::new(|_| 0.0)));
         self.gauges.push((job, m::WRITE_BYTES_PER_S, Box::new(|_| 0.0)));
-        let bytes = move |second| does(second).0 * 8192.0;
+        let bytes = move |second| does(second).0 * to_f64(size);
         self.gauges.push((job, m::READ_BYTES_PER_S, Box::new(bytes)));
         self.gauges.push((job, m::READ_LATENCY_NS, Box::new(move |second| does(second).1 * 1e6)));
         self

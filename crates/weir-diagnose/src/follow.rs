@@ -23,6 +23,7 @@ use component::Component;
 use hdrhistogram::Histogram;
 use holding::Holding;
 use moments::Moments;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::thread;
 use weir_observe::load::{Load, Loads, mean};
@@ -201,6 +202,8 @@ pub struct SubjectFacts {
     pub moments: Vec<Moment>,
     /// Whether what it waits in queues is said.
     pub says_queued: bool,
+    /// Whether a queued time of zero was left out, as it proves nothing by itself.
+    pub says_zero_queued: bool,
     /// What Weir itself has counted that it waited, by cap, in nanoseconds.
     pub waited: Vec<(String, f64)>,
     /// Its rates over time, and its latency.
@@ -264,6 +267,8 @@ pub struct Follow<'a> {
     intervals: Spread,
     /// Caps that nobody passes.
     unused: Vec<(usize, CapFacts)>,
+    /// The outermost entity that each subject belongs to: its server.
+    servers: Vec<EntityId>,
 }
 
 #[derive(Debug)]
@@ -310,6 +315,7 @@ impl<'a> Follow<'a> {
             span: None,
             intervals: Spread::default(),
             unused: unused.collect(),
+            servers: system.subjects.iter().map(|own| server(contents, own.entity)).collect(),
         }
     }
 
@@ -367,16 +373,40 @@ impl<'a> Follow<'a> {
         subjects.sort_unstable_by_key(|(index, _)| *index);
         caps.sort_unstable_by_key(|(index, _)| *index);
         let subjects = subjects.into_iter().zip(self.waited);
+        let mut subjects: Vec<SubjectFacts> =
+            subjects.map(|((_, facts), waited)| SubjectFacts { waited, ..facts }).collect();
+        believe_zeros(&mut subjects, &self.servers);
         Facts {
             caps: caps.into_iter().map(|(_, facts)| facts).collect(),
-            subjects: subjects
-                .map(|((_, facts), waited)| SubjectFacts { waited, ..facts })
-                .collect(),
+            subjects,
             others: self.others.finish(),
             samples: self.samples,
             span: self.span,
             restarts: restarts + self.rest.restarts(),
             interval_s: self.intervals.quantile(0.5),
+        }
+    }
+}
+
+/// Returns the outermost entity around `id`.
+fn server(contents: &Contents, id: EntityId) -> EntityId {
+    match contents.entity(id).and_then(|own| own.parent) {
+        Some(parent) => server(contents, parent),
+        None => id,
+    }
+}
+
+/// Counts queued times of zero where another file of the same server has a queue: its governor
+/// counts them, then.
+fn believe_zeros(subjects: &mut [SubjectFacts], servers: &[EntityId]) {
+    let both = subjects.iter().zip(servers);
+    let counting: BTreeSet<EntityId> =
+        both.filter(|(own, _)| own.says_queued).map(|(_, server)| *server).collect();
+    for (own, server) in subjects.iter_mut().zip(servers) {
+        if own.says_zero_queued && counting.contains(server) {
+            own.says_queued = true;
+            own.total.queued_read_ns.get_or_insert(0.0);
+            own.total.queued_write_ns.get_or_insert(0.0);
         }
     }
 }
@@ -419,6 +449,7 @@ impl Following {
             latency: histogram(),
             moments: Vec::new(),
             says_queued: false,
+            says_zero_queued: false,
             waited: Vec::new(),
             over_time: OverTime {
                 iops: Points::new(second),
@@ -630,7 +661,7 @@ impl Facts {
 
 /// The entities of an observation that do I/O.
 #[must_use]
-pub fn loads(contents: &Contents) -> std::collections::BTreeSet<EntityId> {
+pub fn loads(contents: &Contents) -> BTreeSet<EntityId> {
     Loads::new(contents).entities().collect()
 }
 

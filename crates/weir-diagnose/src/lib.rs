@@ -33,6 +33,7 @@ pub mod demand;
 pub mod effect;
 pub mod error;
 pub mod follow;
+mod gauged;
 pub mod question;
 pub mod report;
 pub mod rules;

@@ -1,6 +1,7 @@
 //! A case as a report.
 
 use crate::case::{Case, at_s, basis_words};
+use crate::gauged::Gauges;
 use crate::rules::Found;
 use crate::system::{Owner, What};
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ pub fn report(case: &Case<'_>, found: Vec<Found>) -> DiagnosisReport {
 fn verdict(case: &Case<'_>, findings: &[Finding]) -> VerdictName {
     // Neither latencies nor limits nor the platform's own shares of its limits are known.
     let is_dark = !case.system.has_limits()
-        && largest_share(case).is_none_or(|share| share >= NEAR)
+        && !Gauges::find(case).is_some_and(|gauges| gauges.show_room())
         && case.named().all(|seen| seen.facts.latency_ns().is_none_or(|ns| ns <= 0.0));
     let any = |group: Group| findings.iter().any(|finding| finding.group == group);
     let is_blind = findings.iter().any(|f| f.group == Group::Evidence && f.priority <= BLIND);
@@ -48,16 +49,6 @@ fn verdict(case: &Case<'_>, findings: &[Finding]) -> VerdictName {
         () => VerdictName::Healthy,
     }
 }
-
-/// Returns the largest share of a limit that the platform itself reports.
-fn largest_share(case: &Case<'_>) -> Option<f64> {
-    let shares =
-        case.facts.others.gauged.iter().filter(|own| own.is_consumed() && own.seconds > 0.0);
-    shares.map(crate::follow::Gauged::max).reduce(f64::max)
-}
-
-/// From this share of a limit on, the platform's own metrics alone do not show that it is free.
-const NEAR: f64 = 0.9;
 
 /// A medium that takes so many times what the edition says is worth telling.
 const SLOWER: f64 = 1.5;
@@ -73,33 +64,33 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
         let own = findings.iter().find(|finding| finding.group == group);
         own.map(|finding| finding.finding.clone()).unwrap_or_default()
     };
+    let gauges = Gauges::find(case);
     match verdict {
         // The first of them is where most was waited.
         VerdictName::Throttled => first(Group::Throttling),
         VerdictName::NotTheStorage => first(Group::NotTheStorage),
-        VerdictName::NotEnoughEvidence => match first(Group::Evidence) {
-            said if said.is_empty() && case.named().next().is_none() => {
-                "no disk and no file is observed: import an observation of them, such as that of \
-                 iostat -x"
-                    .to_owned()
+        VerdictName::NotEnoughEvidence => {
+            let evidence = findings.iter().find(|own| own.group == Group::Evidence);
+            match (evidence, &gauges) {
+                (Some(own), _) if own.priority <= BLIND => own.finding.clone(),
+                (_, Some(gauges)) => without_gauges(gauges),
+                (Some(own), None) => own.finding.clone(),
+                (None, None) if case.named().next().is_none() => {
+                    "no disk and no file is observed: import an observation of them, such as that \
+                     of iostat -x"
+                        .to_owned()
+                }
+                (None, None) => {
+                    "neither what requests take nor what limits them is observed: give \
+                                 latencies, or --layout or --edition for the limits"
+                        .to_owned()
+                }
             }
-            said if said.is_empty() && largest_share(case).is_some() => {
-                let most = percent(largest_share(case).unwrap_or(0.0));
-                format!(
-                    "the platform's own metrics show {most} of a limit at most, and nothing shows \
-                     whether requests wait there: give latencies, or --layout or --edition for the \
-                     limits"
-                )
-            }
-            said if said.is_empty() => {
-                "neither what requests take nor what limits them is observed: \
-                                        give latencies, or --layout or --edition for the limits"
-                    .to_owned()
-            }
-            said => said,
-        },
-        VerdictName::Healthy if !case.system.has_limits() && largest_share(case).is_some() => {
-            let most = percent(largest_share(case).unwrap_or(0.0));
+        }
+        VerdictName::Healthy
+            if !case.system.has_limits() && gauges.as_ref().is_some_and(Gauges::show_room) =>
+        {
+            let most = percent(gauges.map_or(0.0, |gauges| gauges.most));
             format!(
                 "no limit holds requests back: the platform's own metrics show {most} of one at most"
             )
@@ -142,6 +133,29 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
             }
         }
     }
+}
+
+/// Says why the platform's own metrics do not show that nothing is throttled.
+fn without_gauges(gauges: &Gauges) -> String {
+    const MOST: usize = 4;
+    let most = percent(gauges.most);
+    let Gauges { missing, .. } = gauges;
+    if missing.is_empty() {
+        return format!(
+            "the platform's own metrics show {most} of a limit at most, and nothing shows whether \
+             requests wait there: give latencies, or --layout or --edition for the limits"
+        );
+    }
+    let first = missing.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    let more = match missing.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "the platform's own metrics show {most} of a limit at most, and not how much is used of \
+         {first}{more}, which requests pass: give these metrics, latencies, or --layout or --edition \
+         for the limits"
+    )
 }
 
 fn caps(case: &Case<'_>) -> Vec<CapReport> {
@@ -267,7 +281,8 @@ mod tests {
 
     #[test]
     fn shares_of_limits_that_the_platform_reports_are_evidence_of_health() {
-        let idle = diagnosed(Bed::bare().host_gauge(m::DATA_IO_SHARE, 0.03));
+        let idle = Bed::bare().host_gauge(m::DATA_IO_SHARE, 0.03);
+        let idle = diagnosed(idle.host_gauge(m::LOG_WRITE_SHARE, 0.01));
         assert_eq!(idle.verdict, VerdictName::Healthy);
         assert!(idle.summary.contains("show 3.0 % of one at most"), "{}", idle.summary);
         assert_eq!(diagnosed(Bed::bare().cpu(0.1)).verdict, VerdictName::NotEnoughEvidence);
@@ -278,6 +293,29 @@ mod tests {
         let near = Bed::bare().disk("d", Does::reads(500.0).untimed());
         let report = diagnosed(near.disk_gauge("d", m::IOPS_SHARE, 0.985));
         assert_eq!(report.verdict, VerdictName::NotEnoughEvidence, "{}", report.summary);
+    }
+
+    #[test]
+    fn a_gauge_of_another_limit_is_no_evidence_of_health() {
+        let disk = || Bed::bare().disk("d", Does::reads(500.0).untimed());
+        let cached = diagnosed(disk().host_gauge(m::CACHED_IOPS_SHARE, 0.03));
+        assert_eq!(cached.verdict, VerdictName::NotEnoughEvidence, "{}", cached.summary);
+        assert!(cached.summary.contains("the limit in bytes of d"), "{}", cached.summary);
+        let own = || {
+            let own = disk().disk_gauge("d", m::IOPS_SHARE, 0.1);
+            own.disk_gauge("d", m::BYTES_SHARE, 0.1).host_gauge(m::UNCACHED_IOPS_SHARE, 0.1)
+        };
+        assert_eq!(diagnosed(own()).verdict, VerdictName::NotEnoughEvidence);
+        let all = diagnosed(own().host_gauge(m::UNCACHED_BYTES_SHARE, 0.1));
+        assert_eq!(all.verdict, VerdictName::Healthy, "{}", all.summary);
+        // A second disk has gauges of its own.
+        let other = own().host_gauge(m::UNCACHED_BYTES_SHARE, 0.1);
+        let other = diagnosed(other.disk("e", Does::reads(500.0).untimed()));
+        assert!(other.summary.contains("the limit in bytes of e"), "{}", other.summary);
+        // Latencies show by themselves that nothing waits, whatever the gauge is of.
+        let timed = Bed::bare().disk("d", Does::reads(500.0).ms(1.0));
+        let timed = diagnosed(timed.host_gauge(m::CACHED_IOPS_SHARE, 0.03));
+        assert!(timed.summary.contains("nobody says any limit"), "{}", timed.summary);
     }
 
     #[test]

@@ -51,6 +51,7 @@ mod one_sample;
 mod page_latch;
 mod parallelism;
 mod queued;
+mod short_episode;
 mod signs;
 mod slow_medium;
 mod small_file;
@@ -151,6 +152,7 @@ pub const RULES: &[Rule] = &[
     one_sample::RULE,
     bursts_or_slow::RULE,
     no_operations::RULE,
+    short_episode::RULE,
 ];
 
 impl Rule {
@@ -222,7 +224,7 @@ const URLS: &[(&str, &str)] = urls![
     "cpu" "locks" "client" "memory-grants" "tempdb-contention" "page-latch" "parallelism"
     "slow-medium" "cache-pressure"
     "no-limits" "no-latency" "coarse-samples" "too-short" "hits-unknown" "one-sample"
-    "bursts-or-slow" "no-operations"
+    "bursts-or-slow" "no-operations" "short-episode"
 ];
 
 /// The articles that rules come from.

@@ -367,8 +367,8 @@ pub struct Subject {
     pub is_named: bool,
     /// What requests take where nothing waits.
     pub medium: Option<Medium>,
-    /// Whether a count of no queued time means that nothing was queued. A server on a machine counts
-    /// the queues of its own governor, and knows nothing of those of the machine and its disks.
+    /// Whether a queued time of zero means that nothing was queued. A server on a machine counts the
+    /// queues of its own governor, and knows nothing of those of the machine and its disks.
     pub counts_queues: bool,
 }
 

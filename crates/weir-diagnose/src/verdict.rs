@@ -28,6 +28,13 @@ const QUEUED_NS: f64 = 2_000_000.0;
 /// operations a minute may be at its limit in a burst, and nobody notices.
 pub const LEAST_LOST: f64 = 0.002;
 
+/// Requests of a short episode that wait for this long all together are told, however long the rest of
+/// the observation is, in nanoseconds: 10 s.
+pub const NOTED_NS: f64 = 10e9;
+
+/// An episode takes this many seconds and more.
+const EPISODE_S: f64 = 5.0;
+
 /// Who is held for so long, in seconds, is held, whatever there was before and after ...
 const HELD_S: f64 = 30.0;
 
@@ -92,6 +99,9 @@ pub struct Waited {
     pub suspected: Option<Held>,
     /// The caps, the one where most was waited first.
     pub held: Vec<Held>,
+    /// Slow samples in which caps held it, where these are too little of the observation to call it
+    /// throttled.
+    pub episode: Option<Episode>,
     /// Latency beyond the medium's that no cap explains, in nanoseconds.
     pub unexplained_ns: f64,
     /// All latency, in nanoseconds.
@@ -108,6 +118,19 @@ pub struct Waited {
     pub confidence: Confidence,
 }
 
+/// A short time in which a cap held a subject.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Episode {
+    /// The cap at which most was waited.
+    pub held: Held,
+    /// The time that requests waited at all caps, in nanoseconds.
+    pub waited_ns: f64,
+    /// The part of the latency that this is.
+    pub share: f64,
+    /// How long the slow samples were, in seconds.
+    pub seconds: f64,
+}
+
 impl Waited {
     /// Whether something holds it back, and what.
     #[must_use]
@@ -117,14 +140,19 @@ impl Waited {
 
     /// Whether what was waited at caps is enough to hold somebody back.
     fn is_held(&self) -> bool {
+        self.is_waiting() && self.waited_ns() >= LEAST_LOST * self.seconds * 1e9
+    }
+
+    /// Tells whether requests waited at caps for a third of their latency and a millisecond, whatever
+    /// part of the time that was.
+    fn is_waiting(&self) -> bool {
         let mean_ns = self.waited_ns() / self.operations.max(1.0);
         if self.basis == Basis::Queued && self.is_little(mean_ns) {
             return false;
         }
         // What the caps cannot have done has another cause, and that is the larger.
         let explains = self.all_share() >= self.unexplained_share();
-        let is_felt = self.waited_ns() >= LEAST_LOST * self.seconds * 1e9;
-        explains && is_felt && self.all_share() >= THROTTLED && mean_ns >= LEAST_NS
+        explains && self.all_share() >= THROTTLED && mean_ns >= LEAST_NS
     }
 
     /// Whether queues are of so little that they say nothing: SQL Server counts whole milliseconds.
@@ -171,9 +199,18 @@ fn of_subject(system: &System, subject: &Subject, own: &SubjectFacts) -> Waited 
     let slow = Waited { is_whole: false, ..of(&own.slow, false) };
     // What Weir did not count was not waited.
     let most = if whole.basis == Basis::Counted { whole.waited_ns() } else { f64::INFINITY };
-    if is_long && slow.is_held() && 0.5 * slow.waited_ns() <= most {
+    let is_possible = 0.5 * slow.waited_ns() <= most;
+    if is_long && slow.is_held() && is_possible {
         return slow;
     }
+    let is_noted = own.slow.seconds >= EPISODE_S && slow.waited_ns() >= NOTED_NS;
+    let episode = slow.held.first().filter(|_| is_noted && is_possible && slow.is_waiting());
+    let episode = episode.map(|held| Episode {
+        held: *held,
+        waited_ns: slow.waited_ns(),
+        share: slow.all_share(),
+        seconds: slow.seconds,
+    });
     // Who was seen often to take what alone is not suspected to take anything else.
     let is_often = own.alone.len() >= QUIET_SAMPLES && 2 * own.alone.len() >= own.whole.samples;
     let is_seen = own.whole.bounded_s >= 0.5 * own.seconds() && is_often;
@@ -182,7 +219,7 @@ fn of_subject(system: &System, subject: &Subject, own: &SubjectFacts) -> Waited 
     let trusting = trusting.into_iter().filter(|(_, is_enough)| *is_enough && is_open);
     let mut trusting = trusting.map(|(stretch, _)| of(stretch, true));
     let suspected = trusting.find(Waited::is_held).and_then(|held| held.held.into_iter().next());
-    Waited { suspected, ..whole }
+    Waited { suspected, episode, ..whole }
 }
 
 /// What was waited in a stretch. Who `trusts` an edition takes its medium as it is and all that is
@@ -207,6 +244,7 @@ fn of_stretch(
         is_whole: true,
         suspected: None,
         held: Vec::new(),
+        episode: None,
         unexplained_ns: 0.0,
         latency_ns: all.ns,
         operations: all.operations,
@@ -290,6 +328,7 @@ fn counted(system: &System, subject: &Subject, own: &SubjectFacts, all: &Bin) ->
         is_whole: true,
         suspected: None,
         held,
+        episode: None,
         unexplained_ns: elsewhere,
         latency_ns: all.ns,
         operations: all.operations,

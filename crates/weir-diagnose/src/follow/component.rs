@@ -103,11 +103,13 @@ impl<'a> Component<'a> {
 
     fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
         self.now.fill(None);
-        let (now, place_of, members) = (&mut self.now, &self.place_of, &self.members);
+        let (now, place_of, members) = (&mut self.now, &self.place_of, &mut self.members);
         self.loads.sample(at, row, |entity, mut load| {
             if let Some(place) = place_of.get(&entity) {
-                if !members[*place].subject.counts_queues && queued(&load) == Some(0.0) {
+                let member = &mut members[*place];
+                if !member.subject.counts_queues && queued(&load) == Some(0.0) {
                     (load.queued_read_ns, load.queued_write_ns) = (None, None);
+                    member.following.facts.says_zero_queued = true;
                 }
                 now[*place] = Some(load);
             }

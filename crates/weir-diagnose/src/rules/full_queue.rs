@@ -1,9 +1,11 @@
-//! A benchmark that keeps its queue full at a device that is slow: the device is saturated, and what
-//! it does meanwhile is a limit.
+//! A benchmark that keeps its queue full at a slow device: the device is saturated, and its rate may be
+//! a limit. One run cannot tell a limit from a device that is merely slow, so that the finding is
+//! throttling only where the rate repeats.
 
 use super::signs::{self, FEW, RAISED_NS, holding};
 use super::{Found, Rule, source};
 use crate::case::{Case, Seen, amount};
+use crate::report::BLIND;
 use weir_observe::metric;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{float, percent, rate, time};
@@ -14,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Throttling,
     priority: 10,
     source: source::MODEL,
-    finds: "a benchmark's queue is always full and its requests take long: a likely rate limit",
+    finds: "a benchmark's queue is always full and its requests take long: a limit or a slow device",
     find,
 };
 
@@ -26,6 +28,13 @@ const DEEP: f64 = 4.0;
 
 /// Media of clouds take no longer than this with a full queue.
 const SLOW_NS: f64 = 2.0 * RAISED_NS;
+
+/// A device that serves each request of its queue in this time and that of its bytes is fast, however
+/// long the queue is. Local SSDs do; disks of clouds have limits below 20,000 IOPS and 1 GiB/s.
+const FAST_NS: f64 = 50_000.0;
+
+/// The transfer time of a byte at 1 GiB/s.
+const FAST_BYTE_NS: f64 = 1e9 / 1_073_741_824.0;
 
 /// Rates of intervals this close together repeat.
 const REPEATS: f64 = 0.05;
@@ -50,6 +59,10 @@ fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     if !is_full || latency_ns <= SLOW_NS || seen.waited.operations < FEW {
         return None;
     }
+    let size = seen.facts.request_bytes().unwrap_or(0.0);
+    if latency_ns / depth <= FAST_NS + size * FAST_BYTE_NS {
+        return None;
+    }
     let iops = seen.facts.iops.mean().filter(|iops| *iops > 0.0)?;
     let bytes = seen.facts.bytes.mean().filter(|bytes| *bytes > 0.0);
     let or = bytes.map_or(String::new(), |bytes| format!(" or {}", amount(true, bytes)));
@@ -59,18 +72,31 @@ fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
         name.clone(),
         format!(
             "{name} is saturated: {} requests are always in flight and take {latency} each, so {}{or} \
-             is a likely rate limit",
+             is a rate limit, or all that the device can do",
             rate(target),
             amount(false, iops),
         ),
     );
     let (runs, is_steady) = repeats(seen);
-    finding.confidence = if is_steady { Confidence::Medium } else { Confidence::Low };
+    // Where limits are known and none is reached, the device itself is likely to be slow.
+    finding.confidence = match is_steady && seen.subject.path.is_empty() {
+        true => Confidence::Medium,
+        false => {
+            finding.group = Group::Evidence;
+            finding.priority = BLIND;
+            Confidence::Low
+        }
+    };
     finding.evidence.push(format!(
         "Little's law: {} IOPS x {latency} = {} requests in flight, and the queue depth is {}",
         rate(iops),
         rate(depth),
         rate(target)
+    ));
+    finding.evidence.push(format!(
+        "the device takes {} for each request of {}",
+        time(latency_ns / depth),
+        crate::case::size(weir_report::number::whole(size))
     ));
     finding.evidence.push(match (runs, is_steady) {
         (2.., true) => {
@@ -113,7 +139,7 @@ fn known_limits(case: &Case<'_>, seen: &Seen<'_>) -> String {
 mod tests {
     use super::RULE;
     use crate::bed::{Bed, found_in_sample};
-    use weir_report::diagnosis::{Confidence, Finding};
+    use weir_report::diagnosis::{Confidence, Finding, Group};
 
     #[track_caller]
     fn one(bed: Bed) -> Finding {
@@ -131,10 +157,11 @@ mod tests {
             finding.finding
         );
         assert!(finding.finding.contains("400 IOPS or 3.12 MiB/s"), "{}", finding.finding);
-        assert_eq!(finding.confidence, Confidence::Medium);
+        assert_eq!((finding.confidence, finding.group), (Confidence::Medium, Group::Throttling));
         // One interval does not repeat, nor do rates that are 20 % apart.
         let short = Bed::bare().seconds(1).job("t", 64, |_| (400.0, 160.0));
-        assert_eq!(one(short).confidence, Confidence::Low);
+        let short = one(short);
+        assert_eq!((short.confidence, short.group), (Confidence::Low, Group::Evidence));
         let uneven = |second| if second % 2 == 0 { (400.0, 160.0) } else { (320.0, 200.0) };
         assert_eq!(one(Bed::bare().seconds(6).job("t", 64, uneven)).confidence, Confidence::Low);
     }
@@ -143,6 +170,13 @@ mod tests {
     fn a_fast_device_with_a_full_queue_is_not_throttled() {
         assert!(!Bed::bare().job("t", 64, |_| (80_000.0, 0.8)).finds("full-queue"));
         assert!(!Bed::bare().job("t", 64, |_| (6_400.0, 10.0)).finds("full-queue"));
+        // 1,024 in flight take long anywhere: 31 us for each request.
+        assert!(!Bed::bare().job("t", 1024, |_| (32_000.0, 32.0)).finds("full-queue"));
+        // 64 requests of 1 MiB at 2 GiB/s take 31 ms each.
+        let large = || Bed::bare().job_of("t", (64, 1 << 20), |_| (2_048.0, 31.25));
+        assert!(!large().finds("full-queue"));
+        let slow = Bed::bare().seconds(5).job_of("t", (64, 1 << 20), |_| (200.0, 320.0));
+        assert!(one(slow).evidence.iter().any(|line| line.contains("5.00 ms for each")));
     }
 
     #[test]
@@ -167,6 +201,7 @@ mod tests {
         let below = one(Bed::layout(P30).job("t", 64, |_| (400.0, 160.0)));
         let known = "of the limits that are known 8.0 % are used at most";
         assert!(below.evidence.iter().any(|line| line.starts_with(known)), "{:?}", below.evidence);
+        assert_eq!((below.confidence, below.group), (Confidence::Low, Group::Evidence));
     }
 
     #[test]
@@ -178,6 +213,14 @@ mod tests {
         assert_eq!(finding.subject, "C:\\testfile.foo");
         assert!(finding.evidence.iter().any(|line| line.contains("a slow device")));
         assert!(finding.finding.contains("393 IOPS or 1.54 MiB/s"), "{}", finding.finding);
-        assert_eq!(finding.confidence, Confidence::Low);
+        assert_eq!((finding.confidence, finding.group), (Confidence::Low, Group::Evidence));
+    }
+
+    #[test]
+    fn a_tablet_is_slow_and_not_throttled() {
+        let Some(found) = found_in_sample("diskspd/kisel_Irbis_TW57.txt", None, "") else { return };
+        let is_throttling = |own: &&Finding| own.group == Group::Throttling;
+        assert_eq!(found.iter().find(is_throttling), None);
+        assert!(found.iter().any(|own| own.rule == RULE.name), "{found:?}");
     }
 }

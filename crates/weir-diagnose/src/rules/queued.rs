@@ -175,6 +175,21 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_of_zero_proves_nothing_on_a_machine() {
+        let does = || Does::reads(300.0).ms(80.0).queued_ms(0.0);
+        let bare = || Bed::bare().seconds(8).file("db", "data", does());
+        assert!(!bare().finds("slow-medium"));
+        assert_eq!(bare().found("no-limits")[0].priority, 50);
+        // A managed instance counts its queues, and so does a server on which another file has one.
+        let instance = Bed::edition("azure-mi-2018").seconds(8).file("db", "data", does());
+        assert!(instance.finds("slow-medium"));
+        let other = Does::writes(50.0).ms(96.0).queued_ms(92.0);
+        let both = || bare().file("db", "other", other);
+        assert_eq!(both().found("slow-medium")[0].subject, "db.data");
+        assert_eq!(both().found("queued")[0].subject, "db.other");
+    }
+
+    #[test]
     fn files_that_are_alike_are_one_finding() {
         let does = Does::writes(50.0).ms(44.0).queued_ms(40.0);
         let bed = Bed::bare().file("tempdb", "tempdev", does).file("tempdb", "temp2", does);

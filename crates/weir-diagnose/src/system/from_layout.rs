@@ -81,7 +81,8 @@ impl System {
         }
         matcher.files_of_runs(contents, &stripes, &disks, &mut files);
         matcher.jobs_on(contents, loads, (&stripes, &disks), &mut files);
-        let system = join(hosts, disks, stripes, files, loads);
+        let is_instance = layout.hosts.iter().all(|host| host.instance.is_some());
+        let system = join(hosts, disks, stripes, files, (loads, is_instance));
         let unmatched = matcher.unmatched(contents, loads, &system);
         if system.subjects.is_empty() {
             return Err(DiagnoseError::NoneMatches { unmatched, known: matcher.known });

@@ -33,7 +33,8 @@ impl System {
         }
         own.tell_apart();
         let Entities { hosts, disks, stripes, files, .. } = own;
-        join(hosts, disks, stripes, files, loads)
+        let is_instance = edition.is_some_and(|edition| edition.rule("min-blob").is_some());
+        join(hosts, disks, stripes, files, (loads, is_instance))
     }
 }
 

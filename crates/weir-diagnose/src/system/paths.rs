@@ -10,12 +10,13 @@ use weir_layout::Role;
 use weir_observe::{Contents, EntityId};
 
 /// Puts a system together from who there is; `loads` are the entities whose I/O is observed.
+/// `is_instance` tells that the files are those of a managed instance, whoever their host is.
 pub(super) fn join(
     hosts: Vec<Host>,
     disks: Vec<Disk>,
     stripes: Vec<Stripe>,
     files: Vec<File>,
-    loads: &BTreeSet<EntityId>,
+    (loads, is_instance): (&BTreeSet<EntityId>, bool),
 ) -> System {
     let mut system = System { hosts, disks, stripes, files, ..System::default() };
     let caps = Caps::new(&mut system);
@@ -44,20 +45,24 @@ pub(super) fn join(
         is_meter: is_meter(&system, &whats, what),
         is_named: is_named(&system, &whats, what),
         medium: medium(&system, what),
-        counts_queues: counts_queues(&system, what),
+        counts_queues: counts_queues(&system, what, is_instance),
     };
     system.subjects = subjects.into_iter().map(subject).collect();
     system
 }
 
-/// Whether no queued time means that nothing was queued: on a managed instance, whose governor queues
-/// what exceeds the limits, and where no limits are known that could queue anything else.
-fn counts_queues(system: &System, what: What) -> bool {
-    let host = system.host_of(what).map(|host| &system.hosts[host]);
-    let is_machine = host.is_some_and(|host| {
-        host.instance.is_none() && (host.size.is_some() || host.uncached != Pair::default())
-    });
-    !is_machine
+/// Tells whether a queued time of zero means that nothing was queued. It does on a managed instance,
+/// whose governor queues what exceeds the limits. On a machine the counters are always zero, as they
+/// count the resource governor alone.
+fn counts_queues(system: &System, what: What, is_instance: bool) -> bool {
+    match system.host_of(what).map(|host| &system.hosts[host]) {
+        Some(host) if host.instance.is_some() => true,
+        Some(host) => is_instance && host.size.is_none() && host.uncached == Pair::default(),
+        None => {
+            let all = !system.hosts.is_empty() && system.hosts.iter().all(|h| h.instance.is_some());
+            is_instance || all
+        }
+    }
 }
 
 /// The caps of each host and disk, as indices.

@@ -85,8 +85,9 @@ fn is_free(job: &Outcome, freed: &Outcome) -> bool {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Score {
     pub(crate) throttled: u64,
-    /// Named right, as what throttles and as what may.
+    /// Named right as what throttles.
     pub(crate) named: u64,
+    /// Named right as what may throttle.
     pub(crate) suspected: u64,
     pub(crate) healthy: u64,
     pub(crate) alarms: u64,
@@ -130,8 +131,19 @@ impl Score {
         }
     }
 
+    /// Returns the part of the throttled systems whose cap is named firmly.
+    pub(crate) fn firm_share(&self) -> f64 {
+        self.named as f64 / self.throttled.max(1) as f64
+    }
+
+    /// Returns the part of the throttled systems whose cap is named firmly or as a suspicion.
     pub(crate) fn named_share(&self) -> f64 {
         (self.named + self.suspected) as f64 / self.throttled.max(1) as f64
+    }
+
+    /// Returns the part of the systems between throttled and healthy that are called throttled.
+    fn between_share(&self) -> f64 {
+        self.between_called as f64 / self.between.max(1) as f64
     }
 
     pub(crate) fn alarm_share(&self) -> f64 {
@@ -157,25 +169,27 @@ impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "| sampled by | throttled | named right | of these suspected | healthy | false alarms | \
-             suspicions | between | of these called throttled |"
+            "| sampled by | throttled | firmly named | named including suspicions | healthy | false \
+             alarms | suspicions | between | of these called throttled |"
         )?;
         writeln!(f, "|---|--:|--:|--:|--:|--:|--:|--:|--:|")?;
         for (tool, score) in self.0 {
             writeln!(
                 f,
-                "| {} | {} | {} ({:.1} %) | {} | {} | {} ({:.1} %) | {} | {} | {} |",
+                "| {} | {} | {} ({:.1} %) | {} ({:.1} %) | {} | {} ({:.1} %) | {} | {} | {} ({:.1} %) |",
                 tool.name(),
                 score.throttled,
+                score.named,
+                100.0 * score.firm_share(),
                 score.named + score.suspected,
                 100.0 * score.named_share(),
-                score.suspected,
                 score.healthy,
                 score.alarms,
                 100.0 * score.alarm_share(),
                 score.suspicions,
                 score.between,
-                score.between_called
+                score.between_called,
+                100.0 * score.between_share()
             )?;
         }
         Ok(())

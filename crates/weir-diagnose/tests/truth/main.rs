@@ -17,10 +17,10 @@ use tally::{Matrix, Truth};
 use tools::{Called, Tool};
 use weir_catalog::Catalog;
 use weir_units::Span;
-use world::{Run, World};
+use world::{Run, Said, World};
 
 /// Layouts of the regression test.
-const WORLDS: u64 = 260;
+const WORLDS: u64 = 130;
 
 /// The seed of the first. These seeds were run after many changes of the rules, so their shares are
 /// a regression test and no measure of how good the diagnosis is.
@@ -42,7 +42,7 @@ fn the_cap_that_waited_most_is_named() {
     check(&matrices[1], 0.94, 0.02);
     check(&matrices[2], 0.94, 0.02);
     check(&matrices[3], 0.89, 0.02);
-    // Most of it is not only suspected.
+    // Most caps are named firmly.
     assert!(matrices[0].held_share() >= 0.89, "{:.3}", matrices[0].held_share());
 }
 
@@ -63,24 +63,42 @@ fn check(matrix: &Matrix, least_named: f64, most_alarms: f64) {
     assert!(named >= least_named, "{named:.3} of the caps are named");
     assert!(alarms < most_alarms, "{alarms:.3} false alarms");
     // Both sides are there in numbers, or the shares would say nothing.
-    assert!(matrix.throttled() >= 120 && matrix.healthy() >= 60, "\n{matrix}");
+    assert!(matrix.throttled() >= 60 && matrix.healthy() >= 30, "\n{matrix}");
 }
 
-/// Worlds whose media take `media` times what the edition says, by seed, are run, sampled and
-/// diagnosed by the edition.
-#[expect(clippy::print_stdout, reason = "what is wrong is for whoever runs the test")]
-fn diagnosed(media: impl Fn(u64) -> f64) -> [Matrix; SAMPLED.len()] {
-    let mut matrices = SAMPLED.map(|_| Matrix::default());
-    for seed in FIRST..FIRST + WORLDS {
+/// A world whose truth is known, and what its samples were called.
+struct Judged {
+    seed: u64,
+    world: World,
+    truth: Truth,
+    said: [Said; SAMPLED.len()],
+}
+
+impl Judged {
+    fn new(seed: u64, media: f64) -> Self {
         let world = World::random(seed);
-        let run = world.run(seed, media(seed));
-        let truth = Truth::of(&run);
-        for ((every, says_busy), matrix) in SAMPLED.into_iter().zip(&mut matrices) {
-            let said = world.diagnose(&run, Span::from_secs(every), says_busy);
-            if every == 1 && says_busy && !truth.agrees(&said) {
-                println!("seed {seed}, media {}: {truth:?}\n  said {said:?}\n{world}", media(seed));
-            }
-            matrix.count(&truth, &said);
+        let run = world.run(seed, media);
+        let said = SAMPLED
+            .map(|(every, says_busy)| world.diagnose(&run, Span::from_secs(every), says_busy));
+        Self { seed, truth: Truth::of(&run), world, said }
+    }
+}
+
+/// Runs, samples and diagnoses worlds whose media take `media` times what the edition says, by seed.
+#[expect(clippy::print_stdout, reason = "what is wrong is for whoever runs the test")]
+fn diagnosed(media: impl Fn(u64) -> f64 + Sync) -> [Matrix; SAMPLED.len()] {
+    let mut matrices = SAMPLED.map(|_| Matrix::default());
+    for own in on_all_processors(FIRST..FIRST + WORLDS, |seed| Judged::new(seed, media(seed))) {
+        let Judged { seed, world, truth, said } = own;
+        if !truth.agrees(&said[0]) {
+            println!(
+                "seed {seed}, media {}: {truth:?}\n  said {:?}\n{world}",
+                media(seed),
+                said[0]
+            );
+        }
+        for (matrix, said) in matrices.iter_mut().zip(&said) {
+            matrix.count(&truth, said);
         }
     }
     for ((every, says_busy), matrix) in SAMPLED.into_iter().zip(&matrices) {
@@ -119,19 +137,20 @@ impl Sampled {
     }
 }
 
-/// Runs systems on all processors.
-fn sampled(seeds: Range<u64>, catalog: &Catalog) -> Vec<Sampled> {
+/// Runs `run` for each seed on all processors. Returns the results in the order of the seeds.
+fn on_all_processors<T: Send>(seeds: Range<u64>, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get) as u64;
-    let mut all: Vec<Sampled> = thread::scope(|scope| {
+    let run = &run;
+    let mut all: Vec<(u64, T)> = thread::scope(|scope| {
         let own = |thread| {
             let seeds = seeds.clone().filter(move |seed| seed % threads == thread);
-            scope.spawn(move || seeds.map(|seed| Sampled::new(seed, catalog)).collect::<Vec<_>>())
+            scope.spawn(move || seeds.map(|seed| (seed, run(seed))).collect::<Vec<_>>())
         };
         let running: Vec<_> = (0..threads).map(own).collect();
         running.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
     });
-    all.sort_by_key(|own| own.seed);
-    all
+    all.sort_by_key(|(seed, _)| *seed);
+    all.into_iter().map(|(_, own)| own).collect()
 }
 
 #[test]
@@ -141,8 +160,8 @@ fn real_tools_show_which_limit_throttles() {
     let is_enough = |score: &Score| score.throttled >= SYSTEMS && score.healthy >= SYSTEMS;
     let mut first = SAMPLED_FIRST;
     while !scores.iter().all(|(_, score)| is_enough(score)) {
-        for Sampled { seed, world, run, effect, called } in sampled(first..first + BATCH, &catalog)
-        {
+        let systems = on_all_processors(first..first + BATCH, |seed| Sampled::new(seed, &catalog));
+        for Sampled { seed, world, run, effect, called } in systems {
             for (tool, called) in called {
                 let score = &mut scores.iter_mut().find(|(own, _)| *own == tool).expect("one").1;
                 let is_wanted = match effect {

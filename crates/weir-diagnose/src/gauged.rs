@@ -1,0 +1,143 @@
+//! Which limits the platform's own metrics cover.
+//!
+//! A share of 3 % says that a limit is free, and nothing of the other limits that requests pass. So
+//! it is evidence of health only together with the shares of these.
+
+use crate::case::{Case, Seen};
+use crate::system::Cache;
+use weir_observe::import::measure::{self as m, Measure};
+use weir_observe::{EntityId, EntityKind};
+
+/// From this share of a limit on, the platform's own metrics alone do not show that it is free.
+const NEAR: f64 = 0.9;
+
+/// The platform's own shares of its limits, beside the limits that the load passes.
+#[derive(Debug)]
+pub(crate) struct Gauges {
+    /// The largest share.
+    pub(crate) most: f64,
+    /// Limits that the load passes and whose share is not observed, in words.
+    pub(crate) missing: Vec<String>,
+}
+
+impl Gauges {
+    /// Looks up the shares of a case; `None` if it has none.
+    pub(crate) fn find(case: &Case<'_>) -> Option<Self> {
+        let all = case.facts.others.gauged.iter();
+        let all = all.filter(|own| own.is_consumed() && own.seconds > 0.0);
+        let most = all.map(crate::follow::Gauged::max).reduce(f64::max)?;
+        let loaded: Vec<Seen<'_>> = case.named().filter(has_load).collect();
+        let mut missing: Vec<String> = match loaded.as_slice() {
+            [] => unloaded(case),
+            _ => loaded.iter().flat_map(|seen| of_subject(case, seen)).collect(),
+        };
+        missing.sort();
+        missing.dedup();
+        Some(Self { most, missing })
+    }
+
+    /// Tells whether they show that no limit which the load passes is used up.
+    pub(crate) fn show_room(&self) -> bool {
+        self.most < NEAR && self.missing.is_empty()
+    }
+}
+
+fn has_load(seen: &Seen<'_>) -> bool {
+    seen.facts.total.operations.is_some_and(|operations| operations > 0.0)
+}
+
+/// Limits of a service: of its data and of its log.
+const SERVICE: [(Measure, &str); 2] =
+    [(m::DATA_IO_SHARE, "limit of data I/O"), (m::LOG_WRITE_SHARE, "limit of log")];
+
+const DISK: [(Measure, &str); 2] =
+    [(m::IOPS_SHARE, "limit in operations"), (m::BYTES_SHARE, "limit in bytes")];
+
+const UNCACHED: [(Measure, &str); 2] = [
+    (m::UNCACHED_IOPS_SHARE, "uncached limit in operations"),
+    (m::UNCACHED_BYTES_SHARE, "uncached limit in bytes"),
+];
+
+const CACHED: [(Measure, &str); 2] = [
+    (m::CACHED_IOPS_SHARE, "cached limit in operations"),
+    (m::CACHED_BYTES_SHARE, "cached limit in bytes"),
+];
+
+/// Returns the missing gauges of the limits that the requests of a subject pass.
+fn of_subject(case: &Case<'_>, seen: &Seen<'_>) -> Vec<String> {
+    let within = around(case, seen.subject.entity);
+    let disks = case.system.disks_of(seen.subject.what);
+    let is_disk = case
+        .contents
+        .entity(seen.subject.entity)
+        .is_some_and(|entity| matches!(entity.kind, EntityKind::Volume | EntityKind::Stripe));
+    if lacks(case, &within, &SERVICE).is_empty() {
+        return Vec::new();
+    }
+    if !is_disk && disks.iter().all(|disk| case.system.disks[*disk].entity.is_none()) {
+        return named(&seen.name(case), lacks(case, &within, &SERVICE));
+    }
+    let mut missing = Vec::new();
+    for disk in disks {
+        let own = &case.system.disks[disk];
+        let entity = own.entity.unwrap_or(seen.subject.entity);
+        missing.extend(named(&own.name, lacks(case, &[entity], &DISK)));
+        let machine = around(case, entity);
+        let machine = machine.get(1..).unwrap_or_default();
+        if !own.is_local {
+            missing.extend(named("the machine", lacks(case, machine, &UNCACHED)));
+        }
+        if own.is_local || own.cache != Cache::None {
+            missing.extend(named("the machine", lacks(case, machine, &CACHED)));
+        }
+    }
+    missing
+}
+
+/// Returns the missing gauges where nothing says what the load is: one set of them is to be complete.
+fn unloaded(case: &Case<'_>) -> Vec<String> {
+    let gauged = case.facts.others.gauged.iter().map(|own| own.entity);
+    let all: Vec<EntityId> = gauged.collect();
+    let is_complete = |set: &[(Measure, &'static str)]| {
+        all.iter().any(|entity| lacks(case, &[*entity], set).is_empty())
+    };
+    let is_machine = is_complete(&DISK) && (is_complete(&UNCACHED) || has_host_share(case));
+    match is_complete(&SERVICE) || is_machine {
+        true => Vec::new(),
+        false if lacks(case, &all, &SERVICE).len() < SERVICE.len() => {
+            named("the service", lacks(case, &all, &SERVICE))
+        }
+        false => {
+            let mut missing = named("the disks", lacks(case, &all, &DISK));
+            missing.extend(named("the machine", lacks(case, &all, &UNCACHED)));
+            missing
+        }
+    }
+}
+
+/// Tells whether the share of a disk's limit is that of a whole server, as of Azure's PostgreSQL.
+fn has_host_share(case: &Case<'_>) -> bool {
+    case.facts.others.gauged.iter().any(|own| {
+        let kind = case.contents.entity(own.entity).map(|entity| &entity.kind);
+        own.metric == m::IOPS_SHARE.metric && kind != Some(&EntityKind::Volume)
+    })
+}
+
+/// Returns an entity and all that it is in, from the innermost on.
+fn around(case: &Case<'_>, entity: EntityId) -> Vec<EntityId> {
+    let parent = |id: &EntityId| case.contents.entity(*id).and_then(|own| own.parent);
+    std::iter::successors(Some(entity), parent).collect()
+}
+
+/// Returns those of a set that no entity of `on` has a gauge of.
+fn lacks(case: &Case<'_>, on: &[EntityId], set: &[(Measure, &'static str)]) -> Vec<&'static str> {
+    let has = |measure: &Measure| {
+        let mut all = case.facts.others.gauged.iter();
+        all.any(|own| own.metric == measure.metric && own.seconds > 0.0 && on.contains(&own.entity))
+    };
+    set.iter().filter(|(measure, _)| !has(measure)).map(|(_, words)| *words).collect()
+}
+
+fn named(name: &str, missing: Vec<&'static str>) -> Vec<String> {
+    missing.into_iter().map(|words| format!("the {words} of {name}")).collect()
+}

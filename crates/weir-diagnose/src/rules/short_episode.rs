@@ -1,0 +1,144 @@
+//! Throttling for so little of the observation that it is no verdict.
+
+use super::signs::{FEW, RAISED_NS, throttled};
+use super::{Found, Rule, source};
+use crate::case::{Case, Seen, cap_words, moments};
+use crate::verdict::{NOTED_NS, THROTTLED};
+use weir_report::diagnosis::{Confidence, Group};
+use weir_report::number::{percent, time};
+
+pub(super) const RULE: Rule = Rule {
+    id: 409,
+    name: "short-episode",
+    group: Group::Evidence,
+    priority: 150,
+    source: source::MODEL,
+    finds: "requests waited for some seconds of a long observation, which is too little for a verdict",
+    find,
+};
+
+/// Waiting in a short part of the observation.
+struct Episode {
+    /// The limit, or the queue of the governor where no limit is known.
+    place: String,
+    cap: Option<String>,
+    waited_ns: f64,
+    share: f64,
+    seconds: f64,
+}
+
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    let said = throttled(case, super::signs::THROTTLING);
+    let unsaid = case.named().filter(|seen| !said.contains(&seen.name(case)));
+    unsaid.filter_map(|seen| check(case, rule, &seen)).collect()
+}
+
+fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
+    let episode = at_cap(case, seen).or_else(|| in_queue(seen))?;
+    let (name, all_s) = (seen.name(case), seen.facts.seconds());
+    let mut finding = rule.finding(
+        name.clone(),
+        format!(
+            "requests of {name} waited for {} in all at {}, within {} of the {} observed: too little of \
+             the time to call it throttled",
+            time(episode.waited_ns),
+            episode.place,
+            time(episode.seconds * 1e9),
+            time(all_s * 1e9)
+        ),
+    );
+    finding.cap = episode.cap;
+    finding.confidence = Confidence::Medium;
+    finding
+        .evidence
+        .push(format!("{} of the latency in these samples is waiting", percent(episode.share)));
+    finding.moments = moments(case, seen, 3);
+    finding.action =
+        "observe and diagnose that time alone: whether it matters depends on who waited \
+                      then, and not on how long the rest of the observation is"
+            .to_owned();
+    Some(Found { waited_ns: episode.waited_ns, ..finding.into() })
+}
+
+/// Returns the waiting at caps in slow samples, unless the subject is throttled.
+fn at_cap(case: &Case<'_>, seen: &Seen<'_>) -> Option<Episode> {
+    let own = seen.waited.episode?;
+    let cap = case.cap(own.held.cap).0;
+    Some(Episode {
+        place: format!("the {} of {}", cap_words(own.held.kind), case.system.owner_name(cap)),
+        cap: Some(own.held.kind.name().to_owned()),
+        waited_ns: own.waited_ns,
+        share: own.share,
+        seconds: own.seconds,
+    })
+}
+
+/// Returns the waiting in queues of a governor in slow samples, where no limit is known.
+fn in_queue(seen: &Seen<'_>) -> Option<Episode> {
+    let slow = seen.facts.slow.all();
+    let is_enough = seen.subject.path.is_empty()
+        && seen.facts.says_queued
+        && slow.queued_ns >= NOTED_NS
+        && slow.queued_ns >= THROTTLED * slow.ns
+        && slow.operations >= FEW
+        && slow.ns >= RAISED_NS * slow.operations;
+    is_enough.then(|| Episode {
+        place: "a governor's queue".to_owned(),
+        cap: None,
+        waited_ns: slow.queued_ns,
+        share: slow.queued_ns / slow.ns,
+        seconds: seen.facts.slow.seconds,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bed::{Bed, Does, with_case};
+    use crate::report::report;
+    use weir_report::diagnosis::{Group, VerdictName};
+
+    const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
+                       name = \"data\"\ntier = \"P10\"\n";
+
+    /// A disk that is at its limit for so many seconds of the observation.
+    fn held(seconds: u64, of: u64) -> Bed {
+        let does = move |second| match (600..600 + seconds).contains(&second) {
+            true => Does::reads(500.0).ms(80.0).busy_ms(1000.0),
+            false => Does::reads(140.0).ms(2.0).busy_ms(260.0),
+        };
+        Bed::layout(P10).seconds(of).disk_over("data", does)
+    }
+
+    #[test]
+    fn some_seconds_of_a_long_observation_are_told() {
+        // 20 s with 40 requests in flight are 13 minutes of waiting, in 2 h.
+        let report = with_case(held(20, 7200), report);
+        assert_eq!(report.verdict, VerdictName::Healthy, "{}", report.summary);
+        let own = report.findings.iter().find(|own| own.rule == "short-episode");
+        let own = own.expect("a finding");
+        assert_eq!((own.group, own.cap.as_deref()), (Group::Evidence, Some("disk_iops")));
+        assert!(own.finding.contains("within 20.00 s of the 7,200 s"), "{}", own.finding);
+        assert!(!own.moments.is_empty());
+    }
+
+    #[test]
+    fn a_moment_is_not_and_a_throttled_disk_is_called_that() {
+        assert!(!held(2, 7200).finds("short-episode"));
+        assert!(!held(0, 7200).finds("short-episode"));
+        let throttled = || held(60, 7200);
+        assert!(throttled().finds("disk-operations") && !throttled().finds("short-episode"));
+    }
+
+    #[test]
+    fn a_queue_of_a_governor_without_a_limit_is_told_too() {
+        let does = |second: u64| match (600..620).contains(&second) {
+            true => Does::writes(50.0).ms(100.0).queued_ms(90.0),
+            false => Does::writes(100.0).ms(3.0).queued_ms(0.1),
+        };
+        let bed = || Bed::bare().seconds(86_400).every(20).file_over("db", "data", does);
+        assert!(!bed().finds("queued"));
+        let found = bed().found("short-episode");
+        let [own] = &found[..] else { panic!("{found:?}") };
+        assert!(own.finding.contains("90.0 s in all at a governor's queue"), "{}", own.finding);
+    }
+}
