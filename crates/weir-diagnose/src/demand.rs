@@ -8,13 +8,18 @@
 //!   demand = requests in flight / unloaded latency
 //! ```
 //!
+//! Where no limit is known, every sample may be throttled, and so is the least latency that was seen.
+//! If the medium of the edition is faster, its latency is taken.
+//!
 //! It is an upper bound: an application may find another limit first, or have nothing more to ask.
 //! Requests that are in flight for a part of the time only, as those of a burst, are not counted.
 
 use crate::case::{Case, Seen};
 use crate::rules::Found;
-use crate::verdict::THROTTLED;
+use crate::system::Medium;
+use crate::verdict::{Basis, THROTTLED};
 use std::collections::BTreeSet;
+use weir_catalog::Edition;
 use weir_observe::EntityId;
 use weir_report::diagnosis::Group;
 
@@ -51,13 +56,17 @@ pub struct Estimate {
     pub in_flight: f64,
     /// The latency of a request that does not wait, in nanoseconds.
     pub unloaded_ns: f64,
+    /// Whether this is the latency of the edition's medium, as no sample shows one without waiting.
+    pub is_assumed: bool,
     /// Whether it ends at a multiple of the observed rate.
     pub is_capped: bool,
 }
 
-/// Estimates the demand of everything that the findings call throttled.
+/// Estimates the demand of everything that the findings call throttled. `edition` is the one to plan
+/// with, whose medium stands in where no sample shows the latency of a request that does not wait.
 #[must_use]
-pub fn estimate(case: &Case<'_>, found: &[Found]) -> Vec<Demand> {
+pub fn estimate(case: &Case<'_>, found: &[Found], edition: Option<&Edition>) -> Vec<Demand> {
+    let medium = edition.and_then(medium);
     let throttling = || found.iter().filter(|own| own.finding.group == Group::Throttling);
     let named: BTreeSet<&str> = throttling().map(|own| own.finding.subject.as_str()).collect();
     let because = |name: &str| {
@@ -72,12 +81,46 @@ pub fn estimate(case: &Case<'_>, found: &[Found]) -> Vec<Demand> {
     let demands = held.filter_map(|seen| {
         let name = seen.name(case);
         let because = because(&name)?;
-        let queue = Queue::of(&seen);
+        let queue = Queue::of(&seen, medium);
         let iops = queue.as_ref().map(|queue| queue.iops).or(seen.facts.iops.mean())?;
         let estimate = queue.and_then(|queue| queue.estimate());
         Some(Demand { entity: seen.subject.entity, name, because, iops, estimate })
     });
     demands.collect()
+}
+
+/// Returns the medium of the family that an edition places disks in where none is named.
+fn medium(edition: &Edition) -> Option<Medium> {
+    let tiers = edition.default_set().map(|set| set.family.as_str());
+    let provisioned = || edition.provisioned_families().first().map(|own| own.family.as_str());
+    let latency = edition.latency(tiers.or_else(provisioned)?)?;
+    Some(Medium::from_latency(latency))
+}
+
+/// Returns the latency of a request that does not wait, and whether it is that of `medium`. Without
+/// limits no sample is known to be quiet, and the fastest may have waited.
+fn unloaded(seen: &Seen<'_>, medium: Option<Medium>) -> Option<(f64, bool)> {
+    let usual_ns = seen.waited.usual_ns.filter(|ns| *ns > 0.0);
+    let is_blind = seen.subject.medium.is_none()
+        && seen.subject.path.is_empty()
+        && matches!(seen.waited.basis, Basis::Quiet | Basis::Use);
+    let assumed = medium.filter(|_| is_blind).map(|medium| medium.mean_ns(seen));
+    match (usual_ns, assumed) {
+        (Some(usual), Some(assumed)) if usual <= WAITING * assumed => Some((usual, false)),
+        (_, Some(assumed)) if assumed > 0.0 => Some((assumed, true)),
+        (usual, _) => usual.map(|ns| (ns, false)),
+    }
+}
+
+impl Medium {
+    /// Returns the mean latency of the requests of a subject.
+    fn mean_ns(self, seen: &Seen<'_>) -> f64 {
+        let reads = seen.facts.read_share().unwrap_or(1.0);
+        let size = seen.facts.request_bytes().unwrap_or(0.0);
+        let read_ns = self.read_ns + size * self.read_byte_ns;
+        let write_ns = self.write_ns + size * self.write_byte_ns;
+        reads * read_ns + (1.0 - reads) * write_ns
+    }
 }
 
 /// Whether a governor's queues hold a third of the latency and more.
@@ -92,12 +135,13 @@ struct Queue {
     iops: f64,
     in_flight: f64,
     unloaded_ns: f64,
+    is_assumed: bool,
 }
 
 impl Queue {
     /// Takes the parts of the picture over time in which requests wait.
-    fn of(seen: &Seen<'_>) -> Option<Self> {
-        let unloaded_ns = seen.waited.usual_ns.filter(|ns| *ns > 0.0)?;
+    fn of(seen: &Seen<'_>, medium: Option<Medium>) -> Option<Self> {
+        let (unloaded_ns, is_assumed) = unloaded(seen, medium)?;
         let over_time = &seen.facts.over_time;
         let points = over_time.iops.iter().zip(over_time.latency_ms.iter());
         let mut waiting: Vec<(f64, f64)> = points
@@ -110,16 +154,17 @@ impl Queue {
         let seldom = usize::try_from(weir_report::number::whole((count * SELDOM).floor())).ok()?;
         let in_flight = waiting.get(seldom)?.1;
         let iops = waiting.iter().map(|(iops, _)| iops).sum::<f64>() / count;
-        Some(Self { iops, in_flight, unloaded_ns })
+        Some(Self { iops, in_flight, unloaded_ns, is_assumed })
     }
 
     /// Estimates the demand; `None` if it is not above what was done.
     fn estimate(&self) -> Option<Estimate> {
-        let Self { iops, in_flight, unloaded_ns } = *self;
+        let Self { iops, in_flight, unloaded_ns, is_assumed } = *self;
         let demand = in_flight / (unloaded_ns / 1e9);
         let most = MOST * iops;
         let is_capped = demand > most;
-        let estimate = Estimate { iops: demand.min(most), in_flight, unloaded_ns, is_capped };
+        let iops_asked = demand.min(most);
+        let estimate = Estimate { iops: iops_asked, in_flight, unloaded_ns, is_assumed, is_capped };
         (demand > WAITING * iops).then_some(estimate)
     }
 }
@@ -133,7 +178,7 @@ mod tests {
                        name = \"data\"\ntier = \"P10\"\n";
 
     fn demands(bed: Bed) -> Vec<Demand> {
-        with_case(bed, |case, found| estimate(case, &found))
+        with_case(bed, |case, found| estimate(case, &found, case.catalog.edition("azure-now").ok()))
     }
 
     #[test]
@@ -161,6 +206,24 @@ mod tests {
         let held = demands(Bed::layout(P10).disk_over("data", bursts));
         let in_flight = held[0].estimate.map(|estimate| estimate.in_flight);
         assert!(in_flight.is_none_or(|in_flight| in_flight < 3.0), "{held:?}");
+    }
+
+    #[test]
+    fn a_disk_that_was_throttled_throughout_takes_the_latency_of_the_edition() {
+        // 400 IOPS with 32 in flight, from the first sample to the last, and no limit is known.
+        let held = demands(Bed::bare().disk("data", Does::reads(400.0).ms(80.0)));
+        let [demand] = &held[..] else { panic!("{held:?}") };
+        let estimate = demand.estimate.expect("an estimate");
+        assert!(estimate.is_assumed && estimate.unloaded_ns < 10e6, "{estimate:?}");
+        assert!(estimate.iops >= 3.0 * demand.iops, "{estimate:?}");
+        // The medium itself was seen in half of the samples.
+        let half = |second: u64| match second % 40 {
+            0..20 => Does::reads(400.0).ms(80.0),
+            _ => Does::reads(60.0).ms(1.2),
+        };
+        let held = demands(Bed::bare().seconds(200).disk_over("data", half));
+        let estimate = held[0].estimate.expect("an estimate");
+        assert!(!estimate.is_assumed && (estimate.unloaded_ns - 1.2e6).abs() < 5e4, "{held:?}");
     }
 
     #[test]

@@ -180,19 +180,23 @@ impl<'a> Entities<'a> {
             disk.family.get_or_insert_with(|| tier.family.clone());
             disk.io_unit = disk.io_unit.or_else(|| Some(float(edition.io_unit()?.get())));
         }
-        let medium = |latency: &Latency| {
-            let byte = latency.transfer.map_or(0.0, |rate| 1e9 / float(rate.per_sec().get()));
-            Medium {
-                read_ns: float(latency.read.mean().nanos()),
-                write_ns: float(latency.write.mean().nanos()),
-                read_byte_ns: byte,
-                write_byte_ns: byte,
-                hit: None,
-            }
-        };
         let latency = disk.family.as_deref().and_then(|family| edition.latency(family));
-        disk.medium = disk.medium.or(latency.map(medium));
+        disk.medium = disk.medium.or(latency.map(Medium::from_latency));
         disk
+    }
+}
+
+impl Medium {
+    /// Takes the means of a latency model.
+    pub(crate) fn from_latency(latency: &Latency) -> Self {
+        let byte = latency.transfer.map_or(0.0, |rate| 1e9 / float(rate.per_sec().get()));
+        Self {
+            read_ns: float(latency.read.mean().nanos()),
+            write_ns: float(latency.write.mean().nanos()),
+            read_byte_ns: byte,
+            write_byte_ns: byte,
+            hit: None,
+        }
     }
 }
 

@@ -2,10 +2,11 @@
 
 use crate::cli::{ImportArgs, PlanArgs};
 use crate::commands::observe::Source;
+use crate::commands::plan::EDITION;
 use crate::commands::read_layout_text;
 use crate::error::CliError;
 use std::path::{Path, PathBuf};
-use weir_catalog::Catalog;
+use weir_catalog::{Catalog, Edition};
 use weir_diagnose::demand::{Demand, Estimate, estimate};
 use weir_diagnose::system::Mapping;
 use weir_diagnose::{Follow, Question};
@@ -69,7 +70,7 @@ fn demands(
     source: &Source,
     header: &Header,
     layout: Option<&Layout>,
-    catalog: &Catalog,
+    (catalog, planned): (&Catalog, Option<&Edition>),
 ) -> Result<Vec<Demand>, CliError> {
     let mapping = Mapping::new();
     let contents = &header.contents;
@@ -95,7 +96,7 @@ fn demands(
     })?;
     pass.samples(&block);
     let facts = pass.finish();
-    Ok(question.answer(contents, &system, &facts, |case, found| estimate(case, &found)))
+    Ok(question.answer(contents, &system, &facts, |case, found| estimate(case, &found, planned)))
 }
 
 /// Raises the rates of a role to the demand of its throttled members, and tells so.
@@ -111,12 +112,17 @@ fn raise(own: &mut Sized, demands: &[Demand], as_observed: bool) -> Vec<String> 
             ));
             continue;
         };
-        let Estimate { iops, in_flight, unloaded_ns, is_capped } = estimate;
+        let Estimate { iops, in_flight, unloaded_ns, is_assumed, is_capped } = estimate;
         let how = format!(
-            "{} requests were always in flight, which would do {} IOPS if each took {}{}",
+            "{} requests were always in flight, which would do {} IOPS if each took {}{}{}",
             rate(in_flight),
             rate(in_flight / (unloaded_ns / 1e9)),
             time(unloaded_ns),
+            if is_assumed {
+                ", the latency of the edition's medium, since no sample shows one without waiting"
+            } else {
+                ""
+            },
             if is_capped {
                 "; ten times the observed rate is the most that is assumed"
             } else {
@@ -180,7 +186,10 @@ pub(super) fn fill(
         }
     )];
     let layout = layout_of(&header, present, catalog)?;
-    let demands = demands(&source, &header, layout.as_ref(), catalog)?;
+    let of_layout = layout.as_ref().and_then(|layout| layout.edition.as_deref());
+    let planned = file.edition.as_deref().or(of_layout).unwrap_or(EDITION);
+    let planned = catalog.edition(planned).ok();
+    let demands = demands(&source, &header, layout.as_ref(), (catalog, planned))?;
     for own in &mut sized {
         // Where a limit lets 500 through each second, a second may see the end of 501.
         own.iops = (own.iops - float(own.samples) / sizer.seconds().max(1.0)).max(0.0);
