@@ -107,7 +107,8 @@ fn every_reading_verb_answers_or_refuses_every_sample() {
 
 /// The right answer of `weir diagnose`.
 enum Answer {
-    /// A verdict, with the rule and the subjects that have to come first, in their order.
+    /// A verdict, with the rule and the subjects that have to come first, in their order. If it is
+    /// "throttled", these are all that is throttled; else nothing is.
     Verdict(&'static str, &'static str, &'static [&'static str]),
     /// A refusal that contains these words.
     Refused(&'static str),
@@ -117,6 +118,8 @@ use Answer::{Refused, Verdict};
 const HEALTHY: Answer = Verdict("healthy", "", &[]);
 const TOO_SHORT: Answer = Verdict("not-enough-evidence", "too-short", &["samples"]);
 const ONE_SAMPLE: Answer = Verdict("not-enough-evidence", "one-sample", &["samples"]);
+const NO_LIMITS: Answer = Verdict("not-enough-evidence", "no-limits", &["limits"]);
+const FULL_QUEUE: Answer = Verdict("not-enough-evidence", "full-queue", &["C:\\testfile.foo"]);
 const CELL08: &[&str] = &["DB2.data_0", "SSISDB.data_0", "DB3.data_0"];
 
 /// Samples whose truth is known (SOURCES.md beside them), options, and the right answer.
@@ -167,6 +170,28 @@ const TRUTHS: &[(&str, &[&str], Answer)] = &[
     ),
     // Idle: a peak of 10.3 IOPS of 32,000.
     ("sql_governance/mi_bc_dm_db_resource_stats.csv", &[], HEALTHY),
+    // The same instance, idle. It counts requests of the whole instance, and has neither latencies nor
+    // the limits.
+    (
+        "sql_governance/mi_bc_server_resource_stats.csv",
+        &[],
+        Verdict("not-enough-evidence", "", &[]),
+    ),
+    // An idle server, seen for a second.
+    ("sql_telegraf_v1/DatabaseIO.csv", &[], TOO_SHORT),
+    ("sql_telegraf_v1/PerformanceCounters.csv", &[], TOO_SHORT),
+    ("sql_telegraf_v1/WaitStatsCategorized.csv", &[], Refused("how long an interval")),
+    // The storage of a tablet, which is slow: 1,061 IOPS with 64 requests in flight.
+    ("diskspd/kisel_Irbis_TW57.txt", &[], FULL_QUEUE),
+    // The disk of a machine of Azure that is likely to be limited, by inference from one run.
+    ("diskspd/kisel_goodwinserverdc.westeurope.cloudapp.azure.com.txt", &[], FULL_QUEUE),
+    // One disk of a machine with bursts, three of 21 reports at 90 % and more, and the same in sar: no
+    // limits are stated.
+    ("iostat_text/pbench_iostat-1.txt", &[], NO_LIMITS),
+    ("sar/pbench_sar-0.txt", &[], NO_LIMITS),
+    // Traces of 15.8 and 65.2 IOPS on average, without latencies or limits.
+    ("block_traces/cloudPhysicsIO.csv", &[], NO_LIMITS),
+    ("block_traces/disksim_ascii.trace", &[], NO_LIMITS),
     // 12 to 22 transfers a second in 0.2 to 0.4 ms, in every dialect.
     ("perfmon/typeperf_block2.csv", &[], HEALTHY),
     ("derived_variants/perfmon_decimal_comma.csv", &[], HEALTHY),
@@ -219,7 +244,10 @@ fn difference(root: &Path, path: &str, options: &[&str], right: &Answer) -> Opti
                 let finding = findings.get(place);
                 finding.is_some_and(|own| own["rule"] == *rule && own["subject"] == *subject)
             });
-            report["verdict"] == *verdict && begins
+            let throttled = findings.iter().filter(|own| own["group"] == "throttling");
+            let throttled: Vec<_> = throttled.map(|own| &own["subject"]).collect();
+            let expected = if *verdict == "throttled" { *subjects } else { &[] };
+            report["verdict"] == *verdict && begins && throttled == expected
         }
     };
     (!is_right).then(|| format!("{path} {options:?}: {stderr}{stdout:.600}"))
