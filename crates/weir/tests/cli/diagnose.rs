@@ -447,9 +447,10 @@ fn a_result_of_a_benchmark_is_diagnosed_with_a_layout() {
     let bare = ["diagnose", "result.json", "--layout", "p30.toml"];
     refused(&place, &bare, &["observed are t", "--map OBSERVED=LAYOUT"]);
     refused(&place, &[&bare[..], &["--map", "t=dat"]].concat(), &["\"dat\"", "\"data\""]);
-    // Without a layout the plateau of a slow device is what is seen.
+    // Without a layout one run cannot tell a limit from a slow device.
     place.file("result.json", &fio(400.0, 160.0));
     let (stdout, _, code) = run(place.weir(&["diagnose", "result.json"]));
-    assert_eq!(code, Some(1), "{stdout}");
+    assert_eq!(code, Some(0), "{stdout}");
+    assert!(stdout.starts_with("not enough evidence: t is saturated"), "{stdout}");
     assert!(stdout.contains("t is saturated: 64.0 requests are always in flight"), "{stdout}");
 }
