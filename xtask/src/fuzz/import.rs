@@ -75,7 +75,7 @@ fn diagnose(observation: &Observation, edition: Option<&Edition>) {
     };
     let facts = question::follow(&system, observation);
     let report = question.answer(observation.contents(), &system, &facts, |case, found| {
-        for demand in estimate(case, &found) {
+        for demand in estimate(case, &found, edition) {
             let iops = demand.estimate.map_or(demand.iops, |estimate| estimate.iops);
             assert!(iops.is_finite() && iops >= 0.0, "{demand:?}");
         }
