@@ -81,7 +81,7 @@ pub fn estimate(case: &Case<'_>, found: &[Found], edition: Option<&Edition>) -> 
     let demands = held.filter_map(|seen| {
         let name = seen.name(case);
         let because = because(&name)?;
-        let queue = Queue::of(&seen, medium);
+        let queue = Queue::from_waiting(&seen, medium);
         let iops = queue.as_ref().map(|queue| queue.iops).or(seen.facts.iops.mean())?;
         let estimate = queue.and_then(|queue| queue.estimate());
         Some(Demand { entity: seen.subject.entity, name, because, iops, estimate })
@@ -140,7 +140,7 @@ struct Queue {
 
 impl Queue {
     /// Takes the parts of the picture over time in which requests wait.
-    fn of(seen: &Seen<'_>, medium: Option<Medium>) -> Option<Self> {
+    fn from_waiting(seen: &Seen<'_>, medium: Option<Medium>) -> Option<Self> {
         let (unloaded_ns, is_assumed) = unloaded(seen, medium)?;
         let over_time = &seen.facts.over_time;
         let points = over_time.iops.iter().zip(over_time.latency_ms.iter());

@@ -224,7 +224,7 @@ fn a_second_run_in_one_file_begins_with_averages_of_its_own() {
 fn runs_of_one_report_each_are_told_by_how_they_change() {
     let run =
         |minute: u64, reads: f64| BANNER.to_owned() + &busy_report(60 * minute, &[("sda", reads)]);
-    // What cron appends with iostat -y 30 1.
+    // Appended by cron with iostat -y 30 1.
     let rates = [100.0, 900.0, 40.0, 700.0, 100.0];
     let text: String = (1..).zip(rates).map(|(minute, reads)| run(minute, reads)).collect();
     let busy = read(&text);
