@@ -56,14 +56,15 @@ pub struct Estimate {
     pub in_flight: f64,
     /// The latency of a request that does not wait, in nanoseconds.
     pub unloaded_ns: f64,
-    /// Whether this is the latency of the edition's medium, as no sample shows one without waiting.
+    /// Whether this is the latency of the edition's medium: no observed one is near it.
     pub is_assumed: bool,
     /// Whether it ends at a multiple of the observed rate.
     pub is_capped: bool,
 }
 
 /// Estimates the demand of everything that the findings call throttled. `edition` is the one to plan
-/// with, whose medium stands in where no sample shows the latency of a request that does not wait.
+/// with. Its medium stands in where every sample takes more than 1.5 times as long, as all may have
+/// waited.
 #[must_use]
 pub fn estimate(case: &Case<'_>, found: &[Found], edition: Option<&Edition>) -> Vec<Demand> {
     let medium = edition.and_then(medium);

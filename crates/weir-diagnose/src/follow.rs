@@ -375,7 +375,7 @@ impl<'a> Follow<'a> {
         let subjects = subjects.into_iter().zip(self.waited);
         let mut subjects: Vec<SubjectFacts> =
             subjects.map(|((_, facts), waited)| SubjectFacts { waited, ..facts }).collect();
-        believe_zeros(&mut subjects, &self.servers);
+        believe_zeros(self.system, &mut subjects, &self.servers);
         Facts {
             caps: caps.into_iter().map(|(_, facts)| facts).collect(),
             subjects,
@@ -397,13 +397,15 @@ fn server(contents: &Contents, id: EntityId) -> EntityId {
 }
 
 /// Counts queued times of zero where another file of the same server has a queue: its governor
-/// counts them, then.
-fn believe_zeros(subjects: &mut [SubjectFacts], servers: &[EntityId]) {
+/// counts them, then. A disk or machine whose limits are known may hold requests that no governor
+/// sees.
+fn believe_zeros(system: &System, subjects: &mut [SubjectFacts], servers: &[EntityId]) {
     let both = subjects.iter().zip(servers);
     let counting: BTreeSet<EntityId> =
         both.filter(|(own, _)| own.says_queued).map(|(_, server)| *server).collect();
-    for (own, server) in subjects.iter_mut().zip(servers) {
-        if own.says_zero_queued && counting.contains(server) {
+    let all = system.subjects.iter().zip(subjects.iter_mut().zip(servers));
+    for (subject, (own, server)) in all {
+        if own.says_zero_queued && counting.contains(server) && subject.path.is_empty() {
             own.says_queued = true;
             own.total.queued_read_ns.get_or_insert(0.0);
             own.total.queued_write_ns.get_or_insert(0.0);

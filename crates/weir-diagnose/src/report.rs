@@ -65,6 +65,10 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
         own.map(|finding| finding.finding.clone()).unwrap_or_default()
     };
     let gauges = Gauges::find(case);
+    let episode = findings.iter().find(|own| own.rule == "short-episode");
+    if let Some(episode) = episode.filter(|_| verdict == VerdictName::Healthy) {
+        return format!("healthy as a whole, but {}", episode.finding);
+    }
     match verdict {
         // The first of them is where most was waited.
         VerdictName::Throttled => first(Group::Throttling),

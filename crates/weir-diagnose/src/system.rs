@@ -100,6 +100,8 @@ pub struct Host {
     pub entity: Option<EntityId>,
     /// Its size in the edition.
     pub size: Option<String>,
+    /// The size as an edition finds it, with its series where several have the size.
+    pub qualified_size: Option<String>,
     /// Its limits to remote storage.
     pub uncached: Pair,
     /// Its limits of cache and local SSD.

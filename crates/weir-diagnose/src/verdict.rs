@@ -33,7 +33,7 @@ pub const LEAST_LOST: f64 = 0.002;
 pub const NOTED_NS: f64 = 10e9;
 
 /// An episode takes this many seconds and more.
-const EPISODE_S: f64 = 5.0;
+pub(crate) const EPISODE_S: f64 = 5.0;
 
 /// Who is held for so long, in seconds, is held, whatever there was before and after ...
 const HELD_S: f64 = 30.0;

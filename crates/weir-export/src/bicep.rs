@@ -120,16 +120,18 @@ fn header(script: &mut Script, is_present: bool) {
              --template-file FILE.",
             &format!(
                 "makes new disks and changes the machine and the disks that differ. The machine keeps its \
-                 network interfaces. {DETACHES}"
+                 network interfaces; tags that this file does not declare are removed. {DETACHES}"
             ),
             &format!("{FORMATS}, make or change anything of the network, nor delete a disk."),
         ),
     }
 }
 
-/// The network interfaces of a machine in use. A deployment replaces the list as a whole.
+/// The network interfaces of a machine in use, as the resource has them: `az` prints them flattened.
+/// A deployment replaces the list as a whole.
 const PRESENT_NETWORK: &str = "@description('Its network interfaces, all of them, as az vm show --query \
-                               networkProfile.networkInterfaces prints them.')\n\
+                               \"networkProfile.networkInterfaces[].{id: id, properties: {primary: \
+                               primary, deleteOption: deleteOption}}\" prints them.')\n\
                                param networkInterfaces array";
 
 /// The list of network interfaces of a new machine.

@@ -88,6 +88,26 @@ impl Change {
         })
     }
 
+    /// Refuses another file system on disks in use: making it would erase them.
+    pub(crate) fn check_file_system(&self, kind: Kind) -> Result<(), ExportError> {
+        let Some(old) = &self.old else { return Ok(()) };
+        match (old.filesystem, self.new.filesystem) {
+            (Some(is), Some(wanted)) if is != wanted => Err(ExportError::Cannot {
+                layout: self.new.layout.clone(),
+                what: format!("host {:?}", self.new.host),
+                kind: kind.name(),
+                reason: format!(
+                    "its filesystem is {}, and that of {} is {}; to make another would erase the \
+                     disks in use: give both layouts the same, and move the data to new disks",
+                    wanted.name(),
+                    old.layout,
+                    is.name()
+                ),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Azure attaches no disk above its last number. AWS has its own names of devices, and Google
     /// Cloud finds disks by name.
     pub(crate) fn check_numbers(&self, kind: Kind) -> Result<(), ExportError> {

@@ -80,6 +80,7 @@ pub fn export(
     let options = &options.with_file_system_of(kind, &new)?;
     let change = Change::between(old, new)?;
     change.check_clouds(kind)?;
+    change.check_file_system(kind)?;
     change.check_numbers(kind)?;
     let mut script = Script::new(kind, &change);
     match kind {

@@ -159,7 +159,7 @@ pub(crate) fn licence_of_machine(edition: &Edition, wishes: &Wishes) -> Result<b
              it out"
                 .to_owned(),
         ),
-        true if is_kept || edition.name().starts_with("azure") => Ok(true),
+        true if edition.name().starts_with("azure") => Ok(true),
         true => Err(format!(
             "for a machine it is Azure Hybrid Benefit, which {} does not have; leave it out",
             edition.name()

@@ -207,7 +207,8 @@ fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
         licence.map_err(|reason| PlanError::need("licence_owned", reason))?;
     }
     if families.contains(&Family::Machine) {
-        check_file_system(wishes).map_err(|reason| PlanError::need("filesystem", reason))?;
+        check_file_system(edition, wishes)
+            .map_err(|reason| PlanError::need("filesystem", reason))?;
     }
     let is_idle = |is_used: IsUsed| !families.iter().any(|family| is_used(question, *family));
     if let Some((key, _)) = said(wishes).find(|(_, is_used)| is_idle(*is_used)) {
@@ -224,16 +225,24 @@ fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
 }
 
 /// Checks that the machine's operating system has the file system, and that disks in use keep theirs.
-fn check_file_system(wishes: &Wishes) -> Result<(), String> {
+fn check_file_system(edition: &Edition, wishes: &Wishes) -> Result<(), String> {
     let (own, kept) = (wishes.file_system(), wishes.keep.as_ref().map(|kept| kept.filesystem));
     if let Some(kept) = kept.filter(|kept| *kept != FileSystem::None && *kept != own) {
         return Err(format!(
-            "the disks in use have {}, which another file system would erase; leave it out",
+            "the disks in use have {}, and making another file system would erase them; leave it out",
             kept.name()
         ));
     }
+    if kept == Some(FileSystem::None) && own != FileSystem::None {
+        return Err(format!(
+            "the layout to keep does not state the file system of its disks; if it is {}, write \
+             filesystem = {:?} into its [host], or else leave it out",
+            own.name(),
+            own.name()
+        ));
+    }
     let is = |name: &str| wishes.os.as_ref().is_some_and(|os| os.eq_ignore_ascii_case(name));
-    let is_windows = is("windows") || wishes.owns_licence();
+    let is_windows = is("windows") || licence_of_machine(edition, wishes) == Ok(true);
     match own {
         FileSystem::Ntfs if is("linux") => Err(
             "ntfs is a file system of Windows, and os is linux; say os = \"windows\", or take xfs or ext4"

@@ -30,7 +30,8 @@ const DEEP: f64 = 4.0;
 const SLOW_NS: f64 = 2.0 * RAISED_NS;
 
 /// A device that serves each request of its queue in this time and that of its bytes is fast, however
-/// long the queue is. Local SSDs do; disks of clouds have limits below 20,000 IOPS and 1 GiB/s.
+/// long the queue is. Local SSDs do. So does a disk whose limit is above 20,000 IOPS and 1 GiB/s: a
+/// full queue alone does not tell its limit.
 const FAST_NS: f64 = 50_000.0;
 
 /// The transfer time of a byte at 1 GiB/s.

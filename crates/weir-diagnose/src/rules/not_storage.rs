@@ -402,7 +402,7 @@ fn processors(case: &Case<'_>) -> Option<u64> {
     let of_host = |host: &crate::system::Host| {
         let instance = host.instance.map(|instance| instance.vcores).filter(|n| *n > 0);
         let size = || {
-            let size = case.edition?.host(host.size.as_deref()?).ok()?;
+            let size = case.edition?.host(host.qualified_size.as_deref()?).ok()?;
             size.vcpus.map(u64::from)
         };
         let said = || case.contents.entity(host.entity?)?.number(weir_observe::metric::VCORES);

@@ -187,6 +187,14 @@ mod tests {
         let both = || bare().file("db", "other", other);
         assert_eq!(both().found("slow-medium")[0].subject, "db.data");
         assert_eq!(both().found("queued")[0].subject, "db.other");
+        // Limits of a disk hold requests that no governor counts.
+        let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\nname = \
+                    \"disk\"\ntier = \"P10\"\n[[volume]]\nname = \"second\"\ntier = \"P30\"\n[[file]]\nname \
+                    = \"data\"\nsize = \"50 GiB\"\non = \"disk\"\nrole = \"data\"\n[[file]]\nname = \
+                    \"other\"\nsize = \"50 GiB\"\non = \"second\"\nrole = \"data\"\n";
+        let held = Does::reads(500.0).ms(80.0).queued_ms(0.0);
+        let placed = Bed::layout(text).file("db", "data", held).file("db", "other", other);
+        assert!(placed.finds("disk-operations"));
     }
 
     #[test]

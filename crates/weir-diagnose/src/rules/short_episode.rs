@@ -3,7 +3,7 @@
 use super::signs::{FEW, RAISED_NS, throttled};
 use super::{Found, Rule, source};
 use crate::case::{Case, Seen, cap_words, moments};
-use crate::verdict::{NOTED_NS, THROTTLED};
+use crate::verdict::{EPISODE_S, NOTED_NS, THROTTLED};
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, time};
 
@@ -78,6 +78,7 @@ fn in_queue(seen: &Seen<'_>) -> Option<Episode> {
     let slow = seen.facts.slow.all();
     let is_enough = seen.subject.path.is_empty()
         && seen.facts.says_queued
+        && seen.facts.slow.seconds >= EPISODE_S
         && slow.queued_ns >= NOTED_NS
         && slow.queued_ns >= THROTTLED * slow.ns
         && slow.operations >= FEW
@@ -116,6 +117,7 @@ mod tests {
         assert_eq!(report.verdict, VerdictName::Healthy, "{}", report.summary);
         let own = report.findings.iter().find(|own| own.rule == "short-episode");
         let own = own.expect("a finding");
+        assert_eq!(report.summary, format!("healthy as a whole, but {}", own.finding));
         assert_eq!((own.group, own.cap.as_deref()), (Group::Evidence, Some("disk_iops")));
         assert!(own.finding.contains("within 20.00 s of the 7,200 s"), "{}", own.finding);
         assert!(!own.moments.is_empty());

@@ -123,7 +123,7 @@ fn unused(
 fn most_columns(case: &Case<'_>, stripe: usize) -> Option<u32> {
     let host = &case.system.hosts[case.system.stripes[stripe].host?];
     let edition = case.edition?;
-    let series = &edition.host(host.size.as_deref()?).ok()?.series;
+    let series = &edition.host(host.qualified_size.as_deref()?).ok()?.series;
     let all = &edition.striping()?.max_columns;
     all.iter().find(|own| own.series == *series).map(|own| own.columns)
 }

@@ -96,7 +96,7 @@ fn action(case: &Case<'_>, host: usize) -> (String, Option<Change>) {
         "or take fewer or smaller disks: more than the machine lets through is not to be had";
     let plain = || (format!("take a machine with a higher limit, {fewer}"), None);
     let own = &case.system.hosts[host];
-    let now = own.size.as_deref().and_then(|size| case.edition?.host(size).ok());
+    let now = own.qualified_size.as_deref().and_then(|size| case.edition?.host(size).ok());
     let (Some(edition), Some(now)) = (case.edition, now) else { return plain() };
     let need = (of_disks(case, host, false), of_disks(case, host, true));
     let limits = |size: &HostSize| size.uncached.as_ref().map(weir_catalog::HostLimits::limits);

@@ -350,6 +350,7 @@ fn of_host(host: &weir_layout::Host) -> Host {
         name: host.name.clone(),
         entity: None,
         size: host.size.clone(),
+        qualified_size: host.qualified_size(),
         uncached: pair_of(&host.spec.uncached),
         cached: pair_of(&host.spec.cached),
         log: host.spec.log_rate.map(limit_of),

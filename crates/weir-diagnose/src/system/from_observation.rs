@@ -241,6 +241,7 @@ fn of_host(entity: &Entity, id: EntityId) -> Host {
         name: entity.name.clone(),
         entity: Some(id),
         size: entity.text("size").map(str::to_owned),
+        qualified_size: entity.text("size").map(str::to_owned),
         uncached: pair(entity, "uncached_"),
         cached: pair(entity, "cached_"),
         log,

@@ -69,7 +69,8 @@ fn with_network_in_use(text: &str) -> String {
     let (_, rest) = rest.split_once("resource machine ").expect("a machine");
     let subnet = "@description('The id of its subnet.')\nparam subnetId string";
     let interfaces = "@description('Its network interfaces, all of them, as az vm show --query \
-                      networkProfile.networkInterfaces prints them.')\nparam networkInterfaces array";
+                      \"networkProfile.networkInterfaces[].{id: id, properties: {primary: primary, deleteOption: \
+                      deleteOption}}\" prints them.')\nparam networkInterfaces array";
     let list = "networkInterfaces: [\n        {\n          id: nic.id\n        }\n      ]";
     let (before, rest) = (
         before.replace(subnet, interfaces),
@@ -600,6 +601,18 @@ fn a_module_of_a_machine_in_use_leaves_its_network_alone() {
         }
         assert!(text.contains("\nparam networkInterfaces array\n"), "{text}");
         assert!(text.contains("\n      networkInterfaces: networkInterfaces\n"), "{text}");
+    }
+}
+
+#[test]
+fn another_file_system_on_disks_in_use_is_refused() {
+    let stated =
+        |own: &str| MACHINE.replace("[host]\n", &format!("[host]\nfilesystem = {own:?}\n"));
+    for kind in [Kind::Mdadm, Kind::Fstab] {
+        let refused = changes(kind, &stated("xfs"), &stated("ext4"), &Options::default());
+        let error = refused.expect_err("no script").to_string();
+        assert!(error.contains("would erase the disks in use"), "{kind}: {error}");
+        assert!(changes(kind, &stated("ext4"), &stated("ext4"), &Options::default()).is_ok());
     }
 }
 

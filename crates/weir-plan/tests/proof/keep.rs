@@ -7,10 +7,18 @@ use weir_catalog::{Catalog, PriceBook};
 use weir_layout::Layout;
 use weir_plan::keep::Kept;
 use weir_plan::need::NeedFile;
-use weir_plan::{Answer, Outcome, Question, plan};
+use weir_plan::{Answer, Outcome, PlanError, Question, plan};
 
 /// Plans a need with a layout to keep.
 fn kept(layout: &str, need: &str) -> (Kept, Box<Answer>) {
+    match asked(layout, need).expect("a plan") {
+        (kept, Outcome::Met(answer)) => (kept, answer),
+        (_, outcome @ Outcome::NotMet(_)) => panic!("{outcome:#?}"),
+    }
+}
+
+/// Plans for a need with a layout to keep.
+fn asked(layout: &str, need: &str) -> Result<(Kept, Outcome), PlanError> {
     let catalog = Catalog::builtin();
     let there = Layout::parse("now.toml", layout, &catalog).expect("a layout");
     let file = NeedFile::read("need.toml", need).expect("a need");
@@ -22,10 +30,7 @@ fn kept(layout: &str, need: &str) -> (Kept, Box<Answer>) {
     wishes.keep = Some(kept.clone());
     let prices = book.as_ref();
     let question = Question { catalog: &catalog, edition, prices, need: &need, wishes: &wishes };
-    match plan(&question).expect("a plan") {
-        Outcome::Met(answer) => (kept, answer),
-        outcome @ Outcome::NotMet(_) => panic!("{outcome:#?}"),
-    }
+    Ok((kept, plan(&question)?))
 }
 
 fn answer(edition: &str, need: &str) -> Box<Answer> {
@@ -390,6 +395,10 @@ fn the_file_system_goes_into_the_layout_and_is_one_of_the_machines_system() {
     assert!(own.plan.layout.contains("\nfilesystem = \"ext4\"\n"), "{}", own.plan.layout);
     let own = answer("azure-now", &need("filesystem = \"ntfs\""));
     assert!(own.notes.iter().any(|note| note.contains("--os windows")), "{:?}", own.notes);
+    // Disks whose file system is not stated may have another.
+    let wished = need("filesystem = \"ext4\"");
+    let error = asked(SINGLE, &wished).map(|_| ()).expect_err("it is refused").to_string();
+    assert!(error.contains("does not state the file system of its disks"), "{error}");
     // The file system of disks in use stays, and they have room for it: 93.3 % of 512 GiB are 477.7.
     let there = SINGLE.replace("[[volume]]", "filesystem = \"ext4\"\n[[volume]]");
     let (_, own) = kept(&there, "[data]\nsize = \"477 GiB\"\niops = 1000\n");

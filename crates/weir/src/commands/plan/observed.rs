@@ -119,7 +119,7 @@ fn raise(own: &mut Sized, demands: &[Demand], as_observed: bool) -> Vec<String> 
             rate(in_flight / (unloaded_ns / 1e9)),
             time(unloaded_ns),
             if is_assumed {
-                ", the latency of the edition's medium, since no sample shows one without waiting"
+                ", the latency of the edition's medium, as every sample took more than 1.5 times that"
             } else {
                 ""
             },
