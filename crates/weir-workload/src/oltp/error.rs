@@ -316,7 +316,7 @@ impl fmt::Display for Near<'_> {
 }
 
 /// The candidate within a third of the letters of `name`.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {

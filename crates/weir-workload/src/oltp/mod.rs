@@ -53,6 +53,7 @@ pub mod waits;
 
 pub use database::{Commit, Content, Counters, Database, FileGrowth, FileIo, FileOp, RedoPoint};
 pub use description::{Description, FileAbout, seed_of};
+pub(crate) use error::nearest;
 pub use error::{OltpError, OltpFault};
 pub use files::{FileTally, Held};
 pub use model::Model;

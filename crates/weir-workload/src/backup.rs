@@ -1,0 +1,18 @@
+//! Backups, sans-IO: the pipeline of SQL Server's BACKUP on the places of a layout.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`description`] | `backup.toml`, read and placed on a layout |
+//! | [`buffers`] | how many buffers there are, and the log of trace flag 3213 |
+//! | [`pipeline`] | readers, buffers, compression and writers, with time from outside |
+//! | [`error`] | faults of a description |
+
+pub mod buffers;
+pub mod description;
+pub mod error;
+pub mod pipeline;
+
+pub use buffers::Buffers;
+pub use description::{Description, PlaceAbout};
+pub use error::{BackupError, BackupFault};
+pub use pipeline::{Pipeline, Plan, Source, Totals, Transfer, printed_rate};
