@@ -27,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod backup;
 pub mod between;
 pub mod chart;
 pub mod checklist;

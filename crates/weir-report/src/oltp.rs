@@ -6,6 +6,7 @@
 
 mod tables;
 
+use crate::backup::BackupReport;
 use crate::number::float;
 use crate::run::ClockName;
 use serde::Serialize;
@@ -20,8 +21,11 @@ pub struct OltpReport {
     pub seed: u64,
     /// Fingerprint of every admission, in hexadecimal; of virtual runs.
     pub trace_hash: Option<String>,
-    /// The databases, one at least.
+    /// The databases; none where backups run alone.
     pub databases: Vec<DatabaseReport>,
+    /// The backups that ran, if any did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub backups: Vec<BackupReport>,
     /// What a reader should know of all of them.
     pub notes: Vec<String>,
 }

@@ -473,6 +473,7 @@ impl<'a> OltpRun<'a> {
             seed: self.options.seed,
             trace_hash: None,
             databases: vec![self.tally.report(self.now, &self.database, files)],
+            backups: Vec::new(),
             notes,
         }
     }

@@ -11,7 +11,7 @@
 pub mod observing;
 mod oltp;
 
-pub use oltp::{OltpOptions, OltpSimulation, about, check_databases};
+pub use oltp::{OltpOptions, OltpSimError, OltpSimulation, about, check_databases};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

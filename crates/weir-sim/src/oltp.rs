@@ -1,13 +1,15 @@
-//! Databases under load in virtual time: the engines of a layout and a
+//! Databases under load in virtual time, and backups beside them or alone: the engines of a layout and a
 //! [`Database`](weir_workload::oltp::Database) or several, jumping from one deadline to
 //! the next.
 //!
 //! SQL Server opens its files for writing through, so no write stays in a ReadWrite
 //! cache.
 
+mod backup;
 mod load;
 
 use crate::observing;
+use backup::Backup;
 use load::Load;
 use std::collections::BTreeMap;
 use weir_catalog::Edition;
@@ -18,6 +20,7 @@ use weir_observe::run::{LimitsNow, Sample, Shape};
 use weir_report::oltp::OltpReport;
 use weir_report::run::ClockName;
 use weir_units::{Bytes, Instant, Span};
+use weir_workload::backup::{BackupError, Transfer};
 use weir_workload::oltp::model::Growth;
 use weir_workload::oltp::tally::Grown;
 use weir_workload::oltp::{Description, FileAbout, FileIo, FileOp, OltpError, seed_of};
@@ -31,6 +34,29 @@ pub struct OltpOptions<'a> {
     pub seed: u64,
     /// Report over stretches of this length.
     pub every: Option<Span>,
+    /// Backups that run beside the databases, or alone.
+    pub backups: &'a [weir_workload::backup::Description],
+}
+
+/// Why databases and backups cannot be simulated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OltpSimError {
+    /// A database that does not fit the layout.
+    #[error("{0}")]
+    Database(#[from] OltpError),
+    /// A backup that does not fit the layout.
+    #[error("{0}")]
+    Backup(#[from] BackupError),
+}
+
+/// What a request is of.
+#[derive(Debug, Clone, Copy)]
+enum Owner {
+    /// The load, the place and the tag of a database.
+    Database(usize, u32, u32),
+    /// The backup and the buffer.
+    Backup(usize, u32),
 }
 
 /// A run that can be looked at on the way: as long as
@@ -48,8 +74,9 @@ pub struct OltpSimulation<'a> {
     /// The size of each now.
     sizes: Vec<Bytes>,
     loads: Vec<Load>,
-    /// The load, the place and the mark of each request under way.
-    under_way: Vec<(usize, u32, u32)>,
+    backups: Vec<Backup>,
+    /// The owner of each request in flight, by its tag.
+    in_flight: Vec<Owner>,
     free: Vec<usize>,
     trace: TraceHash,
     now: Instant,
@@ -63,12 +90,13 @@ impl<'a> OltpSimulation<'a> {
     ///
     /// # Errors
     ///
-    /// [`OltpError`] if a database does not fit the layout, or two want the same file.
+    /// [`OltpSimError`] if a database or backup does not fit the layout, or two databases want the
+    /// same file.
     pub fn new(
         layout: &'a Layout,
         descriptions: &[Description],
         options: &OltpOptions<'a>,
-    ) -> Result<Self, OltpError> {
+    ) -> Result<Self, OltpSimError> {
         check_databases(layout, descriptions)?;
         let places = layout.places();
         let files: Vec<FileAbout<'_>> = places.iter().map(about).collect();
@@ -77,11 +105,13 @@ impl<'a> OltpSimulation<'a> {
             let model = description.model(&files, seed_of(options.seed, index))?;
             let mut files = model.files().into_iter().map(|(file, _)| file);
             if let Some(file) = files.find(|file| loads.iter().any(|load| load.has(*file))) {
-                return Err(description.shared(&places[file as usize].name));
+                return Err(description.shared(&places[file as usize].name).into());
             }
             loads.push(Load::new(description, model, places.len(), options.every));
         }
+        let backups = options.backups.iter().map(|own| Backup::new(own, &places));
         Ok(Self {
+            backups: backups.collect::<Result<_, _>>()?,
             layout,
             hosts: layout.hosts.clone(),
             edition: options.edition,
@@ -91,7 +121,7 @@ impl<'a> OltpSimulation<'a> {
             places,
             end: loads.iter().map(Load::end).max().unwrap_or(Instant::ZERO),
             loads,
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             free: Vec::new(),
             trace: TraceHash::default(),
             now: Instant::ZERO,
@@ -100,8 +130,8 @@ impl<'a> OltpSimulation<'a> {
     }
 
     /// Does all that happens until `until`. Returns when the next thing happens,
-    /// which is later, or `None` when the time of the descriptions is over. In how many
-    /// slices a run is made does not change it.
+    /// which is later, or `None` when the time of the descriptions is over and all backups are
+    /// complete. In how many slices a run is made does not change it.
     pub fn run_until(&mut self, until: Instant) -> Option<Instant> {
         loop {
             for load in 0..self.loads.len() {
@@ -110,17 +140,28 @@ impl<'a> OltpSimulation<'a> {
                     self.submit(load, &io);
                 }
             }
+            for at in 0..self.backups.len() {
+                while let Some(transfer) = self.backups[at].poll_transfer(self.now) {
+                    self.submit_transfer(at, &transfer);
+                }
+            }
             if self.collect() {
                 continue;
             }
             let deadlines = self.engines.iter().filter_map(Engine::poll_deadline);
-            let next = deadlines.chain(self.loads.iter().filter_map(Load::poll_deadline)).min();
-            let next = next.unwrap_or(self.end).min(self.end);
+            let deadlines = deadlines.chain(self.loads.iter().filter_map(Load::poll_deadline));
+            let running = self.backups.iter().filter(|backup| !backup.is_done());
+            let next = deadlines.chain(running.filter_map(Backup::poll_deadline)).min();
+            let is_backing_up = self.is_backing_up();
+            let next = match next {
+                Some(next) if is_backing_up => next,
+                _ => next.unwrap_or(self.end).min(self.end.max(self.now)),
+            };
             if next > until {
                 return Some(next);
             }
             self.jump(next);
-            if next == self.end {
+            if next >= self.end && !is_backing_up {
                 return None;
             }
         }
@@ -167,16 +208,23 @@ impl<'a> OltpSimulation<'a> {
         volume.map(observing::limits_now).unwrap_or_default()
     }
 
+    /// Returns whether a backup is not complete.
+    fn is_backing_up(&self) -> bool {
+        self.backups.iter().any(|backup| !backup.is_done())
+    }
+
     fn jump(&mut self, next: Instant) {
         self.loads.iter_mut().for_each(|load| load.pass(next));
+        self.backups.iter_mut().for_each(|backup| backup.pass(next));
         self.now = next;
-        if next == self.end {
+        if next >= self.end && !self.is_backing_up() {
             return;
         }
         for engine in &mut self.engines {
             engine.handle_timeout(next);
         }
         self.loads.iter_mut().for_each(|load| load.handle_timeout(next));
+        self.backups.iter_mut().for_each(|backup| backup.handle_timeout(next));
     }
 
     /// Grows the data files that a database wants to, or says that they cannot.
@@ -220,22 +268,33 @@ impl<'a> OltpSimulation<'a> {
     }
 
     fn submit(&mut self, load: usize, io: &FileIo) {
-        let place = &self.places[io.file as usize];
-        let (host, device) = (place.host, place.device);
         let op = match io.op {
             FileOp::Read => Op::Read,
             FileOp::Write => Op::WriteThrough,
         };
-        let owner = (load, io.file, io.tag);
+        let owner = Owner::Database(load, io.file, io.tag);
+        self.request(owner, io.file as usize, (op, io.offset, io.len));
+    }
+
+    fn submit_transfer(&mut self, backup: usize, transfer: &Transfer) {
+        // SQL Server writes backups past the caches of the system.
+        let op = if transfer.is_write { Op::WriteThrough } else { Op::Read };
+        let io = (op, transfer.offset, transfer.len.into());
+        self.request(Owner::Backup(backup, transfer.buffer), transfer.place as usize, io);
+    }
+
+    /// Sends a request to the place of a file.
+    fn request(&mut self, owner: Owner, place: usize, (op, offset, len): (Op, u64, u64)) {
+        let place = &self.places[place];
+        let (host, device) = (place.host, place.device);
         let tag = self.free.pop().unwrap_or_else(|| {
-            self.under_way.push(owner);
-            self.under_way.len() - 1
+            self.in_flight.push(owner);
+            self.in_flight.len() - 1
         });
-        self.under_way[tag] = owner;
-        let offset = place.address(io.offset);
-        let request = Request { device, op, offset, len: io.len, tag: tag as u64 };
+        self.in_flight[tag] = owner;
+        let request = Request { device, op, offset: place.address(offset), len, tag: tag as u64 };
         let taken = self.engines[host].handle_request(self.now, &request);
-        assert_eq!(taken, Ok(()), "a database keeps to its files, which were checked: {io:?}");
+        assert_eq!(taken, Ok(()), "places were checked: {owner:?} {op:?} {offset} {len}");
     }
 
     /// Tells the databases what is done; whether there was something.
@@ -258,8 +317,10 @@ impl<'a> OltpSimulation<'a> {
         self.trace.record(completion);
         let tag = completion.tag as usize;
         self.free.push(tag);
-        let (load, file, tag) = self.under_way[tag];
-        self.loads[load].complete(completion, file, tag);
+        match self.in_flight[tag] {
+            Owner::Database(load, file, tag) => self.loads[load].complete(completion, file, tag),
+            Owner::Backup(backup, buffer) => self.backups[backup].complete(completion, buffer),
+        }
     }
 
     /// What the run has come to so far.
@@ -275,6 +336,7 @@ impl<'a> OltpSimulation<'a> {
                 .iter()
                 .map(|load| load.report(self.now, &self.places, &self.sizes))
                 .collect(),
+            backups: self.backups.iter().map(|own| own.report(self.now, &self.places)).collect(),
             notes: hosts.collect(),
         }
     }

@@ -5,14 +5,17 @@
 //! | [`description`] | `backup.toml`, read and placed on a layout |
 //! | [`buffers`] | how many buffers there are, and the log of trace flag 3213 |
 //! | [`pipeline`] | readers, buffers, compression and writers, with time from outside |
+//! | [`tally`] | counts of a backup, for both clocks |
 //! | [`error`] | faults of a description |
 
 pub mod buffers;
 pub mod description;
 pub mod error;
 pub mod pipeline;
+pub mod tally;
 
 pub use buffers::Buffers;
 pub use description::{Description, PlaceAbout};
 pub use error::{BackupError, BackupFault};
 pub use pipeline::{Pipeline, Plan, Source, Totals, Transfer, printed_rate};
+pub use tally::BackupTally;

@@ -279,15 +279,20 @@ impl OltpReport {
 
 impl Report for OltpReport {
     fn tables(&self) -> Vec<Table> {
-        vec![
-            self.summary(),
-            self.waits_table(),
-            self.files_table(),
-            self.run_figures(),
-            self.load_figures(),
-            self.file_figures(),
-            self.series_table(),
-        ]
+        let mut tables = Vec::new();
+        if !self.databases.is_empty() {
+            tables.extend([
+                self.summary(),
+                self.waits_table(),
+                self.files_table(),
+                self.run_figures(),
+                self.load_figures(),
+                self.file_figures(),
+                self.series_table(),
+            ]);
+        }
+        tables.extend(crate::backup::tables(&self.backups));
+        tables
     }
 }
 
@@ -324,6 +329,7 @@ mod tests {
                 series: Vec::new(),
                 notes: Vec::new(),
             }],
+            backups: Vec::new(),
             notes: Vec::new(),
         };
         let text = report(Some(10)).render(Format::Text);

@@ -23,7 +23,7 @@ const OLTP: &str = "users = 20\nthink_time = \"5ms\"\nvcores = 4\nsize = \"1 GiB
     [[transaction]]\nname = \"t\"\nshare = 1\nreads = 4\nwrites = 4\nlog = \"2 KiB\"\ncpu = \"200us\"\n";
 
 fn options(every: Option<Span>) -> OltpOptions<'static> {
-    OltpOptions { seed: 1, every, edition: None }
+    OltpOptions { seed: 1, every, ..OltpOptions::default() }
 }
 
 /// Descriptions with the names that their databases get.

@@ -34,6 +34,15 @@ pub struct Plan {
     pub encoders: u32,
 }
 
+impl Plan {
+    /// Returns the bytes of all sources.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let ranges = self.sources.iter().flat_map(|source| &source.ranges);
+        ranges.map(|range| range.end - range.start).sum()
+    }
+}
+
 /// A place that a reader reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
@@ -156,6 +165,17 @@ impl Pipeline {
             now: Instant::ZERO,
             plan,
         }
+    }
+
+    /// Starts counting waits at `now`.
+    pub fn start(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    /// Returns what it reads and writes.
+    #[must_use]
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// Returns whether everything was read and written.

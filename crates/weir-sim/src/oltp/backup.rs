@@ -1,0 +1,89 @@
+//! One backup of a run.
+
+use weir_core::{Completion, Op};
+use weir_layout::files::Place;
+use weir_report::backup::BackupReport;
+use weir_units::Instant;
+use weir_workload::backup::{
+    BackupError, BackupTally, Description, Pipeline, PlaceAbout, Transfer,
+};
+use weir_workload::oltp::Held;
+
+/// A backup beside databases, or alone.
+#[derive(Debug)]
+pub(super) struct Backup {
+    start: Instant,
+    pipeline: Pipeline,
+    tally: BackupTally,
+    /// The transfer in flight of each buffer.
+    transfers: Vec<Option<Transfer>>,
+    has_started: bool,
+}
+
+impl Backup {
+    /// Places a backup on `places`.
+    pub(super) fn new(description: &Description, places: &[Place]) -> Result<Self, BackupError> {
+        let about = |place: &Place| PlaceAbout { size: place.size, used: place.used, name: "" };
+        let about: Vec<PlaceAbout<'_>> =
+            places.iter().map(|place| PlaceAbout { name: &place.name, ..about(place) }).collect();
+        let pipeline = Pipeline::new(description.plan(&about)?);
+        let start = Instant::ZERO + description.start;
+        Ok(Self {
+            start,
+            tally: BackupTally::new(description.name(), start, &pipeline),
+            transfers: vec![None; pipeline.plan().buffers.count as usize],
+            pipeline,
+            has_started: false,
+        })
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.pipeline.is_done()
+    }
+
+    pub(super) fn poll_transfer(&mut self, now: Instant) -> Option<Transfer> {
+        if now < self.start {
+            return None;
+        }
+        if !std::mem::replace(&mut self.has_started, true) {
+            self.pipeline.start(now);
+        }
+        let transfer = self.pipeline.poll_transfer()?;
+        self.transfers[transfer.buffer as usize] = Some(transfer);
+        Some(transfer)
+    }
+
+    pub(super) fn poll_deadline(&self) -> Option<Instant> {
+        if self.has_started { self.pipeline.poll_deadline() } else { Some(self.start) }
+    }
+
+    /// Counts the time until `next`, until which nothing changes.
+    pub(super) fn pass(&mut self, next: Instant) {
+        if self.has_started {
+            self.tally.pass(next, &self.pipeline);
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.has_started {
+            self.pipeline.handle_timeout(now);
+        }
+    }
+
+    /// Takes in the completion of a buffer's transfer.
+    pub(super) fn complete(&mut self, completion: &Completion, buffer: u32) {
+        let Some(transfer) = self.transfers[buffer as usize].take() else { return };
+        debug_assert_eq!(transfer.is_write, completion.op != Op::Read);
+        let held = Held { waits: completion.waits, medium: completion.medium };
+        self.tally.record(&transfer, completion.at - completion.arrived, &held);
+        self.pipeline.handle_completion(completion.at, buffer);
+        if self.pipeline.is_done() {
+            self.tally.finish(completion.at);
+        }
+    }
+
+    pub(super) fn report(&self, now: Instant, places: &[Place]) -> BackupReport {
+        let name = |place: u32| places[place as usize].name.clone();
+        self.tally.report(now, &self.pipeline, name)
+    }
+}
