@@ -3,8 +3,9 @@
 use weir_layout::LayoutError;
 use weir_runner::RunnerError;
 use weir_server::ServerError;
-use weir_sim::SimError;
+use weir_sim::{OltpSimError, SimError};
 use weir_units::Bytes;
+use weir_workload::backup::BackupError;
 use weir_workload::oltp::OltpError;
 use weir_workload::{FioError, PlaceError};
 
@@ -49,6 +50,9 @@ pub enum LabError {
     /// Its databases.
     #[error("{0}")]
     Oltp(#[from] OltpError),
+    /// Its backups.
+    #[error("{0}")]
+    Backup(#[from] BackupError),
     /// Where its jobs go.
     #[error("{0}")]
     Place(#[from] PlaceError),
@@ -88,4 +92,13 @@ impl LabError {
 fn did_you_mean(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
     if names.is_empty() { String::new() } else { format!("; did you mean {}?", names.join(" or ")) }
+}
+
+impl From<OltpSimError> for LabError {
+    fn from(error: OltpSimError) -> Self {
+        match error {
+            OltpSimError::Database(error) => Self::Oltp(error),
+            OltpSimError::Backup(error) => Self::Backup(error),
+        }
+    }
 }

@@ -43,7 +43,7 @@ pub struct LabFile {
     pub figure: Vec<FigureKeys>,
 }
 
-/// One run of a lab: fio jobs or databases on a layout, the layout alone, or a need.
+/// One run of a lab: fio jobs, databases or a backup on a layout, the layout alone, or a need.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunKeys {
@@ -62,6 +62,10 @@ pub struct RunKeys {
     pub oltp: Option<OneOrMore>,
     /// ... or the descriptions themselves.
     pub oltp_text: Option<OneOrMore>,
+    /// The description of a backup in the folder ...
+    pub backup: Option<String>,
+    /// ... or the description itself.
+    pub backup_text: Option<String>,
     /// A need that the cheapest layout is planned for; then there is no layout.
     pub need_text: Option<String>,
     /// An export whose files are read once before, so that the cache holds them.
@@ -168,6 +172,11 @@ impl Lab {
         self.text(run.jobs_text.as_ref(), run.jobs.as_ref())
     }
 
+    /// The backup of a run, if it has one.
+    pub(crate) fn backup_of<'a>(&'a self, run: &'a RunKeys) -> Result<Option<Named<'a>>, LabError> {
+        self.text(run.backup_text.as_ref(), run.backup.as_ref())
+    }
+
     /// The OLTP descriptions of a run; none if it has no database.
     pub(crate) fn oltp_of<'a>(&'a self, run: &'a RunKeys) -> Result<Vec<Named<'a>>, LabError> {
         let texts = run.oltp_text.iter().flat_map(OneOrMore::all).map(|text| (Some(text), None));
@@ -216,7 +225,8 @@ mod tests {
     use crate::figure::WIDE;
     use weir_report::lab::Basis;
 
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 15] = [
+        "backup-targets",
         "cache-warmup",
         "cost-16k-iops",
         "ds14-benchmark",

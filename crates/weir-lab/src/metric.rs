@@ -1,9 +1,10 @@
 //! Reading a figure from what came of a run.
 //!
 //! A metric is a name, or a name and what it is of: `wait_pct:WRITELOG`. Which there
-//! are depends on what ran: [`jobs`], [`databases`], or nothing but a [`layout`] or what was
+//! are depends on what ran: [`jobs`], [`databases`], [`backups`], or nothing but a [`layout`] or what was
 //! [`planned`].
 
+mod backups;
 mod databases;
 mod jobs;
 mod layout;
@@ -29,6 +30,8 @@ fn split(metric: &str) -> (&str, &str) {
 /// The unit of a metric.
 pub(crate) fn unit(metric: &str) -> &'static str {
     match split(metric).0 {
+        "backup_mib_per_s" => "MiB/s",
+        "backup_buffer_mib" => "MiB",
         "iops" | "file_iops" | "limit_iops" => "IOPS",
         "mib_per_s" | "file_mib_per_s" | "file_write_mib_per_s" | "limit_mib_per_s" => "MiB/s",
         "batches_per_s" => "batch requests/s",
@@ -57,6 +60,9 @@ pub(crate) fn read(keys: &FigureKeys, outcome: &Outcome<'_>) -> Result<Option<Va
         Outcome::Jobs(run) => {
             let number = jobs::read(metric, run);
             ("fio jobs have", number.map(|number| number.map(Value::Number)))
+        }
+        Outcome::Databases(run) if backups::is_one(metric) => {
+            ("backups have", backups::read(metric, run))
         }
         Outcome::Databases(run) => {
             ("databases have", databases::read(metric, database(keys, run)?))

@@ -15,6 +15,7 @@ use weir_runner::{HeldBook, OltpOptions as WallOptions, OltpRun, OltpRunError};
 use weir_server::{Address, Observer, Server};
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Instant, Span};
+use weir_workload::backup;
 use weir_workload::oltp::{Description, seed_of};
 
 /// So much time passes between two looks at whether to stop.
@@ -26,6 +27,7 @@ pub(crate) struct Databases<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) keys: &'a RunKeys,
     pub(crate) descriptions: Vec<Description>,
+    pub(crate) backups: Vec<backup::Description>,
     pub(crate) layout: Layout,
     pub(crate) options: &'a Options,
 }
@@ -33,7 +35,12 @@ pub(crate) struct Databases<'a> {
 impl Databases<'_> {
     pub(crate) fn virtually(&self) -> Result<OltpReport, LabError> {
         let edition = self.edition()?;
-        let options = OltpOptions { edition, seed: self.options.seed, every: self.keys.every };
+        let options = OltpOptions {
+            edition,
+            seed: self.options.seed,
+            every: self.keys.every,
+            backups: &self.backups,
+        };
         let mut simulation = OltpSimulation::new(&self.layout, &self.descriptions, &options)?;
         let mut until = Instant::ZERO + SLICE;
         while let Some(next) = simulation.run_until(until) {
@@ -148,7 +155,8 @@ impl Databases<'_> {
             Span::ZERO => format!("{} a run", d.duration),
             ramp => format!("{} a run after a ramp of {ramp}", d.duration),
         };
-        let times = self.descriptions.first().map(times).unwrap_or_default();
+        let alone = || "each backup to its end".to_owned();
+        let times = self.descriptions.first().map_or_else(alone, times);
         format!("virtual: {times}")
     }
 }

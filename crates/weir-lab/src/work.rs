@@ -10,6 +10,7 @@ use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
 use weir_report::oltp::OltpReport;
 use weir_report::run::RunReport;
+use weir_workload::backup;
 use weir_workload::oltp::Description;
 use weir_workload::{Isolated, fio};
 
@@ -58,8 +59,8 @@ impl<'a> Work<'a> {
         }
         let (name, text) = lab.layout_of(keys)?;
         let layout = Layout::parse(&name, &text, catalog);
-        let oltp = lab.oltp_of(keys)?;
-        match (lab.jobs_of(keys)?, oltp.is_empty()) {
+        let (oltp, backup) = (lab.oltp_of(keys)?, lab.backup_of(keys)?);
+        match (lab.jobs_of(keys)?, oltp.is_empty() && backup.is_none()) {
             (Some((name, text)), true) => {
                 let jobs = fio::parse(&name, text, &Isolated)?;
                 let layout = layout?;
@@ -69,7 +70,10 @@ impl<'a> Work<'a> {
                 let descriptions = oltp.iter().map(|(name, text)| Description::parse(name, text));
                 let descriptions = descriptions.collect::<Result<_, _>>()?;
                 let layout = layout?;
-                let databases = Databases { lab, catalog, keys, descriptions, layout, options };
+                let backup = backup.map(|(name, text)| backup::Description::parse(&name, text));
+                let backups = backup.transpose()?.into_iter().collect();
+                let databases =
+                    Databases { lab, catalog, keys, descriptions, backups, layout, options };
                 Ok(Self::Databases(Box::new(databases)))
             }
             (None, true) => {
@@ -80,7 +84,7 @@ impl<'a> Work<'a> {
             }
             (Some(_), false) => Err(LabError::Lab {
                 lab: lab.name.clone(),
-                reason: format!("run {:?} has jobs and databases; give one of them", keys.id),
+                reason: format!("run {:?} has jobs and databases or a backup; give one", keys.id),
             }),
         }
     }

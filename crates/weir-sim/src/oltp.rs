@@ -40,7 +40,6 @@ pub struct OltpOptions<'a> {
 
 /// Why databases and backups cannot be simulated.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum OltpSimError {
     /// A database that does not fit the layout.
     #[error("{0}")]

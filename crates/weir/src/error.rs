@@ -17,7 +17,8 @@ use weir_plan::verify::VerifyError;
 use weir_report::chart::DrawError;
 use weir_runner::{OltpRunError, RunnerError};
 use weir_server::ServerError;
-use weir_sim::SimError;
+use weir_sim::{OltpSimError, SimError};
+use weir_workload::backup::BackupError;
 use weir_workload::oltp::OltpError;
 use weir_workload::{FioError, PlaceError};
 
@@ -52,6 +53,8 @@ pub(crate) enum CliError {
     Jobs(#[from] FioError),
     #[error("{0}")]
     Oltp(#[from] OltpError),
+    #[error("{0}")]
+    Backup(#[from] BackupError),
     #[error("{0}")]
     Place(#[from] PlaceError),
     #[error("{0}")]
@@ -90,6 +93,15 @@ pub(crate) enum CliError {
     System { context: &'static str, source: io::Error },
     #[error("{context}: {source}")]
     Folder { context: String, source: io::Error },
+}
+
+impl From<OltpSimError> for CliError {
+    fn from(error: OltpSimError) -> Self {
+        match error {
+            OltpSimError::Database(error) => Self::Oltp(error),
+            OltpSimError::Backup(error) => Self::Backup(error),
+        }
+    }
 }
 
 impl From<OltpRunError> for CliError {
@@ -147,6 +159,7 @@ impl CliError {
             | Self::Catalog(_)
             | Self::Jobs(_)
             | Self::Oltp(_)
+            | Self::Backup(_)
             | Self::Place(_)
             | Self::Sim(_)
             | Self::Observation { .. }

@@ -12,6 +12,7 @@ use weir_workload::oltp::Held;
 /// A backup beside databases, or alone.
 #[derive(Debug)]
 pub(super) struct Backup {
+    /// When the first transfer starts.
     start: Instant,
     pipeline: Pipeline,
     tally: BackupTally,
@@ -29,7 +30,7 @@ impl Backup {
         let pipeline = Pipeline::new(description.plan(&about)?);
         let start = Instant::ZERO + description.start;
         Ok(Self {
-            start,
+            start: start + description.setup,
             tally: BackupTally::new(description.name(), start, &pipeline),
             transfers: vec![None; pipeline.plan().buffers.count as usize],
             pipeline,

@@ -45,6 +45,7 @@ struct Keys {
     buffer_count: Option<Spanned<u32>>,
     compression: Option<CompressionKeys>,
     start: Option<Span>,
+    setup: Option<Span>,
 }
 
 /// What compression makes of the bytes, and how long it takes.
@@ -75,6 +76,8 @@ pub struct PlaceAbout<'a> {
 pub struct Description {
     /// When the backup starts, from the beginning of the run.
     pub start: Span,
+    /// The time from its start to the first transfer: checkpoint, allocation maps, files.
+    pub setup: Span,
     file: String,
     text: String,
     keys: Keys,
@@ -163,8 +166,8 @@ impl Description {
             let fault = BackupFault::Range { key: "to", value, allowed };
             return Err(source.error(Some(keys.to.span()), fault));
         }
-        let start = keys.start.unwrap_or_default();
-        Ok(Self { start, file: file.to_owned(), text: text.to_owned(), keys })
+        let (start, setup) = (keys.start.unwrap_or_default(), keys.setup.unwrap_or_default());
+        Ok(Self { start, setup, file: file.to_owned(), text: text.to_owned(), keys })
     }
 
     /// Returns the name of the backup: that of its file, without the extension.

@@ -1,4 +1,4 @@
-//! `weir sim` of databases: files `.toml` in place of job files.
+//! `weir sim` of databases and backups: files `.toml` in place of job files.
 
 use super::watch::{Drive, Watch};
 use crate::cli::SimArgs;
@@ -12,7 +12,11 @@ use weir_catalog::Catalog;
 use weir_observe::run::{Sample, Shape};
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::Instant;
+use weir_workload::backup;
 use weir_workload::oltp::Description;
+
+/// The descriptions of a run: those of databases and those of backups.
+type Descriptions = (Vec<Description>, Vec<backup::Description>);
 
 /// Whether the jobs are OLTP descriptions: these end in `.toml`, which no fio job file
 /// does.
@@ -22,33 +26,46 @@ pub(super) fn are_descriptions(jobs: &[PathBuf]) -> Result<bool, CliError> {
         (None, _) => Ok(false),
         (Some(_), None) => Ok(true),
         (Some(oltp), Some(job)) => Err(CliError::Refused(format!(
-            "{} is an OLTP description (.toml) and {} a fio job file; give the one or the other",
+            "{} describes a database or backup (.toml) and {} is a fio job file; give the one or the \
+             other",
             oltp.display(),
             job.display()
         ))),
     }
 }
 
-/// The descriptions, each a database of its own.
-fn read_descriptions(args: &SimArgs) -> Result<Vec<Description>, CliError> {
-    let mut descriptions = Vec::new();
+/// Reads the descriptions, each of a database or a backup.
+fn read_descriptions(args: &SimArgs) -> Result<Descriptions, CliError> {
+    let (mut databases, mut backups) = (Vec::new(), Vec::new());
     for path in &args.jobs {
-        let text = read(path, "OLTP description")?;
-        let mut description = Description::parse(&path.display().to_string(), &text)?;
+        let text = read(path, "description of a database or backup")?;
+        let name = path.display().to_string();
+        if backup::Description::recognizes(&text) {
+            backups.push(backup::Description::parse(&name, &text)?);
+            continue;
+        }
+        let mut description = Description::parse(&name, &text)?;
         description.duration = args.runtime.unwrap_or(description.duration);
-        descriptions.push(description);
+        databases.push(description);
     }
-    Ok(descriptions)
+    if databases.is_empty() && args.runtime.is_some() {
+        let reason = "--runtime is for databases and jobs; a backup ends when it is complete";
+        return Err(CliError::Refused(reason.to_owned()));
+    }
+    Ok((databases, backups))
 }
 
 pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check_options(args)?;
     let layout = read_layout(&args.layout, catalog)?;
-    let descriptions = read_descriptions(args)?;
+    let (descriptions, backups) = read_descriptions(args)?;
     let edition = edition_of(&layout, catalog)?;
-    let options = OltpOptions { edition, seed: args.run.seed, every: args.run.every };
+    let (seed, every) = (args.run.seed, args.run.every);
+    let options = OltpOptions { edition, seed, every, backups: &backups };
     let mut simulation = OltpSimulation::new(&layout, &descriptions, &options)?;
     let length = descriptions.iter().map(|one| one.ramp_time + one.duration).max();
+    // Nobody knows how long a backup takes before it has run.
+    let length = length.filter(|_| backups.is_empty());
     let signals = Signals::catch()?;
     let watch = Watch::begin(args, &simulation, &signals)?;
     let stopped = watch.drive(&mut simulation, Progress::start(length, args.run.quiet))?;
