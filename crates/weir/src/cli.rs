@@ -52,7 +52,8 @@ pub(crate) enum Command {
     #[command(
         after_help = "Example:\n  weir sim layout.toml fiowrite.ini --runtime 30s --output json\n  \
                             weir sim layout.toml oltp.toml --every 1min\n  \
-                            weir sim layout.toml oltp.toml --observe run.weirobs --plot run.html\n\n\
+                            weir sim layout.toml oltp.toml --observe run.weirobs --plot run.html\n  \
+                            weir sim layout.toml backup.toml oltp.toml\n\n\
                             A job's directory or filename is the volume or stripe of the same last name: \
                             /mnt/nocache is the export nocache. Jobs of several files run one file after \
                             the other. Ctrl-C ends the run: what was simulated until then is reported and \
@@ -223,8 +224,8 @@ pub(crate) struct CertArgs {
 pub(crate) struct SimArgs {
     /// The layout file (docs/LAYOUT.md explains its keys).
     pub(crate) layout: PathBuf,
-    /// fio job files, as fio takes them; or a database and its users, one file that ends
-    /// in .toml (docs/OLTP.md explains its keys).
+    /// fio job files, as fio takes them; or databases with their users (docs/OLTP.md explains the
+    /// keys) and backups (docs/BACKUP.md), one file for each that ends in .toml.
     #[arg(required = true, value_name = "JOB")]
     pub(crate) jobs: Vec<PathBuf>,
     /// End each job after this time, whatever runtime its file has: 30s, 10min, 2h. Jobs

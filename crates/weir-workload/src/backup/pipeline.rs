@@ -268,8 +268,8 @@ impl Pipeline {
         let readers = self.readers.iter().filter(is_waiting).count() as u64;
         let writers = self.writers.iter().filter(|own| own.in_flight == 0).count() as u64;
         let times = |count: u64| Span::from_nanos(passed.nanos().saturating_mul(count));
-        self.totals.waited_for_buffer = self.totals.waited_for_buffer + times(readers);
-        self.totals.waited_for_data = self.totals.waited_for_data + times(writers);
+        self.totals.waited_for_buffer += times(readers);
+        self.totals.waited_for_data += times(writers);
     }
 
     fn poll_write(&mut self) -> Option<Transfer> {
@@ -355,7 +355,10 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn plan(sources: &[u64], stripes: u32) -> Plan {
-        let source = |(place, len): (u32, &u64)| Source { place, ranges: vec![0..*len] };
+        let source = |(place, len): (u32, &u64)| {
+            let ranges = std::iter::once(0..*len).collect();
+            Source { place, ranges }
+        };
         let readers = u32::try_from(sources.len()).expect("few");
         Plan {
             sources: (0..).zip(sources).map(source).collect(),

@@ -117,7 +117,7 @@ impl BackupTally {
         let mut stall = Span::ZERO;
         for own in &self.counts {
             waits += own.held.waits;
-            stall = stall + own.stall();
+            stall += own.stall();
         }
         if waits.total().nanos() < stall.nanos() / BINDS {
             return None;

@@ -23,5 +23,6 @@ mod run;
 mod samples;
 mod serve;
 mod sim;
+mod sim_backup;
 mod sim_oltp;
 mod tools;

@@ -82,7 +82,7 @@ fn what_does_not_go_together() {
     };
     check(
         &["sim", "layout.toml", "jobs.fio", "oltp.toml"],
-        "oltp.toml is an OLTP description (.toml) and jobs.fio a fio job file; give the one or the \
+        "oltp.toml describes a database or backup (.toml) and jobs.fio is a fio job file; give the one or the \
          other",
     );
     check(
