@@ -98,15 +98,15 @@ fn summary(backups: &[BackupReport]) -> Table {
     for own in backups {
         table.row(cells![
             own.backup.as_str(),
-            time(own.elapsed_s * 1e9),
+            seconds(own.elapsed_s),
             mib(float(own.bytes)),
             own.mib_per_s.map_or_else(Cell::none, rate),
             own.binding_limit.as_deref().map_or_else(Cell::none, Cell::from),
             grouped(own.stripes.into()),
             grouped(own.buffer_count.into()),
             rate(own.buffers_used),
-            time(own.waited_for_buffer_s * 1e9),
-            time(own.waited_for_data_s * 1e9),
+            seconds(own.waited_for_buffer_s),
+            seconds(own.waited_for_data_s),
         ]);
         let note = match &own.message {
             Some(message) => format!("{}: {message}", own.backup),
@@ -115,6 +115,11 @@ fn summary(backups: &[BackupReport]) -> Table {
         table.notes.push(note);
     }
     table
+}
+
+/// Returns a time that machines read in seconds.
+fn seconds(seconds: f64) -> Cell {
+    Cell::number(time(seconds * 1e9).to_string(), seconds)
 }
 
 fn places(backups: &[BackupReport]) -> Table {

@@ -49,7 +49,7 @@ pub enum OltpSimError {
     Backup(#[from] BackupError),
 }
 
-/// What a request is of.
+/// The owner of a request.
 #[derive(Debug, Clone, Copy)]
 enum Owner {
     /// The load, the place and the tag of a database.

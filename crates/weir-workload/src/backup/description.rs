@@ -48,7 +48,7 @@ struct Keys {
     setup: Option<Span>,
 }
 
-/// What compression makes of the bytes, and how long it takes.
+/// The effect of compression, and its cost.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CompressionKeys {

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use weir_units::{Bytes, Instant, Span};
 
-/// What a backup reads and writes.
+/// The sources and targets of a backup, and its buffers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The sources, each with its ranges to read in their order.

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-const KNOWN: &str = "cache-warmup, cost-16k-iops, ds14-benchmark, hammerdb-presize, io-size, log-governor, \
+const KNOWN: &str = "backup-targets, cache-warmup, cost-16k-iops, ds14-benchmark, hammerdb-presize, io-size, log-governor, \
                      mi-allocation, mi-file-size, noisy-neighbour, premium-limits, queue-depth, stripe, \
                      tempdb-scale-out, vm-cap";
 

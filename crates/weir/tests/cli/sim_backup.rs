@@ -44,6 +44,9 @@ fn a_backup_alone_is_as_fast_as_its_target() {
     let target = &backup["places"][1];
     assert_eq!((&target["place"], &target["role"]), (&"target".into(), &"target".into()));
     assert!(target["queue_depth"].as_f64().is_some_and(|depth| depth > 15.0), "{target}");
+    let (csv, _, _) = run(place.weir(&["sim", "layout.toml", "backup.toml", "-o", "csv"]));
+    let elapsed = backup["elapsed_s"].as_f64().expect("seconds").to_string();
+    assert!(csv.contains(&format!("backups,backup,{elapsed},1073741824,")), "{csv}");
     let (text, _, code) = run(place.weir(&["sim", "layout.toml", "backup.toml"]));
     assert_eq!(code, Some(0));
     assert!(text.contains("BACKUP DATABASE successfully processed 131072 pages in "), "{text}");

@@ -64,7 +64,7 @@ pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let options = OltpOptions { edition, seed, every, backups: &backups };
     let mut simulation = OltpSimulation::new(&layout, &descriptions, &options)?;
     let length = descriptions.iter().map(|one| one.ramp_time + one.duration).max();
-    // Nobody knows how long a backup takes before it has run.
+    // The duration of a backup is not known before it has run.
     let length = length.filter(|_| backups.is_empty());
     let signals = Signals::catch()?;
     let watch = Watch::begin(args, &simulation, &signals)?;
