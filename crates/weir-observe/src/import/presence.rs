@@ -89,8 +89,12 @@ impl Presence {
         }
         let between_ns = self.last.replace(at).and_then(|last| nanos_between(last, at));
         let usual_ns = std::mem::replace(&mut self.step_ns, between_ns);
+        // The rates of a run of iostat are of the whole step, however long it was.
+        let may_stop = sheet.reports == Reports::All;
         let interval_ns = said_ns.or(usual_ns.filter(|usual| {
-            *usual > 0 && between_ns.is_some_and(|step| step > usual.saturating_mul(GAP))
+            may_stop
+                && *usual > 0
+                && between_ns.is_some_and(|step| step > usual.saturating_mul(GAP))
         }));
         let short_ns = interval_ns.zip(between_ns).and_then(|(said, between)| {
             #[expect(clippy::cast_precision_loss, reason = "only compared")]

@@ -41,6 +41,13 @@ impl Values {
         loop {
             let bytes = self.input.fill_buf()?;
             if bytes.is_empty() {
+                // A value that was cut in the middle of the input takes in all that follows it.
+                let is_broken = |error: serde_json::Error| !error.is_eof();
+                let cut = &self.scan.value;
+                if self.scan.depth > 0 && serde_json::from_slice::<Value>(cut).is_err_and(is_broken)
+                {
+                    parse(cut, self.scan.begins)?;
+                }
                 return Ok(None);
             }
             let (used, is_whole) = self.scan.take(bytes)?;
@@ -129,6 +136,14 @@ mod tests {
             assert_eq!(all, [r#"1 {"a":"}\"{"}"#, r#"1 {"b":[1]}"#, "4 [2]", "4 {}"]);
             assert!(values.was_cut());
         }
+    }
+
+    #[test]
+    fn a_value_that_is_cut_in_the_middle_is_refused_with_its_line() {
+        let mut values = Values::new(Box::new("{}\n{\"a\": {\"b\": 1\n{}\n{}\n".as_bytes()));
+        assert!(values.next().is_ok_and(|value| value.is_some()));
+        let error = values.next().expect_err("it is refused").to_string();
+        assert!(error.starts_with("line 3: this is no JSON"), "{error}");
     }
 
     #[test]

@@ -92,10 +92,10 @@ impl<R: Report> Runs<R> {
             let second = self.ahead.front().filter(|second| !second.begins_a_run());
             let is_kept = match second {
                 Some(second) => {
-                    let interval_ns = nanos_between(&report, second);
+                    let interval_ns = nanos_between(&report, second).filter(|nanos| *nanos > 0);
                     sheet.interval_ns = interval_ns;
                     if self.kept == 0 {
-                        sheet.held = interval_ns.filter(|nanos| *nanos > 0);
+                        sheet.held = interval_ns;
                     }
                     let seconds = self.whole_seconds(interval_ns);
                     self.inside = true;

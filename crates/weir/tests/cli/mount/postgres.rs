@@ -276,7 +276,9 @@ fn follows_the_caps(p10: &Measured, p30: &Measured) {
         // is in the page cache once it is read, and of 33,000 pages 16,500, as many as may be read
         // in three seconds, are read by 33,000 x ln 2 = 22,900 transactions.
         assert!(ratio >= 3.0, "{ratio}");
-        assert!([p10, p30].iter().all(|own| own.tps <= own.iops * 1.39), "{p10:?} {p30:?}");
+        // The two rates are of times that differ by up to a twentieth.
+        let most = 1.39 * 1.05;
+        assert!([p10, p30].iter().all(|own| own.tps <= own.iops * most), "{p10:?} {p30:?}");
     } else {
         // What holds it is the disk's latency, with few clients, or this machine.
         println!("not limited all the time: {:.0} and {:.0} IOPS", p10.iops, p30.iops);
