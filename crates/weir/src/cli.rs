@@ -1,11 +1,13 @@
 //! The arguments. Help, man pages and completions all come from here.
 
+mod backup;
 mod baselines;
 mod export;
 mod lab;
 mod observe;
 mod plan;
 
+pub(crate) use backup::BackupCommand;
 pub(crate) use baselines::{ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs};
 pub(crate) use export::ExportArgs;
 pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
@@ -122,6 +124,9 @@ pub(crate) enum Command {
                             or stop a system is a comment in the script and a note here. docs/EXPORT.md \
                             has what each kind needs, does and does not do.")]
     Export(Box<ExportArgs>),
+    /// Back up volumes and databases to striped files, plan it, and look after backups.
+    #[command(subcommand)]
+    Backup(BackupCommand),
     /// Rerun published experiments and compare the figures.
     #[command(subcommand)]
     Lab(LabCommand),

@@ -1,5 +1,6 @@
 //! One module per verb.
 
+mod backup;
 mod catalog;
 mod cert;
 mod diagnose;
@@ -41,6 +42,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Diagnose(args) => diagnose::run(&args, &catalog()?),
         Command::Plan(args) => plan::run(&args, &catalog()?),
         Command::Export(args) => export::run(&args, &catalog()?),
+        Command::Backup(command) => backup::run(&command, &catalog()?),
         Command::Lab(command) => lab::run(&command, &catalog()?),
         Command::Status(args) => status::run(&args),
         Command::Volume(command) => status::volume(&command),
