@@ -14,7 +14,7 @@ use std::error::Error;
 use std::path::Path;
 use weir_proto::Uri;
 use weir_report::{Format, Report};
-use weir_runner::client::Connection;
+use weir_client::Connection;
 use weir_runner::{RunOptions, run, run_with_fio};
 use weir_workload::{Device, Isolated, JobFile, fio, place};
 

@@ -2,7 +2,8 @@
 
 use std::io;
 use std::path::PathBuf;
-use weir_proto::{Errno, ProtoError};
+use weir_client::ClientError;
+use weir_proto::Errno;
 use weir_report::run::RunReport;
 use weir_units::Bytes;
 use weir_workload::{FioError, Op};
@@ -11,49 +12,9 @@ use weir_workload::{FioError, Op};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunnerError {
-    /// Nobody answers at the address.
-    #[error("cannot connect to {place}: {source}; is the server running?")]
-    Connect {
-        /// The address or path of the socket.
-        place: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The socket failed.
-    #[error("the connection to {place} failed: {source}")]
-    Socket {
-        /// The address or path of the socket.
-        place: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The server hung up.
-    #[error("{place} closed the connection with {in_flight} requests unanswered")]
-    Closed {
-        /// The address or path of the socket.
-        place: String,
-        /// How many requests wait for an answer.
-        in_flight: usize,
-    },
-    /// The server cannot be understood, or refused the export.
-    #[error("{place}: {source}")]
-    Protocol {
-        /// The address or path of the socket.
-        place: String,
-        /// What is wrong.
-        source: ProtoError,
-    },
-    /// The export has no such command.
-    #[error("the export does not offer {0}")]
-    NotOffered(&'static str),
-    /// A read or write above the export's maximum.
-    #[error("a request of {length} bytes is above the export's maximum of {maximum} bytes")]
-    TooLong {
-        /// In bytes.
-        length: usize,
-        /// In bytes.
-        maximum: u32,
-    },
+    /// The connection failed, or a request on it.
+    #[error(transparent)]
+    Client(#[from] ClientError),
     /// More data files than a checkpoint keeps account of.
     #[error("{files} data files: a database that runs for real has {most} at most")]
     DataFiles {
@@ -62,9 +23,6 @@ pub enum RunnerError {
         /// What it may have.
         most: usize,
     },
-    /// The server carried a request out in vain.
-    #[error("the server answered {0}")]
-    Failed(Errno),
     /// A job that does not fit its region.
     #[error("{0}")]
     Workload(#[from] FioError),

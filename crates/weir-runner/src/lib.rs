@@ -11,17 +11,13 @@
 //! | [`mod@run`] | a workload on a server, driven here |
 //! | [`fio`] | the same workload, driven by fio |
 //! | [`oltp`] | a database on a server, with real pages, a real log, and recovery |
-//! | [`client`] | one connection to an export |
-//! | `wires` | several of them in an event loop |
 
 #![forbid(unsafe_code)]
 
-pub mod client;
 mod error;
 pub mod fio;
 pub mod oltp;
 pub mod run;
-mod wires;
 
 pub use error::RunnerError;
 pub use fio::run_with_fio;

@@ -40,13 +40,13 @@ pub use stats::HeldBook;
 
 use crate::error::RunnerError;
 use crate::run::with_exact_deadlines;
-use crate::wires::{WireId, Wires};
 use acknowledged::Acknowledged;
 use contents::{BadPage, Contents};
 use files::Files;
 use recovery::Recovering;
 use std::fmt;
 use std::path::Path;
+use weir_client::{ClientError, WireId, Wires};
 use weir_core::Cap;
 use weir_layout::Role;
 use weir_layout::files::Place;
@@ -121,6 +121,12 @@ pub enum OltpRunError {
     /// Anything else.
     #[error("{0}")]
     Runner(#[from] RunnerError),
+}
+
+impl From<ClientError> for OltpRunError {
+    fn from(error: ClientError) -> Self {
+        Self::Runner(error.into())
+    }
 }
 
 /// An I/O under way.
@@ -321,7 +327,7 @@ impl<'a> OltpRun<'a> {
                 now = clock.now();
             }
         }
-        self.wires.send_touched()
+        Ok(self.wires.send_touched()?)
     }
 
     /// The file of an I/O, which is its wire as well.

@@ -20,12 +20,12 @@ mod links;
 mod score;
 
 use crate::error::RunnerError;
-use crate::wires::WireId;
 use links::Links;
 use score::Score;
 use slab::Slab;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
+use weir_client::WireId;
 use weir_proto::{Errno, Uri};
 use weir_report::run::RunReport;
 use weir_units::{Instant, Span};
@@ -205,7 +205,7 @@ impl<'a> Driver<'a> {
                 now = self.clock.now();
             }
         }
-        self.links.wires.send_touched()
+        Ok(self.links.wires.send_touched()?)
     }
 
     fn queue(&mut self, link: WireId, issue: &Issue, now: Instant) -> Result<(), RunnerError> {
@@ -214,7 +214,7 @@ impl<'a> Driver<'a> {
         let flight = Flight { issued: now, offset, length, process, op };
         let cookie = self.flights.insert(flight) as u64;
         let connection = self.links.wires.connection(link);
-        match op {
+        let queued = match op {
             Op::Read => connection.queue_read(cookie, offset, length).map(drop),
             Op::Write => {
                 let data = &self.payload[..length as usize];
@@ -222,7 +222,8 @@ impl<'a> Driver<'a> {
             }
             Op::Trim => connection.queue_trim(cookie, offset, length),
             Op::Flush => connection.queue_flush(cookie),
-        }
+        };
+        Ok(queued?)
     }
 
     fn report(&self) -> RunReport {

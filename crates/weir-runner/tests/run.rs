@@ -8,10 +8,11 @@ mod common;
 use common::{Served, TWO, Told, interrupted};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use weir_client::ClientError;
+use weir_client::Connection;
 use weir_proto::{Command, CommandFlags, Errno, TransmissionFlags as Can};
 use weir_report::number::float;
 use weir_report::run::{ClockName, OpReport};
-use weir_runner::client::Connection;
 use weir_runner::{RunOptions, RunnerError, run};
 use weir_units::Span;
 
@@ -200,7 +201,7 @@ fn a_server_that_goes_away_ends_the_run() {
             .unwrap();
         running.join().unwrap().unwrap_err()
     });
-    assert!(matches!(error, RunnerError::Closed { .. }), "{error}");
+    assert!(matches!(error, RunnerError::Client(ClientError::Closed { .. })), "{error}");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! recovery.
 
 use super::ServedFile;
-use crate::client::Connection;
 use crate::error::RunnerError;
+use weir_client::{ClientError, Connection};
 use weir_layout::files::Place;
 use weir_proto::Errno;
 use weir_units::Bytes;
@@ -103,7 +103,7 @@ impl Files {
         match failed {
             None => Ok(()),
             Some((offset, errno)) => {
-                Err(self.failed(file, "write", offset, 0, RunnerError::Failed(errno)))
+                Err(self.failed(file, "write", offset, 0, ClientError::Failed(errno)))
             }
         }
     }
@@ -114,14 +114,14 @@ impl Files {
         op: &'static str,
         offset: u64,
         length: u64,
-        error: RunnerError,
+        error: ClientError,
     ) -> RunnerError {
         match error {
-            RunnerError::Failed(errno) => {
+            ClientError::Failed(errno) => {
                 let file = self.served[file].place.name.clone();
                 RunnerError::FileIo { file, op, offset, length, errno }
             }
-            other => other,
+            other => other.into(),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The connections of a run, one for each process and device, and which of them
 //! can go on.
 
-use crate::client::Connection;
 use crate::error::RunnerError;
-use crate::wires::{WireId, Wires};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use weir_client::{ClientError, Connection};
+use weir_client::{WireId, Wires};
 use weir_proto::Uri;
 use weir_units::Bytes;
 use weir_workload::job::Mix;
@@ -79,7 +79,7 @@ fn check(
     }
     if spec.mix != Mix::Trim && spec.max_block() > maximum {
         let length = spec.max_block() as usize;
-        return Err(RunnerError::TooLong { length, maximum }.of_job(&spec.name));
+        return Err(RunnerError::from(ClientError::TooLong { length, maximum }).of_job(&spec.name));
     }
     Ok(())
 }

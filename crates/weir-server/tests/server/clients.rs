@@ -3,8 +3,8 @@
 use crate::common::{Place, Raw, request, start, unlimited};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use weir_client::Connection;
 use weir_proto::{Command, Errno, Uri};
-use weir_runner::client::Connection;
 use weir_server::{Address, Options};
 
 const TWO_HOSTS: &str = r#"

@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
+use weir_client::Connection;
 use weir_layout::Layout;
 use weir_proto::client::{Body, Handshake, ParsedReply, Session, Step, Wanted, parse_reply};
 use weir_proto::{Command, Errno, Request, Uri};
-use weir_runner::client::Connection;
 use weir_server::control::{self, Request as Control};
 use weir_server::{Address, Options, Server, ServerError};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
-use weir_runner::client::Connection;
+use weir_client::Connection;
 
 /// A folder for layouts, sockets and data; gone at the end.
 pub(crate) struct Place(tempfile::TempDir);

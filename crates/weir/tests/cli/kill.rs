@@ -9,7 +9,7 @@ use crate::common::Place;
 use rustix::process::Signal;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
-use weir_runner::client::Connection;
+use weir_client::Connection;
 
 /// Writing back takes a while, so that a kill finds blocks that are only in the cache.
 const LAYOUT: &str = r#"

@@ -5,8 +5,8 @@ use crate::tools::{self, needs};
 use rustix::process::Signal;
 use std::fmt::Write;
 use std::fs;
-use weir_runner::RunnerError;
-use weir_runner::client::Connection;
+use weir_client::ClientError;
+use weir_client::Connection;
 
 const LAYOUT: &str = "[[volume]]\nname = \"v\"\nunlimited = true\nsize = \"64 MiB\"\n";
 
@@ -159,7 +159,7 @@ fn a_signal_under_load_ends_it_at_once() {
             break lost;
         }
     };
-    assert!(matches!(lost, RunnerError::Closed { .. }), "{lost}");
+    assert!(matches!(lost, ClientError::Closed { .. }), "{lost}");
     assert_eq!(server.wait().0.code(), Some(0));
     assert!(answered.iter().all(|(_, ok)| *ok));
 
@@ -241,7 +241,7 @@ fn on_a_small_disk(place: &Place, layout: &str) -> Server {
     Server::start(command)
 }
 
-fn refused(result: Result<(), RunnerError>) -> String {
+fn refused(result: Result<(), ClientError>) -> String {
     result.expect_err("the disk is full").to_string()
 }
 

@@ -4,7 +4,7 @@
 use super::Rig;
 use crate::common::{Place, run};
 use serde_json::Value;
-use weir_runner::client::Connection;
+use weir_client::Connection;
 
 const LAYOUT: &str = "[host]\nunlimited = true\n[blob]\n";
 const BLOB: &str = "/vhds/disk.vhd";

@@ -8,12 +8,12 @@ use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 use std::thread::{self, JoinHandle};
+use weir_client::ClientError;
+use weir_client::Connection;
 use weir_proto::server::{Handshake, Parsed, Session, Step, parse_request};
 use weir_proto::{
     BlockSizes, Command, Errno, Export, Request, TransmissionFlags as Can, Uri, reply,
 };
-use weir_runner::RunnerError;
-use weir_runner::client::Connection;
 use weir_units::Bytes;
 
 const SIZE: u64 = 8 << 20;
@@ -291,7 +291,7 @@ fn nobody_at_home_is_reported() {
         socket.display()
     );
     assert_eq!(error.to_string(), expect);
-    assert!(matches!(error, RunnerError::Connect { .. }));
+    assert!(matches!(error, ClientError::Connect { .. }));
 }
 
 /// An nbdkit that lives until its standard input is closed, which happens even if

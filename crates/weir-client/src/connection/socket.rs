@@ -1,6 +1,6 @@
 //! A connected stream socket of either kind, and who is at its other end.
 
-use crate::error::RunnerError;
+use crate::error::ClientError;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,8 +27,8 @@ impl Socket {
     /// Connects, blocking.
     ///
     /// # Errors
-    /// [`RunnerError::Connect`].
-    pub fn connect(server: &Server) -> Result<Self, RunnerError> {
+    /// [`ClientError::Connect`].
+    pub fn connect(server: &Server) -> Result<Self, ClientError> {
         let (place, stream) = match server {
             Server::Tcp { host, port } => {
                 (format!("{host}, port {port}"), connect_tcp(host, *port).map(Stream::Tcp))
@@ -39,7 +39,7 @@ impl Socket {
         };
         match stream {
             Ok(stream) => Ok(Self { stream, place }),
-            Err(source) => Err(RunnerError::Connect { place, source }),
+            Err(source) => Err(ClientError::Connect { place, source }),
         }
     }
 
@@ -78,16 +78,16 @@ impl Socket {
         }
     }
 
-    pub(super) fn failed(&self, source: io::Error) -> RunnerError {
-        RunnerError::Socket { place: self.place.clone(), source }
+    pub(super) fn failed(&self, source: io::Error) -> ClientError {
+        ClientError::Socket { place: self.place.clone(), source }
     }
 
-    pub(super) fn closed(&self, in_flight: usize) -> RunnerError {
-        RunnerError::Closed { place: self.place.clone(), in_flight }
+    pub(super) fn closed(&self, in_flight: usize) -> ClientError {
+        ClientError::Closed { place: self.place.clone(), in_flight }
     }
 
-    pub(super) fn confused(&self, source: ProtoError) -> RunnerError {
-        RunnerError::Protocol { place: self.place.clone(), source }
+    pub(super) fn confused(&self, source: ProtoError) -> ClientError {
+        ClientError::Protocol { place: self.place.clone(), source }
     }
 }
 

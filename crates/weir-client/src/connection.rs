@@ -14,7 +14,7 @@ mod socket;
 
 pub use socket::Socket;
 
-use crate::error::RunnerError;
+use crate::error::ClientError;
 use input::Input;
 use pending::Pending;
 use std::io;
@@ -47,7 +47,7 @@ impl Connection {
     ///
     /// # Errors
     /// When nobody answers, or not with this export.
-    pub fn open(uri: &Uri) -> Result<Self, RunnerError> {
+    pub fn open(uri: &Uri) -> Result<Self, ClientError> {
         Self::over(Socket::connect(&uri.server)?, &uri.export)
     }
 
@@ -55,7 +55,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the other end is silent, or does not offer this export.
-    pub fn over(socket: Socket, export: &str) -> Result<Self, RunnerError> {
+    pub fn over(socket: Socket, export: &str) -> Result<Self, ClientError> {
         let failed = |source| socket.failed(source);
         socket.set_read_timeout(Some(HANDSHAKE_PATIENCE)).map_err(failed)?;
         let mut input = Input::new();
@@ -100,7 +100,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the socket does not take the setting.
-    pub fn set_nonblocking(&self, nonblocking: bool) -> Result<(), RunnerError> {
+    pub fn set_nonblocking(&self, nonblocking: bool) -> Result<(), ClientError> {
         self.socket.set_nonblocking(nonblocking).map_err(|source| self.socket.failed(source))
     }
 
@@ -116,13 +116,13 @@ impl Connection {
     /// Queues a read. Returns its cookie on the wire.
     ///
     /// # Errors
-    /// [`RunnerError::TooLong`]; nothing is queued then.
+    /// [`ClientError::TooLong`]; nothing is queued then.
     pub fn queue_read(
         &mut self,
         cookie: u64,
         offset: u64,
         length: u32,
-    ) -> Result<u64, RunnerError> {
+    ) -> Result<u64, ClientError> {
         self.check_length(length as usize)?;
         Ok(self.queue(Request::new(Command::Read, cookie, offset, length), length))
     }
@@ -131,7 +131,7 @@ impl Connection {
     /// wire.
     ///
     /// # Errors
-    /// [`RunnerError::TooLong`], or [`RunnerError::NotOffered`] for `fua`;
+    /// [`ClientError::TooLong`], or [`ClientError::NotOffered`] for `fua`;
     /// nothing is queued then.
     pub fn queue_write(
         &mut self,
@@ -139,7 +139,7 @@ impl Connection {
         offset: u64,
         data: &[u8],
         fua: bool,
-    ) -> Result<u64, RunnerError> {
+    ) -> Result<u64, ClientError> {
         let length = self.check_length(data.len())?;
         let mut request = Request::new(Command::Write, cookie, offset, length);
         if fua {
@@ -154,8 +154,8 @@ impl Connection {
     /// Queues a flush.
     ///
     /// # Errors
-    /// [`RunnerError::NotOffered`]; nothing is queued then.
-    pub fn queue_flush(&mut self, cookie: u64) -> Result<(), RunnerError> {
+    /// [`ClientError::NotOffered`]; nothing is queued then.
+    pub fn queue_flush(&mut self, cookie: u64) -> Result<(), ClientError> {
         self.check_offered(TransmissionFlags::SEND_FLUSH, "FLUSH")?;
         self.queue(Request::new(Command::Flush, cookie, 0, 0), 0);
         Ok(())
@@ -164,26 +164,26 @@ impl Connection {
     /// Queues a trim.
     ///
     /// # Errors
-    /// [`RunnerError::NotOffered`]; nothing is queued then.
-    pub fn queue_trim(&mut self, cookie: u64, offset: u64, length: u32) -> Result<(), RunnerError> {
+    /// [`ClientError::NotOffered`]; nothing is queued then.
+    pub fn queue_trim(&mut self, cookie: u64, offset: u64, length: u32) -> Result<(), ClientError> {
         self.check_offered(TransmissionFlags::SEND_TRIM, "TRIM")?;
         self.queue(Request::new(Command::Trim, cookie, offset, length), 0);
         Ok(())
     }
 
-    fn check_length(&self, length: usize) -> Result<u32, RunnerError> {
+    fn check_length(&self, length: usize) -> Result<u32, ClientError> {
         let maximum = self.session.block.max_payload();
         let fitting = u32::try_from(length).ok().filter(|&length| length <= maximum);
-        fitting.ok_or(RunnerError::TooLong { length, maximum })
+        fitting.ok_or(ClientError::TooLong { length, maximum })
     }
 
     fn check_offered(
         &self,
         flag: TransmissionFlags,
         name: &'static str,
-    ) -> Result<(), RunnerError> {
+    ) -> Result<(), ClientError> {
         let offered = self.session.flags.contains(flag);
-        if offered { Ok(()) } else { Err(RunnerError::NotOffered(name)) }
+        if offered { Ok(()) } else { Err(ClientError::NotOffered(name)) }
     }
 
     fn queue(&mut self, request: Request, data_length: u32) -> u64 {
@@ -201,7 +201,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the socket fails.
-    pub fn flush_out(&mut self) -> Result<bool, RunnerError> {
+    pub fn flush_out(&mut self) -> Result<bool, ClientError> {
         while self.wants_write() {
             match self.socket.write(&self.out[self.sent..]) {
                 Ok(sent) => self.sent += sent,
@@ -228,7 +228,7 @@ impl Connection {
     pub fn receive(
         &mut self,
         mut on_reply: impl FnMut(u64, Result<&[u8], Errno>),
-    ) -> Result<usize, RunnerError> {
+    ) -> Result<usize, ClientError> {
         match self.input.fill_from(&self.socket) {
             Ok(0) => return Err(self.lost(io::ErrorKind::UnexpectedEof.into())),
             Ok(_) => {}
@@ -255,7 +255,7 @@ impl Connection {
         }
     }
 
-    fn lost(&self, error: io::Error) -> RunnerError {
+    fn lost(&self, error: io::Error) -> ClientError {
         match error.kind() {
             io::ErrorKind::UnexpectedEof
             | io::ErrorKind::BrokenPipe
@@ -271,7 +271,7 @@ impl Connection {
     ///
     /// # Panics
     /// When queued requests are in flight: their replies would be lost.
-    pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), RunnerError> {
+    pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), ClientError> {
         let length = self.check_length(data.len())?;
         self.alone();
         self.queue_read(0, offset, length)?;
@@ -285,7 +285,7 @@ impl Connection {
     ///
     /// # Panics
     /// When queued requests are in flight: their replies would be lost.
-    pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), RunnerError> {
+    pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         self.alone();
         self.queue_write(0, offset, data, false)?;
         self.wait(|_| {})
@@ -298,7 +298,7 @@ impl Connection {
     ///
     /// # Panics
     /// When queued requests are in flight: their replies would be lost.
-    pub fn flush(&mut self) -> Result<(), RunnerError> {
+    pub fn flush(&mut self) -> Result<(), ClientError> {
         self.alone();
         self.queue_flush(0)?;
         self.wait(|_| {})
@@ -310,7 +310,7 @@ impl Connection {
     }
 
     /// Sends and waits for the answer to the only request. The socket waits.
-    fn wait(&mut self, mut on_data: impl FnMut(&[u8])) -> Result<(), RunnerError> {
+    fn wait(&mut self, mut on_data: impl FnMut(&[u8])) -> Result<(), ClientError> {
         self.set_nonblocking(false)?;
         self.flush_out()?;
         let mut failed = None;
@@ -320,14 +320,14 @@ impl Connection {
                 Err(errno) => failed = Some(errno),
             })?;
         }
-        failed.map_or(Ok(()), |errno| Err(RunnerError::Failed(errno)))
+        failed.map_or(Ok(()), |errno| Err(ClientError::Failed(errno)))
     }
 
     /// Says goodbye and closes. Dropping a connection closes it without a word.
     ///
     /// # Errors
     /// When what was queued cannot be sent.
-    pub fn close(mut self) -> Result<(), RunnerError> {
+    pub fn close(mut self) -> Result<(), ClientError> {
         Request::new(Command::Disconnect, 0, 0, 0).encode(&mut self.out);
         self.set_nonblocking(false)?;
         self.flush_out().map(|_| ())
@@ -351,7 +351,7 @@ fn result(body: Body<'_>) -> Result<&[u8], Errno> {
     }
 }
 
-fn shake_hands(socket: &Socket, export: &str, input: &mut Input) -> Result<Session, RunnerError> {
+fn shake_hands(socket: &Socket, export: &str, input: &mut Input) -> Result<Session, ClientError> {
     let wanted = Wanted { export: export.to_owned(), ..Wanted::default() };
     let mut handshake = Handshake::open(wanted);
     let mut out = Vec::new();

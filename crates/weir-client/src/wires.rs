@@ -1,8 +1,8 @@
 //! Connections in an event loop: what they have to send goes in batches, and one
 //! poller tells which of them can go on.
 
-use crate::client::Connection;
-use crate::error::RunnerError;
+use crate::connection::Connection;
+use crate::error::ClientError;
 use weir_units::Span;
 use weir_wall::{Events, Interest, Poller};
 
@@ -11,9 +11,10 @@ use weir_wall::{Events, Interest, Poller};
 /// is made.
 const SEND_AT: usize = 64 << 10;
 
-/// The number of a connection.
-pub(crate) type WireId = usize;
+/// The number of a connection in [`Wires`].
+pub type WireId = usize;
 
+#[derive(Debug)]
 struct Wire {
     connection: Connection,
     /// It stands in `Wires::touched`.
@@ -22,8 +23,9 @@ struct Wire {
     blocked: bool,
 }
 
-/// Connections, counted as they were added.
-pub(crate) struct Wires {
+/// Connections in an event loop, counted as they were added.
+#[derive(Debug)]
+pub struct Wires {
     poller: Poller,
     wires: Vec<Wire>,
     /// Those with something to send.
@@ -31,30 +33,38 @@ pub(crate) struct Wires {
 }
 
 impl Wires {
-    pub(crate) fn new() -> Result<Self, RunnerError> {
+    /// Starts without connections.
+    ///
+    /// # Errors
+    /// When the system has no poller to give.
+    pub fn new() -> Result<Self, ClientError> {
         let poller = Poller::new();
-        let poller = poller.map_err(RunnerError::system("preparing to wait for replies"))?;
+        let poller = poller.map_err(ClientError::system("preparing to wait for replies"))?;
         Ok(Self { poller, wires: Vec::new(), touched: Vec::new() })
     }
 
-    /// Takes a connection on, which does not wait any more.
-    pub(crate) fn add(&mut self, connection: Connection) -> Result<WireId, RunnerError> {
+    /// Takes on a connection and makes it non-blocking. Returns its number.
+    ///
+    /// # Errors
+    /// When its socket cannot be watched.
+    pub fn add(&mut self, connection: Connection) -> Result<WireId, ClientError> {
         connection.set_nonblocking(true)?;
         let id = self.wires.len();
         let watched = self.poller.add(&connection, id as u64, Interest::READ);
-        watched.map_err(RunnerError::system("watching a connection"))?;
+        watched.map_err(ClientError::system("watching a connection"))?;
         self.wires.push(Wire { connection, touched: false, blocked: false });
         Ok(id)
     }
 
+    /// Returns a connection.
     #[inline]
-    pub(crate) fn connection(&mut self, id: WireId) -> &mut Connection {
+    pub fn connection(&mut self, id: WireId) -> &mut Connection {
         &mut self.wires[id].connection
     }
 
-    /// The connection has something to send. Tells whether that should go at once.
+    /// Notes that a connection has something to send. Returns whether to [send](Self::send) at once.
     #[inline]
-    pub(crate) fn touch(&mut self, id: WireId) -> bool {
+    pub fn touch(&mut self, id: WireId) -> bool {
         let wire = &mut self.wires[id];
         if !wire.touched {
             wire.touched = true;
@@ -63,20 +73,27 @@ impl Wires {
         !wire.blocked && wire.connection.unsent() >= SEND_AT
     }
 
-    /// Sends what the socket takes.
-    pub(crate) fn send(&mut self, id: WireId) -> Result<(), RunnerError> {
+    /// Sends what the socket of a connection takes.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub fn send(&mut self, id: WireId) -> Result<(), ClientError> {
         let wire = &mut self.wires[id];
         let blocked = !wire.connection.flush_out()?;
         if blocked != wire.blocked {
             wire.blocked = blocked;
             let wanted = Interest { read: true, write: blocked };
             let watched = self.poller.modify(&wire.connection, id as u64, wanted);
-            watched.map_err(RunnerError::system("watching a connection"))?;
+            watched.map_err(ClientError::system("watching a connection"))?;
         }
         Ok(())
     }
 
-    pub(crate) fn send_touched(&mut self) -> Result<(), RunnerError> {
+    /// Sends on all connections that were [touched](Self::touch).
+    ///
+    /// # Errors
+    /// When a socket fails.
+    pub fn send_touched(&mut self) -> Result<(), ClientError> {
         while let Some(id) = self.touched.pop() {
             let wire = &mut self.wires[id];
             wire.touched = false;
@@ -88,18 +105,17 @@ impl Wires {
     }
 
     /// Waits until a connection can go on, or for `timeout`.
-    pub(crate) fn wait(
-        &self,
-        events: &mut Events,
-        timeout: Option<Span>,
-    ) -> Result<(), RunnerError> {
+    ///
+    /// # Errors
+    /// When the system cannot wait.
+    pub fn wait(&self, events: &mut Events, timeout: Option<Span>) -> Result<(), ClientError> {
         let waited = self.poller.wait(events, timeout);
-        waited.map_err(RunnerError::system("waiting for replies"))
+        waited.map_err(ClientError::system("waiting for replies"))
     }
 
-    /// Says goodbye. By now everything is answered, so whether the server still
-    /// hears it changes nothing.
-    pub(crate) fn close(&mut self) {
+    /// Says goodbye on all connections. Call it when everything is answered: whether the server
+    /// still hears it changes nothing then.
+    pub fn close(&mut self) {
         for wire in self.wires.drain(..) {
             let _ = wire.connection.close();
         }

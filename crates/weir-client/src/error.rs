@@ -1,0 +1,76 @@
+//! Faults between here and a server.
+
+use std::io;
+use weir_proto::{Errno, ProtoError};
+
+/// Why a connection, or a request on it, failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// Nobody answers at the address.
+    #[error("cannot connect to {place}: {source}; is the server running?")]
+    Connect {
+        /// The address or path of the socket.
+        place: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The socket failed.
+    #[error("the connection to {place} failed: {source}")]
+    Socket {
+        /// The address or path of the socket.
+        place: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The server hung up.
+    #[error("{place} closed the connection with {in_flight} requests unanswered")]
+    Closed {
+        /// The address or path of the socket.
+        place: String,
+        /// How many requests wait for an answer.
+        in_flight: usize,
+    },
+    /// The server cannot be understood, or refused the export.
+    #[error("{place}: {source}")]
+    Protocol {
+        /// The address or path of the socket.
+        place: String,
+        /// What is wrong.
+        source: ProtoError,
+    },
+    /// A structured reply that does not answer its request.
+    #[error("{place} answered a read with other bytes than were asked for")]
+    Answer {
+        /// The address or path of the socket.
+        place: String,
+    },
+    /// The export has no such command.
+    #[error("the export does not offer {0}")]
+    NotOffered(&'static str),
+    /// A read or write above the export's maximum.
+    #[error("a request of {length} bytes is above the export's maximum of {maximum} bytes")]
+    TooLong {
+        /// In bytes.
+        length: usize,
+        /// In bytes.
+        maximum: u32,
+    },
+    /// The server carried a request out in vain.
+    #[error("the server answered {0}")]
+    Failed(Errno),
+    /// The system refused something that must work.
+    #[error("{context}: {source}")]
+    System {
+        /// What was being done.
+        context: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl ClientError {
+    pub(crate) fn system(context: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| Self::System { context, source }
+    }
+}

@@ -1,0 +1,17 @@
+//! The client's side of NBD over sockets: one connection, or several in an event loop.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`connection`] | one connection to an export |
+//! | [`wires`] | several of them in an event loop |
+//! | [`error`] | faults between here and a server |
+
+#![forbid(unsafe_code)]
+
+pub mod connection;
+pub mod error;
+pub mod wires;
+
+pub use connection::{Connection, Socket};
+pub use error::ClientError;
+pub use wires::{WireId, Wires};
