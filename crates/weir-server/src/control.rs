@@ -1,8 +1,14 @@
 //! The control socket: one JSON request a line, one JSON answer a line.
 
+mod conversation;
+mod freeze;
+
+pub use conversation::Conversation;
+pub use freeze::{ChangedAnswer, FreezeAnswer, FrozenExport, Purpose, ReleaseAnswer};
+
 use crate::error::ServerError;
 use crate::listener::pause;
-use crate::local_socket::{LocalSocket, private_folder, trusted_folder};
+use crate::local_socket::{LocalSocket, private_folder};
 use crate::places::Places;
 use crate::server::Shared;
 use rustix::net::{Shutdown, shutdown};
@@ -73,6 +79,44 @@ pub enum Request {
         /// Bytes.
         len: u64,
     },
+    /// Freezes exports at one instant ([`FreezeAnswer`]). The views are there until they are
+    /// released or this conversation ends.
+    Freeze {
+        /// The exports; all of them if empty.
+        exports: Vec<String>,
+        /// The kind of backup.
+        purpose: Purpose,
+        /// The id of the backup.
+        backup: String,
+    },
+    /// The ranges of a frozen export that may differ from its base ([`ChangedAnswer`]).
+    Changed {
+        /// The number of the freeze.
+        freeze: u64,
+        /// The export, by its own name.
+        export: String,
+        /// Where to begin, in bytes.
+        from: u64,
+    },
+    /// A range of a frozen export has been read and is not read again: its old contents need
+    /// not be kept any longer. To say so is optional and saves space.
+    ReadDone {
+        /// The number of the freeze.
+        freeze: u64,
+        /// The export, by its own name.
+        export: String,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        len: u64,
+    },
+    /// Ends a freeze ([`ReleaseAnswer`]).
+    Release {
+        /// The number of the freeze.
+        freeze: u64,
+        /// Whether the backup is complete. A full one is what later differentials build on.
+        completed: bool,
+    },
 }
 
 /// A server's answer.
@@ -132,28 +176,7 @@ fn shared_folder() -> PathBuf {
 /// [`ServerError::Control`] if none answers; [`ServerError::Refused`] and
 /// [`ServerError::Failed`] with the server's own sentence.
 pub fn ask(path: &Path, request: &Request) -> Result<Value, ServerError> {
-    let failed = |reason: String| ServerError::Control { path: path.to_owned(), reason };
-    let exchange = || -> io::Result<String> {
-        if path.parent() == Some(&shared_folder()) && path.exists() {
-            trusted_folder(&shared_folder())?;
-        }
-        let stream = UnixStream::connect(path)?;
-        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
-        let mut line = serde_json::to_string(request)?;
-        line.push('\n');
-        (&stream).write_all(line.as_bytes())?;
-        let mut answer = String::new();
-        BufReader::new(&stream).read_line(&mut answer)?;
-        Ok(answer)
-    };
-    let answer = exchange().map_err(|error| failed(error.to_string()))?;
-    match serde_json::from_str(&answer) {
-        Ok(Answer::Ok(value)) => Ok(value),
-        Ok(Answer::Refused(reason)) => Err(ServerError::Refused(reason)),
-        Ok(Answer::Failed(reason)) => Err(ServerError::Failed(reason)),
-        Err(_) if answer.is_empty() => Err(failed("it closed the connection".to_owned())),
-        Err(_) => Err(failed("it does not speak this protocol".to_owned())),
-    }
+    Conversation::open(path)?.ask(request)
 }
 
 /// The socket that is listened on.

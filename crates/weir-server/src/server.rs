@@ -405,6 +405,13 @@ impl Shared {
             Request::SetCache { volume, mode } => self.set_cache(&volume, &mode),
             Request::Crash { host } => self.crash(&host),
             Request::Warm { export, offset, len } => self.warm(&export, offset, len),
+            Request::Freeze { .. }
+            | Request::Changed { .. }
+            | Request::ReadDone { .. }
+            | Request::Release { .. } => Err(ServerError::Refused(
+                "a freeze lasts as long as the control connection that made it; ask over one"
+                    .to_owned(),
+            )),
         }
     }
 
