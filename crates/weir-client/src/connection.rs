@@ -5,23 +5,30 @@
 //! then [`Connection::receive`]. One system call sends and one receives as many
 //! messages as there are.
 //!
-//! Structured replies are not asked for: without them the data of a read comes
-//! whole and in one place, so it can be handed on without assembling it.
+//! Structured replies are not asked for by [`Connection::open`]: without them the data of a read
+//! comes whole and in one place, so it can be handed on without assembling it.
+//! [`Connection::open_sparse`] asks for them, because `base:allocation` needs them.
 
+mod assembly;
+mod bulk;
 mod input;
 mod pending;
 mod socket;
 
+pub use bulk::{Bulk, Payloads};
 pub use socket::Socket;
 
 use crate::error::ClientError;
+use assembly::{Answer, Assemblies};
 use input::Input;
 use pending::Pending;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 use weir_proto::client::{Body, Handshake, ParsedReply, Session, Step, Wanted, parse_reply};
-use weir_proto::{Command, CommandFlags, Errno, Request, TransmissionFlags, Uri};
+use weir_proto::{
+    Command, CommandFlags, Errno, Extent, ProtoError, Request, TransmissionFlags, Uri,
+};
 use weir_units::Bytes;
 
 /// How long a server may be silent during the handshake.
@@ -36,6 +43,8 @@ pub struct Connection {
     socket: Socket,
     session: Session,
     pending: Pending,
+    /// Answers in chunks, in a session with structured replies.
+    assemblies: Assemblies,
     input: Input,
     out: Vec<u8>,
     /// So much of `out` is on its way.
@@ -51,18 +60,40 @@ impl Connection {
         Self::over(Socket::connect(&uri.server)?, &uri.export)
     }
 
+    /// Connects and opens the export, blocking, and asks which of its ranges hold data. Where the
+    /// server does not tell, [`Connection::has_extents`] is false.
+    ///
+    /// # Errors
+    /// When nobody answers, or not with this export.
+    pub fn open_sparse(uri: &Uri) -> Result<Self, ClientError> {
+        Self::over_sparse(Socket::connect(&uri.server)?, &uri.export)
+    }
+
     /// Opens an export over a socket that is connected already, blocking.
     ///
     /// # Errors
     /// When the other end is silent, or does not offer this export.
     pub fn over(socket: Socket, export: &str) -> Result<Self, ClientError> {
+        Self::agree(socket, Wanted { export: export.to_owned(), ..Wanted::default() })
+    }
+
+    /// Does what [`Connection::open_sparse`] does, over a socket that is connected already.
+    ///
+    /// # Errors
+    /// When the other end is silent, or does not offer this export.
+    pub fn over_sparse(socket: Socket, export: &str) -> Result<Self, ClientError> {
+        let export = export.to_owned();
+        Self::agree(socket, Wanted { export, structured: true, block_status: true })
+    }
+
+    fn agree(socket: Socket, wanted: Wanted) -> Result<Self, ClientError> {
         let failed = |source| socket.failed(source);
         socket.set_read_timeout(Some(HANDSHAKE_PATIENCE)).map_err(failed)?;
         let mut input = Input::new();
-        let session = shake_hands(&socket, export, &mut input)?;
+        let session = shake_hands(&socket, wanted, &mut input)?;
         socket.set_read_timeout(None).map_err(failed)?;
-        let (pending, out) = (Pending::default(), Vec::new());
-        Ok(Self { socket, session, pending, input, out, sent: 0 })
+        let (pending, assemblies) = (Pending::default(), Assemblies::default());
+        Ok(Self { socket, session, pending, assemblies, input, out: Vec::new(), sent: 0 })
     }
 
     /// What was agreed with the server.
@@ -75,6 +106,18 @@ impl Connection {
     #[must_use]
     pub const fn size(&self) -> Bytes {
         self.session.size
+    }
+
+    /// Returns whether [`Connection::extents`] can be asked.
+    #[must_use]
+    pub const fn has_extents(&self) -> bool {
+        self.session.meta_context.is_some()
+    }
+
+    /// Returns whether the export offers all of `flags`.
+    #[must_use]
+    pub const fn offers(&self, flags: TransmissionFlags) -> bool {
+        self.session.flags.contains(flags)
     }
 
     /// How many requests wait for an answer, queued ones included.
@@ -171,6 +214,21 @@ impl Connection {
         Ok(())
     }
 
+    /// Queues a write of zeros. The server may free the range.
+    ///
+    /// # Errors
+    /// [`ClientError::NotOffered`]; nothing is queued then.
+    pub fn queue_write_zeroes(
+        &mut self,
+        cookie: u64,
+        offset: u64,
+        length: u32,
+    ) -> Result<(), ClientError> {
+        self.check_offered(TransmissionFlags::SEND_WRITE_ZEROES, "WRITE_ZEROES")?;
+        self.queue(Request::new(Command::WriteZeroes, cookie, offset, length), 0);
+        Ok(())
+    }
+
     fn check_length(&self, length: usize) -> Result<u32, ClientError> {
         let maximum = self.session.block.max_payload();
         let fitting = u32::try_from(length).ok().filter(|&length| length <= maximum);
@@ -192,6 +250,9 @@ impl Connection {
             self.sent = 0;
         }
         let cookie = self.pending.insert(request.cookie, data_length);
+        if self.session.structured {
+            self.assemblies.insert(cookie, request.offset, data_length);
+        }
         Request { cookie, ..request }.encode(&mut self.out);
         cookie
     }
@@ -229,13 +290,24 @@ impl Connection {
         &mut self,
         mut on_reply: impl FnMut(u64, Result<&[u8], Errno>),
     ) -> Result<usize, ClientError> {
+        self.receive_answers(|cookie, answer| match answer {
+            Ok(Answer::Data(data)) => on_reply(cookie, Ok(data)),
+            Ok(Answer::Extents(_)) => on_reply(cookie, Ok(&[])),
+            Err(errno) => on_reply(cookie, Err(errno)),
+        })
+    }
+
+    fn receive_answers(
+        &mut self,
+        mut on_answer: impl FnMut(u64, Result<Answer<'_>, Errno>),
+    ) -> Result<usize, ClientError> {
         match self.input.fill_from(&self.socket) {
             Ok(0) => return Err(self.lost(io::ErrorKind::UnexpectedEof.into())),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
             Err(error) => return Err(self.lost(error)),
         }
-        let Self { socket, session, pending, input, .. } = self;
+        let Self { socket, session, pending, assemblies, input, .. } = self;
         let mut replies = 0;
         loop {
             let parsed = parse_reply(input.bytes(), session, |cookie| pending.length(cookie));
@@ -244,10 +316,25 @@ impl Connection {
                     input.make_room(at_least);
                     return Ok(replies);
                 }
+                ParsedReply::Reply { reply, consumed } if session.structured => {
+                    let (wire, done) = (reply.cookie, reply.done);
+                    if pending.length(wire).is_none() {
+                        return Err(socket.confused(ProtoError::UnknownCookie(wire)));
+                    }
+                    let cookie = pending.cookie(wire);
+                    let hand_on = |answer: Result<Answer<'_>, Errno>| on_answer(cookie, answer);
+                    let taken = assemblies.take((wire, done), reply.body, hand_on);
+                    taken.map_err(|_| socket.misfit())?;
+                    if done {
+                        pending.remove(wire);
+                        replies += 1;
+                    }
+                    input.consume(consumed);
+                }
                 ParsedReply::Reply { reply, consumed } => {
                     // Its length was found, so it is waiting.
                     let cookie = pending.remove(reply.cookie);
-                    on_reply(cookie, result(reply.body));
+                    on_answer(cookie, result(reply.body));
                     input.consume(consumed);
                     replies += 1;
                 }
@@ -304,6 +391,42 @@ impl Connection {
         self.wait(|_| {})
     }
 
+    /// Makes a range read as zeros, waiting for the answer.
+    ///
+    /// # Errors
+    /// When the export does not offer it, the request fails, or the connection.
+    ///
+    /// # Panics
+    /// When queued requests are in flight: their replies would be lost.
+    pub fn write_zeroes(&mut self, offset: u64, length: u32) -> Result<(), ClientError> {
+        self.alone();
+        self.queue_write_zeroes(0, offset, length)?;
+        self.wait(|_| {})
+    }
+
+    /// Returns the extents of a range, waiting for the answer. They begin at `offset`, and may end
+    /// before or after the range.
+    ///
+    /// # Errors
+    /// When [`Connection::has_extents`] is false, the request fails, or the connection.
+    ///
+    /// # Panics
+    /// When queued requests are in flight: their replies would be lost.
+    pub fn extents(&mut self, offset: u64, length: u32) -> Result<Vec<Extent>, ClientError> {
+        self.alone();
+        if !self.has_extents() {
+            return Err(ClientError::NotOffered("base:allocation"));
+        }
+        self.queue(Request::new(Command::BlockStatus, 0, offset, length), 0);
+        let mut all = Vec::new();
+        self.wait_for(|answer| {
+            if let Answer::Extents(extents) = answer {
+                all = extents.to_vec();
+            }
+        })?;
+        if all.is_empty() { Err(self.socket.misfit()) } else { Ok(all) }
+    }
+
     fn alone(&self) {
         let queued = self.in_flight();
         assert!(queued == 0, "{queued} queued requests would lose their replies");
@@ -311,12 +434,20 @@ impl Connection {
 
     /// Sends and waits for the answer to the only request. The socket waits.
     fn wait(&mut self, mut on_data: impl FnMut(&[u8])) -> Result<(), ClientError> {
+        self.wait_for(|answer| {
+            if let Answer::Data(data) = answer {
+                on_data(data);
+            }
+        })
+    }
+
+    fn wait_for(&mut self, mut on_answer: impl FnMut(Answer<'_>)) -> Result<(), ClientError> {
         self.set_nonblocking(false)?;
         self.flush_out()?;
         let mut failed = None;
         while self.in_flight() > 0 {
-            self.receive(|_, answer| match answer {
-                Ok(data) => on_data(data),
+            self.receive_answers(|_, answer| match answer {
+                Ok(answer) => on_answer(answer),
                 Err(errno) => failed = Some(errno),
             })?;
         }
@@ -340,10 +471,11 @@ impl AsFd for Connection {
     }
 }
 
-fn result(body: Body<'_>) -> Result<&[u8], Errno> {
+/// Returns the answer of a session without structured replies.
+fn result(body: Body<'_>) -> Result<Answer<'_>, Errno> {
     match body {
-        Body::Nothing => Ok(&[]),
-        Body::Data { data, .. } => Ok(data),
+        Body::Nothing => Ok(Answer::Data(&[])),
+        Body::Data { data, .. } => Ok(Answer::Data(data)),
         Body::Error { errno, .. } => Err(errno),
         Body::Hole { .. } | Body::BlockStatus { .. } => {
             unreachable!("only a session with structured replies has these")
@@ -351,8 +483,7 @@ fn result(body: Body<'_>) -> Result<&[u8], Errno> {
     }
 }
 
-fn shake_hands(socket: &Socket, export: &str, input: &mut Input) -> Result<Session, ClientError> {
-    let wanted = Wanted { export: export.to_owned(), ..Wanted::default() };
+fn shake_hands(socket: &Socket, wanted: Wanted, input: &mut Input) -> Result<Session, ClientError> {
     let mut handshake = Handshake::open(wanted);
     let mut out = Vec::new();
     loop {

@@ -40,7 +40,7 @@ pub enum ClientError {
         source: ProtoError,
     },
     /// A structured reply that does not answer its request.
-    #[error("{place} answered a read with other bytes than were asked for")]
+    #[error("{place} gave an answer that does not fit its request")]
     Answer {
         /// The address or path of the socket.
         place: String,

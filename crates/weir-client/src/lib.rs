@@ -12,6 +12,6 @@ pub mod connection;
 pub mod error;
 pub mod wires;
 
-pub use connection::{Connection, Socket};
+pub use connection::{Bulk, Connection, Payloads, Socket};
 pub use error::ClientError;
 pub use wires::{WireId, Wires};

@@ -9,10 +9,11 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 use std::thread::{self, JoinHandle};
 use weir_client::ClientError;
-use weir_client::Connection;
+use weir_client::{Bulk, Connection, Payloads};
 use weir_proto::server::{Handshake, Parsed, Session, Step, parse_request};
 use weir_proto::{
-    BlockSizes, Command, Errno, Export, Request, TransmissionFlags as Can, Uri, reply,
+    BlockSizes, BlockState, Command, Errno, Export, Extent, Request, TransmissionFlags as Can, Uri,
+    reply,
 };
 use weir_units::Bytes;
 
@@ -23,7 +24,7 @@ fn export() -> Export {
         name: "disk".into(),
         description: String::new(),
         size: Bytes::new(SIZE),
-        flags: Can::SEND_FLUSH | Can::SEND_FUA,
+        flags: Can::SEND_FLUSH | Can::SEND_FUA | Can::SEND_WRITE_ZEROES,
         block: BlockSizes::new(1, 4096, 4 << 20).unwrap(),
     }
 }
@@ -100,7 +101,7 @@ impl<S: Read + Write> Server<S> {
                     if request.command == Command::Disconnect {
                         return true;
                     }
-                    execute(&mut self.disk, request, payload, &mut out);
+                    execute(&mut self.disk, session, (request, payload), &mut out);
                     start += consumed;
                 }
             }
@@ -111,18 +112,33 @@ impl<S: Read + Write> Server<S> {
     }
 }
 
-fn execute(disk: &mut [u8], request: Request, payload: &[u8], out: &mut Vec<u8>) {
+/// The first MiB is a hole to a block status.
+fn execute(
+    disk: &mut [u8],
+    session: &Session,
+    (request, payload): (Request, &[u8]),
+    out: &mut Vec<u8>,
+) {
     let Request { command, cookie, offset, length, .. } = request;
     let start = usize::try_from(offset).unwrap();
     let range = &mut disk[start..start + length as usize];
     match command {
         Command::Read => {
-            reply::read_header(out, false, cookie, offset, length);
+            reply::read_header(out, session.structured, cookie, offset, length);
             out.extend_from_slice(range);
         }
         Command::Write => {
             range.copy_from_slice(payload);
             reply::ok(out, cookie);
+        }
+        Command::WriteZeroes => {
+            range.fill(0);
+            reply::ok(out, cookie);
+        }
+        Command::BlockStatus => {
+            let hole = Extent { length: 1 << 20, state: BlockState::HOLE | BlockState::ZERO };
+            let data = Extent { length: length - (1 << 20), state: BlockState::NONE };
+            reply::block_status(out, cookie, session.meta_context.unwrap(), &[hole, data]);
         }
         _ => reply::ok(out, cookie),
     }
@@ -205,6 +221,94 @@ fn what_is_written_is_read_back() {
     connection.close().unwrap();
     let disk = server.join().unwrap();
     assert!(disk[3 << 20..].starts_with(&pattern(3, 300_000)));
+}
+
+#[test]
+fn it_is_the_same_with_structured_replies() {
+    let (stream, server) = start();
+    let mut connection = Connection::over_sparse(stream.into(), "disk").unwrap();
+    exercise(&mut connection);
+    connection.set_nonblocking(false).unwrap();
+    let extents = connection.extents(0, 8 << 20).unwrap();
+    let expect = [
+        Extent { length: 1 << 20, state: BlockState::HOLE | BlockState::ZERO },
+        Extent { length: 7 << 20, state: BlockState::NONE },
+    ];
+    assert_eq!(extents, expect);
+    connection.write_zeroes(3 << 20, 4096).unwrap();
+    connection.close().unwrap();
+    let disk = server.join().unwrap();
+    assert!(disk[3 << 20..][..4096].iter().all(|byte| *byte == 0));
+    assert!(disk[(3 << 20) + 4096..].starts_with(&pattern(3, 300_000)[4096..]));
+}
+
+#[test]
+fn a_session_without_extents_says_so() {
+    let (stream, server) = start();
+    let mut connection = Connection::over(stream.into(), "disk").unwrap();
+    assert!(!connection.has_extents());
+    let error = connection.extents(0, 4096).unwrap_err();
+    assert_eq!(error.to_string(), "the export does not offer base:allocation");
+    connection.close().unwrap();
+    server.join().unwrap();
+}
+
+/// Buffers by cookie, and the answers.
+struct Buffers {
+    buffers: Vec<Vec<u8>>,
+    answered: Vec<(u64, Result<(), Errno>)>,
+}
+
+impl Payloads for Buffers {
+    fn landing(&mut self, cookie: u64) -> &mut [u8] {
+        &mut self.buffers[usize::try_from(cookie).unwrap()]
+    }
+
+    fn lent(&self, cookie: u64) -> &[u8] {
+        &self.buffers[usize::try_from(cookie).unwrap()]
+    }
+
+    fn finished(&mut self, cookie: u64, result: Result<(), Errno>) {
+        self.answered.push((cookie, result));
+    }
+}
+
+#[test]
+fn bulk_transfers_use_the_buffers_of_the_caller() {
+    let (stream, server) = start();
+    let mut bulk = Bulk::new(Connection::over(stream.into(), "disk").unwrap()).unwrap();
+    let lengths = [1, 4096, 65_536, 300_000, 1 << 20, 17, 131_072];
+    let data = (0..).zip(lengths).map(|(cookie, length)| pattern(cookie, length));
+    let mut own = Buffers { buffers: data.collect(), answered: Vec::new() };
+    let expect = own.buffers.clone();
+    for is_write in [true, false] {
+        for (cookie, length) in (0..).zip(lengths) {
+            let (offset, length) = (cookie << 20, u32::try_from(length).unwrap());
+            if is_write {
+                bulk.queue_write(cookie, offset, length, cookie % 2 == 0).unwrap();
+            } else {
+                own.landing(cookie).fill(0);
+                bulk.queue_read(cookie, offset, length).unwrap();
+            }
+        }
+        bulk.queue_flush(90).unwrap();
+        bulk.queue_read(91, u64::MAX, 1).unwrap();
+        while bulk.in_flight() > 0 {
+            bulk.flush_out(&own).unwrap();
+            let more = if bulk.wants_write() { PollFlags::OUT } else { PollFlags::empty() };
+            poll(&mut [PollFd::new(&bulk, PollFlags::IN | more)], None).unwrap();
+            bulk.receive(&mut own).unwrap();
+        }
+        own.answered.sort_unstable_by_key(|(cookie, _)| *cookie);
+        let mut answers: Vec<_> = (0..7).map(|cookie| (cookie, Ok(()))).collect();
+        answers.extend([(90, Ok(())), (91, Err(Errno::Inval))]);
+        assert_eq!(own.answered, answers);
+        assert!(own.buffers == expect);
+        own.answered.clear();
+    }
+    bulk.close().unwrap();
+    let disk = server.join().unwrap();
+    assert!(disk[4 << 20..].starts_with(&pattern(4, 1 << 20)));
 }
 
 #[test]

@@ -50,7 +50,12 @@ impl Input {
 
     /// Receives once, into the room there is. 0 is the end of the stream.
     pub(super) fn fill_from(&mut self, socket: &Socket) -> io::Result<usize> {
-        let room = &mut self.buffer[self.end..];
+        self.fill_up_to(socket, self.buffer.len() - self.end)
+    }
+
+    /// Receives once, at most `length` bytes. 0 is the end of the stream.
+    pub(super) fn fill_up_to(&mut self, socket: &Socket, length: usize) -> io::Result<usize> {
+        let room = &mut self.buffer[self.end..self.end + length];
         assert!(!room.is_empty(), "the buffer is full of a message that is not whole");
         loop {
             match socket.read(room) {

@@ -51,6 +51,11 @@ impl Pending {
             .then_some(slot.length)
     }
 
+    /// Returns the caller's cookie of a request that is waiting.
+    pub(super) fn cookie(&self, wire: u64) -> u64 {
+        self.slots[split(wire).0 as usize].cookie
+    }
+
     /// Forgets a request that is waiting; returns the caller's cookie.
     pub(super) fn remove(&mut self, wire: u64) -> u64 {
         let (number, generation, _) = split(wire);

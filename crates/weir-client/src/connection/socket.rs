@@ -1,7 +1,7 @@
 //! A connected stream socket of either kind, and who is at its other end.
 
 use crate::error::ClientError;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -71,6 +71,13 @@ impl Socket {
         }
     }
 
+    pub(super) fn write_vectored(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        match &self.stream {
+            Stream::Tcp(stream) => (&mut &*stream).write_vectored(parts),
+            Stream::Unix(stream) => (&mut &*stream).write_vectored(parts),
+        }
+    }
+
     pub(super) fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         match &self.stream {
             Stream::Tcp(stream) => (&mut &*stream).write_all(bytes),
@@ -84,6 +91,10 @@ impl Socket {
 
     pub(super) fn closed(&self, in_flight: usize) -> ClientError {
         ClientError::Closed { place: self.place.clone(), in_flight }
+    }
+
+    pub(super) fn misfit(&self) -> ClientError {
+        ClientError::Answer { place: self.place.clone() }
     }
 
     pub(super) fn confused(&self, source: ProtoError) -> ClientError {
