@@ -26,6 +26,7 @@ pub mod diskstats_json;
 mod held;
 pub mod iostat;
 pub mod iostat_json;
+mod pages;
 mod processors;
 mod record;
 mod runs;

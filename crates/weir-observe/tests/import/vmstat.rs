@@ -8,8 +8,6 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
  r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st
  2  0      0 2794696  2108 312736    0    0     1     3   29   57  0  0 99  0  1
  5  3      0 2794000  2108 312740    1    2  4096   100   29   57 10  5 60 25  0
-procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
- r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st
  1  0      0 2794000  2108 312740    0    0     0     0   29   57  0  0 100  0  0
 ";
 
@@ -44,7 +42,7 @@ fn with_times_before_and_behind() {
     let before: String = PLAIN.lines().enumerate().map(stamp).collect();
     let before = read(&before);
     assert_eq!(before.start().as_deref(), Some("2015-01-03T16:40:15.5Z"));
-    assert_eq!(before.seconds(), [0.0, 15.0]);
+    assert_eq!(before.seconds(), [0.0, 5.0]);
     let stamp = |line: &str| match line {
         line if line.contains('p') => format!("{line}\n"),
         line => format!("2015-01-03 16:40:0{} {line}\n", &line[1..2]),
@@ -140,15 +138,73 @@ fn a_head_after_a_gap_begins_another_run() {
              0 2026-11-22 10:{minute:02}:{second:02}\n"
         )
     };
-    let run = |minute: u32, read_kib: u32| {
-        let rows = [row(minute, 0, 7), row(minute, 5, read_kib), row(minute, 10, read_kib)];
-        head.to_owned() + &rows.concat()
+    let run = |minute: u32, rows: u32, read_kib: u32| {
+        let rows = (1..rows).map(|at| row(minute + at / 12, 5 * (at % 12), read_kib));
+        head.to_owned() + &row(minute, 0, 7) + &rows.collect::<String>()
     };
-    let read = read(&(run(0, 100) + head + &row(0, 15, 100) + &run(30, 300)));
+    // A page is full after 21 rows.
+    let read = read(&(run(0, 21, 100) + head + &row(1, 45, 100) + &run(30, 3, 300)));
     let kib = |value: f64| value * 1024.0;
-    let expect = [100.0, 100.0, 100.0, 300.0, 300.0].map(kib);
+    let expect = [[100.0; 21].map(kib).to_vec(), [300.0; 2].map(kib).to_vec()].concat();
     assert_eq!(read.all("host", "read_bytes_per_s"), expect);
-    let second = [None, None, None, Some(5e9), None];
-    assert_eq!(read.values("host", "interval_ns"), second);
+    let intervals = read.values("host", "interval_ns");
+    assert_eq!((intervals[21], intervals.iter().flatten().count()), (Some(5e9), 1));
     assert!(read.notes("the first rows of 1 later runs"), "{:?}", read.summary.notes);
+}
+
+/// The head of a run or of a page.
+const HEAD: &str = "procs -----------memory---------- ---swap-- -----io---- -system-- ----cpu----\n \
+                    r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n";
+
+/// A row with so many KiB read and interrupts in a second.
+fn row(read_kib: u32, interrupts: u32) -> String {
+    format!(
+        " 1  0      0 2794696   2108 770908    0    0   {read_kib}    38 {interrupts}  134  2  1 97  \
+         0  0"
+    )
+}
+
+#[test]
+fn runs_shorter_than_the_time_between_them_begin_with_averages() {
+    // vmstat -t 1 2, each minute by cron.
+    let timed = |minute: u32, second: u32, read_kib: u32| {
+        format!("{} 2026-11-22 10:{minute:02}:{second:02}\n", row(read_kib, 88))
+    };
+    let head = HEAD.replace("st\n", "st                 UTC\n");
+    let run = |minute: u32| format!("{head}{}{}", timed(minute, 0, 7), timed(minute, 1, 500));
+    let read = read(&(0..3).map(run).collect::<String>());
+    assert_eq!(read.all("host", "read_bytes_per_s"), [512_000.0; 3]);
+    let intervals = read.values("host", "interval_ns");
+    assert_eq!(intervals, [None, Some(1e9), Some(1e9)]);
+    assert_eq!(read.first_interval(), 1.0);
+    assert!(read.notes("the first rows of 2 later runs"), "{:?}", read.summary.notes);
+}
+
+#[test]
+fn runs_without_times_are_told_by_their_heads() {
+    let rows = |count: u32, read_kib: u32| -> String {
+        (0..count).map(|at| row(read_kib, 1_000 + at) + "\n").collect()
+    };
+    let average = row(7, 88) + "\n";
+    // vmstat 5 12, appended by cron.
+    let run = |read_kib: u32| format!("{HEAD}{average}{}", rows(11, read_kib));
+    let short = read(&(run(100) + &run(300)));
+    let kib = [vec![100.0 * 1024.0; 11], vec![300.0 * 1024.0; 11]].concat();
+    assert_eq!(short.all("host", "read_bytes_per_s"), kib);
+    assert!(short.notes("the first rows of 1 later runs"), "{:?}", short.summary.notes);
+    // One run of three pages, as vmstat writes them to a file.
+    let pages = format!("{HEAD}{average}{}{HEAD}{}", rows(20, 100), rows(21, 300));
+    let pages = read(&pages);
+    assert_eq!(pages.summary.samples, 41);
+    assert!(!pages.notes("later runs"), "{:?}", pages.summary.notes);
+    // Each run has one row.
+    let single = read(&format!("{HEAD}{average}{HEAD}{average}{HEAD}{average}"));
+    assert_eq!(single.all("host", "memory_free_bytes").len(), 3);
+    let contents = single.observation.contents();
+    assert_eq!(contents.find(single.entity("host"), "read_bytes_per_s"), None);
+    // A window of 50 lines, or runs of 47 rows each.
+    let high = read(&format!("{HEAD}{average}{}{HEAD}{}", rows(46, 100), rows(5, 300)));
+    let reads = high.values("host", "read_bytes_per_s");
+    assert_eq!((reads[45], reads[46], reads[47]), (Some(102_400.0), None, Some(307_200.0)));
+    assert!(high.notes("1 rows behind a head may be"), "{:?}", high.summary.notes);
 }

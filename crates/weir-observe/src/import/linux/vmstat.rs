@@ -1,9 +1,10 @@
 //! `vmstat`, as text: plain, `-a`, `-w`, `-t`, and with whatever a collector puts before lines.
 //!
-//! The first row of a run is an average since the machine started, and left out. Where rows have
-//! times, a head after a gap begins another run. Memory is in KiB, the unit of vmstat without `-S`;
-//! so are blocks, always.
+//! The first row of a run is an average since the machine started, and left out. A head begins
+//! another run, or another page of the same one. The module [`super::pages`] tells which. Memory is
+//! in KiB, the unit of vmstat without `-S`; so are blocks, always.
 
+use super::pages::{Begins, Pages};
 use super::processors::{Part, Processors};
 use super::{KIB, style_of};
 use crate::header::{EntityId, EntityKind};
@@ -13,7 +14,7 @@ use crate::import::measure::{self as m, Measure};
 use crate::import::merge::Options;
 use crate::import::moment::Clock;
 use crate::import::number::{Style, is_missing};
-use crate::import::presence::{GAP, Reports};
+use crate::import::presence::Reports;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use crate::import::text::{Lines, words};
 use std::borrow::Cow;
@@ -33,10 +34,10 @@ pub(in crate::import) fn open(
         host: None,
         head: None,
         rows: 0,
+        pages: Pages::default(),
+        ahead: None,
         later_runs: 0,
-        follows_head: false,
-        last: None,
-        step_ns: None,
+        unknown: 0,
     }))
 }
 
@@ -117,73 +118,84 @@ struct Vmstat {
     host: Option<EntityId>,
     head: Option<Head>,
     rows: u64,
+    pages: Pages,
+    /// The row after the one at hand, where that was looked at.
+    ahead: Option<Row>,
     /// Runs after the first, whose first rows were left out.
     later_runs: u64,
-    /// A head stood before the row that was read last.
-    follows_head: bool,
-    /// The time of the last row, and the time from the row before to it.
-    last: Option<i64>,
-    step_ns: Option<i64>,
+    /// Rows behind a head of which it is not known whether they are the first of a run.
+    unknown: u64,
 }
 
 /// What a row says.
 struct Row {
     at: Option<i64>,
     values: Vec<(&'static Measure, f64)>,
+    /// The numbers of all columns that are rates or shares.
+    rates: Vec<f64>,
+    /// A head stood before it.
+    follows_head: bool,
+}
+
+impl Row {
+    /// Keeps the levels, which are of the moment of the row.
+    fn drop_rates(&mut self) {
+        self.values.retain(|(measure, _)| LEVELS.contains(&measure.metric));
+    }
 }
 
 impl ReadSamples for Vmstat {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
         sheet.reports = Reports::All;
-        let Some(mut row) = self.row(sheet)? else { return Ok(self.end(sheet)) };
-        if self.rows > 0 && self.begins_a_run(&row) {
-            let first = row.at;
-            self.later_runs += 1;
-            let Some(second) = self.row(sheet)? else { return Ok(self.end(sheet)) };
-            row = second;
-            sheet.interval_ns = row.at.zip(first).and_then(|(at, first)| at.checked_sub(first));
-        } else if self.rows == 0 {
-            match self.row(sheet)? {
-                Some(second) => {
-                    row = second;
-                    sheet.note("the first row is of the time since the machine started: left out");
-                }
-                None => {
-                    let is_level = |measure: &Measure| LEVELS.contains(&measure.metric);
-                    row.values.retain(|(measure, _)| is_level(measure));
-                    sheet.note(
-                        "the rates of its only row are of the time since the machine started: left \
-                         out",
-                    );
+        let Some(mut row) = self.next_row(sheet)? else { return Ok(self.end(sheet)) };
+        match self.begins(&row) {
+            Begins::Run => {
+                let first = row.at;
+                self.later_runs += u64::from(self.rows > 0);
+                match self.next_row(sheet)? {
+                    Some(second) if !second.follows_head => {
+                        self.pages.take(false, second.at, &second.rates);
+                        row = second;
+                        let step = row.at.zip(first).and_then(|(at, first)| at.checked_sub(first));
+                        let step = step.filter(|step| *step > 0);
+                        sheet.interval_ns = step;
+                        if self.rows == 0 {
+                            sheet.held = step;
+                        }
+                    }
+                    second => {
+                        self.ahead = second;
+                        row.drop_rates();
+                    }
                 }
             }
+            Begins::Unknown => {
+                self.unknown += 1;
+                row.drop_rates();
+            }
+            Begins::Nothing => {}
         }
         let host = *self.host.get_or_insert_with(|| sheet.entity(EntityKind::Host, "host", None));
         for (measure, value) in row.values {
             sheet.set(host, measure, value);
         }
         self.rows += 1;
-        self.step_ns = row.at.zip(self.last).and_then(|(at, last)| at.checked_sub(last));
-        if sheet.interval_ns.is_some() {
-            self.step_ns = sheet.interval_ns;
-        }
-        self.last = row.at;
         let since = || self.options.step().nanos().saturating_mul(self.rows - 1);
         Ok(Some(row.at.map_or_else(|| At::Since(since()), At::Wall)))
     }
 }
 
 impl Vmstat {
-    /// Returns whether vmstat was started again before a row: it prints a head then, and a running
-    /// vmstat leaves no gap.
-    fn begins_a_run(&self, row: &Row) -> bool {
-        let step = row.at.zip(self.last).and_then(|(at, last)| at.checked_sub(last));
-        let is_gap = |step: i64| self.step_ns.is_some_and(|usual| step > usual.saturating_mul(GAP));
-        self.follows_head && step.is_some_and(is_gap)
+    /// Returns what begins with a row.
+    fn begins(&mut self, row: &Row) -> Begins {
+        self.pages.take(row.follows_head, row.at, &row.rates)
     }
 
     /// Notes at the end how many rows were left out.
     fn end(&mut self, sheet: &mut Sheet) -> Option<At> {
+        if std::mem::take(&mut self.rows) > 0 {
+            sheet.note("the first row is of the time since the machine started: left out");
+        }
         match std::mem::take(&mut self.later_runs) {
             0 => {}
             runs => sheet.note(format!(
@@ -191,17 +203,32 @@ impl Vmstat {
                  left out"
             )),
         }
+        match std::mem::take(&mut self.unknown) {
+            0 => {}
+            rows => sheet.note(format!(
+                "{rows} rows behind a head may be of the time since the machine started: their \
+                 rates are unknown (vmstat -n prints one head for each run)"
+            )),
+        }
         None
+    }
+
+    /// Returns the row that was looked at already, or the next one.
+    fn next_row(&mut self, sheet: &mut Sheet) -> Result<Option<Row>, ImportError> {
+        match self.ahead.take() {
+            Some(row) => Ok(Some(row)),
+            None => self.row(sheet),
+        }
     }
 
     /// Returns the next row, or nothing at the end.
     fn row(&mut self, sheet: &mut Sheet) -> Result<Option<Row>, ImportError> {
-        self.follows_head = false;
+        let mut follows_head = false;
         while let Some(line) = self.lines.next_line()? {
             let words = words(&line);
             if let Some(head) = Head::of(&words) {
                 self.head(sheet, head);
-                self.follows_head = true;
+                follows_head = true;
                 continue;
             }
             let Some(head) = &self.head else {
@@ -218,7 +245,7 @@ impl Vmstat {
                 continue;
             }
             match self.values(&line, &words) {
-                Ok(row) => return Ok(Some(row)),
+                Ok(row) => return Ok(Some(Row { follows_head, ..row })),
                 Err(_) if self.lines.was_open() => {
                     sheet.note("its last line was cut: left out");
                 }
@@ -245,7 +272,7 @@ impl Vmstat {
     }
 
     fn values(&mut self, line: &str, words: &[&str]) -> Result<Row, String> {
-        let Some(head) = &self.head else { return Ok(Row { at: None, values: Vec::new() }) };
+        let Some(head) = &self.head else { return Err("a row has no head".to_owned()) };
         let clock = self.options.clock;
         let before = head.before_row(line, words, clock);
         let end = before + head.columns.len();
@@ -257,15 +284,22 @@ impl Vmstat {
         let style = style_of(&mut self.style, own);
         let mut values = Vec::with_capacity(own.len() + 1);
         let mut processors = Processors::default();
-        for (word, (_, column)) in own.iter().zip(&head.columns) {
-            if *column == Column::Unused {
+        let mut rates = Vec::with_capacity(own.len());
+        for (word, (name, column)) in own.iter().zip(&head.columns) {
+            // Interrupts and context switches tell one row from another, and are not used.
+            let is_told = matches!(name.as_str(), "in" | "cs");
+            if *column == Column::Unused && !is_told {
                 continue;
             }
             let number = match style.parse(word) {
                 Some(number) => number,
-                None if is_missing(word) => continue,
+                None if is_missing(word) || is_told => continue,
                 None => return Err(format!("{word:?} is no number")),
             };
+            let is_level = |measure: &Measure| LEVELS.contains(&measure.metric);
+            if !matches!(column, Column::Of(measure, _) if is_level(measure)) {
+                rates.push(number);
+            }
             match column {
                 Column::Of(measure, by) => values.push((*measure, number * by)),
                 Column::Processors(part) => processors.add_to(*part, number),
@@ -280,7 +314,7 @@ impl Vmstat {
             }
             clock.moment(&behind)
         });
-        Ok(Row { at, values })
+        Ok(Row { at, values, rates, follows_head: false })
     }
 }
 
