@@ -3,19 +3,25 @@
 //! | module | holds |
 //! |---|---|
 //! | [`description`] | `backup.toml`, read and placed on a layout |
-//! | [`buffers`] | how many buffers there are, and the log of trace flag 3213 |
+//! | [`buffers`] | how many buffers there are |
+//! | [`internals`] | what SQL Server logs of a backup under trace flag 3213 and others |
+//! | [`encodings`] | what encoding costs, in virtual time |
 //! | [`pipeline`] | readers, buffers, compression and writers, with time from outside |
 //! | [`tally`] | counts of a backup, for both clocks |
 //! | [`error`] | faults of a description |
 
 pub mod buffers;
 pub mod description;
+pub mod encodings;
 pub mod error;
+pub mod internals;
 pub mod pipeline;
 pub mod tally;
 
 pub use buffers::Buffers;
 pub use description::{Description, PlaceAbout};
+pub use encodings::Encodings;
 pub use error::{BackupError, BackupFault};
-pub use pipeline::{Pipeline, Plan, Source, Totals, Transfer, printed_rate};
+pub use internals::Internals;
+pub use pipeline::{Encode, Pipeline, Plan, Source, Totals, Transfer, printed_rate};
 pub use tally::BackupTally;

@@ -5,7 +5,7 @@ use weir_layout::files::Place;
 use weir_report::backup::BackupReport;
 use weir_units::Instant;
 use weir_workload::backup::{
-    BackupError, BackupTally, Description, Pipeline, PlaceAbout, Transfer,
+    BackupError, BackupTally, Description, Encodings, Pipeline, PlaceAbout, Transfer,
 };
 use weir_workload::oltp::Held;
 
@@ -15,6 +15,7 @@ pub(super) struct Backup {
     /// When the first transfer starts.
     start: Instant,
     pipeline: Pipeline,
+    encodings: Encodings,
     tally: BackupTally,
     /// The transfer in flight of each buffer.
     transfers: Vec<Option<Transfer>>,
@@ -33,6 +34,7 @@ impl Backup {
             start: start + description.setup,
             tally: BackupTally::new(description.name(), start, &pipeline),
             transfers: vec![None; pipeline.plan().buffers.count as usize],
+            encodings: Encodings::new(pipeline.plan()),
             pipeline,
             has_started: false,
         })
@@ -55,7 +57,7 @@ impl Backup {
     }
 
     pub(super) fn poll_deadline(&self) -> Option<Instant> {
-        if self.has_started { self.pipeline.poll_deadline() } else { Some(self.start) }
+        if self.has_started { self.encodings.poll_deadline() } else { Some(self.start) }
     }
 
     /// Counts the time until `next`, until which nothing changes.
@@ -66,8 +68,15 @@ impl Backup {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
-        if self.has_started {
-            self.pipeline.handle_timeout(now);
+        while let Some((buffer, len)) = self.encodings.poll_done(now) {
+            self.pipeline.handle_encoded(now, buffer, len);
+        }
+        self.encode(now);
+    }
+
+    fn encode(&mut self, now: Instant) {
+        while let Some(encode) = self.pipeline.poll_encode() {
+            self.encodings.start(now, &encode);
         }
     }
 
@@ -78,6 +87,7 @@ impl Backup {
         let held = Held { waits: completion.waits, medium: completion.medium };
         self.tally.record(&transfer, completion.at - completion.arrived, &held);
         self.pipeline.handle_completion(completion.at, buffer);
+        self.encode(completion.at);
         if self.pipeline.is_done() {
             self.tally.finish(completion.at);
         }

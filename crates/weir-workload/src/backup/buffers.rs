@@ -4,7 +4,6 @@
 //! read, which reproduces every published output of trace flag 3213 with a known number of devices.
 //! Compression has three sets of buffers: for pages, for compressed bytes, and for the device.
 
-use std::fmt;
 use weir_units::Bytes;
 
 /// Buffers for each device: one is filled and one is encoded while three are written.
@@ -66,30 +65,6 @@ impl Buffers {
     }
 }
 
-/// The lines that SQL Server writes into its error log with the trace flags 3213, 3014 and 3605.
-impl fmt::Display for Buffers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kib = self.max_transfer.get() >> 10;
-        writeln!(f, "Backup: DBReaderCount = {}", self.readers)?;
-        writeln!(f, "BufferCount:                {}", self.count)?;
-        writeln!(f, "Sets of Buffers:            {}", self.sets)?;
-        writeln!(f, "MaxTransferSize:            {kib} KB")?;
-        writeln!(f, "Min MaxTransferSize:        {} KB", MIN_TRANSFER.get() >> 10)?;
-        writeln!(f, "Total buffer space:         {} MB", self.total().get() >> 20)?;
-        writeln!(f, "Tabular data device count:  {}", self.readers)?;
-        writeln!(f, "Fulltext data device count: 0")?;
-        writeln!(f, "Filestream device count:    0")?;
-        writeln!(f, "TXF device count:           0")?;
-        writeln!(f, "Filesystem I/O alignment:   512")?;
-        writeln!(f, "Media Buffer count:         {}", self.count)?;
-        writeln!(f, "Media Buffer size:          {kib}KB")?;
-        if self.sets > 1 {
-            writeln!(f, "Encode Buffer count:        {}", self.count)?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,22 +85,5 @@ mod tests {
         check(4, 1, false, (13, 1, 13));
         let stated = Buffers::new((1, 3), true, Bytes::mib(2), Some(64));
         assert_eq!((stated.count, stated.total()), (64, Bytes::mib(384)));
-    }
-
-    #[test]
-    fn the_log_of_article_004() {
-        let log = Buffers::new((4, 1), false, MAX_TRANSFER, None).to_string();
-        for line in [
-            "Backup: DBReaderCount = 4",
-            "BufferCount:                13",
-            "Sets of Buffers:            1",
-            "MaxTransferSize:            1024 KB",
-            "Min MaxTransferSize:        64 KB",
-            "Total buffer space:         13 MB",
-            "Tabular data device count:  4",
-            "Filesystem I/O alignment:   512",
-        ] {
-            assert!(log.lines().any(|own| own == line), "{line} is not in\n{log}");
-        }
     }
 }

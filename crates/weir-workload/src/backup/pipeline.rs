@@ -6,16 +6,23 @@
 //!                 +------------------ free buffers <----------------------+
 //! ```
 //!
-//! A reader takes a free buffer, fills it from its volume, and hands it to the stripes in turn. The
-//! writer of a stripe writes its buffers in their order, several at a time, and frees them. Where all
+//! A reader takes a free buffer and fills it from its volume. The buffer is given to the stripes in
+//! turn, and encoded: hashed, compressed, encrypted. The writer of a stripe writes its buffers in the
+//! order in which they were given to it, several at a time, and frees them. Where all
 //! buffers wait to be written, readers wait for a free one (BACKUPBUFFER); where none is filled,
 //! writers wait for data (BACKUPIO). A source is read once from its beginning, adjacent ranges in one
 //! transfer.
+//!
+//! Reads, encodings and writes are events: the driver starts them and tells when they end. In virtual
+//! time [`Encodings`](super::Encodings) says how long an encoding takes, in wall time threads do it.
 
 use super::buffers::{Buffers, WRITE_DEPTH};
 use std::collections::VecDeque;
 use std::ops::Range;
 use weir_units::{Bytes, Instant, Span};
+
+/// Zeros that one buffer stands for.
+const MAX_ZEROS: u64 = 1 << 30;
 
 /// The sources and targets of a backup, and its buffers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +37,7 @@ pub struct Plan {
     pub compressed_per_mille: u32,
     /// The time that a processor takes to compress a MiB; nothing without compression.
     pub compression_per_mib: Span,
-    /// Threads that compress at once.
+    /// Threads that encode at once; with none, encoding takes no time and changes nothing.
     pub encoders: u32,
 }
 
@@ -63,8 +70,23 @@ pub struct Transfer {
     pub len: u32,
     /// It is a write to a stripe, not a read of a source.
     pub is_write: bool,
+    /// It is a range of zeros, of which nothing is read. Its completion is told like any other's.
+    pub is_zeros: bool,
     /// The buffer, by which its completion is told.
     pub buffer: u32,
+}
+
+/// A buffer to encode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Encode {
+    /// The buffer, by which the end is told.
+    pub buffer: u32,
+    /// The bytes in it.
+    pub len: u32,
+    /// The stripe that it goes to.
+    pub stripe: u32,
+    /// Its number among the buffers of that stripe.
+    pub sequence: u64,
 }
 
 /// Totals since the start.
@@ -80,10 +102,19 @@ pub struct Totals {
     pub waited_for_data: Span,
 }
 
+/// A range of a source to back up.
+#[derive(Debug)]
+struct Piece {
+    range: Range<u64>,
+    is_zeros: bool,
+}
+
 #[derive(Debug)]
 struct Reader {
     place: u32,
-    ranges: VecDeque<Range<u64>>,
+    pieces: VecDeque<Piece>,
+    /// More ranges come.
+    is_open: bool,
     in_flight: u32,
 }
 
@@ -92,8 +123,10 @@ struct Writer {
     place: u32,
     /// The next byte of the place.
     offset: u64,
-    /// Buffers to write, and the bytes in them.
-    queue: VecDeque<(u32, u32)>,
+    /// Buffers to write, encoded or not.
+    queue: VecDeque<u32>,
+    /// Buffers that were ever given to it.
+    sequence: u64,
     in_flight: u32,
 }
 
@@ -105,22 +138,24 @@ enum Buffer {
     Reading {
         reader: u32,
         len: u32,
+        is_zeros: bool,
     },
-    /// Its compression ends at this time.
-    Encoding {
-        done: Instant,
+    /// It waits for an encoder, or is encoded.
+    Encoding,
+    /// It waits for the writer of a stripe.
+    Ready {
         len: u32,
     },
-    /// It waits for the writer of a stripe, or is written.
+    /// It is written.
     Writing {
         writer: u32,
         len: u32,
     },
 }
 
-/// A backup that runs. [`poll_transfer`](Self::poll_transfer) until it returns nothing, then
-/// [`handle_completion`](Self::handle_completion) or [`handle_timeout`](Self::handle_timeout) at
-/// [`poll_deadline`](Self::poll_deadline).
+/// A backup that runs. [`poll_encode`](Self::poll_encode) and [`poll_transfer`](Self::poll_transfer)
+/// until they return nothing, then [`handle_completion`](Self::handle_completion) of a transfer or
+/// [`handle_encoded`](Self::handle_encoded) of an encoding.
 #[derive(Debug)]
 pub struct Pipeline {
     plan: Plan,
@@ -129,7 +164,7 @@ pub struct Pipeline {
     buffers: Vec<Buffer>,
     free: Vec<u32>,
     /// Buffers that wait for an encoder, in their order.
-    to_encode: VecDeque<(u32, u32)>,
+    to_encode: VecDeque<Encode>,
     encoding: u32,
     /// The reader that is asked first, and the stripe that the next buffer goes to.
     next_reader: usize,
@@ -144,7 +179,8 @@ impl Pipeline {
     pub fn new(plan: Plan) -> Self {
         let reader = |source: &Source| Reader {
             place: source.place,
-            ranges: source.ranges.iter().filter(|range| !range.is_empty()).cloned().collect(),
+            pieces: source.ranges.iter().filter_map(|range| piece(range.clone(), false)).collect(),
+            is_open: false,
             in_flight: 0,
         };
         let writer = |(place, offset): &(u32, u64)| Writer {
@@ -178,11 +214,39 @@ impl Pipeline {
         &self.plan
     }
 
+    /// Notes whether ranges of a source, by its number in the plan, are added while the backup runs.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such source.
+    pub fn set_open(&mut self, reader: usize, is_open: bool) {
+        self.readers[reader].is_open = is_open;
+    }
+
+    /// Adds a range of a source, behind the others. Ranges of zeros are not read.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such source.
+    pub fn add(&mut self, reader: usize, range: Range<u64>, is_zeros: bool) {
+        self.readers[reader].pieces.extend(piece(range, is_zeros));
+    }
+
+    /// Returns the number of ranges of a source that were not read yet.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such source.
+    #[must_use]
+    pub fn pieces(&self, reader: usize) -> usize {
+        self.readers[reader].pieces.len()
+    }
+
     /// Returns whether everything was read and written.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.free.len() == self.buffers.len()
-            && self.readers.iter().all(|own| own.ranges.is_empty())
+            && self.readers.iter().all(|own| own.pieces.is_empty() && !own.is_open)
     }
 
     /// Returns the totals since the start.
@@ -208,28 +272,27 @@ impl Pipeline {
         self.poll_write().or_else(|| self.poll_read())
     }
 
-    /// Returns when the next compression ends.
-    #[must_use]
-    pub fn poll_deadline(&self) -> Option<Instant> {
-        let done = |own: &Buffer| match own {
-            Buffer::Encoding { done, .. } => Some(*done),
-            _ => None,
-        };
-        self.buffers.iter().filter_map(done).min()
+    /// Returns the next buffer to encode now.
+    pub fn poll_encode(&mut self) -> Option<Encode> {
+        if self.encoding >= self.plan.encoders {
+            return None;
+        }
+        let encode = self.to_encode.pop_front()?;
+        self.encoding += 1;
+        Some(encode)
     }
 
-    /// Ends the compressions whose time has come.
-    pub fn handle_timeout(&mut self, now: Instant) {
+    /// Takes in that a buffer was encoded, into `len` bytes.
+    ///
+    /// # Panics
+    ///
+    /// If the buffer is not encoded.
+    pub fn handle_encoded(&mut self, now: Instant, buffer: u32, len: u32) {
         self.pass(now);
-        for at in 0..self.buffers.len() {
-            if let Buffer::Encoding { done, len } = self.buffers[at]
-                && done <= now
-            {
-                self.encoding -= 1;
-                self.hand_over(index(at), self.compressed(len));
-            }
-        }
-        self.encode();
+        let own = &mut self.buffers[buffer as usize];
+        assert!(matches!(own, Buffer::Encoding), "buffer {buffer} is not encoded: {own:?}");
+        *own = Buffer::Ready { len };
+        self.encoding -= 1;
     }
 
     /// Takes in that the transfer of a buffer has ended.
@@ -240,15 +303,10 @@ impl Pipeline {
     pub fn handle_completion(&mut self, now: Instant, buffer: u32) {
         self.pass(now);
         match self.buffers[buffer as usize] {
-            Buffer::Reading { reader, len } => {
+            Buffer::Reading { reader, len, is_zeros } => {
                 self.readers[reader as usize].in_flight -= 1;
-                self.totals.read += u64::from(len);
-                if self.plan.encoders == 0 || self.plan.compression_per_mib == Span::ZERO {
-                    self.hand_over(buffer, self.compressed(len));
-                } else {
-                    self.to_encode.push_back((buffer, len));
-                    self.encode();
-                }
+                self.totals.read += if is_zeros { 0 } else { u64::from(len) };
+                self.give(buffer, len);
             }
             Buffer::Writing { writer, len } => {
                 self.writers[writer as usize].in_flight -= 1;
@@ -264,7 +322,7 @@ impl Pipeline {
     fn pass(&mut self, now: Instant) {
         let passed = now.since(self.now);
         self.now = self.now.max(now);
-        let is_waiting = |own: &&Reader| !own.ranges.is_empty() && own.in_flight == 0;
+        let is_waiting = |own: &&Reader| !own.pieces.is_empty() && own.in_flight == 0;
         let readers = self.readers.iter().filter(is_waiting).count() as u64;
         let writers = self.writers.iter().filter(|own| own.in_flight == 0).count() as u64;
         let times = |count: u64| Span::from_nanos(passed.nanos().saturating_mul(count));
@@ -272,66 +330,69 @@ impl Pipeline {
         self.totals.waited_for_data += times(writers);
     }
 
-    fn poll_write(&mut self) -> Option<Transfer> {
-        let writer = self.writers.iter_mut();
-        let mut ready = writer.filter(|own| own.in_flight < WRITE_DEPTH && !own.queue.is_empty());
-        let writer = ready.next()?;
-        let (buffer, len) = writer.queue.pop_front()?;
+    /// Returns the next write to start now.
+    pub fn poll_write(&mut self) -> Option<Transfer> {
+        let buffers = &self.buffers;
+        let front = |own: &Writer| match own.queue.front().map(|at| buffers[*at as usize]) {
+            Some(Buffer::Ready { len }) if own.in_flight < WRITE_DEPTH => Some(len),
+            _ => None,
+        };
+        let mut ready = self.writers.iter().enumerate();
+        let (at, len) = ready.find_map(|(at, own)| Some((at, front(own)?)))?;
+        let writer = &mut self.writers[at];
+        let buffer = writer.queue.pop_front()?;
         let (place, offset) = (writer.place, writer.offset);
         writer.in_flight += 1;
         writer.offset += u64::from(len);
-        Some(Transfer { place, offset, len, is_write: true, buffer })
+        self.buffers[buffer as usize] = Buffer::Writing { writer: index(at), len };
+        Some(Transfer { place, offset, len, is_write: true, is_zeros: false, buffer })
     }
 
-    fn poll_read(&mut self) -> Option<Transfer> {
+    /// Returns the next read to start now.
+    pub fn poll_read(&mut self) -> Option<Transfer> {
         let count = self.readers.len();
         let order = (0..count).map(|at| (self.next_reader + at) % count);
         // A reader with fewer reads in flight goes first, so that none has all the buffers.
-        let with_work = order.filter(|at| !self.readers[*at].ranges.is_empty());
+        let with_work = order.filter(|at| !self.readers[*at].pieces.is_empty());
         let at = with_work.min_by_key(|at| self.readers[*at].in_flight)?;
         let buffer = self.free.pop()?;
         self.next_reader = (at + 1) % count;
         let reader = &mut self.readers[at];
-        let range = reader.ranges.front_mut()?;
-        let most = self.plan.buffers.max_transfer.get();
+        let Piece { range, is_zeros } = reader.pieces.front_mut()?;
+        let is_zeros = *is_zeros;
+        let most = if is_zeros { MAX_ZEROS } else { self.plan.buffers.max_transfer.get() };
         let len = (range.end - range.start).min(most).min(u32::MAX.into());
         let offset = range.start;
         range.start += len;
         if range.is_empty() {
-            reader.ranges.pop_front();
+            reader.pieces.pop_front();
         }
         reader.in_flight += 1;
         let len = u32::try_from(len).unwrap_or(u32::MAX);
-        self.buffers[buffer as usize] = Buffer::Reading { reader: index(at), len };
-        Some(Transfer { place: reader.place, offset, len, is_write: false, buffer })
+        self.buffers[buffer as usize] = Buffer::Reading { reader: index(at), len, is_zeros };
+        Some(Transfer { place: reader.place, offset, len, is_write: false, is_zeros, buffer })
     }
 
-    /// Starts compressions as long as there are threads for them.
-    fn encode(&mut self) {
-        while self.encoding < self.plan.encoders {
-            let Some((buffer, len)) = self.to_encode.pop_front() else { return };
-            let nanos = u128::from(self.plan.compression_per_mib.nanos()) * u128::from(len);
-            let nanos = u64::try_from(nanos >> 20).unwrap_or(u64::MAX).max(1);
-            let done = self.now + Span::from_nanos(nanos);
-            self.buffers[buffer as usize] = Buffer::Encoding { done, len };
-            self.encoding += 1;
+    /// Gives a filled buffer to the next stripe.
+    fn give(&mut self, buffer: u32, len: u32) {
+        let at = self.next_writer;
+        self.next_writer = (at + 1) % self.writers.len();
+        let writer = &mut self.writers[at];
+        writer.queue.push_back(buffer);
+        let encode = Encode { buffer, len, stripe: index(at), sequence: writer.sequence };
+        writer.sequence += 1;
+        if self.plan.encoders == 0 {
+            self.buffers[buffer as usize] = Buffer::Ready { len };
+        } else {
+            self.buffers[buffer as usize] = Buffer::Encoding;
+            self.to_encode.push_back(encode);
         }
     }
+}
 
-    /// Hands a buffer to the next stripe.
-    fn hand_over(&mut self, buffer: u32, len: u32) {
-        let writer = self.next_writer;
-        self.next_writer = (writer + 1) % self.writers.len();
-        self.buffers[buffer as usize] = Buffer::Writing { writer: index(writer), len };
-        self.writers[writer].queue.push_back((buffer, len));
-    }
-
-    /// Returns the compressed size of bytes, in whole sectors.
-    fn compressed(&self, len: u32) -> u32 {
-        let bytes = u64::from(len) * u64::from(self.plan.compressed_per_mille.min(1000)) / 1000;
-        let sectors = bytes.div_ceil(512).max(1) * 512;
-        u32::try_from(sectors).unwrap_or(len).min(len.max(512))
-    }
+/// Returns a range that is not empty as a piece.
+fn piece(range: Range<u64>, is_zeros: bool) -> Option<Piece> {
+    (!range.is_empty()).then_some(Piece { range, is_zeros })
 }
 
 /// Returns a place in one of the lists, none of which is longer than a `u32` counts.
@@ -349,6 +410,7 @@ pub fn printed_rate(bytes: Bytes, elapsed: Span) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Encodings;
     use super::super::buffers::MAX_TRANSFER;
     use super::*;
 
@@ -372,6 +434,7 @@ mod tests {
 
     /// Runs a pipeline whose transfers each take as long as `cost` says, and returns all of them.
     fn run(plan: Plan, cost: impl Fn(&Transfer) -> Span) -> (Pipeline, Vec<Transfer>, Span) {
+        let mut encodings = Encodings::new(&plan);
         let mut pipeline = Pipeline::new(plan);
         let (mut now, mut in_flight, mut all) = (Instant::ZERO, Vec::new(), Vec::new());
         while !pipeline.is_done() {
@@ -379,9 +442,14 @@ mod tests {
                 in_flight.push((now + cost(&transfer), transfer.buffer));
                 all.push(transfer);
             }
-            let next = in_flight.iter().map(|(at, _)| *at).chain(pipeline.poll_deadline()).min();
+            while let Some(encode) = pipeline.poll_encode() {
+                encodings.start(now, &encode);
+            }
+            let next = in_flight.iter().map(|(at, _)| *at).chain(encodings.poll_deadline()).min();
             now = next.expect("something is in flight");
-            pipeline.handle_timeout(now);
+            while let Some((buffer, len)) = encodings.poll_done(now) {
+                pipeline.handle_encoded(now, buffer, len);
+            }
             let done: Vec<_> = in_flight.extract_if(.., |(at, _)| *at <= now).collect();
             for (_, buffer) in done {
                 pipeline.handle_completion(now, buffer);
@@ -440,5 +508,51 @@ mod tests {
         assert_eq!(pipeline.totals().written, 25 * MIB);
         // A hundred MiB at 5 ms each by two threads.
         assert_eq!(elapsed.nanos() / 1_000_000, 250);
+    }
+
+    #[test]
+    fn a_stripe_is_written_in_the_order_it_was_given_whatever_is_encoded_first() {
+        let mut pipeline = Pipeline::new(Plan { encoders: 4, ..plan(&[4 * MIB], 1) });
+        let now = Instant::ZERO;
+        let reads: Vec<_> = std::iter::from_fn(|| pipeline.poll_transfer()).collect();
+        for read in &reads {
+            pipeline.handle_completion(now, read.buffer);
+        }
+        let encodes: Vec<_> = std::iter::from_fn(|| pipeline.poll_encode()).collect();
+        assert_eq!(encodes.iter().map(|own| own.sequence).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        for encode in encodes[1..].iter().rev() {
+            pipeline.handle_encoded(now, encode.buffer, 512);
+            assert_eq!(pipeline.poll_transfer(), None, "the first is not encoded");
+        }
+        pipeline.handle_encoded(now, encodes[0].buffer, 1024);
+        let writes: Vec<_> = std::iter::from_fn(|| pipeline.poll_transfer()).collect();
+        let order: Vec<_> = writes.iter().map(|own| (own.buffer, own.offset)).collect();
+        let buffers = encodes.iter().map(|own| own.buffer);
+        assert_eq!(order, buffers.zip([0, 1024, 1536, 2048]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn ranges_come_while_it_runs_and_zeros_are_not_read() {
+        let mut pipeline = Pipeline::new(plan(&[0], 1));
+        let now = Instant::ZERO;
+        pipeline.set_open(0, true);
+        assert_eq!((pipeline.is_done(), pipeline.poll_transfer()), (false, None));
+        pipeline.add(0, 0..4096, false);
+        pipeline.add(0, 4096..4096, false);
+        pipeline.add(0, 4096..(1 << 30) + 8192, true);
+        assert_eq!(pipeline.pieces(0), 2);
+        pipeline.set_open(0, false);
+        let reads: Vec<_> = std::iter::from_fn(|| pipeline.poll_transfer()).collect();
+        let ranges: Vec<_> = reads.iter().map(|own| (own.offset, own.len, own.is_zeros)).collect();
+        let expect = [(0, 4096, false), (4096, 1 << 30, true), ((1 << 30) + 4096, 4096, true)];
+        assert_eq!(ranges, expect);
+        for read in &reads {
+            pipeline.handle_completion(now, read.buffer);
+        }
+        assert_eq!(pipeline.totals().read, 4096);
+        while let Some(write) = pipeline.poll_transfer() {
+            pipeline.handle_completion(now, write.buffer);
+        }
+        assert!(pipeline.is_done());
     }
 }
