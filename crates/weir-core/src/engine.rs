@@ -253,6 +253,17 @@ impl Engine {
         self.advance(now);
     }
 
+    /// Does what was due until `now`, but nothing later than the first moment at which there is an
+    /// event to tell. Returns the time that it has come to. A driver that waits for events alone
+    /// comes to the same ones at the same times as by [`Self::handle_timeout`] at each deadline.
+    pub fn handle_timeout_until_event(&mut self, now: Instant) -> Instant {
+        let until = |own: &Self| if own.events.is_empty() { now } else { own.now.min(now) };
+        while let Some((at, alarm)) = self.timers.expired(until(self)) {
+            self.handle_alarm(at, alarm);
+        }
+        self.now
+    }
+
     /// For how long a request that came at `now` would wait before the limits, about: what
     /// is before it there, at the gate of its way where that is most. A cache that would
     /// serve it is not asked.
@@ -348,27 +359,31 @@ impl Engine {
 
     fn advance(&mut self, now: Instant) {
         while let Some((at, alarm)) = self.timers.expired(now) {
-            self.now = at;
-            match alarm {
-                Alarm::Medium(part) => self.finish(part as usize, at),
-                Alarm::Gate(gate) => {
-                    let gate = gate as usize;
-                    if self.gates[gate].head_due == Some(at) {
-                        self.release(gate, at);
-                    }
-                }
-                Alarm::Writeback(volume) => {
-                    let volume = volume as usize;
-                    // One that is not set is of a volume that has gone.
-                    if core::mem::take(&mut self.volumes[volume].dirty.alarm_set) {
-                        self.volumes[volume].dirty.draining = true;
-                        self.write_back(volume, at);
-                    }
-                }
-            }
-            self.settle(at);
+            self.handle_alarm(at, alarm);
         }
         self.now = self.now.max(now);
+    }
+
+    fn handle_alarm(&mut self, at: Instant, alarm: Alarm) {
+        self.now = at;
+        match alarm {
+            Alarm::Medium(part) => self.finish(part as usize, at),
+            Alarm::Gate(gate) => {
+                let gate = gate as usize;
+                if self.gates[gate].head_due == Some(at) {
+                    self.release(gate, at);
+                }
+            }
+            Alarm::Writeback(volume) => {
+                let volume = volume as usize;
+                // One that is not set is of a volume that has gone.
+                if core::mem::take(&mut self.volumes[volume].dirty.alarm_set) {
+                    self.volumes[volume].dirty.draining = true;
+                    self.write_back(volume, at);
+                }
+            }
+        }
+        self.settle(at);
     }
 }
 

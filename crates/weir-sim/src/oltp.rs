@@ -147,18 +147,19 @@ impl<'a> OltpSimulation<'a> {
             if self.collect() {
                 continue;
             }
-            let deadlines = self.engines.iter().filter_map(Engine::poll_deadline);
-            let deadlines = deadlines.chain(self.loads.iter().filter_map(Load::poll_deadline));
+            let deadlines = self.engines.iter().filter_map(Engine::poll_deadline).min();
+            let others = self.loads.iter().filter_map(Load::poll_deadline);
             let running = self.backups.iter().filter(|backup| !backup.is_done());
-            let next = deadlines.chain(running.filter_map(Backup::poll_deadline)).min();
+            let others = others.chain(running.filter_map(Backup::poll_deadline)).min();
             let is_backing_up = self.is_backing_up();
-            let next = match next {
+            let next = match deadlines.into_iter().chain(others).min() {
                 Some(next) if is_backing_up => next,
-                _ => next.unwrap_or(self.end).min(self.end.max(self.now)),
+                next => next.unwrap_or(self.end).min(self.end.max(self.now)),
             };
             if next > until {
                 return Some(next);
             }
+            let next = self.skip(next, others.unwrap_or(Instant::FAR).min(until));
             self.jump(next);
             if next >= self.end && !is_backing_up {
                 return None;
@@ -210,6 +211,23 @@ impl<'a> OltpSimulation<'a> {
     /// Returns whether a backup is not complete.
     fn is_backing_up(&self) -> bool {
         self.backups.iter().any(|backup| !backup.is_done())
+    }
+
+    /// Lets the only engine go on from `next` to its next completion, but not beyond `others`, when
+    /// something else happens. Until then nobody hears of it. Returns the time it has come to.
+    fn skip(&mut self, next: Instant, others: Instant) -> Instant {
+        let has_ended = next >= self.end && !self.is_backing_up();
+        match self.engines.as_mut_slice() {
+            [engine] if !has_ended && engine.poll_deadline() == Some(next) => {
+                let before_end = self.end.nanos().saturating_sub(1);
+                let until = match self.backups.iter().any(|backup| !backup.is_done()) {
+                    true => others,
+                    false => others.min(Instant::from_nanos(before_end)),
+                };
+                engine.handle_timeout_until_event(until.max(next))
+            }
+            _ => next,
+        }
     }
 
     fn jump(&mut self, next: Instant) {

@@ -64,11 +64,15 @@ struct Load {
     engine: Engine,
     clients: Vec<Client>,
     done: Vec<Completion>,
+    /// The engine is asked for the next event, not called at each deadline.
+    is_to_event: bool,
+    /// Calls of the engine for what is due.
+    calls: u64,
 }
 
 impl Load {
     fn new(engine: Engine) -> Self {
-        Self { engine, clients: Vec::new(), done: Vec::new() }
+        Self { engine, clients: Vec::new(), done: Vec::new(), is_to_event: false, calls: 0 }
     }
 
     fn clients(mut self, count: usize, device: usize, op: Op, len: u64) -> Self {
@@ -102,9 +106,12 @@ impl Load {
                 }
             }
             match self.engine.poll_deadline() {
-                Some(at) if at <= until => self.engine.handle_timeout(at),
-                _ => return,
+                Some(at) if at > until => return,
+                Some(_) if self.is_to_event => drop(self.engine.handle_timeout_until_event(until)),
+                Some(at) => self.engine.handle_timeout(at),
+                None => return,
             }
+            self.calls += 1;
         }
     }
 
@@ -481,4 +488,21 @@ fn a_disk_that_begins_to_burst_on_demand_still_owes() {
     let Some(Event::Completed(second)) = last else { panic!("{last:?}") };
     // One operation was owed: a quarter of a second at the new rate.
     assert_eq!(second.waits.total(), Span::from_millis(250));
+}
+
+#[test]
+fn going_to_the_next_event_gives_the_same_as_going_to_each_deadline() {
+    let run = |to_event: bool| {
+        let mut spec = host(vec![volume(5_000, 200 << 20); 5]);
+        spec.uncached = limits(50_000, 512 << 20);
+        spec.devices.push(DeviceSpec::Stripe { unit: Bytes::kib(64), columns: (0..4).collect() });
+        let striped = Load::new(engine(spec)).clients(6, 5, Op::Read, 1 << 20);
+        let mut load = striped.clients(3, 4, Op::Write, 96 << 10);
+        load.is_to_event = to_event;
+        load.run(Instant::ZERO, secs(2));
+        (load.calls, load.done)
+    };
+    let ((each, expect), (few, done)) = (run(false), run(true));
+    assert!(expect.len() > 500 && few * 3 < each, "{} {few} {each}", expect.len());
+    assert_eq!(done, expect);
 }

@@ -5,6 +5,8 @@ use weir_catalog::Catalog;
 use weir_report::number::float;
 use weir_report::oltp::DatabaseReport;
 
+mod backups;
+
 /// Two data files and a log, each with limits of its own.
 fn layout(data: &str, log: &str) -> Layout {
     let volume = |name: &str, limits: &str| {
