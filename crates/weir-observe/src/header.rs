@@ -74,6 +74,10 @@ names! {
         Wait = "wait",
         /// A job of a benchmark.
         Job = "job",
+        /// Backups of a database that are alike, or restores.
+        Backup = "backup",
+        /// A folder, container or device that backups are written to.
+        BackupTarget = "backup-target",
     }
 }
 
@@ -359,32 +363,44 @@ impl Contents {
     ///
     /// [`ContentsError`] for the first that does not.
     pub fn check(&self) -> Result<(), ContentsError> {
-        let count = self.entities.len().max(self.series.len());
+        Checked::default().extend(self)
+    }
+}
+
+/// The part of growing contents that was found to hold together.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    entities: HashSet<(String, String, Option<EntityId>)>,
+    series: HashSet<(EntityId, String)>,
+}
+
+impl Checked {
+    /// Checks what `contents` has beyond what was checked before.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentsError`] for the first that does not hold together.
+    pub(crate) fn extend(&mut self, contents: &Contents) -> Result<(), ContentsError> {
+        let count = contents.entities.len().max(contents.series.len());
         if count > MAX_SERIES {
             return Err(ContentsError::TooMany { count });
         }
-        let mut seen = HashSet::new();
-        for (at, entity) in self.entities.iter().enumerate() {
-            let (kind, name) = (entity.kind.name(), entity.name.as_str());
+        for (at, entity) in contents.entities.iter().enumerate().skip(self.entities.len()) {
+            let (kind, name) = (entity.kind.name().to_owned(), entity.name.clone());
             if let Some(parent) = entity.parent.filter(|parent| parent.0 as usize >= at) {
-                let (kind, name) = (kind.to_owned(), name.to_owned());
                 return Err(ContentsError::Parent { kind, name, parent: parent.0 });
             }
-            if !seen.insert((kind, name, entity.parent)) {
-                let (kind, name) = (kind.to_owned(), name.to_owned());
+            if !self.entities.insert((kind.clone(), name.clone(), entity.parent)) {
                 return Err(ContentsError::SameEntity { kind, name });
             }
         }
-        let mut seen = HashSet::new();
-        for series in &self.series {
-            let metric = series.metric.as_str();
-            let Some(entity) = self.entity(series.entity) else {
-                let (metric, entity) = (metric.to_owned(), series.entity.0);
-                return Err(ContentsError::NoEntity { metric, entity });
+        for series in contents.series.iter().skip(self.series.len()) {
+            let metric = series.metric.clone();
+            let Some(entity) = contents.entity(series.entity) else {
+                return Err(ContentsError::NoEntity { metric, entity: series.entity.0 });
             };
-            if !seen.insert((series.entity, metric)) {
-                let (metric, name) = (metric.to_owned(), entity.name.clone());
-                return Err(ContentsError::SameSeries { metric, name });
+            if !self.series.insert((series.entity, metric.clone())) {
+                return Err(ContentsError::SameSeries { metric, name: entity.name.clone() });
             }
         }
         Ok(())

@@ -35,11 +35,13 @@
 //! | [`windows`] | performance counters of Windows |
 //! | [`sql`] | SQL Server and Azure SQL |
 //! | [`postgres`] | PostgreSQL |
+//! | `backup` | what backups and restores say |
 //! | [`mod@bench`] | results of benchmarks |
 //! | [`trace`] | block traces |
 //! | [`cloud`] | metrics of clouds |
 
 mod ahead;
+mod backup;
 pub mod bench;
 pub mod cloud;
 mod compressed;
@@ -66,6 +68,7 @@ mod watched;
 mod window;
 pub mod windows;
 
+pub use backup::BackupMedia;
 pub use kind::Kind;
 pub use merge::{Input, Options, Summary, import};
 pub use near::Nearest;

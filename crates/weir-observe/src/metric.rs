@@ -72,6 +72,37 @@ pub const INTERVAL_NS: &str = "interval_ns";
 /// the observation.
 pub const IDLE_SINCE_NS: &str = "idle_since_ns";
 
+/// `backup` or `restore`.
+pub const OPERATION: &str = "operation";
+/// The kind of a backup: full, differential, incremental, log, file.
+pub const BACKUP_TYPE: &str = "backup_type";
+/// The program that makes backups.
+pub const TOOL: &str = "tool";
+/// The database that a backup is of.
+pub const DATABASE: &str = "database";
+/// Where a backup is written to, separated by semicolons.
+pub const TARGETS: &str = "targets";
+/// What a backup reads, separated by semicolons.
+pub const SOURCES: &str = "sources";
+/// Files, blobs or other devices that a backup is written to at once.
+pub const STRIPES: &str = "stripes";
+/// Readers of a backup.
+pub const READERS: &str = "readers";
+/// Buffers of a backup, of a set.
+pub const BUFFER_COUNT: &str = "buffer_count";
+/// Buffers that somebody has set, in place of the computed number.
+pub const BUFFER_COUNT_SET: &str = "buffer_count_set";
+/// Sets of buffers: three with compression.
+pub const BUFFER_SETS: &str = "buffer_sets";
+/// The largest transfer of a backup.
+pub const MAX_TRANSFER_BYTES: &str = "max_transfer_bytes";
+/// The block size of the targets.
+pub const BLOCK_BYTES: &str = "block_bytes";
+/// The codec of a backup, or `on`.
+pub const COMPRESSION: &str = "compression";
+/// Its level.
+pub const COMPRESSION_LEVEL: &str = "compression_level";
+
 /// Whether a metric is an amount per second.
 #[must_use]
 pub fn is_rate(metric: &str) -> bool {

@@ -6,7 +6,7 @@ use super::merge::Options;
 use super::moment::Clock;
 use super::near::{self, Nearest};
 use super::sheet::ReadSamples;
-use super::{ImportError, bench, cloud, linux, postgres, sql, text, trace, windows};
+use super::{ImportError, backup, bench, cloud, linux, postgres, sql, text, trace, windows};
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
@@ -57,10 +57,11 @@ impl PartialEq for Kind {
 
 /// The kinds by where they come from, in the order in which they are looked for: what is known
 /// by its own words comes before what is known by its shape.
-const GROUPS: [&[Kind]; 7] = [
+const GROUPS: [&[Kind]; 8] = [
     cloud::KINDS,
     windows::KINDS,
     linux::KINDS,
+    backup::KINDS,
     sql::KINDS,
     postgres::KINDS,
     trace::KINDS,

@@ -130,6 +130,11 @@ measures! {
     /// The sampling interval that ends at a sample, where it does not begin at the one before.
     INTERVAL_NS = "interval_ns" Nanoseconds gauge 0;
 
+    /// Bytes of a database that a backup read, or a restore wrote.
+    BACKUP_BYTES = "backup_bytes" Bytes gauge 0;
+    /// Bytes that a backup wrote to its targets.
+    BACKUP_WRITTEN_BYTES = "backup_written_bytes" Bytes gauge 0;
+
     /// Reads completed.
     READS = "reads" Count counter 0;
     /// Writes completed.

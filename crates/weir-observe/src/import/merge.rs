@@ -1,6 +1,7 @@
 //! From sheets to an observation: several inputs side by side, by their times.
 
 use super::ImportError;
+use super::backup;
 use super::kind::{By, Bytes, Kind};
 use super::measure::INTERVAL_NS;
 use super::moment::Clock;
@@ -32,6 +33,8 @@ pub struct Options {
     pub by: String,
     /// What the input is called: some inputs say only there what they hold.
     pub name: String,
+    /// The stripes of media sets, for histories of backups.
+    pub media: backup::BackupMedia,
 }
 
 impl Options {
@@ -113,6 +116,8 @@ pub fn import<W: Write>(
     out: W,
 ) -> Result<(W, Summary), Failure> {
     let inputs = with_traces_together(inputs)?;
+    let (inputs, own, media) = backup::with_media(inputs, options)?;
+    let options = &own;
     let mut sources = Vec::new();
     for input in inputs {
         let name = input.name.clone();
@@ -152,6 +157,7 @@ pub fn import<W: Write>(
     let notes: Vec<_> = sources.iter_mut().flat_map(OpenInput::told).collect();
     let out = merge.finish(&notes).map_err(of_all)?;
     let inputs = sources.into_iter().map(|source| (source.name, source.kind, source.samples));
+    let inputs = inputs.chain(media);
     Ok((out, Summary { inputs: inputs.collect(), samples, entities, series, notes }))
 }
 
@@ -380,8 +386,9 @@ impl OpenInput {
         // A level is of its moment; what is per second is of the time until then.
         let has_rates =
             series.clone().any(|(value, own)| value.is_some() && metric::is_rate(&own.metric));
-        // A report without any device is one of idle devices.
-        if !has_rates && self.sheet.reports != Reports::AllButIdle {
+        // A report without any device is one of idle devices, and a backup is of the time it took.
+        let is_of_time = has_rates || self.sheet.held.is_some();
+        if !is_of_time && self.sheet.reports != Reports::AllButIdle {
             return 0;
         }
         // What counts from its own beginning says since when the first rates hold.

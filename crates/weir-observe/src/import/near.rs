@@ -186,6 +186,47 @@ const SIGNS: &[(&str, &[Sign])] = &[
         ],
     ),
     ("postgres", &[Word(&["wal_records"]), Word(&["wal_bytes"]), Word(&["wal_write"])]),
+    (
+        "sqlserver-errorlog",
+        &[
+            Text(&[" spid"]),
+            Text(&[" Server ", " Backup ", " Logon "]),
+            Text(&["Database backed up", "Microsoft SQL Server"]),
+        ],
+    ),
+    (
+        "sqlserver-backup",
+        &[Text(&["successfully processed"]), Text(&[" pages in "]), Text(&["MB/sec"])],
+    ),
+    (
+        "backup-history",
+        &[
+            Word(&["backup_start_date"]),
+            Word(&["backup_finish_date"]),
+            Word(&["backup_size", "compressed_backup_size", "backup_set_id"]),
+        ],
+    ),
+    ("backup-media", &[Word(&["media_set_id"]), Word(&["physical_device_name"])]),
+    (
+        "pgbackrest",
+        &[
+            Text(&["backup command begin", "restore command begin"]),
+            Text(&["backup size = ", "restore size = "]),
+            Text(&["command end: completed successfully"]),
+        ],
+    ),
+    (
+        "pg-basebackup",
+        &[Text(&["pg_basebackup: "]), Text(&[" kB (100%)"]), Text(&["base backup completed"])],
+    ),
+    (
+        "wal-g",
+        &[
+            Text(&["Starting a new tar bundle", "Starting part "]),
+            Text(&["Finished writing part "]),
+            Text(&["Wrote backup with name "]),
+        ],
+    ),
     ("fio-iolog", &[Text(&["fio version "]), Text(&["iolog"])]),
     ("blkparse", &[Rows(' ', 7, 12), Text(&[" Q ", " C ", " D "]), Text(&[" + "])]),
     ("msr-cambridge", &[Rows(',', 7, 7), Text(&[",Read,", ",Write,"])]),

@@ -1,6 +1,7 @@
 //! What other people's systems say, read: small texts of each kind here, and the genuine files
 //! that lie beside the project, where they do.
 
+mod backup;
 mod bed;
 mod cloud;
 mod diskspd;

@@ -194,7 +194,7 @@ pub(super) fn whole(number: f64) -> Option<u64> {
 }
 
 /// A size with a unit, which is a power of 1024 however it is written: `4KiB`, `8192MB`, `256k`.
-pub(super) fn size(text: &str) -> Option<u64> {
+pub(in crate::import) fn size(text: &str) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;
