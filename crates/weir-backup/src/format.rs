@@ -28,7 +28,7 @@ pub mod manifest;
 pub(crate) mod wire;
 
 pub use decode::{FrameDecoder, FrameFault};
-pub use encode::{EncodedFrame, FrameEncoder};
+pub use encode::{EncodedFrame, FRAME_LEAD, FrameEncoder, frame_room};
 pub use footer::{Footer, closing};
 pub use frame::{FrameAddress, FrameHeader, MAX_FRAME, StripeDigest};
 pub use header::{Encryption, Identity, Kind, MAX_NAME, MAX_STRIPES, StripeHeader};

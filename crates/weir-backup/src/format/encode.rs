@@ -3,7 +3,7 @@
 use super::frame::{BOUND, FRAME_HEADER};
 use super::header::Identity;
 use super::wire::is_zero;
-use super::{BackupId, FrameAddress, FrameHeader, MAX_FRAME};
+use super::{BackupId, FrameAddress, FrameHeader, MAX_FRAME, PAGE};
 use crate::error::BackupError;
 use crate::key::Key;
 use chacha20poly1305::aead::AeadInPlace;
@@ -11,8 +11,14 @@ use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use std::fmt;
 use std::sync::Arc;
 
+/// The unit of frames in memory.
+const PAGE_LENGTH: usize = 512;
+const _: () = assert!(PAGE_LENGTH as u64 == PAGE);
 /// The length of the tag that encryption adds.
 pub(super) const TAG: usize = 16;
+
+/// Where the contents stand in the buffer of [`FrameEncoder::encode_frame`].
+pub const FRAME_LEAD: usize = FRAME_HEADER;
 
 /// A frame that was appended to a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +37,8 @@ pub struct FrameEncoder {
     zstd: Option<zstd::bulk::Compressor<'static>>,
     cipher: Option<(Arc<Key>, XChaCha20Poly1305, [u8; 15])>,
     compressed: Vec<u8>,
+    /// The buffer that the next frame is exchanged for, where it is not encoded in place.
+    spare: Vec<u8>,
 }
 
 impl fmt::Debug for FrameEncoder {
@@ -63,7 +71,8 @@ impl FrameEncoder {
             }
             _ => return Err(BackupError::NoKey { backup: identity.id }),
         };
-        Ok(Self { id: identity.id, zstd, cipher, compressed: Vec::new() })
+        let (compressed, spare) = (Vec::new(), Vec::new());
+        Ok(Self { id: identity.id, zstd, cipher, compressed, spare })
     }
 
     /// Appends the frame of `raw` to `out`. Contents that are all zeros become a frame without a
@@ -123,6 +132,48 @@ impl FrameEncoder {
         Ok(finish(header, start, out))
     }
 
+    /// Makes a frame of the `length` bytes that stand at [`FRAME_LEAD`] in `frame`. They are not
+    /// moved if they are neither compressed nor encrypted. Otherwise `frame` is exchanged for a
+    /// buffer of this encoder. The frame is then the first [`EncodedFrame::length`] bytes of it.
+    ///
+    /// # Errors
+    /// Those of [`encode`](Self::encode).
+    ///
+    /// # Panics
+    /// When `frame` is shorter than [`frame_room`] of the length.
+    pub fn encode_frame(
+        &mut self,
+        address: FrameAddress,
+        frame: &mut Vec<u8>,
+        length: usize,
+    ) -> Result<EncodedFrame, BackupError> {
+        assert!(frame.len() >= frame_room(length), "{} bytes have no room", frame.len());
+        let raw = &frame[FRAME_HEADER..FRAME_HEADER + length];
+        let is_plain = self.zstd.is_none() && self.cipher.is_none() && length > 0;
+        if is_plain && length <= MAX_FRAME as usize && !is_zero(raw) {
+            let hash = *blake3::hash(raw).as_bytes();
+            let header = FrameHeader {
+                raw_length: length as u64,
+                stored_length: u32::try_from(length).unwrap_or(u32::MAX),
+                raw_hash: hash,
+                stored_hash: hash,
+                ..self.blank(address)
+            };
+            let block = header.encode();
+            let end = frame_room(length);
+            frame[FRAME_HEADER + length..end].fill(0);
+            frame[..FRAME_HEADER].copy_from_slice(&block);
+            frame[end - FRAME_HEADER..end].copy_from_slice(&block);
+            let (checksum, length) = (FrameHeader::checksum(&block), header.frame_length());
+            return Ok(EncodedFrame { checksum, header, length });
+        }
+        let mut out = std::mem::take(&mut self.spare);
+        out.clear();
+        let encoded = self.encode(address, raw, &mut out);
+        self.spare = std::mem::replace(frame, out);
+        encoded
+    }
+
     /// Appends a frame that says that a range of any length is zeros.
     ///
     /// # Errors
@@ -171,6 +222,12 @@ impl FrameEncoder {
     }
 }
 
+/// Returns the length of the frame of `length` bytes that are stored as they are.
+#[must_use]
+pub fn frame_room(length: usize) -> usize {
+    (length + 2 * FRAME_HEADER).next_multiple_of(PAGE_LENGTH)
+}
+
 /// Returns the nonce of a frame: no two frames of a backup share one.
 pub(super) fn nonce(prefix: &[u8; 15], address: FrameAddress) -> XNonce {
     let mut nonce = [0; 24];
@@ -191,4 +248,42 @@ fn finish(header: FrameHeader, start: usize, out: &mut Vec<u8>) -> EncodedFrame 
     let end = out.len();
     out[end - FRAME_HEADER..].copy_from_slice(&block);
     EncodedFrame { checksum: FrameHeader::checksum(&block), header, length }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Kind;
+
+    fn identity() -> Identity {
+        Identity {
+            id: BackupId::from_bytes([7; 16]),
+            name: "sales".to_owned(),
+            kind: Kind::Full,
+            base: None,
+            stripes: 1,
+            created_unix_ms: 0,
+            encryption: None,
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_made_in_place_is_the_one_that_is_appended() {
+        let address = FrameAddress { stripe: 3, sequence: 9, source: 2, offset: 1 << 20 };
+        for compression in [None, Some(1)] {
+            for (length, fill) in [(65_536, 7_u8), (1000, 1), (4096, 0), (1, 5)] {
+                let mut encoder = FrameEncoder::new(&identity(), compression, None).expect("one");
+                let raw: Vec<u8> = (0..length)
+                    .map(|at: usize| u8::try_from(at / 100 % 256).expect("a byte") & fill)
+                    .collect();
+                let mut frame = vec![0xaa; frame_room(1 << 17)];
+                frame[FRAME_LEAD..FRAME_LEAD + length].copy_from_slice(&raw);
+                let made = encoder.encode_frame(address, &mut frame, length).expect("a frame");
+                let mut out = Vec::new();
+                let appended = encoder.encode(address, &raw, &mut out).expect("a frame");
+                assert_eq!(made, appended);
+                assert!(frame[..out.len()] == out[..], "{length} bytes differ");
+            }
+        }
+    }
 }

@@ -74,6 +74,8 @@ pub struct Transfer {
     pub is_zeros: bool,
     /// The buffer, by which its completion is told.
     pub buffer: u32,
+    /// The stripe of a write, or the source of a read, by their numbers in the plan.
+    pub lane: u32,
 }
 
 /// A buffer to encode.
@@ -345,7 +347,8 @@ impl Pipeline {
         writer.in_flight += 1;
         writer.offset += u64::from(len);
         self.buffers[buffer as usize] = Buffer::Writing { writer: index(at), len };
-        Some(Transfer { place, offset, len, is_write: true, is_zeros: false, buffer })
+        let lane = index(at);
+        Some(Transfer { place, offset, len, is_write: true, is_zeros: false, buffer, lane })
     }
 
     /// Returns the next read to start now.
@@ -370,7 +373,8 @@ impl Pipeline {
         reader.in_flight += 1;
         let len = u32::try_from(len).unwrap_or(u32::MAX);
         self.buffers[buffer as usize] = Buffer::Reading { reader: index(at), len, is_zeros };
-        Some(Transfer { place: reader.place, offset, len, is_write: false, is_zeros, buffer })
+        let (place, lane) = (reader.place, index(at));
+        Some(Transfer { place, offset, len, is_write: false, is_zeros, buffer, lane })
     }
 
     /// Gives a filled buffer to the next stripe.
