@@ -5,6 +5,7 @@
 //! DIR/lock            locked by the server that has it, and says which
 //! DIR/volumes/NAME    a volume                              (crate::volume)
 //! DIR/volumes/.gone-* what is left of one that was removed, until it is gone
+//! DIR/frozen/         old contents for frozen views; removed when the folder is opened
 //! ```
 //!
 //! A folder that holds anything else is refused before anything is put into it.
@@ -24,6 +25,7 @@ const FORMAT: &str = "weir data 1";
 const FORMAT_FAMILY: &str = "weir data ";
 const VOLUMES: &str = "volumes";
 const GONE: &str = ".gone-";
+const FROZEN: &str = "frozen";
 
 /// What may lie in a folder whose format is not written yet: the leavings of an
 /// opener that crashed, and what a file system puts at its top.
@@ -35,7 +37,31 @@ pub struct DataDir {
     path: PathBuf,
     lock: Arc<DirLock>,
     /// Volumes in use: the same name gives the same volume.
-    open: Mutex<BTreeMap<String, Weak<Volume>>>,
+    open: Arc<Mutex<Registry>>,
+}
+
+/// The volumes in use, each with the number of its opening.
+#[derive(Debug, Default)]
+struct Registry {
+    volumes: BTreeMap<String, (u64, Weak<Volume>)>,
+    last: u64,
+}
+
+/// The right of a volume to its folder, until another opens it or it is removed.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    registry: Arc<Mutex<Registry>>,
+    name: String,
+    number: u64,
+}
+
+impl Registration {
+    /// Does `act` if the folder is still this volume's, and lets nobody else have it meanwhile.
+    pub(crate) fn while_own<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
+        let registry = locked(&self.registry);
+        let is_own = registry.volumes.get(&self.name).is_some_and(|(own, _)| *own == self.number);
+        is_own.then(act)
+    }
 }
 
 /// A volume found in a data directory.
@@ -68,13 +94,22 @@ impl DataDir {
                 let _ = disk::remove_tree(&volumes.join(name));
             }
         }
-        Ok(Self { path, lock, open: Mutex::default() })
+        // Only views of a process that has ended need it.
+        disk::remove_tree(&path.join(FROZEN))?;
+        Ok(Self { path, lock, open: Arc::default() })
     }
 
     /// The folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the folder for old contents of frozen volumes. It goes when the data directory
+    /// is opened again.
+    #[must_use]
+    pub fn frozen(&self) -> PathBuf {
+        self.path.join(FROZEN)
     }
 
     /// The volume of that name, made from `new` unless it exists. One that
@@ -92,17 +127,23 @@ impl DataDir {
 
     fn volume_or_new(&self, name: &str, new: NewVolume, pages: Pages) -> Result<Arc<Volume>> {
         name::check(name)?;
-        let mut open = locked(&self.open);
-        if let Some(volume) = open.get(name).and_then(Weak::upgrade) {
+        let mut registry = locked(&self.open);
+        if let Some(volume) = registry.volumes.get(name).and_then(|(_, open)| open.upgrade()) {
             return Ok(volume);
         }
+        registry.last += 1;
+        let number = registry.last;
+        // From here on one that is being closed leaves no record behind.
+        registry.volumes.insert(name.to_owned(), (number, Weak::new()));
+        let registration =
+            || Registration { registry: Arc::clone(&self.open), name: name.to_owned(), number };
         let dir = self.path.join(VOLUMES).join(name);
-        let volume = match Volume::open(&dir, name, Arc::clone(&self.lock))? {
+        let volume = match Volume::open(&dir, name, Arc::clone(&self.lock), registration())? {
             Some(volume) => volume,
-            None => Volume::create(&dir, name, new, pages, Arc::clone(&self.lock))?,
+            None => Volume::create(&dir, name, new, pages, Arc::clone(&self.lock), registration())?,
         };
         let volume = Arc::new(volume);
-        open.insert(name.to_owned(), Arc::downgrade(&volume));
+        registry.volumes.insert(name.to_owned(), (number, Arc::downgrade(&volume)));
         Ok(volume)
     }
 
@@ -110,8 +151,8 @@ impl DataDir {
     /// Whoever still has it must not use it any more.
     pub fn remove(&self, name: &str) -> Result<()> {
         name::check(name)?;
-        let open = locked(&self.open).remove(name);
-        if let Some(volume) = open.and_then(|volume| volume.upgrade()) {
+        let open = locked(&self.open).volumes.remove(name);
+        if let Some(volume) = open.and_then(|(_, volume)| volume.upgrade()) {
             volume.set_removed();
         }
         let volumes = self.path.join(VOLUMES);

@@ -65,6 +65,16 @@ pub(crate) fn remove_tree(dir: &Path) -> Result<()> {
     }
 }
 
+/// Removes a file, if it is there.
+pub(crate) fn remove_file(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(StoreError::io("remove", path, e))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// At most `limit` bytes of a small file; `None` where there is none.
 pub(crate) fn read_small(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
     let mut content = Vec::new();

@@ -86,7 +86,7 @@ pub enum StoreError {
         max: Bytes,
     },
     /// A change of what is only there to be read. Nothing was changed.
-    #[error("a snapshot is read-only")]
+    #[error("a snapshot or a frozen view is read-only")]
     ReadOnly,
     /// A snapshot that is not there, or not where it is asked for.
     #[error("snapshot {snapshot} {problem}")]
@@ -95,6 +95,12 @@ pub enum StoreError {
         snapshot: u64,
         /// What is wrong with it.
         problem: &'static str,
+    },
+    /// A frozen view that does not show the volume any more as it was.
+    #[error("the frozen view is lost: {reason}")]
+    FrozenLost {
+        /// Why.
+        reason: String,
     },
 }
 
@@ -124,6 +130,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// See [`StoreError::Snapshot`].
     Snapshot,
+    /// See [`StoreError::FrozenLost`].
+    FrozenLost,
 }
 
 impl StoreError {
@@ -142,6 +150,7 @@ impl StoreError {
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::ReadOnly => ErrorKind::ReadOnly,
             Self::Snapshot { .. } => ErrorKind::Snapshot,
+            Self::FrozenLost { .. } => ErrorKind::FrozenLost,
         }
     }
 
@@ -160,6 +169,7 @@ impl StoreError {
             }
             Self::TooLarge { .. } => Some("choose a smaller size"),
             Self::ReadOnly => Some("change the volume, or a copy of the snapshot"),
+            Self::FrozenLost { .. } => Some("freeze the volume again"),
         }
     }
 

@@ -11,6 +11,7 @@
 //! | [`memory`] | [`MemoryStore`], sparse, in 4 KiB pages |
 //! | [`file`](mod@file) | [`FileStore`], sparse files of at most 1 TiB each |
 //! | [`paged`] | [`PagedStore`], which knows its written pages and takes snapshots |
+//! | [`freeze`] | [`Freezable`], a store as it was at one instant, and what changed since |
 //! | [`dir`] | [`DataDir`], a locked folder of volumes |
 //! | [`volume`] | [`Volume`], a [`FileStore`] or [`PagedStore`] whose size and attributes survive |
 //! | [`meta`] | [`Meta`], what is remembered of a volume, and its file |
@@ -29,6 +30,7 @@ mod disk;
 pub mod error;
 pub mod fault;
 pub mod file;
+pub mod freeze;
 mod lock;
 pub mod memory;
 pub mod meta;
@@ -44,6 +46,7 @@ pub use dir::{DataDir, ListedVolume};
 pub use error::{ErrorKind, StoreError};
 pub use fault::{Fault, FaultStore};
 pub use file::FileStore;
+pub use freeze::{Changed, Freezable, Frozen, Scratch, Tracking};
 pub use memory::MemoryStore;
 pub use meta::{LayerMeta, Layers, Meta};
 pub use paged::{Change, PageRange, PagedStore, SnapshotId};

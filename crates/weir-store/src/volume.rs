@@ -5,7 +5,9 @@
 //! volumes/NAME/meta.json     size, attributes     (crate::meta)
 //! volumes/NAME/data/00000    bytes                (crate::file)
 //! volumes/NAME/layers/00000  instead of data, of a volume that knows its pages
-//! ```                                             (crate::paged)
+//!                                                 (crate::paged)
+//! volumes/NAME/changes       while it is closed   (crate::freeze)
+//! ```
 //!
 //! `meta.json` decides how long the volume is. A crash leaves the old size or the
 //! new one, and never old bytes in a part that is new:
@@ -27,7 +29,9 @@
 //! 2. the next sync makes file and name durable;
 //! 3. `meta.json` lists it, and the sync returns.
 
+use crate::dir::Registration;
 use crate::file::{self, FileStore, SEGMENT, segment_name, share};
+use crate::freeze::{self, Folder, Freezable};
 use crate::lock::DirLock;
 use crate::meta::{self, Meta, MetaFile};
 use crate::paged::PagedStore;
@@ -55,14 +59,22 @@ pub struct NewVolume {
 #[derive(Debug)]
 pub struct Volume {
     name: String,
-    bytes: VolumeBytes,
+    /// The way of every change to the bytes.
+    changed: Freezable,
+    bytes: Arc<VolumeBytes>,
     meta: Arc<MetaFile>,
+    registration: Registration,
+}
+
+/// What a volume's bytes are kept in. A frozen view keeps them, and the lock.
+#[derive(Debug)]
+struct VolumeBytes {
+    kind: Kind,
     _lock: Arc<DirLock>,
 }
 
-/// What a volume's bytes are kept in.
 #[derive(Debug)]
-enum VolumeBytes {
+enum Kind {
     Plain(FileStore),
     /// Has the size and its layers in the same [`MetaFile`].
     Paged(PagedStore),
@@ -77,18 +89,26 @@ pub(crate) enum Pages {
 
 impl Volume {
     /// Opens the volume kept in `dir`, if there is one.
-    pub(crate) fn open(dir: &Path, name: &str, lock: Arc<DirLock>) -> Result<Option<Self>> {
+    pub(crate) fn open(
+        dir: &Path,
+        name: &str,
+        lock: Arc<DirLock>,
+        registration: Registration,
+    ) -> Result<Option<Self>> {
         let Some(found) = inspect(dir)? else { return Ok(None) };
         let meta = Arc::new(MetaFile::new(dir, found.clone()));
-        let bytes = if let Some(layers) = &found.layers {
-            VolumeBytes::Paged(Folders::open(dir, Arc::clone(&meta), layers)?)
+        let kind = if let Some(layers) = &found.layers {
+            Kind::Paged(Folders::open(dir, Arc::clone(&meta), layers)?)
         } else {
             let store = FileStore::open_segmented(dir.join(DATA), found.size, found.segment)?;
             store.cut()?;
             store.lengthen(found.size)?;
-            VolumeBytes::Plain(store)
+            Kind::Plain(store)
         };
-        Ok(Some(Self { name: name.to_owned(), bytes, meta, _lock: lock }))
+        let bytes = Arc::new(VolumeBytes { kind, _lock: lock });
+        let home = Box::new(Folder(dir.to_owned()));
+        let changed = Freezable::opened(bytes.clone(), home);
+        Ok(Some(Self { name: name.to_owned(), changed, bytes, meta, registration }))
     }
 
     /// Makes a volume in `dir`, where [`inspect`] found none. Until `meta.json`
@@ -99,10 +119,12 @@ impl Volume {
         new: NewVolume,
         pages: Pages,
         lock: Arc<DirLock>,
+        registration: Registration,
     ) -> Result<Self> {
         // What a crash left of one that was to be of the other kind.
         disk::remove_tree(&dir.join(folders::LAYERS))?;
         disk::remove_tree(&dir.join(DATA))?;
+        disk::remove_file(&dir.join(freeze::FILE))?;
         let first = Meta {
             size: new.size,
             declared_size: new.size,
@@ -112,18 +134,21 @@ impl Volume {
             layers: None,
         };
         let meta = Arc::new(MetaFile::new(dir, first));
-        let bytes = match pages {
-            Pages::Known => VolumeBytes::Paged(Folders::create(dir, Arc::clone(&meta), new.size)?),
+        let kind = match pages {
+            Pages::Known => Kind::Paged(Folders::create(dir, Arc::clone(&meta), new.size)?),
             Pages::Unknown => {
                 let data = dir.join(DATA);
                 std::fs::create_dir_all(&data).map_err(|e| StoreError::io("create", &data, e))?;
                 let store = FileStore::open(data, new.size)?;
                 meta.get().save(dir)?;
-                VolumeBytes::Plain(store)
+                Kind::Plain(store)
             }
         };
         dir.parent().map_or(Ok(()), disk::sync_dir)?;
-        Ok(Self { name: name.to_owned(), bytes, meta, _lock: lock })
+        let bytes = Arc::new(VolumeBytes { kind, _lock: lock });
+        let home = Box::new(Folder(dir.to_owned()));
+        let changed = Freezable::recorded(bytes.clone(), home);
+        Ok(Self { name: name.to_owned(), changed, bytes, meta, registration })
     }
 
     /// The volume's name.
@@ -132,25 +157,36 @@ impl Volume {
         &self.name
     }
 
-    /// The volume as one that knows which of its pages were written, if it is one.
+    /// The volume as one that knows which of its pages were written, if it is one. Changes
+    /// of bytes go by the volume itself, which keeps account of them.
     #[must_use]
     pub fn paged(&self) -> Option<&PagedStore> {
-        match &self.bytes {
-            VolumeBytes::Paged(store) => Some(store),
-            VolumeBytes::Plain(_) => None,
+        match &self.bytes.kind {
+            Kind::Paged(store) => Some(store),
+            Kind::Plain(_) => None,
         }
+    }
+
+    /// Returns the volume's bytes as what can be frozen.
+    #[must_use]
+    pub fn freezable(&self) -> &Freezable {
+        &self.changed
+    }
+
+    /// Records which blocks changed since the last full backup, for whoever opens the volume
+    /// next. The first change after this removes the record again. Dropping the volume does
+    /// the same.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if that cannot be written: the changes are unknown then.
+    pub fn record_changes(&self) -> Result<()> {
+        self.registration.while_own(|| self.changed.record()).unwrap_or(Ok(()))
     }
 
     /// Its folder may be another volume's from now on.
     pub(crate) fn set_removed(&self) {
         self.paged().into_iter().for_each(PagedStore::set_removed);
-    }
-
-    fn store(&self) -> &dyn Store {
-        match &self.bytes {
-            VolumeBytes::Plain(store) => store,
-            VolumeBytes::Paged(store) => store,
-        }
     }
 
     /// What is remembered of the volume now.
@@ -162,10 +198,13 @@ impl Volume {
     /// Resizes, durably. If it fails, the size is the old one, or the new one
     /// with space still to be freed; [`Store::size`] says which.
     pub fn set_size(&self, new: Bytes) -> Result<()> {
-        let store = match &self.bytes {
-            VolumeBytes::Paged(store) => return store.resize(new),
-            VolumeBytes::Plain(store) => store,
-        };
+        self.changed.resized(new, || match &self.bytes.kind {
+            Kind::Paged(store) => store.resize(new),
+            Kind::Plain(store) => self.set_size_of(store, new),
+        })
+    }
+
+    fn set_size_of(&self, store: &FileStore, new: Bytes) -> Result<()> {
         file::check_size(new)?;
         // Held over all of it, so that two resizes do not interleave.
         let mut meta = self.meta.lock();
@@ -286,8 +325,70 @@ fn check_segments(
     Ok(())
 }
 
+impl Drop for Volume {
+    fn drop(&mut self) {
+        // Without the record the changes are unknown, as after a crash.
+        let _ = self.record_changes();
+    }
+}
+
 /// The bytes are the files' or the layers'; a resize is [`Volume::set_size`].
 impl Store for Volume {
+    fn size(&self) -> Bytes {
+        self.changed.size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.changed.read_at(offset, buf)
+    }
+
+    fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool> {
+        self.changed.try_read_at(offset, buf)
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
+        self.changed.write_at(offset, data)
+    }
+
+    fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()> {
+        self.changed.write_zeroes(offset, len, may_trim)
+    }
+
+    fn trim(&self, offset: u64, len: u64) -> Result<()> {
+        self.changed.trim(offset, len)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.changed.sync()?;
+        match &self.bytes.kind {
+            Kind::Plain(store) => list_segments(store, &self.meta),
+            Kind::Paged(_) => Ok(()),
+        }
+    }
+
+    fn resize(&self, new: Bytes) -> Result<()> {
+        self.set_size(new)
+    }
+
+    fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {
+        self.changed.extents(offset, len, max)
+    }
+
+    fn allocated(&self) -> Result<Bytes> {
+        self.changed.allocated()
+    }
+}
+
+impl VolumeBytes {
+    fn store(&self) -> &dyn Store {
+        match &self.kind {
+            Kind::Plain(store) => store,
+            Kind::Paged(store) => store,
+        }
+    }
+}
+
+impl Store for VolumeBytes {
     fn size(&self) -> Bytes {
         self.store().size()
     }
@@ -313,15 +414,11 @@ impl Store for Volume {
     }
 
     fn sync(&self) -> Result<()> {
-        self.store().sync()?;
-        match &self.bytes {
-            VolumeBytes::Plain(store) => list_segments(store, &self.meta),
-            VolumeBytes::Paged(_) => Ok(()),
-        }
+        self.store().sync()
     }
 
     fn resize(&self, new: Bytes) -> Result<()> {
-        self.set_size(new)
+        self.store().resize(new)
     }
 
     fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {

@@ -101,7 +101,7 @@ fn a_snapshot_is_read_and_not_changed() {
         view.resize(Bytes::mib(2)),
     ];
     for change in changes {
-        refused(change, ErrorKind::ReadOnly, "a snapshot is read-only");
+        refused(change, ErrorKind::ReadOnly, "a snapshot or a frozen view is read-only");
     }
     view.sync().unwrap();
     let extents = view.extents(0, 1024, 9).unwrap();

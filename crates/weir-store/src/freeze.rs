@@ -1,0 +1,342 @@
+//! Volumes as they were at one instant, and which blocks changed since a backup.
+//!
+//! ```text
+//!   write, zeros, trim, resize --+--> marked as changed   since the base, and since the freeze
+//!                                +--> old contents kept   while a view needs them
+//!                                +--> the store
+//!
+//!   read of a view --> is the block settled? --yes--> scratch
+//!                                            --no---> the store, then asked again
+//! ```
+//!
+//! A freeze takes no time: it begins a new [`Era`](era), whose changes keep old contents
+//! first. Changes that had begun before belong to the view, so the first reader of the view,
+//! and the first change after it, wait for those.
+//!
+//! A view costs its volume a copy of each block of 64 KiB that changes while it lasts. Where
+//! that cannot be kept, the view is lost, never the change.
+//!
+//! Changes are marked in bitmaps, one for each time between two freezes. A full backup that
+//! is complete drops those before its freeze. `record` keeps them over an orderly end; after
+//! any other end they are unknown.
+
+mod bitmap;
+mod era;
+mod frozen;
+mod record;
+mod scratch;
+
+pub use frozen::{Changed, Frozen};
+pub(crate) use record::{FILE, Folder, Home};
+pub use scratch::Scratch;
+
+use crate::store::{Extent, Store, check_range};
+use crate::sync::{exclusive, locked, shared};
+use crate::{ErrorKind, Result};
+use bitmap::Bitmap;
+use era::{Era, Rules, Visit};
+use frozen::Parts;
+use record::Record;
+use std::sync::{Arc, Mutex, RwLock};
+use weir_units::Bytes;
+
+/// Contents are kept, and changes are marked, in blocks of this size.
+pub const BLOCK: u64 = 64 << 10;
+
+/// What is known of the changes of a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracking {
+    /// Whether changes are known since the base, or since the volume was made if it has none.
+    pub known: bool,
+    /// The last completed full backup.
+    pub base: Option<String>,
+}
+
+/// A [`Store`] that can be frozen, and that knows which blocks changed. Clones are the same
+/// store; whoever changes the store under it does so behind its back.
+#[derive(Debug, Clone)]
+pub struct Freezable(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    store: Arc<dyn Store>,
+    /// Locked to enter or to replace it, never over I/O.
+    era: RwLock<Arc<Era>>,
+    admin: Mutex<Admin>,
+    home: Option<Box<dyn Home>>,
+}
+
+#[derive(Debug)]
+struct Admin {
+    tracking: Tracking,
+    /// The era up to which the base shows the volume.
+    base_era: u64,
+    /// Blocks changed in earlier eras since the base, each with the last of its eras.
+    older: Vec<(u64, Arc<Bitmap>)>,
+    /// Eras that are over and may have changes under way.
+    past: Vec<Arc<Era>>,
+}
+
+impl Freezable {
+    /// Makes a store freezable that nothing is known to have changed yet.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self::with(store, None, Some(Record::default()), false)
+    }
+
+    /// Makes a new store freezable, and records its changes in `home` at an orderly end.
+    pub(crate) fn recorded(store: Arc<dyn Store>, home: Box<dyn Home>) -> Self {
+        Self::with(store, Some(home), Some(Record::default()), false)
+    }
+
+    /// Makes a store freezable whose changes were recorded in `home`. A record that is
+    /// missing, damaged or of another size means that they are unknown.
+    pub(crate) fn opened(store: Arc<dyn Store>, home: Box<dyn Home>) -> Self {
+        let size = store.size().get();
+        let (record, sealed) = match home.load(record::MOST) {
+            Ok(Some(content)) => (Record::decode(&content, size), true),
+            Ok(None) => (None, false),
+            Err(_) => (None, true),
+        };
+        Self::with(store, Some(home), record, sealed)
+    }
+
+    fn with(
+        store: Arc<dyn Store>,
+        home: Option<Box<dyn Home>>,
+        record: Option<Record>,
+        sealed: bool,
+    ) -> Self {
+        let known = record.is_some();
+        let Record { base, changed } = record.unwrap_or_default();
+        let changed = base.is_some().then(|| Arc::new(changed));
+        let era = Era::first(Rules { changed, sealed, ..Rules::default() });
+        let tracking = Tracking { known, base };
+        let admin = Admin { tracking, base_era: 0, older: Vec::new(), past: Vec::new() };
+        let (era, admin) = (RwLock::new(Arc::new(era)), Mutex::new(admin));
+        Self(Arc::new(Inner { store, era, admin, home }))
+    }
+
+    /// Returns what is known of the changes.
+    #[must_use]
+    pub fn tracking(&self) -> Tracking {
+        locked(&self.0.admin).tracking.clone()
+    }
+
+    /// Freezes the store: the view shows all changes that have returned, and none that begins
+    /// after this returns. `pending` are ranges that will be changed to what they are for
+    /// readers already, offset and length in bytes: they count as changed before the freeze
+    /// and after it.
+    #[must_use]
+    pub fn freeze(&self, scratch: Scratch, pending: &[(u64, u64)]) -> Arc<Frozen> {
+        let mut admin = locked(&self.0.admin);
+        let mut now = exclusive(&self.0.era);
+        let (before, after) = (Bitmap::default(), Bitmap::default());
+        for (offset, len) in pending.iter().filter(|(_, len)| *len > 0) {
+            before.set_range(era::blocks(*offset, *len));
+            after.set_range(era::blocks(*offset, *len));
+        }
+        let number = now.number;
+        admin.older.extend(now.rules.changed.clone().map(|changed| (number, changed)));
+        admin.past.retain(|era| !era.is_idle());
+        admin.past.push(Arc::clone(&now));
+        let known = admin.older.iter().map(|(_, changed)| Arc::clone(changed));
+        let frozen = Arc::new(Frozen::new(Parts {
+            store: Arc::clone(&self.0.store),
+            era: number,
+            before: admin.past.clone(),
+            scratch,
+            tracking: admin.tracking.clone(),
+            changed: known.chain([Arc::new(before)]).collect(),
+        }));
+        let mut views = now.rules.frozen.clone();
+        views.push(Arc::clone(&frozen));
+        let changed = Some(Arc::new(after));
+        let sealed = now.rules.sealed;
+        *now = Arc::new(now.next(Rules { changed, frozen: views, sealed }));
+        frozen
+    }
+
+    /// Ends a view: it shows nothing any more, and nothing more is kept for it.
+    pub fn thaw(&self, frozen: &Arc<Frozen>) {
+        {
+            let mut admin = locked(&self.0.admin);
+            let mut now = exclusive(&self.0.era);
+            let views: Vec<_> = now
+                .rules
+                .frozen
+                .iter()
+                .filter(|view| !Arc::ptr_eq(view, frozen))
+                .cloned()
+                .collect();
+            let mut changed = now.rules.changed.clone();
+            admin.past.retain(|era| !era.is_idle());
+            if views.is_empty() && admin.tracking.base.is_none() {
+                changed = None;
+                admin.older.clear();
+            } else if let Some(changed) = changed.as_ref().filter(|_| views.is_empty())
+                && admin.past.is_empty()
+            {
+                // Nothing marks the older ones any more, so they can become one.
+                admin.older.drain(..).for_each(|(_, older)| changed.add(&older));
+            }
+            admin.past.push(Arc::clone(&now));
+            let sealed = now.rules.sealed;
+            *now = Arc::new(now.next(Rules { changed, frozen: views, sealed }));
+        }
+        frozen.lose("the freeze is over");
+    }
+
+    /// Makes a view the base of later differentials: it is in the full backup of that id,
+    /// which is complete. Returns `false` if it cannot be, because it was lost or a later
+    /// one is the base already.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::StoreError`] if the record of the old base cannot be removed.
+    pub fn complete(&self, frozen: &Arc<Frozen>, backup: &str) -> Result<bool> {
+        let mut admin = locked(&self.0.admin);
+        let has_later = admin.tracking.base.is_some() && admin.base_era > frozen.era;
+        let is_here = shared(&self.0.era).rules.frozen.iter().any(|view| Arc::ptr_eq(view, frozen));
+        if has_later || !is_here || frozen.lost().is_some() {
+            return Ok(false);
+        }
+        self.unseal(&mut admin)?;
+        admin.tracking = Tracking { known: true, base: Some(backup.to_owned()) };
+        admin.base_era = frozen.era;
+        admin.older.retain(|(era, _)| *era > frozen.era);
+        Ok(true)
+    }
+
+    /// Records the changes, so that they are known when the store is opened again, if
+    /// nothing changes meanwhile. Without a home it does nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::StoreError`] if that cannot be written: they are unknown then.
+    pub fn record(&self) -> Result<()> {
+        let admin = locked(&self.0.admin);
+        let Some(home) = &self.0.home else { return Ok(()) };
+        let (changed, size) = {
+            let mut now = exclusive(&self.0.era);
+            if now.rules.sealed || !admin.tracking.known {
+                return Ok(());
+            }
+            let changed = now.rules.changed.clone();
+            let before = Arc::clone(&now);
+            // The next change waits for this lock, and removes the record.
+            *now = Arc::new(now.next(Rules { sealed: true, ..now.rules.clone() }));
+            drop(now);
+            before.wait_idle();
+            admin.past.iter().for_each(|era| era.wait_idle());
+            (changed, self.0.store.size().get())
+        };
+        let all = Bitmap::default();
+        let older = admin.older.iter().map(|(_, older)| older);
+        older.chain(&changed).for_each(|changed| all.add(changed));
+        home.save(&Record::encode(admin.tracking.base.as_deref(), &all, size))
+    }
+
+    fn enter(&self) -> Result<Visit> {
+        loop {
+            let visit = shared(&self.0.era).enter();
+            if !visit.is_sealed() {
+                return Ok(visit);
+            }
+            drop(visit);
+            self.unseal(&mut locked(&self.0.admin))?;
+        }
+    }
+
+    /// Removes the record of the changes, which is about to be wrong.
+    fn unseal(&self, admin: &mut Admin) -> Result<()> {
+        if !shared(&self.0.era).rules.sealed {
+            return Ok(());
+        }
+        if let Some(home) = &self.0.home {
+            home.forget()?;
+        }
+        let mut now = exclusive(&self.0.era);
+        admin.past.retain(|era| !era.is_idle());
+        admin.past.push(Arc::clone(&now));
+        *now = Arc::new(now.next(Rules { sealed: false, ..now.rules.clone() }));
+        Ok(())
+    }
+
+    /// Changes the store by `act`, once `prepare` has done for it what views need.
+    fn change(
+        &self,
+        prepare: impl FnOnce(&Visit, &dyn Store),
+        act: impl Fn(&dyn Store) -> Result<()>,
+    ) -> Result<()> {
+        let store = &*self.0.store;
+        let visit = self.enter()?;
+        prepare(&visit, store);
+        match act(store) {
+            Err(error) if error.kind() == ErrorKind::NoSpace && visit.make_room() => act(store),
+            done => done,
+        }
+    }
+
+    /// Has `resize` give the store another size.
+    pub(crate) fn resized(&self, new: Bytes, resize: impl Fn() -> Result<()>) -> Result<()> {
+        let prepare = |visit: &Visit, store: &dyn Store| {
+            let old = store.size().get();
+            visit.before_zeros(store, new.get(), old.saturating_sub(new.get()));
+        };
+        self.change(prepare, |_| resize())
+    }
+
+    fn check(&self, offset: u64, len: u64) -> Result<()> {
+        check_range(offset, len, self.0.store.size().get())
+    }
+}
+
+impl Store for Freezable {
+    fn size(&self) -> Bytes {
+        self.0.store.size()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.0.store.read_at(offset, buf)
+    }
+
+    fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool> {
+        self.0.store.try_read_at(offset, buf)
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
+        let len = data.len() as u64;
+        self.check(offset, len)?;
+        let prepare = |visit: &Visit, _: &dyn Store| visit.before_write(offset, len);
+        self.change(prepare, |store| store.write_at(offset, data))
+    }
+
+    fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()> {
+        self.check(offset, len)?;
+        let prepare = |visit: &Visit, store: &dyn Store| visit.before_zeros(store, offset, len);
+        self.change(prepare, |store| store.write_zeroes(offset, len, may_trim))
+    }
+
+    fn trim(&self, offset: u64, len: u64) -> Result<()> {
+        self.check(offset, len)?;
+        let prepare = |visit: &Visit, store: &dyn Store| visit.before_zeros(store, offset, len);
+        self.change(prepare, |store| store.trim(offset, len))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.0.store.sync()
+    }
+
+    fn resize(&self, new: Bytes) -> Result<()> {
+        self.resized(new, || self.0.store.resize(new))
+    }
+
+    fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {
+        self.0.store.extents(offset, len, max)
+    }
+
+    fn allocated(&self) -> Result<Bytes> {
+        self.0.store.allocated()
+    }
+}
