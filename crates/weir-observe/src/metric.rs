@@ -72,6 +72,10 @@ pub const INTERVAL_NS: &str = "interval_ns";
 /// the observation.
 pub const IDLE_SINCE_NS: &str = "idle_since_ns";
 
+/// Bytes of a database that a backup read, or a restore wrote.
+pub const BACKUP_BYTES: &str = "backup_bytes";
+/// Bytes that a backup wrote to its targets.
+pub const BACKUP_WRITTEN_BYTES: &str = "backup_written_bytes";
 /// `backup` or `restore`.
 pub const OPERATION: &str = "operation";
 /// The kind of a backup: full, differential, incremental, log, file.
@@ -100,6 +104,8 @@ pub const MAX_TRANSFER_BYTES: &str = "max_transfer_bytes";
 pub const BLOCK_BYTES: &str = "block_bytes";
 /// The codec of a backup, or `on`.
 pub const COMPRESSION: &str = "compression";
+/// Threads that compress at once.
+pub const ENCODERS: &str = "encoders";
 /// Its level.
 pub const COMPRESSION_LEVEL: &str = "compression_level";
 

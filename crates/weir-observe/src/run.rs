@@ -21,6 +21,19 @@ pub struct Shape {
     pub databases: Vec<DatabaseShape>,
     /// The database files.
     pub files: Vec<FileShape>,
+    /// The backups.
+    pub backups: Vec<BackupShape>,
+}
+
+/// A backup.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BackupShape {
+    /// Its name.
+    pub name: String,
+    /// Its host's index.
+    pub host: usize,
+    /// Its sources, targets, stripes and buffers.
+    pub attributes: Attributes,
 }
 
 /// A host.
@@ -116,6 +129,23 @@ pub struct Sample {
     pub databases: Vec<DatabaseCounters>,
     /// Of the files.
     pub files: Vec<FileCounters>,
+    /// Of the backups.
+    pub backups: Vec<BackupCounters>,
+}
+
+/// Counters of a backup.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BackupCounters {
+    /// Bytes of the sources, read so far.
+    pub bytes: u64,
+    /// Bytes written to the stripes.
+    pub written_bytes: u64,
+    /// Time in which a reader had no free buffer, over all readers.
+    pub buffer_wait_ns: u64,
+    /// Time in which a writer had no data, over all writers.
+    pub data_wait_ns: u64,
+    /// Buffers in use.
+    pub buffers_used: u64,
 }
 
 /// What a host has.
@@ -298,6 +328,14 @@ const OF_FILE: [Metric<FileCounters>; 9] = [
     (metric::SIZE_ON_DISK_BYTES, Bytes, Gauge, |c| c.size_bytes),
 ];
 
+const OF_BACKUP: [Metric<BackupCounters>; 5] = [
+    (metric::BACKUP_BYTES, Bytes, Cumulative, |c| c.bytes),
+    (metric::BACKUP_WRITTEN_BYTES, Bytes, Cumulative, |c| c.written_bytes),
+    ("backup_buffer_wait_ns", Nanoseconds, Cumulative, |c| c.buffer_wait_ns),
+    ("backup_data_wait_ns", Nanoseconds, Cumulative, |c| c.data_wait_ns),
+    ("backup_buffers_used", Count, Gauge, |c| c.buffers_used),
+];
+
 impl Shape {
     /// Its entities and series.
     #[must_use]
@@ -334,6 +372,12 @@ impl Shape {
             contents.waits(id, file.caps.as_deref());
             contents.limits(id, file.limits_change);
         }
+        for backup in &self.backups {
+            let host = hosts.get(backup.host).copied();
+            let (name, attributes) = (&backup.name, &backup.attributes);
+            let id = contents.entity(EntityKind::Backup, name, host, attributes);
+            contents.metrics(id, &OF_BACKUP);
+        }
         contents.0
     }
 
@@ -365,6 +409,9 @@ impl Shape {
             values(row, counted, &OF_FILE);
             waits(row, file.caps.as_deref(), &counted.waits, counted.medium_ns);
             limits(row, file.limits_change, &counted.limits);
+        }
+        for (_, counted) in self.backups.iter().zip(&sample.backups) {
+            values(row, counted, &OF_BACKUP);
         }
     }
 }
@@ -500,6 +547,7 @@ mod tests {
                 ..DatabaseShape::default()
             }],
             files: vec![FileShape { name: "f".into(), caps: caps(), ..FileShape::default() }],
+            backups: vec![BackupShape { name: "b".into(), ..BackupShape::default() }],
         };
         let full = VolumeCounters {
             waits: vec![("disk_bytes", 11)],
@@ -520,6 +568,7 @@ mod tests {
             volumes: vec![VolumeCounters { reads: 18, ..VolumeCounters::default() }, full],
             databases: vec![DatabaseCounters { waits: vec![wait], ..DatabaseCounters::default() }],
             files: vec![file],
+            backups: vec![BackupCounters { written_bytes: 19, ..BackupCounters::default() }],
         };
         let contents = shape.contents();
         assert_eq!(contents.check(), Ok(()));
@@ -545,6 +594,7 @@ mod tests {
             ("f.io_stall_read_ms", 7),
             ("f.wait_disk_iops_ns", 15),
             ("f.medium_ns", 16),
+            ("b.backup_written_bytes", 19),
         ];
         assert_eq!(set, expect.map(|(name, value)| (name.to_owned(), value)));
     }

@@ -186,6 +186,7 @@ impl<'a> OltpSimulation<'a> {
         for load in &self.loads {
             load.declare(&mut shape, self.layout, &self.places);
         }
+        shape.backups = self.backups.iter().map(|own| own.shape(&self.places)).collect();
         shape
     }
 
@@ -196,6 +197,7 @@ impl<'a> OltpSimulation<'a> {
         for load in &self.loads {
             load.sample(&mut sample, &self.sizes, |file| self.limits(file));
         }
+        sample.backups = self.backups.iter().map(Backup::counters).collect();
         sample
     }
 

@@ -2,6 +2,8 @@
 
 use weir_core::{Completion, Op};
 use weir_layout::files::Place;
+use weir_observe::metric;
+use weir_observe::run::{BackupCounters, BackupShape};
 use weir_report::backup::BackupReport;
 use weir_units::Instant;
 use weir_workload::backup::{
@@ -90,6 +92,59 @@ impl Backup {
         self.encode(completion.at);
         if self.pipeline.is_done() {
             self.tally.finish(completion.at);
+        }
+    }
+
+    /// Returns its name, and its attributes in an observation.
+    pub(super) fn shape(&self, places: &[Place]) -> BackupShape {
+        let plan = self.pipeline.plan();
+        let names = |all: &mut dyn Iterator<Item = u32>| {
+            let mut names: Vec<&str> = Vec::new();
+            for place in all {
+                let name = places[place as usize].name.as_str();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            names.join("; ")
+        };
+        let sources = names(&mut plan.sources.iter().map(|source| source.place));
+        let targets = names(&mut plan.stripes.iter().map(|(place, _)| *place));
+        let mut attributes: weir_observe::header::Attributes = [
+            (metric::SOURCES, sources.as_str()),
+            (metric::TARGETS, targets.as_str()),
+            (metric::OPERATION, "backup"),
+            (metric::TOOL, "Weir"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .into();
+        for (name, value) in [
+            (metric::READERS, plan.buffers.readers),
+            (metric::STRIPES, plan.buffers.devices),
+            (metric::BUFFER_COUNT, plan.buffers.count),
+            (metric::BUFFER_SETS, plan.buffers.sets),
+        ] {
+            attributes.insert(name.to_owned(), u64::from(value).into());
+        }
+        let max_transfer = plan.buffers.max_transfer.get();
+        attributes.insert(metric::MAX_TRANSFER_BYTES.to_owned(), max_transfer.into());
+        if plan.encoders > 0 {
+            attributes.insert(metric::COMPRESSION.to_owned(), "on".into());
+            attributes.insert(metric::ENCODERS.to_owned(), u64::from(plan.encoders).into());
+        }
+        let host = plan.sources.first().map_or(0, |source| places[source.place as usize].host);
+        BackupShape { name: self.tally.name().to_owned(), host, attributes }
+    }
+
+    /// Returns what it has counted.
+    pub(super) fn counters(&self) -> BackupCounters {
+        let totals = self.pipeline.totals();
+        BackupCounters {
+            bytes: totals.read,
+            written_bytes: totals.written,
+            buffer_wait_ns: totals.waited_for_buffer.nanos(),
+            data_wait_ns: totals.waited_for_data.nanos(),
+            buffers_used: self.pipeline.used() as u64,
         }
     }
 

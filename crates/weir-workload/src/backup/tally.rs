@@ -42,6 +42,12 @@ impl BackupTally {
         Self { name, start, end: None, now: start, places, counts, used: 0 }
     }
 
+    /// Returns the name of the backup.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Adds the time until `now`, in which `pipeline` stayed as it is.
     pub fn pass(&mut self, now: Instant, pipeline: &Pipeline) {
         if self.end.is_none() && now > self.now {
