@@ -98,6 +98,12 @@ impl Latency {
         self.transfer.is_none() && self.points.iter().all(|p| p.1 == 0)
     }
 
+    /// Returns the shortest time of a request, without the transfer.
+    #[must_use]
+    pub fn shortest(&self) -> Span {
+        Span::from_nanos(self.points.first().map_or(0, |point| point.1))
+    }
+
     /// The mean of the distribution, without the transfer.
     #[must_use]
     pub fn mean(&self) -> Span {
