@@ -5,13 +5,29 @@
 //! | [`format`] | the bytes of a stripe, written and read |
 //! | [`key`] | secrets, and the keys of a backup |
 //! | [`read_at`] | where a stripe's bytes are read from |
+//! | [`probe`], [`assemble`], [`walk`] | the ends of a stripe, the stripes of a backup, its frames |
+//! | [`damage`], [`verify`](mod@verify) | the names of damage, and the search for it |
+//! | [`place`] | folders and other places that hold stripes |
+//! | [`memory`] | a backup written to memory |
 
 #![forbid(unsafe_code)]
 
+pub mod assemble;
+pub mod damage;
 pub mod error;
 pub mod format;
 pub mod key;
+pub mod memory;
+pub mod place;
+pub mod probe;
 pub mod read_at;
+pub mod run;
+pub mod target;
+pub mod verify;
+pub mod walk;
 
+pub use assemble::{Assembly, StripeInput};
+pub use damage::Damage;
 pub use error::BackupError;
 pub use read_at::ReadAt;
+pub use verify::{Verified, Watch, verify};

@@ -41,13 +41,16 @@ impl fmt::Display for Kind {
 }
 
 /// The public values of an encrypted backup.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Encryption {
     /// The salt from which its key is derived.
+    #[serde(with = "super::wire::hex")]
     pub salt: [u8; 16],
     /// The first bytes of each nonce; the stripe and the sequence follow.
+    #[serde(with = "super::wire::hex")]
     pub nonce_prefix: [u8; 15],
     /// The value by which a wrong key is recognised.
+    #[serde(with = "super::wire::hex")]
     pub check: [u8; 16],
 }
 

@@ -1,6 +1,6 @@
 //! The description of a whole backup, the same in every stripe.
 
-use super::{BackupId, Identity, Kind, VERSION};
+use super::{BackupId, Encryption, Identity, Kind, VERSION};
 use crate::error::BackupError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,6 +33,9 @@ pub struct Manifest {
     pub tool: String,
     /// How it was written.
     pub options: ManifestOptions,
+    /// How it is encrypted, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<Encryption>,
     /// What it was made from; frames name a source by its index.
     pub sources: Vec<ManifestSource>,
     /// The layout file of the sources, as text.
@@ -51,9 +54,6 @@ pub struct ManifestOptions {
     /// The level of zstd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<i32>,
-    /// Whether the contents are encrypted.
-    #[serde(default)]
-    pub is_encrypted: bool,
     /// The longest transfer, in bytes.
     #[serde(default)]
     pub max_transfer: u64,
@@ -112,10 +112,8 @@ impl Manifest {
             frozen_unix_ms: None,
             finished_unix_ms: identity.created_unix_ms,
             tool,
-            options: ManifestOptions {
-                is_encrypted: identity.encryption.is_some(),
-                ..ManifestOptions::default()
-            },
+            options: ManifestOptions::default(),
+            encryption: identity.encryption.clone(),
             sources: Vec::new(),
             layout: None,
             oltp: None,
@@ -154,16 +152,19 @@ impl Manifest {
         self.stripes.iter().fold(0, |sum, stripe| sum.saturating_add(stripe.stored_bytes))
     }
 
-    /// Returns whether the manifest is one of a backup with this identity.
+    /// Returns the identity of the backup, which the headers of its stripes have too; `None` if
+    /// no backup can have it.
     #[must_use]
-    pub fn fits(&self, identity: &Identity) -> bool {
-        self.format == VERSION
-            && self.id == identity.id
-            && self.name == identity.name
-            && self.kind == identity.kind
-            && self.base == identity.base
-            && self.created_unix_ms == identity.created_unix_ms
-            && self.stripes.len() == usize::from(identity.stripes)
-            && self.options.is_encrypted == identity.encryption.is_some()
+    pub fn identity(&self) -> Option<Identity> {
+        let identity = Identity {
+            id: self.id,
+            name: self.name.clone(),
+            kind: self.kind,
+            base: self.base,
+            stripes: u8::try_from(self.stripes.len()).ok()?,
+            created_unix_ms: self.created_unix_ms,
+            encryption: self.encryption.clone(),
+        };
+        (self.format == VERSION && identity.check().is_ok()).then_some(identity)
     }
 }
