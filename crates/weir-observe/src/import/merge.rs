@@ -415,11 +415,21 @@ impl OpenInput {
         first.saturating_sub(self.lead(options))
     }
 
-    /// States for how long the rates of the first sample held, if more than a guess tells it.
+    /// States for how long the rates of the first sample held, as far as that is known.
+    ///
+    /// A file of one report does not tell it. Where an earlier input has reports of the same entities,
+    /// its rates would be held since then.
     fn state_first_interval(&mut self, options: &Options) {
         let is_known = self.at.is_some() || self.sheet.held.is_some() || options.every.is_some();
         let lead = self.lead(options);
-        let Some((_, row)) = self.first.as_mut().filter(|_| is_known && lead > 0) else { return };
+        let Some((_, row)) = self.first.as_mut().filter(|_| lead > 0) else { return };
+        if !is_known {
+            let seconds = options.step();
+            self.sheet.note(format!(
+                "it has one report, which does not tell for how long its rates held: taken for \
+                 {seconds}; state it with --every"
+            ));
+        }
         let series = row.iter().zip(&self.sheet.contents.series);
         let with_rates =
             series.filter(|(value, own)| value.is_some() && metric::is_rate(&own.metric));
@@ -480,12 +490,23 @@ impl OpenInput {
                 return Err(error);
             }
             self.presence.complete(&mut self.sheet, at);
+            self.check_hosts()?;
         }
         // What was skipped is known as a whole once something else was read.
         if at.is_none() || self.sheet.skipped.len() > 1 || self.samples == 0 {
             self.check_skipped()?;
         }
         Ok(at)
+    }
+
+    /// Refuses reports of two hosts that leave out idle devices.
+    fn check_hosts(&self) -> Result<(), ImportError> {
+        let is_checked = self.sheet.reports == Reports::AllButIdle;
+        let Some((one, other)) = self.presence.two_hosts().filter(|_| is_checked) else {
+            return Ok(());
+        };
+        let reason = format!("there are reports of {one} and of {other} in it: split it by host");
+        Err(ImportError::whole(reason))
     }
 
     /// Refuses what would lose one of two kinds of input. Who says of which kind it is wants no

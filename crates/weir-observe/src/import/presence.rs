@@ -19,7 +19,7 @@
 
 use super::measure::{BUSY, INTERVAL_NS, QUEUE_DEPTH};
 use super::sheet::{At, Sheet};
-use crate::header::{Contents, EntityId, EntityKind, SeriesId};
+use crate::header::{Contents, Entity, EntityId, EntityKind, SeriesId};
 use crate::metric;
 
 /// Which entities an input reports in each sample.
@@ -40,9 +40,8 @@ const SHORTER: f64 = 0.9;
 /// A step that is longer than this many steps before it, and of no stated interval, has a gap.
 pub(super) const GAP: i64 = 3;
 
-/// Devices that are taken for idle where they are missing. With more, each sample would hold mostly
-/// zeros, and they would take the square of the input's length.
-const MOST_IDLE: usize = 2048;
+/// The name that readers give a host that the input does not name.
+const UNNAMED_HOST: &str = "host";
 
 /// Follows which entities of an input are in its samples.
 #[derive(Debug, Default)]
@@ -60,6 +59,8 @@ pub(super) struct Presence {
     series: usize,
     /// A device was reported idle.
     has_idle: bool,
+    /// The hosts that the input names, up to two.
+    hosts: Vec<String>,
     /// Entities that were idle until now, whose first sample is at hand.
     pub(super) idle_until_now: Vec<EntityId>,
 }
@@ -76,6 +77,8 @@ struct Followed {
 struct FollowedSeries {
     id: SeriesId,
     is_rate: bool,
+    /// It is zero while its entity is idle. Means of idle devices are unknown.
+    is_zero_while_idle: bool,
     /// The number of the last sample in which it had a value, from 1.
     seen: u64,
 }
@@ -105,9 +108,7 @@ impl Presence {
         self.samples += 1;
         self.learn(&sheet.contents);
         self.has_idle |= self.entities.iter().any(|own| own.is_device && is_idle(sheet, own));
-        let leaves_out_idle = sheet.reports == Reports::AllButIdle
-            && !self.has_idle
-            && self.entities.len() <= MOST_IDLE;
+        let leaves_out_idle = sheet.reports == Reports::AllButIdle && !self.has_idle;
         let mut has_zeros = false;
         for (own, id) in self.entities.iter_mut().zip(0..) {
             let is_missing = own.series.iter().all(|own| sheet.row[own.id.0 as usize].is_none());
@@ -134,6 +135,15 @@ impl Presence {
         self.taken_for_idle += u64::from(has_zeros);
     }
 
+    /// Returns two hosts, if an input whose reports leave out idle devices names more than one: the
+    /// devices of one would be taken for idle in reports of the other.
+    pub(super) fn two_hosts(&self) -> Option<(&str, &str)> {
+        match &self.hosts[..] {
+            [one, other] => Some((one, other)),
+            _ => None,
+        }
+    }
+
     /// Returns notes on gaps and on devices that were taken for idle.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -141,12 +151,6 @@ impl Presence {
             notes.push(format!(
                 "{} gaps between its samples: rates are not held over them",
                 self.gaps
-            ));
-        }
-        if self.taken_for_idle > 0 && self.entities.len() > MOST_IDLE {
-            notes.push(format!(
-                "it has more than {MOST_IDLE} devices: from then on those that are missing are \
-                 unknown, and not idle"
             ));
         }
         if self.taken_for_idle > 0 {
@@ -168,6 +172,9 @@ impl Presence {
     fn learn(&mut self, contents: &Contents) {
         let known = self.entities.len();
         let new = contents.entities.iter().skip(known);
+        let is_named = |own: &&Entity| own.kind == EntityKind::Host && own.name != UNNAMED_HOST;
+        let free = 2 - self.hosts.len();
+        self.hosts.extend(new.clone().filter(is_named).map(|own| own.name.clone()).take(free));
         self.entities.extend(new.map(|entity| Followed {
             is_device: entity.kind == EntityKind::Volume,
             ..Followed::default()
@@ -175,8 +182,10 @@ impl Presence {
         for (series, id) in contents.series.iter().zip(0..).skip(self.series) {
             if series.metric != INTERVAL_NS.metric {
                 let is_rate = metric::is_rate(&series.metric);
+                let is_level = [BUSY.metric, QUEUE_DEPTH.metric].contains(&series.metric.as_str());
+                let is_zero_while_idle = is_rate || is_level;
                 let id = SeriesId(id);
-                let own = FollowedSeries { id, is_rate, seen: 0 };
+                let own = FollowedSeries { id, is_rate, is_zero_while_idle, seen: 0 };
                 self.entities[series.entity.0 as usize].series.push(own);
             }
         }
@@ -201,23 +210,15 @@ impl Followed {
 
 /// Whether an entity was reported, and did nothing.
 fn is_idle(sheet: &Sheet, own: &Followed) -> bool {
-    let mut rates = own.series.iter().filter(|own| is_zero_while_idle(sheet, own)).peekable();
+    let mut rates = own.series.iter().filter(|own| own.is_zero_while_idle).peekable();
     rates.peek().is_some() && rates.all(|own| sheet.row[own.id.0 as usize] == Some(0))
 }
 
 /// Puts zeros where an entity that does something has rates.
 fn put_idle(sheet: &mut Sheet, own: &Followed) {
-    for own in &own.series {
-        if is_zero_while_idle(sheet, own) {
-            sheet.row[own.id.0 as usize] = Some(0);
-        }
+    for own in own.series.iter().filter(|own| own.is_zero_while_idle) {
+        sheet.row[own.id.0 as usize] = Some(0);
     }
-}
-
-/// Returns whether a series is zero while its entity is idle. Means of idle devices are unknown.
-fn is_zero_while_idle(sheet: &Sheet, own: &FollowedSeries) -> bool {
-    let metric = sheet.contents.series[own.id.0 as usize].metric.as_str();
-    own.is_rate || [BUSY.metric, QUEUE_DEPTH.metric].contains(&metric)
 }
 
 fn nanos_between(earlier: At, later: At) -> Option<i64> {

@@ -320,3 +320,64 @@ fn a_run_of_processors_alone_says_nothing_of_the_disks_of_another_run() {
     assert_eq!(read.values("sda", "reads_per_s")[0], Some(100.2));
     assert!(read.values("sda", "reads_per_s")[1..].iter().all(Option::is_none));
 }
+
+#[test]
+fn rates_of_files_with_one_report_each_are_not_held_between_them() {
+    let file = |minute: u64, reads: f64| {
+        (BANNER.to_owned() + &busy_report(60 * minute, &[("sda", reads)])).into_bytes()
+    };
+    let inputs =
+        || vec![input("a.txt", file(0, 100.0), None), input("b.txt", file(50, 300.0), None)];
+    let read = try_read(inputs(), &Options::default()).expect("an import");
+    assert_eq!(mean_iops(&read, "sda"), (200.0, 2.0));
+    assert!(read.notes("b.txt: it has one report, which does not tell for how long"));
+    let every = Options { every: Some(Span::from_secs(5)), ..Options::default() };
+    let read = try_read(inputs(), &every).expect("an import");
+    assert_eq!(mean_iops(&read, "sda"), (200.0, 10.0));
+}
+
+#[test]
+fn runs_of_one_report_are_judged_by_device_and_by_options() {
+    let run = |minute: u64, devices: &[_]| BANNER.to_owned() + &busy_report(60 * minute, devices);
+    // Averages whose machine was started again twice: their sums rise and fall.
+    let averages = |minute: u64| 100.0 + (minute % 17) as f64;
+    let text: String = (1..=30).map(|minute| run(minute, &[("sda", averages(minute))])).collect();
+    let read = self::read(&text);
+    assert_eq!(read.all("sda", "reads_per_s"), [averages(30)]);
+    assert!(read.notes("29 reports left out"), "{:?}", read.summary.notes);
+    // Averages of all disks and of one of them, in turn.
+    let devices = [("sda", 100.0), ("sdb", 900.0)];
+    let text: String = (1..=30).map(|at| run(at, &devices[..1 + at as usize % 2])).collect();
+    assert_eq!(self::read(&text).summary.samples, 1);
+    // Averages and intervals in turn: which is which is not told.
+    let rates = [100.0, 900.0, 40.0, 700.0, 300.0];
+    let text: String = (1..=30)
+        .map(|at| run(at, &[("sda", if at % 2 == 0 { rates[at as usize / 2 % 5] } else { 77.0 })]))
+        .collect();
+    assert_eq!(self::read(&text).summary.samples, 1);
+}
+
+#[test]
+fn reports_of_two_hosts_are_refused() {
+    let run = |host: &str, minute: u64| {
+        let reports = (0..3).map(|at| busy_report(60 * minute + 5 * at, &[("sda", 100.0)]));
+        BANNER.replace("db1", host) + &reports.collect::<String>()
+    };
+    let text = run("db1", 0) + &run("db2", 10);
+    let expect = "there are reports of db1 and of db2 in it: split it by host";
+    assert_eq!(refused(&text), expect);
+    assert_eq!(read(&(run("db1", 0) + &run("db1", 10))).summary.samples, 4);
+}
+
+#[test]
+fn zeros_of_missing_devices_have_no_bound() {
+    let names: Vec<String> = (0..3_000).map(|at| format!("sd{at}")).collect();
+    let all: Vec<_> = names.iter().map(|name| (name.as_str(), 7.7)).collect();
+    let mut text = BANNER.to_owned() + &busy_report(0, &all) + &busy_report(5, &all);
+    for report in 2..=4 {
+        text += &busy_report(5 * report, &all[..1]);
+    }
+    let read = read(&text);
+    let (mean, seconds) = mean_iops(&read, "sd2999");
+    assert!((mean - 7.7 / 4.0).abs() < 1e-9 && seconds == 20.0, "{mean} for {seconds} s");
+}

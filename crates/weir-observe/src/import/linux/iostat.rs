@@ -16,6 +16,7 @@ use crate::import::number::Style;
 use crate::import::presence::Reports;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use crate::import::text::{Lines, words};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 const KIB: f64 = 1024.0;
@@ -175,14 +176,15 @@ impl runs::Report for Report {
         self.begins_a_run
     }
 
-    fn counts(&self) -> Vec<f64> {
-        let is_count = |column: &Option<(&'static Measure, f64)>| {
-            column.is_some_and(|(measure, _)| {
-                measure.unit == m::Kind::Count && measure.decimals > 0 && *measure != m::QUEUE_DEPTH
+    fn counts(&self) -> BTreeMap<(&str, &'static str), f64> {
+        let rates = self.devices.iter().flat_map(|(name, values)| {
+            let own = values.iter().zip(&*self.columns);
+            own.filter_map(|(value, column)| {
+                let (measure, _) = column.filter(|(measure, _)| runs::is_count(measure))?;
+                Some(((name.as_str(), measure.metric), (*value)?))
             })
-        };
-        let values = self.devices.iter().flat_map(|(_, values)| values.iter().zip(&*self.columns));
-        values.filter(|(_, column)| is_count(column)).filter_map(|(value, _)| *value).collect()
+        });
+        rates.collect()
     }
 }
 

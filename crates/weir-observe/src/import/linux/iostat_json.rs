@@ -9,12 +9,13 @@ use crate::header::EntityKind;
 use crate::import::ImportError;
 use crate::import::in_turn::InTurn;
 use crate::import::kind::Bytes;
-use crate::import::measure::{self as m, Measure};
+use crate::import::measure::Measure;
 use crate::import::merge::Options;
 use crate::import::presence::Reports;
 use crate::import::sheet::{At, ReadSamples, Sheet};
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 pub(in crate::import) fn recognizes(text: &str) -> bool {
     let has = |what: &str| text.contains(what);
@@ -150,12 +151,12 @@ impl runs::Report for Report {
         self.begins_a_run
     }
 
-    fn counts(&self) -> Vec<f64> {
-        let values = self.devices.iter().flat_map(|(_, values)| values);
-        let is_count = |measure: &Measure| {
-            measure.unit == m::Kind::Count && measure.decimals > 0 && *measure != m::QUEUE_DEPTH
-        };
-        values.filter(|(measure, _)| is_count(measure)).map(|(_, value)| *value).collect()
+    fn counts(&self) -> BTreeMap<(&str, &'static str), f64> {
+        let values = self.devices.iter().flat_map(|(name, values)| {
+            let counts = values.iter().filter(|(measure, _)| runs::is_count(measure));
+            counts.map(|(measure, rate)| ((name.as_str(), measure.metric), *rate))
+        });
+        values.collect()
     }
 }
 

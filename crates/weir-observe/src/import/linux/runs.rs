@@ -10,12 +10,14 @@
 //!  run 3:  average                          a run of one report: left out
 //! ```
 //!
-//! An input can consist of runs of one report each, as `cron` writes them. Averages since the start
-//! hardly change from run to run. Reports that rise and fall are those of intervals, and are kept.
+//! An input can consist of runs of one report each, as `cron` writes them. The module
+//! [`super::singles`] tells which of them are of intervals.
 
+use super::singles::{Single, are_intervals};
 use crate::import::ImportError;
+use crate::import::measure::{self as m, Measure};
 use crate::import::sheet::Sheet;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use weir_units::Span;
 
 /// A report of a run.
@@ -26,16 +28,17 @@ pub(super) trait Report {
     /// Returns whether iostat was started again before it.
     fn begins_a_run(&self) -> bool;
 
-    /// Returns its rates that are counts divided by seconds.
-    fn counts(&self) -> Vec<f64>;
+    /// Returns its rates that are counts divided by seconds, by device and metric.
+    fn counts(&self) -> BTreeMap<(&str, &'static str), f64>;
+}
+
+/// Returns whether a measure of devices is a count divided by seconds.
+pub(super) fn is_count(measure: &Measure) -> bool {
+    measure.unit == m::Kind::Count && measure.decimals > 0 && *measure != m::QUEUE_DEPTH
 }
 
 /// Runs of one report each that are compared to tell averages from intervals.
 const MOST_COMPARED: usize = 32;
-/// A report differs from the one before if its rates sum to this many times as much, or less than
-/// one part in this many.
-const DIFFERS: f64 = 1.2;
-
 /// Selects the reports of intervals. See the module.
 #[derive(Debug)]
 pub(super) struct Runs<R> {
@@ -45,8 +48,11 @@ pub(super) struct Runs<R> {
     every: Option<Span>,
     /// The report at hand is not the first of its run.
     inside: bool,
-    /// Runs of one report are those of intervals.
-    keeps_single: bool,
+    /// Whether runs of one report are of intervals, by the metrics of their report: iostat may be
+    /// run with several options in turn.
+    keeps: BTreeMap<Vec<&'static str>, bool>,
+    /// A run of several reports was kept.
+    has_longer: bool,
     kept: u64,
     /// First reports of longer runs that were left out.
     first_left_out: u64,
@@ -61,7 +67,8 @@ impl<R: Report> Runs<R> {
             ahead: VecDeque::new(),
             every,
             inside: false,
-            keeps_single: false,
+            keeps: BTreeMap::new(),
+            has_longer: false,
             kept: 0,
             first_left_out: 0,
             single_left_out: 0,
@@ -85,6 +92,7 @@ impl<R: Report> Runs<R> {
             };
             if !report.begins_a_run() && self.inside {
                 self.kept += 1;
+                self.has_longer = true;
                 return Ok(Some(report));
             }
             self.inside = false;
@@ -99,7 +107,8 @@ impl<R: Report> Runs<R> {
                     }
                     let seconds = self.whole_seconds(interval_ns);
                     self.inside = true;
-                    let is_kept = seconds.is_some_and(|s| is_of_interval(&report.counts(), s));
+                    let is_kept =
+                        seconds.is_some_and(|s| is_of_interval(report.counts().into_values(), s));
                     self.first_left_out += u64::from(!is_kept);
                     is_kept
                 }
@@ -123,8 +132,14 @@ impl<R: Report> Runs<R> {
         sheet: &mut Sheet,
         read: &mut impl FnMut(&mut Sheet) -> Result<Option<R>, ImportError>,
     ) -> Result<bool, ImportError> {
-        if self.keeps_single || self.kept > 0 {
-            return Ok(self.keeps_single);
+        // The last report of all says more than nothing.
+        let is_last = self.ahead.is_empty() && self.kept == 0;
+        let single = Single::new(report);
+        if let Some(keeps) = self.keeps.get(&single.metrics).filter(|_| !is_last) {
+            return Ok(*keeps);
+        }
+        if self.has_longer {
+            return Ok(false);
         }
         self.fill(MOST_COMPARED, sheet, read)?;
         let is_single = |at: usize| {
@@ -132,17 +147,17 @@ impl<R: Report> Runs<R> {
             self.ahead[at].begins_a_run() && next.is_none_or(Report::begins_a_run)
         };
         let singles = (0..self.ahead.len()).take_while(|at| is_single(*at)).count();
-        let reports = std::iter::once(report).chain(self.ahead.iter().take(singles));
-        let sums: Vec<f64> = reports.map(|report| report.counts().iter().sum()).collect();
-        self.keeps_single = rises_and_falls(&sums);
-        if self.keeps_single {
+        let metrics = single.metrics.clone();
+        let others = self.ahead.iter().take(singles).map(Single::new);
+        let others = others.filter(|other| other.metrics == metrics);
+        let all: Vec<Single> = std::iter::once(single).chain(others).collect();
+        let keeps = are_intervals(&all);
+        if keeps {
             sheet.note(
                 "each of its runs has one report, and these rise and fall: taken for intervals, as \
-                 of iostat -y",
+                 of iostat -y, that begin at the report before",
             );
         }
-        // The last report of all says more than nothing.
-        let is_last = self.ahead.is_empty();
         if is_last {
             sheet.note(match self.single_left_out {
                 0 => "its only report may be of the time since the machine started, and not of now",
@@ -152,7 +167,11 @@ impl<R: Report> Runs<R> {
                 }
             });
         }
-        Ok(self.keeps_single || is_last)
+        // What one or two reports say is asked again with the next.
+        if keeps || all.len() > 2 {
+            self.keeps.insert(metrics, keeps);
+        }
+        Ok(keeps || is_last)
     }
 
     /// Returns the next report.
@@ -216,23 +235,15 @@ fn nanos_between(first: &impl Report, second: &impl Report) -> Option<i64> {
     second.at()?.checked_sub(first.at()?)
 }
 
-/// Returns whether sums of rates rise clearly at least once and fall clearly at least once.
-fn rises_and_falls(sums: &[f64]) -> bool {
-    let differs = |from: f64, to: f64| to > DIFFERS * from;
-    let mut pairs = sums.windows(2);
-    let rises = pairs.clone().any(|pair| differs(pair[0], pair[1]));
-    rises && pairs.any(|pair| differs(pair[1], pair[0]))
-}
-
 /// Returns whether the rates of a report are counts of an interval of `seconds`: each times the
 /// seconds is near a whole number. Few averages since the start are.
-fn is_of_interval(rates: &[f64], seconds: f64) -> bool {
+fn is_of_interval(rates: impl Iterator<Item = f64>, seconds: f64) -> bool {
     // Rounding to two decimals moves a count by up to this.
     let slack = 0.006 * seconds;
     if slack > 0.15 {
         return false;
     }
-    let counts: Vec<f64> = rates.iter().map(|rate| rate * seconds).filter(|n| *n > slack).collect();
+    let counts: Vec<f64> = rates.map(|rate| rate * seconds).filter(|n| *n > slack).collect();
     counts.len() >= 3 && counts.iter().all(|count| (count - count.round()).abs() <= slack)
 }
 
@@ -242,10 +253,11 @@ mod tests {
 
     #[test]
     fn averages_since_the_start_are_told_from_an_interval() {
-        assert!(is_of_interval(&[88.33, 89.67, 0.0, 99.67, 6791.0], 3.0));
-        assert!(!is_of_interval(&[0.03, 0.25, 0.21, 0.12], 5.0));
-        assert!(!is_of_interval(&[1.0, 2.0], 1.0), "too little to tell");
-        assert!(!is_of_interval(&[1.0, 2.0, 3.0], 60.0), "rounded too much to tell");
+        let check = |rates: &[f64], seconds| is_of_interval(rates.iter().copied(), seconds);
+        assert!(check(&[88.33, 89.67, 0.0, 99.67, 6791.0], 3.0));
+        assert!(!check(&[0.03, 0.25, 0.21, 0.12], 5.0));
+        assert!(!check(&[1.0, 2.0], 1.0), "too little to tell");
+        assert!(!check(&[1.0, 2.0, 3.0], 60.0), "rounded too much to tell");
     }
 
     /// Second, whether it begins a run, and a rate.
@@ -262,8 +274,8 @@ mod tests {
             self.0.1
         }
 
-        fn counts(&self) -> Vec<f64> {
-            vec![self.0.2; 3]
+        fn counts(&self) -> BTreeMap<(&str, &'static str), f64> {
+            ["reads", "writes", "flushes"].map(|metric| (("sda", metric), self.0.2)).into()
         }
     }
 
@@ -302,7 +314,7 @@ mod tests {
 
     #[test]
     fn runs_of_one_report_are_kept_if_they_rise_and_fall() {
-        let busy: Vec<Told> = (0..100).map(|at| (at * 60, true, (at % 7) as f64)).collect();
+        let busy: Vec<Told> = (0..100).map(|at| (at * 60, true, (at * at % 7) as f64)).collect();
         let times: Vec<_> = busy.iter().map(|own| own.0).collect();
         check(&busy, &times, &["rise and fall"]);
         let averages: Vec<Told> =
