@@ -4,7 +4,7 @@ use super::bytes::{Input, Wrong};
 use super::column::Decoder;
 use super::error::ReadError;
 use super::{End, MAX_PAYLOAD, MAX_SAMPLES, MAX_VALUES, SIGNATURE, tag};
-use crate::header::{Contents, Header};
+use crate::header::{Checked, Contents, Header};
 use crate::observation::{Chunk, Column, Note};
 use std::fmt;
 use std::io::{self, Read};
@@ -69,6 +69,7 @@ pub struct Reader<R> {
     /// Bytes read.
     offset: u64,
     header: Header,
+    checked: Checked,
     notes: Vec<Note>,
     last: Option<Instant>,
     samples: u64,
@@ -96,11 +97,13 @@ impl<R: Read> Reader<R> {
             Frame::Cut(_) => return Err(damaged("the file ends in it".to_owned())),
             Frame::Bad(reason) => return Err(damaged(reason)),
         };
-        header.contents.check().map_err(|error| damaged(error.to_string()))?;
+        let mut checked = Checked::default();
+        checked.extend(&header.contents).map_err(|error| damaged(error.to_string()))?;
         Ok(Self {
             input,
             offset,
             header,
+            checked,
             notes: Vec::new(),
             last: None,
             samples: 0,
@@ -207,7 +210,7 @@ impl<R: Read> Reader<R> {
                 let more: Contents = serde_json::from_slice(payload).map_err(said)?;
                 self.header.contents.entities.extend(more.entities);
                 self.header.contents.series.extend(more.series);
-                self.header.contents.check().map_err(|error| error.to_string())
+                self.checked.extend(&self.header.contents).map_err(|error| error.to_string())
             }
             tag::NOTE => {
                 self.notes.push(serde_json::from_slice(payload).map_err(said)?);

@@ -4,7 +4,7 @@ use super::beside::{Beside, Work};
 use super::column::Encoder;
 use super::error::WriteError;
 use super::{End, MAX_PAYLOAD, MAX_VALUES, SIGNATURE, tag};
-use crate::header::{Contents, Header};
+use crate::header::{Checked, Contents, Header};
 use crate::observation::{Column, Note};
 use serde::Serialize;
 use std::io::Write;
@@ -28,6 +28,7 @@ const _: () = assert!(MIN_SAMPLES * crate::header::MAX_SERIES <= MAX_VALUES);
 pub struct Writer<W: Write> {
     out: W,
     contents: Contents,
+    checked: Checked,
     /// What is filled.
     work: Work,
     last: Option<Instant>,
@@ -44,14 +45,15 @@ impl<W: Write> Writer<W> {
     /// [`WriteError`] if the header does not hold together or cannot be written.
     pub fn new(mut out: W, header: &Header) -> Result<Self, WriteError> {
         let contents = header.contents.clone();
-        contents.check()?;
+        let mut checked = Checked::default();
+        checked.extend(&contents)?;
         let mut bytes = SIGNATURE.to_vec();
         bytes.extend(frame(tag::HEAD, &json(header))?);
         out.write_all(&bytes)?;
         out.flush()?;
         let (work, encoder) = (Work::default(), Encoder::new());
         let mut writer =
-            Self { out, contents, work, last: None, samples: 0, encoder, beside: None };
+            Self { out, contents, checked, work, last: None, samples: 0, encoder, beside: None };
         writer.make_room();
         Ok(writer)
     }
@@ -62,14 +64,27 @@ impl<W: Write> Writer<W> {
     ///
     /// [`WriteError`] if they do not go with what is there, or cannot be written.
     pub fn declare(&mut self, more: &Contents) -> Result<(), WriteError> {
-        let mut all = self.contents.clone();
-        all.entities.extend(more.entities.iter().cloned());
-        all.series.extend(more.series.iter().cloned());
-        all.check()?;
-        self.flush()?;
+        let known = (self.contents.entities.len(), self.contents.series.len());
+        self.contents.entities.extend(more.entities.iter().cloned());
+        self.contents.series.extend(more.series.iter().cloned());
+        if let Err(error) = self.checked.extend(&self.contents) {
+            self.contents.entities.truncate(known.0);
+            self.contents.series.truncate(known.1);
+            self.checked = Checked::default();
+            self.checked.extend(&self.contents)?;
+            return Err(error.into());
+        }
+        let (samples, series) = (self.work.chunk.times.len(), self.contents.series.len());
+        // A chunk for each new series would take the square of their number.
+        let is_full = samples.saturating_mul(series) > VALUES;
+        if is_full {
+            self.flush()?
+        } else {
+            self.collect().map(drop)?
+        }
         self.frame(tag::MORE, &json(more))?;
-        self.contents = all;
-        self.make_room();
+        let samples = self.work.chunk.times.len();
+        self.work.chunk.columns.resize_with(series, || Column::missing(samples));
         Ok(())
     }
 
