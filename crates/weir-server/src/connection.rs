@@ -1,7 +1,8 @@
 //! The buffers of one client.
 
-use crate::host_loop::{ClientId, HostLoop, ReplyTo};
+use crate::host_loop::{ClientId, Elsewhere, HostLoop, ReplyTo};
 use crate::seat::{Seat, Sitting};
+use crate::volume::View;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use weir_core::DeviceId;
 use weir_proto::server::{Parsed, Session, parse_request};
 use weir_proto::{Command, Errno, reply};
+use weir_store::Store;
 use weir_units::Instant;
 use weir_wall::{Interest, calendar};
 
@@ -91,6 +93,8 @@ pub(crate) struct Connection {
     /// Of a page blob: who may write, and that this client does.
     seat: Option<Arc<Seat>>,
     sitting: Option<Sitting>,
+    /// What it reads from, if not from the device.
+    view: Option<Arc<View>>,
     /// What it is watched for, to change that only when it changes.
     pub(crate) interest: Interest,
 }
@@ -126,6 +130,7 @@ impl Connection {
             closing: false,
             seat: hello.seat,
             sitting: None,
+            view: hello.view,
             interest: Interest::READ,
         }
     }
@@ -218,7 +223,7 @@ impl Connection {
                     break;
                 }
             }
-            let size = host.size(self.device);
+            let size = self.view.as_ref().map_or_else(|| host.size(self.device), |v| v.size());
             let parsed = parse_request(&self.input[self.start..self.end], &self.session, size);
             match parsed {
                 // Not NBD: there is no way to find the next request.
@@ -239,9 +244,15 @@ impl Connection {
                         self.closing = true;
                         return State::Open;
                     }
+                    let from = self.view.as_ref().map(|view| Elsewhere::Store {
+                        store: Arc::clone(view) as Arc<dyn Store>,
+                        offset: request.offset,
+                        len: request.length,
+                    });
+                    let (id, device) = (self.id, self.device);
                     let submitted =
                         match may_do(request.command, self.seat.as_ref(), &mut self.sitting) {
-                            true => host.submit(now, self.id, self.device, &request, payload),
+                            true => host.submit_from(now, id, device, &request, payload, from),
                             false => Err(Errno::Perm),
                         };
                     match submitted {
@@ -330,6 +341,8 @@ pub(crate) struct Established {
     pub(crate) rest: Vec<u8>,
     /// Of a page blob: who may write.
     pub(crate) seat: Option<Arc<Seat>>,
+    /// The device as it was at a freeze, if the client has chosen that.
+    pub(crate) view: Option<Arc<View>>,
 }
 
 /// Whether a client may do this: it writes to a page blob only while nobody leases that.

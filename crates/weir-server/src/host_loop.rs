@@ -21,11 +21,13 @@
 //! | `durable` | flushes: what a device owes, then its syncs |
 //! | `status` | where there is data |
 //! | `coming` | volumes that come and go |
+//! | `freeze` | views of devices as they are now |
 //! | `commands` | resizes, cache modes, crashes, the end |
 
 mod coming;
 mod commands;
 mod durable;
+mod freeze;
 mod status;
 
 pub use commands::{Behind, Owing};
@@ -36,6 +38,7 @@ use crate::volume::{After, DeviceMap, Keep, Load, VolumeBytes, VolumeData};
 use crate::worker::{Finished, Job, ReadJob, Task};
 use commands::Resizing;
 use durable::Durability;
+pub(crate) use freeze::FreezeOrder;
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -279,16 +282,18 @@ impl HostLoop {
             Command::BlockStatus => None,
             Command::Disconnect => return Err(Errno::Inval),
         };
+        let (mut offset, mut len) = (request.offset, u64::from(request.length));
+        if matches!(from, Some(Elsewhere::Store { .. })) && op == Some(Op::Read) {
+            // The device may be shorter now than what it is read in place of.
+            let size = self.size(device).get();
+            if offset + len > size {
+                (offset, len) = (0, len.min(size));
+            }
+        }
         let entry = self.pending.vacant_entry();
         let key = entry.key();
         if let Some(op) = op {
-            let engine_request = EngineRequest {
-                device,
-                op,
-                offset: request.offset,
-                len: u64::from(request.length),
-                tag: key as u64,
-            };
+            let engine_request = EngineRequest { device, op, offset, len, tag: key as u64 };
             self.engine.handle_request(now, &engine_request).map_err(|_| Errno::Inval)?;
         } else {
             self.asked.push(key);
@@ -422,8 +427,25 @@ impl HostLoop {
             return;
         }
         if let Some(Elsewhere::Store { store: from, offset, len }) = self.pending[key].from.take() {
-            *to.reading += request.length as usize;
-            self.read_from(key, from, (offset, len));
+            let start = to.out.len();
+            reply::read_header(to.out, to.structured, request.cookie, request.offset, len);
+            let data = to.out.len();
+            to.out.resize(data + len as usize, 0);
+            match from.try_read_at(offset, &mut to.out[data..]) {
+                Ok(true) => {
+                    *to.in_flight -= 1;
+                    self.settle(now, key, false);
+                }
+                Ok(false) => {
+                    to.out.truncate(start);
+                    *to.reading += request.length as usize;
+                    self.read_from(key, from, (offset, len));
+                }
+                Err(error) => {
+                    to.out.truncate(start);
+                    self.answer(now, key, Some(&error), replies);
+                }
+            }
             return;
         }
         let Request { cookie, offset, length, .. } = request;

@@ -9,6 +9,7 @@ use crate::local_socket::LocalSocket;
 use crate::places::Places;
 use crate::reactor::{Mailbox, Message};
 use crate::seat::Seat;
+use crate::volume::View;
 use rustix::net::sockopt::set_socket_keepalive;
 use rustix::net::{Shutdown, shutdown};
 use std::fmt;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use weir_core::DeviceId;
 use weir_proto::server::{Exports, Handshake, Step};
 use weir_proto::{BlockSizes, Export, TransmissionFlags};
+use weir_store::Store;
 use weir_units::Bytes;
 use weir_wall::{Clock, calendar};
 
@@ -92,6 +94,8 @@ pub(crate) struct Served {
     pub(crate) host: Mailbox,
     /// Of a page blob: who may write.
     pub(crate) seat: Option<Arc<Seat>>,
+    /// The device as it was at a freeze, if that is what is served.
+    pub(crate) view: Option<Arc<View>>,
 }
 
 /// Everything that can be asked for, in the layout's order, and what came later behind it;
@@ -127,6 +131,10 @@ impl Directory {
         self.read().iter().map(|served| served.name.clone()).collect()
     }
 
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.read().iter().any(|served| served.name == name)
+    }
+
     fn get(&self, name: &str) -> Option<Served> {
         self.read().iter().find(|served| name.is_empty() || served.name == name).cloned()
     }
@@ -140,6 +148,17 @@ impl Directory {
     }
 
     fn describe(served: &Served) -> Option<Export> {
+        if let Some(view) = &served.view {
+            return Some(Export {
+                name: served.name.clone(),
+                description: served.description.clone(),
+                size: view.size(),
+                flags: TransmissionFlags::HAS_FLAGS
+                    | TransmissionFlags::READ_ONLY
+                    | TransmissionFlags::CAN_MULTI_CONN,
+                block: BlockSizes::DEFAULT,
+            });
+        }
         let device = served.device;
         let size = served.host.ask(move |host, _| host.size(device))?;
         let flags = [
@@ -313,9 +332,9 @@ fn shake_hands(stream: Stream, directory: &Directory) -> io::Result<()> {
         Stream::Tcp(stream) => stream.set_nonblocking(true)?,
     }
     if let Some(served) = directory.get(&session.export.name) {
-        let (device, seat) = (served.device, served.seat);
-        let hello = Established { session, device, rest: input, seat };
-        served.host.send(Message::Client(stream, hello));
+        let Served { device, seat, view, host, .. } = served;
+        let hello = Established { session, device, rest: input, seat, view };
+        host.send(Message::Client(stream, hello));
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! Starting, stopping, and the parts together.
 
 mod coming;
+mod freeze;
 
 pub use coming::{Exported, Handle, Opened, Paged};
+pub(crate) use freeze::Holding;
 
 use crate::control::{ControlSocket, Request, cache_key, cache_name};
 use crate::error::ServerError;
@@ -79,7 +81,7 @@ pub(crate) struct Shared {
     clock: Clock,
     edition: Option<Edition>,
     hosts: Mutex<Vec<HostState>>,
-    /// Held by who makes or deletes a volume, for as long as that takes: one at a time.
+    /// Held by who makes, deletes or freezes volumes, for as long as that takes: one at a time.
     coming: Mutex<()>,
     refused: Vec<Refused>,
     directory: Arc<Directory>,
@@ -89,6 +91,7 @@ pub(crate) struct Shared {
     data: Option<DataDir>,
     /// The volumes are used by a mount alone.
     is_mounted: bool,
+    freezes: Mutex<freeze::Freezes>,
     /// How often a volume has been changed.
     changes: AtomicU64,
     /// What is used of an export whose bytes are elsewhere.
@@ -207,6 +210,7 @@ impl Server {
             addresses,
             data,
             is_mounted: options.no_exports,
+            freezes: Mutex::default(),
             changes: AtomicU64::new(0),
             used: OnceLock::new(),
         };
@@ -334,6 +338,7 @@ impl Server {
             socket.close();
             drop(thread.join());
         }
+        self.shared.end_freezes();
         self.shared.hosts().iter().for_each(|host| host.mailbox.send(Message::Stop));
         let mut result = Ok(());
         for thread in self.reactors.drain(..) {
@@ -347,6 +352,10 @@ impl Server {
             if result.is_ok() {
                 result = synced;
             }
+        }
+        for volume in self.shared.hosts().iter().flat_map(|host| host.stored.iter().flatten()) {
+            // Without that the next full backup is needed sooner, and nothing is wrong.
+            let _ = volume.record_changes();
         }
         result
     }

@@ -187,7 +187,7 @@ impl<'a> Starting<'a> {
                     broken.push(VolumeId(id));
                     // Nothing is exported that touches it; it only keeps its place.
                     let store = Arc::new(MemoryStore::new(Bytes::ZERO));
-                    stores.push(VolumeData { store, may_block: false });
+                    stores.push(VolumeData::new(store, false));
                     stored.push(None);
                 }
             }
@@ -222,6 +222,7 @@ impl<'a> Starting<'a> {
                     .first()
                     .and_then(|id| paged.get(&id.0))
                     .map(|p| p.seat().clone()),
+                view: None,
             });
         }
         let changing = BTreeMap::new();
@@ -236,7 +237,7 @@ impl<'a> Starting<'a> {
         let declared = host.volumes[id.0].spec.size;
         let Some(data) = self.data else {
             let store = Arc::new(MemoryStore::new(declared));
-            return Ok((VolumeData { store, may_block: false }, None));
+            return Ok((VolumeData::new(store, false), None));
         };
         let mode = cache_name(host.volumes[id.0].spec.cache);
         let column = column_of(host, id);
@@ -247,8 +248,7 @@ impl<'a> Starting<'a> {
         adopt_column(&volume, column.as_deref())?;
         self.adopt_size(&volume, host, id)?;
         self.adopt_cache(&volume, host, id, mode)?;
-        let store: Arc<dyn Store> = volume.clone();
-        Ok((VolumeData { store, may_block: true }, Some(volume)))
+        Ok((VolumeData::kept(volume.clone()), Some(volume)))
     }
 
     fn adopt_size(

@@ -37,15 +37,17 @@
 mod lane;
 mod map;
 mod overlay;
+mod view;
 
 pub(crate) use lane::{Done, Work};
 pub(crate) use map::DeviceMap;
+pub(crate) use view::{Column, View};
 
 use lane::{Lane, Note, Ticket, inside};
 use overlay::{Change, Cut, Overlay, touched};
 use std::sync::Arc;
 use weir_core::CACHE_BLOCK as BLOCK;
-use weir_store::{Store, StoreError};
+use weir_store::{Freezable, Scratch, Store, StoreError, Volume as StoredVolume};
 use weir_units::Bytes;
 
 /// The bytes of a block of the host cache.
@@ -68,10 +70,28 @@ const TRY_AGAIN: usize = 256;
 /// A volume's store.
 #[derive(Debug, Clone)]
 pub struct VolumeData {
-    /// Where the bytes are.
-    pub store: Arc<dyn Store>,
+    /// The bytes, for everything but a freeze.
+    pub(crate) store: Arc<dyn Store>,
+    /// The same bytes, to be frozen.
+    freezable: Freezable,
     /// Whether anything but a hot read may wait for a medium.
-    pub may_block: bool,
+    pub(crate) may_block: bool,
+}
+
+impl VolumeData {
+    /// Takes a store, which nothing else changes from now on.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, may_block: bool) -> Self {
+        let freezable = Freezable::new(store);
+        Self { store: Arc::new(freezable.clone()), freezable, may_block }
+    }
+
+    /// Takes a volume of a data directory.
+    #[must_use]
+    pub fn kept(volume: Arc<StoredVolume>) -> Self {
+        let freezable = volume.freezable().clone();
+        Self { store: volume, freezable, may_block: true }
+    }
 }
 
 /// How a write is kept.
@@ -164,6 +184,11 @@ impl VolumeBytes {
     /// Whether nothing is dirty.
     pub(crate) fn is_clean(&self) -> bool {
         self.overlay.is_empty()
+    }
+
+    /// Freezes what a client would read now.
+    pub(crate) fn freeze(&self, scratch: Scratch) -> Column {
+        Column::freeze(&self.data.freezable, scratch, self.overlay.whole())
     }
 
     /// What reads see over the store: where in the range, and the bytes.

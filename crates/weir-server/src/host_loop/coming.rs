@@ -49,7 +49,7 @@ impl HostLoop {
         match self.engine.remove_volume(now, volume) {
             Ok(()) => {
                 let store = Arc::new(MemoryStore::new(Bytes::ZERO));
-                let nothing = VolumeData { store, may_block: false };
+                let nothing = VolumeData::new(store, false);
                 let gone =
                     std::mem::replace(&mut self.volumes[volume.0], VolumeBytes::new(nothing));
                 if gone.owing_told {

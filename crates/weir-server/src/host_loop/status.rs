@@ -3,12 +3,13 @@
 //! It passes no gate, since it moves no bytes. Looking for the holes of a file may
 //! wait for whoever writes to it, so it is a worker's where writing is.
 
-use super::{HostLoop, Pending, Replies};
+use super::{Elsewhere, HostLoop, Pending, Replies};
 use crate::error::errno_of;
+use crate::volume::DeviceMap;
 use crate::worker::{Job, Task};
 use std::sync::Arc;
 use weir_proto::{BlockState, CommandFlags, Errno, Extent, reply};
-use weir_store::{ExtentKind, StoreError};
+use weir_store::{ExtentKind, Store, StoreError};
 use weir_units::Instant;
 
 /// Extents in one answer.
@@ -21,6 +22,7 @@ impl HostLoop {
     pub(super) fn answer_asked(&mut self, now: Instant, replies: &mut impl Replies) {
         for key in std::mem::take(&mut self.asked) {
             let Pending { device, request, .. } = self.pending[key];
+            let from = self.pending[key].from.take();
             let map = &self.devices[device].map;
             let mut len = u64::from(request.length);
             if map.unit != 0 {
@@ -28,22 +30,40 @@ impl HostLoop {
             }
             let one = request.flags.contains(CommandFlags::REQ_ONE);
             let max = if one { 1 } else { MAX_EXTENTS };
-            if !map.volumes.iter().all(|v| self.volumes[*v].is_clean()) {
+            let inline = map.volumes.iter().all(|v| self.volumes[*v].is_inline());
+            if let Some(Elsewhere::Store { store, .. }) = from {
+                let (stores, map) = ([store].into(), DeviceMap::of_volume(0));
+                self.look_for_extents(now, key, (stores, map), (len, max, inline), replies);
+            } else if !map.volumes.iter().all(|v| self.volumes[*v].is_clean()) {
                 // Dirty blocks are data wherever the store has a hole, and may be in
                 // the store by the time that it is asked, or just after.
                 let all = weir_store::Extent { len, kind: ExtentKind::Data };
                 self.answer_extents(now, key, Ok(vec![all]), replies);
-            } else if map.volumes.iter().all(|v| self.volumes[*v].is_inline()) {
-                let result = map.extents(&self.stores, request.offset, len, max);
-                self.answer_extents(now, key, result, replies);
             } else {
-                let (stores, map) = (Arc::clone(&self.stores), map.clone());
-                let range = (request.offset, len);
-                self.pending[key].on_worker = true;
-                let task = Task::Extents { key, stores, map, range, max };
-                self.jobs.push(Job { device, task });
+                let at = (Arc::clone(&self.stores), map.clone());
+                self.look_for_extents(now, key, at, (len, max, inline), replies);
             }
         }
+    }
+
+    /// Looks for data in stores, here and now or on a worker.
+    fn look_for_extents(
+        &mut self,
+        now: Instant,
+        key: usize,
+        (stores, map): (Arc<[Arc<dyn Store>]>, DeviceMap),
+        (len, max, inline): (u64, usize, bool),
+        replies: &mut impl Replies,
+    ) {
+        let Pending { device, request, .. } = self.pending[key];
+        if inline {
+            let result = map.extents(&stores, request.offset, len, max);
+            self.answer_extents(now, key, result, replies);
+            return;
+        }
+        self.pending[key].on_worker = true;
+        let task = Task::Extents { key, stores, map, range: (request.offset, len), max };
+        self.jobs.push(Job { device, task });
     }
 
     /// Answers with what was found.

@@ -350,7 +350,8 @@ impl Handle {
 }
 
 impl Shared {
-    fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
+    /// Waits until nobody makes, deletes or freezes volumes.
+    pub(super) fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
         self.coming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -397,16 +398,16 @@ impl Shared {
             None if new.blob => {
                 let pages = Arc::new(PagedStore::in_memory(size));
                 paged = Some(Paged::new(Pages::InMemory(Arc::clone(&pages))));
-                (VolumeData { store: pages, may_block: false }, None)
+                (VolumeData::new(pages, false), None)
             }
             None => {
                 let store = Arc::new(MemoryStore::new(size));
-                (VolumeData { store, may_block: false }, None)
+                (VolumeData::new(store, false), None)
             }
             Some(data) => {
                 let volume = starting::make(data, &host, new, &coming)?;
                 paged = Paged::of(&volume);
-                (VolumeData { store: volume.clone(), may_block: true }, Some(volume))
+                (VolumeData::kept(volume.clone()), Some(volume))
             }
         };
         let (told, heard) = channel();
@@ -434,7 +435,8 @@ impl Shared {
         }
         let description = coming.volume.tier.clone().unwrap_or_else(|| "own limits".to_owned());
         let seat = paged.map(|paged| paged.seat);
-        self.directory.add(Served { name: name.clone(), description, device, host: mailbox, seat });
+        let (name, host, view) = (name.clone(), mailbox, None);
+        self.directory.add(Served { name, description, device, host, seat, view });
         Ok(coming)
     }
 
@@ -497,6 +499,7 @@ impl Shared {
             state.changing.insert(id.0, REMOVING);
             (at, id, device, state.mailbox.clone())
         };
+        self.lose_views((at, device), "its volume was deleted");
         let (told, heard) = channel();
         mailbox.send(Message::Remove(Removing { volume: id, device, told }));
         let gone = heard.recv().map_err(|_| gone());

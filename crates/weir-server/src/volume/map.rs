@@ -77,6 +77,22 @@ impl DeviceMap {
         Ok(())
     }
 
+    /// Reads from the stores if that needs no waiting; `false` if it would.
+    pub(crate) fn try_read_stores(
+        &self,
+        stores: &[Arc<dyn Store>],
+        offset: u64,
+        buf: &mut [u8],
+    ) -> Result<bool, StoreError> {
+        for (volume, at_volume, start, len) in self.pieces(offset, buf.len() as u64) {
+            let part = &mut buf[within(start)..within(start + len)];
+            if !stores[volume].try_read_at(at_volume, part)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Keeps a client's bytes; `load` is what the lanes got of the request `key`,
     /// also if it fails in the middle.
     pub(crate) fn write(

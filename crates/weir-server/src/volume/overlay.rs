@@ -133,6 +133,15 @@ impl Overlay {
         })
     }
 
+    /// Returns the blocks that reads see, ascending.
+    pub(super) fn whole(&self) -> Vec<(u64, Arc<Block>)> {
+        let whole = |(block, held): (&u64, &Held)| match held {
+            Held::Whole { bytes, .. } => Some((*block, Arc::clone(bytes))),
+            Held::Part { .. } => None,
+        };
+        self.blocks.iter().filter_map(whole).collect()
+    }
+
     /// Holds the store's bytes of a block of which a part is about to be written.
     pub(super) fn put(&mut self, block: u64, bytes: Arc<Block>) {
         self.blocks.insert(block, Held::Whole { bytes, carried: None });

@@ -325,11 +325,11 @@ pub(super) fn reports(job: Job) -> Vec<Finished> {
 
 /// A store that is in memory, and one that syncs and reads by workers.
 pub(super) fn memory(size: Bytes) -> VolumeData {
-    VolumeData { store: Arc::new(MemoryStore::new(size)), may_block: false }
+    VolumeData::new(Arc::new(MemoryStore::new(size)), false)
 }
 
 pub(super) fn blocking(store: &Arc<impl Store + 'static>) -> VolumeData {
-    VolumeData { store: Arc::clone(store) as Arc<dyn Store>, may_block: true }
+    VolumeData::new(Arc::clone(store) as Arc<dyn Store>, true)
 }
 
 /// A volume without limits and latency.

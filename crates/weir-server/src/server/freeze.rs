@@ -1,0 +1,431 @@
+//! Freezes: exports as they were at one instant, for as long as a control conversation wants
+//! them.
+//!
+//! ```text
+//!   host a  --serving--| stopped, frozen |--serving-->
+//!   host b  ------serving--| stopped, frozen |--serving-->
+//!                          ^ both are stopped: the instant
+//! ```
+
+use super::{Shared, gone};
+use crate::control::{ChangedAnswer, FreezeAnswer, FrozenExport, Purpose, ReleaseAnswer, Request};
+use crate::error::ServerError;
+use crate::host_loop::FreezeOrder;
+use crate::listener::Served;
+use crate::reactor::{Mailbox, Message};
+use crate::volume::View;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+use weir_core::DeviceId;
+use weir_store::{Scratch, Store};
+use weir_units::{Instant, Span};
+use weir_wall::{Clock, calendar};
+
+/// Changed ranges of one answer.
+const MAX_RANGES: usize = 4096;
+/// How long hosts wait for each other. Nothing that they do takes that long.
+const GATHERING: Duration = Duration::from_secs(2);
+/// Freezes at once: each of them copies what changes.
+const MAX_FREEZES: usize = 16;
+
+/// The freezes of a server.
+#[derive(Debug, Default)]
+pub(super) struct Freezes {
+    last: u64,
+    open: BTreeMap<u64, Freeze>,
+    /// The server stops.
+    closed: bool,
+}
+
+/// Exports as they were at one instant.
+#[derive(Debug)]
+struct Freeze {
+    purpose: Purpose,
+    backup: String,
+    exports: Vec<Kept>,
+}
+
+/// An export of a freeze.
+#[derive(Debug)]
+struct Kept {
+    name: String,
+    frozen: String,
+    /// Its host's place, and its device there.
+    device: (usize, DeviceId),
+    view: Arc<View>,
+}
+
+/// The freezes of one conversation; they end when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Holding<'a> {
+    shared: &'a Shared,
+    freezes: Vec<u64>,
+}
+
+impl<'a> Holding<'a> {
+    pub(crate) const fn new(shared: &'a Shared) -> Self {
+        Self { shared, freezes: Vec::new() }
+    }
+
+    /// Whether the conversation has a freeze, and so may be silent for as long as it likes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.freezes.is_empty()
+    }
+
+    pub(crate) fn answer(&mut self, request: Request) -> Result<Value, ServerError> {
+        match request {
+            Request::Freeze { exports, purpose, backup } => {
+                let answer = self.shared.freeze(&exports, purpose, backup)?;
+                self.freezes.push(answer.freeze);
+                Ok(value(&answer))
+            }
+            Request::Changed { freeze, export, from } => {
+                let (ranges, next) = self.view(freeze, &export)?.changed(from, MAX_RANGES);
+                Ok(value(&ChangedAnswer { ranges, next }))
+            }
+            Request::ReadDone { freeze, export, offset, len } => {
+                self.view(freeze, &export)?.release(offset, len);
+                Ok(Value::Null)
+            }
+            Request::Release { freeze, completed } => {
+                self.own(freeze)?;
+                let answer = self.shared.release(freeze, completed)?;
+                self.freezes.retain(|own| *own != freeze);
+                Ok(value(&answer))
+            }
+            other => self.shared.answer(other),
+        }
+    }
+
+    fn own(&self, freeze: u64) -> Result<(), ServerError> {
+        if self.freezes.contains(&freeze) {
+            return Ok(());
+        }
+        Err(ServerError::Refused(format!("freeze {freeze} is not one of this conversation")))
+    }
+
+    fn view(&self, freeze: u64, export: &str) -> Result<Arc<View>, ServerError> {
+        self.own(freeze)?;
+        let freezes = self.shared.freezes();
+        let found = freezes.open.get(&freeze).ok_or_else(|| over(freeze))?;
+        let kept = found.exports.iter().find(|kept| kept.name == export);
+        match kept {
+            Some(kept) => Ok(Arc::clone(&kept.view)),
+            None => {
+                let names = found.exports.iter().map(|kept| kept.name.as_str());
+                Err(ServerError::not_there("frozen export", export, names))
+            }
+        }
+    }
+}
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        for freeze in self.freezes.drain(..) {
+            // A server that stops has ended it already.
+            let _ = self.shared.release(freeze, false);
+        }
+    }
+}
+
+fn value(answer: &impl Serialize) -> Value {
+    serde_json::to_value(answer).unwrap_or(Value::Null)
+}
+
+fn over(freeze: u64) -> ServerError {
+    ServerError::Refused(format!("freeze {freeze} is over"))
+}
+
+/// What is to be frozen of one host.
+struct HostOrder {
+    name: String,
+    mailbox: Mailbox,
+    /// Where in the answer each is.
+    places: Vec<usize>,
+    orders: Vec<FreezeOrder>,
+}
+
+/// An export that is to be frozen.
+struct Chosen {
+    name: String,
+    host: usize,
+    device: DeviceId,
+    volumes: Vec<String>,
+}
+
+/// What hosts made of an order.
+struct Taken {
+    views: Vec<(usize, View)>,
+    pause: Span,
+    at_unix_ms: u64,
+}
+
+impl Shared {
+    fn freezes(&self) -> MutexGuard<'_, Freezes> {
+        self.freezes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Freezes exports at one instant and serves the views.
+    fn freeze(
+        &self,
+        names: &[String],
+        purpose: Purpose,
+        backup: String,
+    ) -> Result<FreezeAnswer, ServerError> {
+        // No volume comes or goes meanwhile, and no two freezes wait for each other's hosts.
+        let _alone = self.one_at_a_time();
+        let chosen = self.choose(names)?;
+        let number = self.number(&chosen)?;
+        let orders = self.orders(&chosen, number);
+        let Taken { mut views, pause, at_unix_ms } = take(orders, self.clock)?;
+        views.sort_unstable_by_key(|(place, _)| *place);
+        let mut exports = Vec::new();
+        for (export, (_, view)) in chosen.into_iter().zip(views) {
+            let frozen = frozen_name(&export.name, number);
+            let (view, device) = (Arc::new(view), (export.host, export.device));
+            exports.push(Kept { name: export.name, frozen, device, view });
+        }
+        let answer = FreezeAnswer {
+            freeze: number,
+            pause_ns: pause.nanos(),
+            at_unix_ms,
+            exports: exports.iter().map(told).collect(),
+        };
+        self.serve(number, Freeze { purpose, backup, exports })?;
+        Ok(answer)
+    }
+
+    /// Serves the views of a freeze, unless the server stops.
+    fn serve(&self, number: u64, freeze: Freeze) -> Result<(), ServerError> {
+        let mut freezes = self.freezes();
+        if freezes.closed {
+            freeze.exports.iter().for_each(|kept| kept.view.thaw());
+            return Err(ServerError::Refused("the server stops".to_owned()));
+        }
+        for kept in &freeze.exports {
+            let (at, device) = kept.device;
+            let host = self.hosts()[at].mailbox.clone();
+            self.directory.add(Served {
+                name: kept.frozen.clone(),
+                description: format!("{} as it was at a freeze, read-only", kept.name),
+                device,
+                host,
+                seat: None,
+                view: Some(Arc::clone(&kept.view)),
+            });
+        }
+        freezes.open.insert(number, freeze);
+        Ok(())
+    }
+
+    /// Finds the exports, all of them if none is named.
+    fn choose(&self, names: &[String]) -> Result<Vec<Chosen>, ServerError> {
+        if self.is_mounted {
+            let reason = "a mount has its bytes in a folder; back up that folder's files instead";
+            return Err(ServerError::Refused(reason.to_owned()));
+        }
+        let hosts = self.hosts();
+        let mut served = Vec::new();
+        for (host, state) in hosts.iter().enumerate() {
+            let exports = state.layout.exports.iter();
+            for export in exports.filter(|export| self.directory.has(&export.name)) {
+                let volumes = export.volumes.iter().map(|id| &state.layout.volumes[id.0]);
+                let volumes = volumes.map(|volume| volume.name.clone()).collect();
+                let (name, device) = (export.name.clone(), export.device);
+                served.push(Chosen { name, host, device, volumes });
+            }
+        }
+        if names.is_empty() {
+            return Ok(served);
+        }
+        let mut chosen: Vec<Chosen> = Vec::new();
+        for name in names {
+            if chosen.iter().any(|export| export.name == *name) {
+                return Err(ServerError::Refused(format!("export {name:?} is named twice")));
+            }
+            match served.iter().position(|export| export.name == *name) {
+                Some(at) => chosen.push(served.swap_remove(at)),
+                None => {
+                    let known = served.iter().chain(&chosen).map(|export| export.name.as_str());
+                    return Err(ServerError::not_there("export", name, known));
+                }
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Takes a number under which no view has the name of an export.
+    fn number(&self, chosen: &[Chosen]) -> Result<u64, ServerError> {
+        let mut freezes = self.freezes();
+        if freezes.open.len() >= MAX_FREEZES {
+            let reason = format!("{MAX_FREEZES} freezes are open; wait until one of them is over");
+            return Err(ServerError::Refused(reason));
+        }
+        let is_taken = |number: u64| {
+            chosen.iter().any(|export| self.directory.has(&frozen_name(&export.name, number)))
+        };
+        freezes.last += 1;
+        while is_taken(freezes.last) {
+            freezes.last += 1;
+        }
+        Ok(freezes.last)
+    }
+
+    fn orders(&self, chosen: &[Chosen], number: u64) -> Vec<HostOrder> {
+        let scratch = |volume: &String| match &self.data {
+            Some(data) => Scratch::folder(data.frozen().join(number.to_string()).join(volume)),
+            None => Scratch::memory(),
+        };
+        let hosts = self.hosts();
+        let mut orders: BTreeMap<usize, HostOrder> = BTreeMap::new();
+        for (place, export) in chosen.iter().enumerate() {
+            let state = &hosts[export.host];
+            let order = orders.entry(export.host).or_insert_with(|| HostOrder {
+                name: state.layout.name.clone(),
+                mailbox: state.mailbox.clone(),
+                places: Vec::new(),
+                orders: Vec::new(),
+            });
+            let scratch = export.volumes.iter().map(scratch).collect();
+            order.places.push(place);
+            order.orders.push(FreezeOrder { device: export.device, scratch });
+        }
+        orders.into_values().collect()
+    }
+
+    /// Ends a freeze. A full backup that is complete becomes the base of its exports.
+    fn release(&self, number: u64, completed: bool) -> Result<ReleaseAnswer, ServerError> {
+        let freeze = self.freezes().open.remove(&number).ok_or_else(|| over(number))?;
+        let mut failed = Ok(());
+        let mut answer = ReleaseAnswer { freeze: number, base_of: Vec::new(), kept_bytes: 0 };
+        for kept in &freeze.exports {
+            answer.kept_bytes += kept.view.kept();
+            if completed && freeze.purpose == Purpose::Full {
+                match kept.view.complete(&freeze.backup) {
+                    Ok(true) => answer.base_of.push(kept.name.clone()),
+                    Ok(false) => {}
+                    Err(error) => failed = Err(error.into()),
+                }
+            }
+        }
+        self.end(number, &freeze);
+        failed.map(|()| answer)
+    }
+
+    fn end(&self, number: u64, freeze: &Freeze) {
+        for kept in &freeze.exports {
+            self.directory.remove(&kept.frozen);
+            kept.view.thaw();
+        }
+        if let Some(data) = &self.data {
+            // It is empty by now, or was never made.
+            let _ = std::fs::remove_dir(data.frozen().join(number.to_string()));
+        }
+    }
+
+    /// Gives up the views of a device.
+    pub(super) fn lose_views(&self, device: (usize, DeviceId), reason: &str) {
+        let freezes = self.freezes();
+        let kept = freezes.open.values().flat_map(|freeze| &freeze.exports);
+        for kept in kept.filter(|kept| kept.device == device) {
+            kept.view.lose(reason);
+            self.directory.remove(&kept.frozen);
+        }
+    }
+
+    /// Ends all freezes, and allows no more.
+    pub(super) fn end_freezes(&self) {
+        let open = {
+            let mut freezes = self.freezes();
+            freezes.closed = true;
+            std::mem::take(&mut freezes.open)
+        };
+        open.iter().for_each(|(number, freeze)| self.end(*number, freeze));
+    }
+}
+
+fn frozen_name(export: &str, number: u64) -> String {
+    format!("{export}@{number}")
+}
+
+fn told(kept: &Kept) -> FrozenExport {
+    let tracking = kept.view.tracking();
+    FrozenExport {
+        name: kept.name.clone(),
+        frozen: kept.frozen.clone(),
+        size: kept.view.size().get(),
+        tracked: tracking.known,
+        base: tracking.base,
+    }
+}
+
+/// Freezes on all hosts at one instant.
+fn take(mut orders: Vec<HostOrder>, clock: Clock) -> Result<Taken, ServerError> {
+    if orders.len() == 1
+        && let Some(HostOrder { mailbox, places, orders, .. }) = orders.pop()
+    {
+        let freeze = mailbox.ask(move |host, now| {
+            let at_unix_ms = calendar() / 1_000_000;
+            let views = host.freeze(orders);
+            (views, clock.now() - now, at_unix_ms)
+        });
+        let (views, pause, at_unix_ms) = freeze.ok_or_else(gone)?;
+        return Ok(Taken { views: places.into_iter().zip(views).collect(), pause, at_unix_ms });
+    }
+    let hosts: Vec<Stopped> = orders.into_iter().map(stop).collect();
+    // Dropping one that is stopped lets it go on.
+    let mut since: Option<Instant> = None;
+    for host in &hosts {
+        let stopped = host.stopped.recv_timeout(GATHERING).map_err(|error| match error {
+            RecvTimeoutError::Timeout => {
+                let reason = "it is busy; try again, or freeze its exports by themselves";
+                ServerError::Refused(format!("host {:?}: {reason}", host.name))
+            }
+            RecvTimeoutError::Disconnected => gone(),
+        })?;
+        since = Some(since.map_or(stopped, |since: Instant| since.min(stopped)));
+    }
+    let at_unix_ms = calendar() / 1_000_000;
+    for host in &hosts {
+        // One that has ended shows when its views do not come.
+        let _ = host.freeze.send(());
+    }
+    let mut views = Vec::new();
+    for host in &hosts {
+        views.extend(host.views.recv().map_err(|_| gone())?);
+    }
+    drop(hosts);
+    let until = clock.now();
+    Ok(Taken { views, pause: until - since.unwrap_or(until), at_unix_ms })
+}
+
+/// A host that serves nobody until this is dropped.
+struct Stopped {
+    name: String,
+    stopped: Receiver<Instant>,
+    freeze: Sender<()>,
+    views: Receiver<Vec<(usize, View)>>,
+    _go_on: Sender<()>,
+}
+
+/// Has a host stop, freeze when it is told to, and go on when all have.
+fn stop(order: HostOrder) -> Stopped {
+    let HostOrder { name, mailbox, places, orders } = order;
+    let (told_stopped, stopped) = channel();
+    let (freeze, told_freeze) = channel();
+    let (told_views, views) = channel();
+    let (go_on, all_frozen) = channel::<()>();
+    mailbox.send(Message::Call(Box::new(move |host, now| {
+        let _ = told_stopped.send(now);
+        if told_freeze.recv().is_ok() {
+            let frozen = places.into_iter().zip(host.freeze(orders)).collect();
+            let _ = told_views.send(frozen);
+            let _ = all_frozen.recv();
+        }
+    })));
+    Stopped { name, stopped, freeze, views, _go_on: go_on }
+}
