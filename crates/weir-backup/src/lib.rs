@@ -8,6 +8,8 @@
 //! | [`probe`], [`assemble`], [`walk`] | the ends of a stripe, the stripes of a backup, its frames |
 //! | [`damage`], [`verify`](mod@verify) | the names of damage, and the search for it |
 //! | [`place`] | folders and other places that hold stripes |
+//! | [`library`], [`retention`] | the backups in some places, and which of them to keep |
+//! | [`restore`](mod@restore) | frames into volumes and images |
 //! | [`memory`] | a backup written to memory |
 
 #![forbid(unsafe_code)]
@@ -17,10 +19,13 @@ pub mod damage;
 pub mod error;
 pub mod format;
 pub mod key;
+pub mod library;
 pub mod memory;
 pub mod place;
 pub mod probe;
 pub mod read_at;
+pub mod restore;
+pub mod retention;
 pub mod run;
 pub mod target;
 pub mod verify;
@@ -29,5 +34,7 @@ pub mod walk;
 pub use assemble::{Assembly, StripeInput};
 pub use damage::Damage;
 pub use error::BackupError;
+pub use library::Library;
 pub use read_at::ReadAt;
+pub use restore::{RestoreOptions, restore};
 pub use verify::{Verified, Watch, verify};

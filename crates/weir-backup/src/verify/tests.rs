@@ -3,7 +3,7 @@
 use super::*;
 use crate::damage::FrameDamage;
 use crate::format::frame::FRAME_HEADER;
-use crate::format::{BackupId, Footer, FrameAddress, Identity, Kind};
+use crate::format::{BackupId, Footer, FrameAddress, FrameFault, Identity, Kind};
 use crate::key::Secret;
 use crate::memory::{self, MemorySource};
 
@@ -38,8 +38,7 @@ impl Small {
             },
             MemorySource { name: "log".to_owned(), size: 8192, ranges: vec![(0, text(100))] },
         ];
-        let stripes =
-            memory::write(&identity, &sources, 700, compression, key.as_ref()).unwrap();
+        let stripes = memory::write(&identity, &sources, 700, compression, key.as_ref()).unwrap();
         Self { identity, stripes, keys }
     }
 
@@ -102,7 +101,11 @@ fn flip_every_byte(small: &Small) {
             let damage = &verified.counts.damage;
             let said = || format!("stripe {stripe}, byte {at}: {damage:?}");
             assert!(!verified.is_sound(), "{}", said());
-            assert!(damage.iter().all(|one| one.stripe() == u8::try_from(stripe).ok()), "{}", said());
+            assert!(
+                damage.iter().all(|one| one.stripe() == u8::try_from(stripe).ok()),
+                "{}",
+                said()
+            );
             let inside = frames.iter().find(|(header, start)| {
                 (*start..*start + header.frame_length()).contains(&(at as u64))
             });
@@ -115,7 +118,8 @@ fn flip_every_byte(small: &Small) {
                 None => assert_eq!(verified.counts.lost_frames, 0, "{}", said()),
                 Some((header, start)) => {
                     let within = at as u64 - start;
-                    let payload = FRAME_HEADER as u64..FRAME_HEADER as u64 + u64::from(header.stored_length);
+                    let payload =
+                        FRAME_HEADER as u64..FRAME_HEADER as u64 + u64::from(header.stored_length);
                     let is_lost = payload.contains(&within);
                     assert_eq!(verified.counts.lost_frames, u64::from(is_lost), "{}", said());
                     let [Damage::Frame { address, length, .. }] = damage.as_slice() else {
@@ -310,15 +314,15 @@ fn a_wrong_key_is_an_error_and_no_key_checks_the_stored_bytes() {
 fn a_frame_that_somebody_without_the_key_wrote_is_found() {
     let small = Small::new(2, None, true, 1);
     let plain = Small::new(2, None, false, 1);
-    let (header, start) = small.frames(0).remove(0);
-    let start = usize::try_from(start).unwrap();
-    let end = start + usize::try_from(header.frame_length()).unwrap();
+    let forged = plain.frames(0).remove(0).0.frame_length();
+    let range = 512..512 + usize::try_from(forged).unwrap();
     let verified = small.check(small.with(0, |bytes| {
-        let own = plain.frames(0).remove(0).0.frame_length();
-        let own = usize::try_from(own).unwrap();
-        assert_eq!(own, end - start);
-        bytes[start..end].copy_from_slice(&plain.stripes[0][512..512 + own]);
+        bytes[range.clone()].copy_from_slice(&plain.stripes[0][range]);
     }));
+    let Damage::Frame { address, fault, .. } = verified.counts.damage[0] else {
+        panic!("{:?}", verified.counts.damage)
+    };
+    assert_eq!((address.sequence, fault), (0, FrameDamage::Contents(FrameFault::Decryption)));
     assert!(!verified.is_restorable());
     // A footer too.
     let verified = small.check(small.with(1, |bytes| {

@@ -1,0 +1,271 @@
+//! The backups in one or more places, put together from the stripes that are there.
+
+use crate::assemble::StripeInput;
+use crate::error::BackupError;
+use crate::format::{BackupId, Identity, Manifest};
+use crate::place::{FoundStripe, Place};
+use crate::probe::read_manifest;
+use std::collections::BTreeMap;
+
+/// The fewest characters of an id that select a backup.
+const SHORTEST_PREFIX: usize = 4;
+
+/// Whether a backup is whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Each stripe is there, with its footer.
+    Complete,
+    /// Each stripe that is there is complete, and these are missing, from 0.
+    Missing(Vec<u8>),
+    /// A stripe has no footer or a temporary name: the backup was interrupted, is being written,
+    /// or was truncated.
+    Incomplete,
+}
+
+/// A backup in the library.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The backup's identity.
+    pub identity: Identity,
+    /// Its description, if it is complete and a sound one was found.
+    pub manifest: Option<Manifest>,
+    /// Whether it is whole.
+    pub state: State,
+    /// When its newest stripe was written, as Unix time in milliseconds.
+    pub modified_unix_ms: u64,
+    /// The bytes of its stripes.
+    pub stored_bytes: u64,
+    /// Its stripes, as indices into [`Library::stripes`].
+    members: Vec<usize>,
+}
+
+impl Entry {
+    /// Returns whether each stripe is there, with its footer.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.state == State::Complete
+    }
+}
+
+/// The backups in some places.
+pub struct Library {
+    places: Vec<Box<dyn Place>>,
+    /// Each stripe, with the index of its place.
+    stripes: Vec<(usize, FoundStripe)>,
+    entries: Vec<Entry>,
+}
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Library").field("entries", &self.entries).finish_non_exhaustive()
+    }
+}
+
+impl Library {
+    /// Looks at whatever is in the places.
+    ///
+    /// # Errors
+    /// When a place cannot be read.
+    pub fn open(mut places: Vec<Box<dyn Place>>) -> Result<Self, BackupError> {
+        let mut stripes: Vec<(usize, FoundStripe)> = Vec::new();
+        for (index, place) in places.iter_mut().enumerate() {
+            for found in place.list()? {
+                // Two places that overlap, like a folder and a folder in it, are one.
+                if !stripes.iter().any(|(_, own)| own.locator == found.locator) {
+                    stripes.push((index, found));
+                }
+            }
+        }
+        let mut library = Self { places, stripes, entries: Vec::new() };
+        library.group()?;
+        Ok(library)
+    }
+
+    fn group(&mut self) -> Result<(), BackupError> {
+        let mut groups: BTreeMap<BackupId, Vec<usize>> = BTreeMap::new();
+        for (index, (_, stripe)) in self.stripes.iter().enumerate() {
+            if let Some(id) = stripe.id() {
+                groups.entry(id).or_default().push(index);
+            }
+        }
+        for (id, members) in groups {
+            let manifest = self.manifest(id, &members)?;
+            let header = members.iter().find_map(|own| self.stripes[*own].1.header.as_ref());
+            let identity = header.map(|header| header.identity.clone());
+            let identity = identity.or_else(|| manifest.as_ref().and_then(Manifest::identity));
+            let Some(identity) = identity else { continue };
+            let own = || members.iter().map(|index| &self.stripes[*index].1);
+            let complete = |stripe: u8| {
+                own().any(|found| found.is_complete() && found.stripe() == Some(stripe))
+            };
+            let begun =
+                |stripe: u8| own().any(|found| found.stripe() == Some(stripe) && !complete(stripe));
+            let missing: Vec<u8> =
+                (0..identity.stripes).filter(|stripe| !complete(*stripe)).collect();
+            let state = if missing.is_empty() {
+                State::Complete
+            } else if missing.iter().any(|stripe| begun(*stripe)) {
+                State::Incomplete
+            } else {
+                State::Missing(missing)
+            };
+            let modified = own().filter_map(|found| found.modified_unix_ms).max();
+            self.entries.push(Entry {
+                stored_bytes: own().map(|found| found.length).fold(0, u64::saturating_add),
+                modified_unix_ms: modified.unwrap_or(identity.created_unix_ms),
+                manifest: manifest.filter(|_| state == State::Complete),
+                identity,
+                state,
+                members,
+            });
+        }
+        self.entries.sort_by_key(|entry| (entry.identity.created_unix_ms, entry.identity.id));
+        Ok(())
+    }
+
+    /// Reads the manifest of the first stripe that has a sound one.
+    fn manifest(
+        &mut self,
+        id: BackupId,
+        members: &[usize],
+    ) -> Result<Option<Manifest>, BackupError> {
+        for index in members {
+            let (place, found) = &self.stripes[*index];
+            let Some(footer) = found.footer.clone().filter(|_| found.is_complete()) else {
+                continue;
+            };
+            let mut bytes = self.places[*place].open(found)?;
+            match read_manifest(bytes.as_mut(), &footer) {
+                Ok(Some(manifest)) if manifest.id == id => return Ok(Some(manifest)),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the backups, oldest first.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Returns the files that look like stripes and belong to no backup.
+    pub fn strangers(&self) -> impl Iterator<Item = &FoundStripe> {
+        self.stripes.iter().map(|(_, found)| found).filter(|found| {
+            found.id().is_none_or(|id| !self.entries.iter().any(|own| own.identity.id == id))
+        })
+    }
+
+    /// Returns the stripes of a backup.
+    pub fn stripes(&self, entry: &Entry) -> impl Iterator<Item = &FoundStripe> {
+        entry.members.iter().map(|index| &self.stripes[*index].1)
+    }
+
+    /// Finds a backup by its id, the beginning of its id, its name, or the path of a stripe. Of
+    /// several with one name it is the newest complete one.
+    ///
+    /// # Errors
+    /// When there is none, or the beginning of an id fits several.
+    pub fn find(&self, text: &str) -> Result<&Entry, BackupError> {
+        if let Ok(id) = text.parse::<BackupId>()
+            && let Some(entry) = self.by_id(id)
+        {
+            return Ok(entry);
+        }
+        let mut named = self.entries.iter().filter(|entry| entry.identity.name == text);
+        let newest = named.clone().rfind(|entry| entry.is_complete()).or_else(|| named.next_back());
+        if let Some(entry) = newest {
+            return Ok(entry);
+        }
+        let is_path = |found: &FoundStripe| found.locator == text || found.name == text;
+        let at = self.stripes.iter().find(|(_, found)| is_path(found));
+        if let Some(entry) = at.and_then(|(_, found)| self.by_id(found.id()?)) {
+            return Ok(entry);
+        }
+        let is_prefix = text.len() >= SHORTEST_PREFIX;
+        let fits = |entry: &&Entry| entry.identity.id.to_string().starts_with(text);
+        let mut fitting = self.entries.iter().filter(|_| is_prefix).filter(fits);
+        match (fitting.next(), fitting.next()) {
+            (Some(entry), None) => Ok(entry),
+            (Some(first), Some(second)) => Err(BackupError::Refused(format!(
+                "{text} is the beginning of several ids, {} and {} among them; give more of it",
+                first.identity.id, second.identity.id
+            ))),
+            (None, _) => {
+                Err(BackupError::NotFound { name: text.to_owned(), places: self.place_names() })
+            }
+        }
+    }
+
+    /// Returns the backup with this id.
+    #[must_use]
+    pub fn by_id(&self, id: BackupId) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.identity.id == id)
+    }
+
+    /// Returns the full backup that a differential builds on.
+    ///
+    /// # Errors
+    /// When it is not in these places.
+    pub fn base(&self, entry: &Entry) -> Result<Option<&Entry>, BackupError> {
+        let Some(base) = entry.identity.base else { return Ok(None) };
+        self.by_id(base).map(Some).ok_or_else(|| {
+            BackupError::Unusable(format!(
+                "the differential backup {} builds on the full backup {base}, which is not in {}; \
+                 name the place that has it with --from",
+                entry.identity.id,
+                self.place_names()
+            ))
+        })
+    }
+
+    fn place_names(&self) -> String {
+        let names: Vec<&str> = self.places.iter().map(|place| place.name()).collect();
+        names.join(", ")
+    }
+
+    /// Opens the published stripes of a backup, and files that are named as stripes of it and hold
+    /// something else.
+    ///
+    /// # Errors
+    /// When one cannot be opened.
+    pub fn inputs(&mut self, id: BackupId) -> Result<Vec<StripeInput>, BackupError> {
+        let members = self.by_id(id).map(|entry| entry.members.clone()).unwrap_or_default();
+        let sets: Vec<&str> =
+            members.iter().filter_map(|index| set(&self.stripes[*index].1.locator)).collect();
+        let is_wanted = |index: usize, found: &FoundStripe| {
+            members.contains(&index) || set(&found.locator).is_some_and(|own| sets.contains(&own))
+        };
+        let mut inputs = Vec::new();
+        for (index, (place, found)) in self.stripes.iter().enumerate() {
+            if !found.is_temporary && is_wanted(index, found) {
+                inputs.push(StripeInput {
+                    name: found.name.clone(),
+                    named: found.named,
+                    bytes: self.places[*place].open(found)?,
+                });
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// Removes all stripes of a backup, durably, one after the other: whatever is left after an
+    /// interruption is incomplete.
+    ///
+    /// # Errors
+    /// When one cannot be removed.
+    pub fn remove(&mut self, id: BackupId) -> Result<(), BackupError> {
+        let members = self.by_id(id).map(|entry| entry.members.clone()).unwrap_or_default();
+        for index in members {
+            let (place, found) = &self.stripes[index];
+            self.places[*place].remove(found)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the part of a file's name that all stripes of its backup share.
+fn set(locator: &str) -> Option<&str> {
+    let (set, end) = locator.rsplit_once('-')?;
+    end.contains("of").then_some(set)
+}

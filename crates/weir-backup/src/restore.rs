@@ -1,0 +1,393 @@
+//! Restore: the frames of a backup, checked, into volumes or images.
+//!
+//! Stripes are read in parallel, and each thread writes what it reads. A frame is checked before
+//! it is written. The first [`HEAD`] bytes of each target are written last, after everything else
+//! is durable: an interrupted restore leaves volumes that begin with zeros, which no file system
+//! and no database takes for whole.
+
+pub mod image;
+pub mod nbd;
+
+use crate::assemble::Assembly;
+use crate::damage::Damage;
+use crate::error::BackupError;
+use crate::format::wire::is_zero;
+use crate::format::{FrameHeader, Kind};
+use crate::verify::{Counts, Watch};
+use crate::walk::FrameSink;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The bytes at the start of a target that are written last.
+pub const HEAD: u64 = 4096;
+/// The unit in which zeros inside of a frame are left out.
+const PIECE: usize = 64 << 10;
+
+/// A volume or an image that a source is restored to.
+pub trait Target: Sync {
+    /// Returns its name, for messages.
+    fn name(&self) -> &str;
+
+    /// Returns its size in bytes.
+    fn size(&self) -> u64;
+
+    /// Returns whether all of it reads as zeros.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn is_empty(&self, watch: &Watch) -> Result<bool, BackupError>;
+
+    /// Makes all of it read as zeros, its first [`HEAD`] bytes first, durably.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn clear(&self, watch: &Watch) -> Result<(), BackupError>;
+
+    /// Opens a way to it for one thread.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    fn open(&self) -> Result<Box<dyn TargetIo>, BackupError>;
+
+    /// Makes it known as complete, after all else.
+    ///
+    /// # Errors
+    /// When that fails.
+    fn publish(&self) -> Result<(), BackupError>;
+}
+
+/// A way to a target, for one thread.
+pub trait TargetIo: Send {
+    /// Writes, or begins to.
+    ///
+    /// # Errors
+    /// When this or an earlier write failed.
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), BackupError>;
+
+    /// Makes a range read as zeros.
+    ///
+    /// # Errors
+    /// When this or an earlier write failed.
+    fn write_zeros(&mut self, offset: u64, length: u64) -> Result<(), BackupError>;
+
+    /// Waits until everything that was written is durable.
+    ///
+    /// # Errors
+    /// When a write failed.
+    fn finish(&mut self) -> Result<(), BackupError>;
+
+    /// Reads, after [`TargetIo::finish`].
+    ///
+    /// # Errors
+    /// When it fails.
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), BackupError>;
+}
+
+/// A target for each source of a backup; sources that are left out have none.
+pub type Targets<'a> = [Option<&'a dyn Target>];
+
+/// How to restore.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RestoreOptions {
+    /// Restore what is sound of a damaged backup.
+    pub is_damage_skipped: bool,
+    /// Read everything back and compare it.
+    pub is_proved: bool,
+}
+
+/// Restores a full or copy-only backup, and the differential on it if there is one, to targets
+/// that read as zeros. Returns what was found of each backup.
+///
+/// # Errors
+/// When a backup is damaged and damage is not skipped, is encrypted and there is no key, or a
+/// target fails; the targets are incomplete then.
+pub fn restore(
+    base: &mut Assembly,
+    differential: Option<&mut Assembly>,
+    targets: &Targets<'_>,
+    options: RestoreOptions,
+    watch: &Watch,
+) -> Result<Vec<Counts>, BackupError> {
+    let heads = Heads::default();
+    let mut all = Vec::new();
+    let is_zero = base.identity.kind != Kind::Differential;
+    for (own, is_zero) in [(Some(base), is_zero), (differential, false)] {
+        let Some(own) = own else { continue };
+        check(own, options)?;
+        let pass = Pass { targets, heads: &heads, is_zero, options, watch };
+        all.push(pass.write(own)?);
+        if options.is_proved {
+            pass.compare(own)?;
+        }
+    }
+    heads.write(targets)?;
+    targets.iter().flatten().try_for_each(|target| target.publish())?;
+    Ok(all)
+}
+
+/// Checks before anything is written what can be known by then.
+///
+/// # Errors
+/// When the backup lacks a key, its description, or a stripe.
+pub fn check(backup: &Assembly, options: RestoreOptions) -> Result<(), BackupError> {
+    let id = backup.identity.id;
+    if backup.identity.encryption.is_some() && backup.key.is_none() {
+        return Err(BackupError::NoKey { backup: id });
+    }
+    if backup.manifest.is_none() {
+        return Err(BackupError::Unusable(format!(
+            "backup {id} is incomplete: no stripe has a footer and a sound manifest, so it was \
+             interrupted, or all of its stripes are damaged; nothing is restored"
+        )));
+    }
+    let lossy: Vec<String> =
+        backup.damage.iter().filter(|own| own.loses_data()).map(ToString::to_string).collect();
+    if lossy.is_empty() || options.is_damage_skipped {
+        return Ok(());
+    }
+    Err(BackupError::Unusable(format!(
+        "backup {id} is damaged: {}; --damaged skip restores the rest",
+        lossy.join("; ")
+    )))
+}
+
+/// One backup on its way to the targets.
+struct Pass<'a> {
+    targets: &'a Targets<'a>,
+    heads: &'a Heads,
+    /// Whether the targets read as zeros, so that zeros need not be written.
+    is_zero: bool,
+    options: RestoreOptions,
+    watch: &'a Watch,
+}
+
+impl Pass<'_> {
+    fn write(&self, backup: &mut Assembly) -> Result<Counts, BackupError> {
+        let mut counts = Counts::default();
+        backup.damage.iter().for_each(|damage| counts.add_damage(damage.clone()));
+        let sinks = backup.walk(|_| {
+            Ok(Writer { pass: self, ways: Ways::default(), counts: Counts::default() })
+        })?;
+        sinks.into_iter().for_each(|sink| counts.add(sink.counts));
+        Ok(counts)
+    }
+
+    fn compare(&self, backup: &mut Assembly) -> Result<(), BackupError> {
+        backup
+            .walk(|_| Ok(Comparer { pass: self, ways: Ways::default(), buffer: Vec::new() }))
+            .map(drop)
+    }
+
+    fn target(&self, header: &FrameHeader) -> Option<&dyn Target> {
+        self.targets.get(usize::from(header.address.source)).copied().flatten()
+    }
+}
+
+/// The ways of one thread to the targets.
+#[derive(Default)]
+struct Ways(BTreeMap<u16, Box<dyn TargetIo>>);
+
+impl Ways {
+    fn get(&mut self, source: u16, target: &dyn Target) -> Result<&mut dyn TargetIo, BackupError> {
+        let way = match self.0.entry(source) {
+            std::collections::btree_map::Entry::Occupied(way) => way.into_mut(),
+            std::collections::btree_map::Entry::Vacant(free) => free.insert(target.open()?),
+        };
+        Ok(way.as_mut())
+    }
+}
+
+/// The starts of the targets, held back until the end.
+#[derive(Default)]
+struct Heads(Mutex<BTreeMap<u16, Vec<u8>>>);
+
+impl Heads {
+    /// Keeps the part of `data` that is before [`HEAD`]; returns its length.
+    fn keep(&self, source: u16, offset: u64, data: &[u8]) -> usize {
+        let Some(room) = HEAD.checked_sub(offset).filter(|room| *room > 0) else { return 0 };
+        let length = usize::try_from(room).unwrap_or(0).min(data.len());
+        let start = usize::try_from(offset).unwrap_or(0);
+        let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let head = heads.entry(source).or_default();
+        if head.len() < start + length {
+            head.resize(start + length, 0);
+        }
+        head[start..start + length].copy_from_slice(&data[..length]);
+        length
+    }
+
+    /// Returns whether what is kept is the part of `data` that is before [`HEAD`], and its length.
+    fn is_kept(&self, source: u16, offset: u64, data: &[u8]) -> (usize, bool) {
+        let Some(room) = HEAD.checked_sub(offset).filter(|room| *room > 0) else {
+            return (0, true);
+        };
+        let length = usize::try_from(room).unwrap_or(0).min(data.len());
+        let start = usize::try_from(offset).unwrap_or(0);
+        let heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = heads.get(&source).and_then(|head| head.get(start..start + length));
+        (length, own == Some(&data[..length]))
+    }
+
+    /// Writes the starts, and waits until they are durable.
+    fn write(&self, targets: &Targets<'_>) -> Result<(), BackupError> {
+        let heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (source, head) in heads.iter() {
+            if let Some(target) = targets.get(usize::from(*source)).copied().flatten() {
+                let mut way = target.open()?;
+                if !is_zero(head) {
+                    way.write(0, head)?;
+                }
+                way.finish()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A sink that writes.
+struct Writer<'a> {
+    pass: &'a Pass<'a>,
+    ways: Ways,
+    counts: Counts,
+}
+
+impl FrameSink for Writer<'_> {
+    fn frame(&mut self, header: &FrameHeader, raw: Option<&[u8]>) -> Result<(), BackupError> {
+        let Some(target) = self.pass.target(header) else { return Ok(()) };
+        self.counts.frames += 1;
+        self.counts.raw_bytes = self.counts.raw_bytes.saturating_add(header.raw_length);
+        let (source, offset) = (header.address.source, header.address.offset);
+        let Some(raw) = raw else {
+            if !header.is_zeros {
+                return Err(BackupError::NoKey { backup: header.id });
+            }
+            return self.zeros(source, offset, header.raw_length, target);
+        };
+        let kept = self.pass.heads.keep(source, offset, raw);
+        let way = self.ways.get(source, target)?;
+        if !self.pass.is_zero {
+            let rest = &raw[kept..];
+            return if rest.is_empty() { Ok(()) } else { way.write(offset + kept as u64, rest) };
+        }
+        // Runs of zeros stay holes.
+        let mut run: Option<(usize, usize)> = None;
+        for start in (kept..raw.len()).step_by(PIECE) {
+            let end = raw.len().min(start + PIECE);
+            if is_zero(&raw[start..end]) {
+                if let Some((from, to)) = run.take() {
+                    way.write(offset + from as u64, &raw[from..to])?;
+                }
+            } else {
+                run = Some((run.map_or(start, |(from, _)| from), end));
+            }
+        }
+        match run {
+            Some((from, to)) => way.write(offset + from as u64, &raw[from..to]),
+            None => Ok(()),
+        }
+    }
+
+    fn damage(&mut self, damage: Damage) -> Result<(), BackupError> {
+        if damage.loses_data() && !self.pass.options.is_damage_skipped {
+            return Err(BackupError::Unusable(format!(
+                "the backup is damaged: {damage}; --damaged skip restores the rest"
+            )));
+        }
+        self.counts.add_damage(damage);
+        Ok(())
+    }
+
+    fn passed(&mut self, bytes: u64) -> Result<(), BackupError> {
+        self.pass.watch.pass(bytes)
+    }
+
+    fn finish(&mut self) -> Result<(), BackupError> {
+        self.ways.0.values_mut().try_for_each(|way| way.finish())
+    }
+}
+
+impl Writer<'_> {
+    fn zeros(
+        &mut self,
+        source: u16,
+        offset: u64,
+        length: u64,
+        target: &dyn Target,
+    ) -> Result<(), BackupError> {
+        let before = HEAD.saturating_sub(offset).min(length);
+        if before > 0 {
+            let zeros = vec![0; usize::try_from(before).unwrap_or(0)];
+            self.pass.heads.keep(source, offset, &zeros);
+        }
+        if self.pass.is_zero || before == length {
+            return Ok(());
+        }
+        self.ways.get(source, target)?.write_zeros(offset + before, length - before)
+    }
+}
+
+/// A sink that reads back and compares.
+struct Comparer<'a> {
+    pass: &'a Pass<'a>,
+    ways: Ways,
+    buffer: Vec<u8>,
+}
+
+impl Comparer<'_> {
+    fn compare(
+        &mut self,
+        header: &FrameHeader,
+        offset: u64,
+        length: usize,
+        is_same: impl Fn(&[u8]) -> bool,
+    ) -> Result<(), BackupError> {
+        let Some(target) = self.pass.target(header) else { return Ok(()) };
+        self.buffer.resize(length, 0);
+        self.ways.get(header.address.source, target)?.read(offset, &mut self.buffer)?;
+        if is_same(&self.buffer) {
+            return Ok(());
+        }
+        Err(BackupError::Failed(format!(
+            "{}: {length} bytes at offset {offset} read otherwise than they were written; the \
+             restore is not proved",
+            target.name()
+        )))
+    }
+}
+
+impl FrameSink for Comparer<'_> {
+    fn frame(&mut self, header: &FrameHeader, raw: Option<&[u8]>) -> Result<(), BackupError> {
+        let offset = header.address.offset;
+        if let Some(raw) = raw {
+            let (kept, is_kept) = self.pass.heads.is_kept(header.address.source, offset, raw);
+            if !is_kept && self.pass.target(header).is_some() {
+                return Err(BackupError::Failed(format!(
+                    "the start of source {} is not the one of the backup",
+                    header.address.source
+                )));
+            }
+            let rest = &raw[kept..];
+            return self.compare(header, offset + kept as u64, rest.len(), |own| own == rest);
+        }
+        let (mut at, end) = (offset.max(HEAD), offset.saturating_add(header.raw_length));
+        while at < end {
+            let length = (end - at).min(1 << 20);
+            self.compare(header, at, usize::try_from(length).unwrap_or(0), is_zero)?;
+            at += length;
+            self.pass.watch.pass(0)?;
+        }
+        Ok(())
+    }
+
+    fn damage(&mut self, _: Damage) -> Result<(), BackupError> {
+        // It was named when the frames were written.
+        Ok(())
+    }
+
+    fn passed(&mut self, _: u64) -> Result<(), BackupError> {
+        self.pass.watch.pass(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

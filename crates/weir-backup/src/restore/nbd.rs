@@ -1,0 +1,226 @@
+//! Volumes that a server exports over NBD.
+
+use super::{HEAD, Target, TargetIo};
+use crate::error::BackupError;
+use crate::format::wire::is_zero;
+use crate::verify::Watch;
+use weir_client::{ClientError, Connection};
+use weir_proto::{TransmissionFlags, Uri};
+
+/// The most bytes of writes that wait for an answer, for each connection.
+const IN_FLIGHT: usize = 8 << 20;
+/// The longest single write or read, in bytes.
+const REQUEST: usize = 1 << 20;
+/// The longest range that is asked for, or zeroed, at once.
+const RANGE: u64 = 1 << 30;
+
+/// An export that a source is restored to.
+#[derive(Debug, Clone)]
+pub struct NbdTarget {
+    name: String,
+    uri: Uri,
+    size: u64,
+}
+
+impl NbdTarget {
+    /// Connects, and looks at the export.
+    ///
+    /// # Errors
+    /// When nobody answers, or the export cannot be written.
+    pub fn connect(name: String, uri: Uri) -> Result<Self, BackupError> {
+        let connection = Connection::open(&uri).map_err(failed(&name))?;
+        if connection.offers(TransmissionFlags::READ_ONLY) {
+            return Err(BackupError::Refused(format!(
+                "cannot restore to {name}: the server exports it for reading only"
+            )));
+        }
+        let size = connection.size().get();
+        connection.close().map_err(failed(&name))?;
+        Ok(Self { name, uri, size })
+    }
+
+    fn way(&self) -> Result<NbdWay, BackupError> {
+        let connection = Connection::open_sparse(&self.uri).map_err(failed(&self.name))?;
+        let longest = connection.session().block.max_payload() as usize;
+        let request = REQUEST.min(longest);
+        let name = self.name.clone();
+        Ok(NbdWay { connection, name, in_flight: 0, request, size: self.size })
+    }
+
+    /// Calls `on_data` with each range that may hold something else than zeros.
+    fn ranges(
+        &self,
+        way: &mut NbdWay,
+        watch: &Watch,
+        mut on_data: impl FnMut(&mut NbdWay, u64, u64) -> Result<bool, BackupError>,
+    ) -> Result<(), BackupError> {
+        let mut at = 0;
+        while at < self.size {
+            watch.pass(0)?;
+            let left = (self.size - at).min(RANGE);
+            if !way.connection.has_extents() {
+                if !on_data(way, at, left)? {
+                    return Ok(());
+                }
+                at += left;
+                continue;
+            }
+            let asked = u32::try_from(left).unwrap_or(1 << 30);
+            let extents = way.connection.extents(at, asked).map_err(failed(&self.name))?;
+            for extent in extents {
+                let length = u64::from(extent.length).min(self.size - at);
+                if !extent.state.contains(weir_proto::BlockState::ZERO)
+                    && length > 0
+                    && !on_data(way, at, length)?
+                {
+                    return Ok(());
+                }
+                at += length;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Target for NbdTarget {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn is_empty(&self, watch: &Watch) -> Result<bool, BackupError> {
+        let mut way = self.way()?;
+        let (mut empty, mut buffer) = (true, vec![0; way.request]);
+        self.ranges(&mut way, watch, |way, offset, length| {
+            let (mut at, end) = (offset, offset + length);
+            while at < end {
+                watch.pass(0)?;
+                let part = usize::try_from(end - at).unwrap_or(usize::MAX).min(buffer.len());
+                way.read(at, &mut buffer[..part])?;
+                if !is_zero(&buffer[..part]) {
+                    empty = false;
+                    return Ok(false);
+                }
+                at += part as u64;
+            }
+            Ok(true)
+        })?;
+        Ok(empty)
+    }
+
+    fn clear(&self, watch: &Watch) -> Result<(), BackupError> {
+        let mut way = self.way()?;
+        way.write_zeros(0, HEAD.min(self.size))?;
+        way.finish()?;
+        let mut zeroing = self.way()?;
+        self.ranges(&mut way, watch, |_, offset, length| {
+            zeroing.write_zeros(offset, length).map(|()| true)
+        })?;
+        zeroing.finish()
+    }
+
+    fn open(&self) -> Result<Box<dyn TargetIo>, BackupError> {
+        Ok(Box::new(self.way()?))
+    }
+
+    fn publish(&self) -> Result<(), BackupError> {
+        Ok(())
+    }
+}
+
+/// A connection to the export.
+struct NbdWay {
+    connection: Connection,
+    name: String,
+    /// Bytes of writes that wait for an answer.
+    in_flight: usize,
+    request: usize,
+    size: u64,
+}
+
+impl NbdWay {
+    /// Waits until at most so many bytes of writes are unanswered.
+    fn drain(&mut self, most: usize) -> Result<(), BackupError> {
+        let mut refused = None;
+        self.connection.flush_out().map_err(failed(&self.name))?;
+        while self.in_flight > most {
+            let answered = &mut self.in_flight;
+            let received = self.connection.receive(|length, answer| {
+                *answered -= usize::try_from(length).unwrap_or(0).min(*answered);
+                if let Err(errno) = answer {
+                    refused.get_or_insert(errno);
+                }
+            });
+            received.map_err(failed(&self.name))?;
+        }
+        match refused {
+            None => Ok(()),
+            Some(errno) => Err(BackupError::Failed(format!(
+                "writing to {}: the server answered {errno}",
+                self.name
+            ))),
+        }
+    }
+}
+
+impl TargetIo for NbdWay {
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), BackupError> {
+        let mut at = offset;
+        for part in data.chunks(self.request) {
+            // The cookie is the length: it says how much an answer is about.
+            let queued = self.connection.queue_write(part.len() as u64, at, part, false);
+            queued.map_err(failed(&self.name))?;
+            self.in_flight += part.len();
+            at += part.len() as u64;
+            self.drain(IN_FLIGHT)?;
+        }
+        Ok(())
+    }
+
+    fn write_zeros(&mut self, offset: u64, length: u64) -> Result<(), BackupError> {
+        let end = offset.saturating_add(length).min(self.size);
+        let mut at = offset;
+        let is_offered = self.connection.offers(TransmissionFlags::SEND_WRITE_ZEROES);
+        let zeros = if is_offered { Vec::new() } else { vec![0; self.request] };
+        while at < end {
+            if is_offered {
+                self.drain(0)?;
+                let part = (end - at).min(RANGE);
+                let own = u32::try_from(part).unwrap_or(1 << 30);
+                self.connection.write_zeroes(at, own).map_err(failed(&self.name))?;
+                at += u64::from(own);
+            } else {
+                let part = usize::try_from(end - at).unwrap_or(usize::MAX).min(zeros.len());
+                self.write(at, &zeros[..part])?;
+                at += part as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), BackupError> {
+        self.drain(0)?;
+        if self.connection.offers(TransmissionFlags::SEND_FLUSH) {
+            self.connection.flush().map_err(failed(&self.name))?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), BackupError> {
+        self.drain(0)?;
+        let mut at = offset;
+        for part in data.chunks_mut(self.request) {
+            self.connection.read(at, part).map_err(failed(&self.name))?;
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+fn failed(name: &str) -> impl Fn(ClientError) -> BackupError {
+    let name = name.to_owned();
+    move |error| BackupError::Failed(format!("{name}: {error}"))
+}

@@ -1,0 +1,333 @@
+//! What was backed up is what is restored, whatever the sources and the options.
+
+use super::*;
+use crate::assemble::Assembly;
+use crate::format::{BackupId, Identity};
+use crate::key::{Keys, Secret};
+use crate::memory::{self, MemorySource};
+use crate::restore::image::ImageTarget;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// A target in memory, which can break.
+#[derive(Debug, Clone)]
+struct Memory {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// Fails after so many writes.
+    fails_after: Option<usize>,
+    writes: Arc<Mutex<usize>>,
+    is_published: Arc<Mutex<bool>>,
+}
+
+impl Memory {
+    fn new(size: u64) -> Self {
+        Self {
+            bytes: Arc::new(Mutex::new(vec![0; usize::try_from(size).unwrap()])),
+            fails_after: None,
+            writes: Arc::default(),
+            is_published: Arc::default(),
+        }
+    }
+}
+
+impl Target for Memory {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn size(&self) -> u64 {
+        self.bytes.lock().unwrap().len() as u64
+    }
+
+    fn is_empty(&self, _: &Watch) -> Result<bool, BackupError> {
+        Ok(is_zero(&self.bytes.lock().unwrap()))
+    }
+
+    fn clear(&self, _: &Watch) -> Result<(), BackupError> {
+        self.bytes.lock().unwrap().fill(0);
+        Ok(())
+    }
+
+    fn open(&self) -> Result<Box<dyn TargetIo>, BackupError> {
+        Ok(Box::new(self.clone()))
+    }
+
+    fn publish(&self) -> Result<(), BackupError> {
+        *self.is_published.lock().unwrap() = true;
+        Ok(())
+    }
+}
+
+impl TargetIo for Memory {
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), BackupError> {
+        let mut writes = self.writes.lock().unwrap();
+        if self.fails_after == Some(*writes) {
+            return Err(BackupError::Failed("it broke".to_owned()));
+        }
+        *writes += 1;
+        let start = usize::try_from(offset).unwrap();
+        self.bytes.lock().unwrap()[start..start + data.len()].copy_from_slice(data);
+        Ok(())
+    }
+
+    fn write_zeros(&mut self, offset: u64, length: u64) -> Result<(), BackupError> {
+        self.write(offset, &vec![0; usize::try_from(length).unwrap()])
+    }
+
+    fn finish(&mut self) -> Result<(), BackupError> {
+        Ok(())
+    }
+
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), BackupError> {
+        let start = usize::try_from(offset).unwrap();
+        data.copy_from_slice(&self.bytes.lock().unwrap()[start..start + data.len()]);
+        Ok(())
+    }
+}
+
+fn identity(id: u8, stripes: u8, base: Option<u8>) -> Identity {
+    Identity {
+        id: BackupId::from_bytes([id; 16]),
+        name: "s".to_owned(),
+        kind: if base.is_some() { Kind::Differential } else { Kind::Full },
+        base: base.map(|base| BackupId::from_bytes([base; 16])),
+        stripes,
+        created_unix_ms: 1,
+        encryption: None,
+    }
+}
+
+fn source(size: u64, ranges: Vec<(u64, Vec<u8>)>) -> MemorySource {
+    MemorySource { name: "a".to_owned(), size, ranges }
+}
+
+fn assembly(identity: &Identity, sources: &[MemorySource]) -> Assembly {
+    let stripes = memory::write(identity, sources, 5000, None, None).unwrap();
+    Assembly::new(memory::inputs(identity, stripes), None, None).unwrap()
+}
+
+/// The contents of a source after its ranges were written over `before`.
+fn expected(mut before: Vec<u8>, source: &MemorySource) -> Vec<u8> {
+    before.resize(usize::try_from(source.size).unwrap(), 0);
+    for (offset, contents) in &source.ranges {
+        let start = usize::try_from(*offset).unwrap();
+        before[start..start + contents.len()].copy_from_slice(contents);
+    }
+    before
+}
+
+/// Ranges in order that do not overlap: some zeros, some text, some noise.
+fn any_source() -> impl Strategy<Value = MemorySource> {
+    let range = (0..9000_usize, 1..20_000_usize, 0..3_u8, any::<u8>());
+    (prop::collection::vec(range, 0..6), 0..5000_u64).prop_map(|(parts, rest)| {
+        let (mut at, mut ranges) = (0, Vec::new());
+        for (gap, length, kind, seed) in parts {
+            at += gap as u64;
+            let contents: Vec<u8> = match kind {
+                0 => vec![0; length],
+                1 => vec![seed; length],
+                _ => {
+                    let mut noise = vec![0; length];
+                    blake3::Hasher::new().update(&[seed]).finalize_xof().fill(&mut noise);
+                    noise
+                }
+            };
+            ranges.push((at, contents));
+            at += length as u64;
+        }
+        source(at + rest + 1, ranges)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn restored_is_what_was_backed_up(
+        sources in prop::collection::vec(any_source(), 1..4),
+        changes in prop::collection::vec(any_source(), 4),
+        stripes in 1..6_u8,
+        transfer in 512..20_000_usize,
+        compression in prop::option::of(1..4_i32),
+        is_encrypted: bool,
+        has_differential: bool,
+    ) {
+        let key = is_encrypted.then(|| Arc::new(crate::key::Key::from_master(&[9; 32])));
+        let encryption = key.as_ref().map(|key| crate::format::Encryption {
+            salt: [1; 16],
+            nonce_prefix: [2; 15],
+            check: *key.check(),
+        });
+        let mut wanted: Vec<Vec<u8>> =
+            sources.iter().map(|own| expected(Vec::new(), own)).collect();
+        let full = Identity { encryption, ..identity(1, stripes, None) };
+        let write = |identity: &Identity, sources: &[MemorySource]| {
+            let all = memory::write(identity, sources, transfer, compression, key.as_ref());
+            let inputs = memory::inputs(identity, all.unwrap());
+            let mut assembly = Assembly::new(inputs, None, None).unwrap();
+            assembly.key = key.clone();
+            assembly
+        };
+        let mut base = write(&full, &sources);
+        let mut differential = has_differential.then(|| {
+            let changed: Vec<MemorySource> = sources
+                .iter()
+                .zip(&changes)
+                .map(|(own, change)| MemorySource {
+                    size: own.size,
+                    ranges: change
+                        .ranges
+                        .iter()
+                        .filter(|(offset, raw)| offset + raw.len() as u64 <= own.size)
+                        .cloned()
+                        .collect(),
+                    ..own.clone()
+                })
+                .collect();
+            for (own, change) in wanted.iter_mut().zip(&changed) {
+                *own = expected(std::mem::take(own), change);
+            }
+            let base = Some(full.id);
+            let own = Identity { id: BackupId::from_bytes([2; 16]), base, kind: Kind::Differential, ..full.clone() };
+            write(&own, &changed)
+        });
+        let targets: Vec<Memory> = sources.iter().map(|own| Memory::new(own.size)).collect();
+        let given: Vec<Option<&dyn Target>> =
+            targets.iter().map(|own| Some(own as &dyn Target)).collect();
+        let options = RestoreOptions { is_proved: true, ..RestoreOptions::default() };
+        let watch = Watch::default();
+        restore(&mut base, differential.as_mut(), &given, options, &watch).unwrap();
+        for (target, wanted) in targets.iter().zip(&wanted) {
+            prop_assert!(*target.bytes.lock().unwrap() == *wanted);
+            prop_assert!(*target.is_published.lock().unwrap());
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_restore_begins_with_zeros() {
+    let identity = identity(1, 2, None);
+    let sources = [source(100_000, vec![(0, vec![7; 100_000])])];
+    for writes in 0.. {
+        let target = Memory { fails_after: Some(writes), ..Memory::new(100_000) };
+        let mut base = assembly(&identity, &sources);
+        let options = RestoreOptions::default();
+        let watch = Watch::default();
+        let done = restore(&mut base, None, &[Some(&target)], options, &watch);
+        let bytes = target.bytes.lock().unwrap();
+        if done.is_ok() {
+            assert!(writes > 20 && bytes.iter().all(|byte| *byte == 7));
+            return;
+        }
+        assert!(is_zero(&bytes[..4096]) && !*target.is_published.lock().unwrap(), "{writes}");
+    }
+}
+
+#[test]
+fn a_damaged_frame_is_not_restored_and_skipped_only_when_told() {
+    let identity = identity(1, 2, None);
+    let sources = [source(40_000, vec![(0, vec![7; 40_000])])];
+    let mut stripes = memory::write(&identity, &sources, 5000, None, None).unwrap();
+    // The second frame of the second stripe: the fourth of all.
+    stripes[1][512 + 5632 + 300] ^= 1;
+    let run = |is_damage_skipped| {
+        let target = Memory::new(40_000);
+        let inputs = memory::inputs(&identity, stripes.clone());
+        let mut own = Assembly::new(inputs, None, None).unwrap();
+        let options = RestoreOptions { is_damage_skipped, is_proved: true };
+        let done = restore(&mut own, None, &[Some(&target)], options, &Watch::default());
+        let bytes = target.bytes.lock().unwrap().clone();
+        (done, bytes)
+    };
+    let (done, bytes) = run(false);
+    let error = done.unwrap_err();
+    assert!(error.is_verdict() && error.to_string().contains("frame 1 of stripe 2"), "{error}");
+    assert!(is_zero(&bytes[..4096]));
+    let (done, bytes) = run(true);
+    let counts = done.unwrap().remove(0);
+    assert_eq!((counts.lost_frames, counts.frames), (1, 7));
+    for (place, byte) in bytes.iter().enumerate() {
+        let is_lost = (15_000..20_000).contains(&place);
+        assert_eq!(*byte, if is_lost { 0 } else { 7 }, "{place}");
+    }
+}
+
+#[test]
+fn a_restore_that_reads_otherwise_than_written_is_not_proved() {
+    /// Loses a bit of what is written.
+    struct Lossy(Memory);
+    impl Target for Lossy {
+        fn name(&self) -> &'static str {
+            "lossy"
+        }
+        fn size(&self) -> u64 {
+            self.0.size()
+        }
+        fn is_empty(&self, watch: &Watch) -> Result<bool, BackupError> {
+            self.0.is_empty(watch)
+        }
+        fn clear(&self, watch: &Watch) -> Result<(), BackupError> {
+            self.0.clear(watch)
+        }
+        fn open(&self) -> Result<Box<dyn TargetIo>, BackupError> {
+            self.0.bytes.lock().unwrap()[9000] = 1;
+            self.0.open()
+        }
+        fn publish(&self) -> Result<(), BackupError> {
+            self.0.publish()
+        }
+    }
+    let sources = [source(40_000, vec![(0, vec![7; 40_000])])];
+    let mut own = assembly(&identity(1, 1, None), &sources);
+    let options = RestoreOptions { is_proved: true, ..RestoreOptions::default() };
+    let target = Lossy(Memory::new(40_000));
+    let error = restore(&mut own, None, &[Some(&target)], options, &Watch::default()).unwrap_err();
+    assert!(error.to_string().contains("lossy: 5000 bytes at offset 5000"), "{error}");
+}
+
+#[test]
+fn an_encrypted_backup_needs_its_key() {
+    let keys = Keys::new(Secret::new(b"a secret that is long enough").unwrap());
+    let (encryption, key) = keys.fresh().unwrap();
+    let identity = Identity { encryption: Some(encryption), ..identity(1, 1, None) };
+    let sources = [source(10_000, vec![(0, vec![7; 10_000])])];
+    let stripes = memory::write(&identity, &sources, 5000, Some(1), Some(&key)).unwrap();
+    let target = Memory::new(10_000);
+    let inputs = || memory::inputs(&identity, stripes.clone());
+    let mut own = Assembly::new(inputs(), None, None).unwrap();
+    let options = RestoreOptions::default();
+    let watch = Watch::default();
+    let error = restore(&mut own, None, &[Some(&target)], options, &watch).unwrap_err();
+    assert!(error.is_input() && error.to_string().contains("--key-file"), "{error}");
+    let mut own = Assembly::new(inputs(), None, Some(&keys)).unwrap();
+    restore(&mut own, None, &[Some(&target)], options, &watch).unwrap();
+    assert_eq!(*target.bytes.lock().unwrap(), vec![7; 10_000]);
+}
+
+#[test]
+fn images_are_sparse_and_have_their_name_at_the_end_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let size = 64 << 20;
+    let sources = [source(size, vec![(0, vec![7; 10_000]), (1 << 20, vec![0; 1 << 20])])];
+    let mut own = assembly(&identity(1, 2, None), &sources);
+    let image = ImageTarget::create(folder.path(), "a/b", size, false).unwrap();
+    let names = || -> Vec<String> {
+        let all = std::fs::read_dir(folder.path()).unwrap();
+        all.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    assert_eq!(names(), ["a_b.raw.tmp"]);
+    let options = RestoreOptions::default();
+    restore(&mut own, None, &[Some(&image)], options, &Watch::default()).unwrap();
+    assert_eq!(names(), ["a_b.raw"]);
+    let bytes = std::fs::read(folder.path().join("a_b.raw")).unwrap();
+    assert!(bytes == expected(Vec::new(), &sources[0]));
+    let blocks = std::os::unix::fs::MetadataExt::blocks(
+        &std::fs::metadata(folder.path().join("a_b.raw")).unwrap(),
+    );
+    assert!(blocks * 512 < 1 << 20, "{blocks} blocks");
+    let error = ImageTarget::create(folder.path(), "a/b", size, false).unwrap_err();
+    assert!(error.is_input() && error.to_string().contains("--force"), "{error}");
+    // One that is not completed leaves nothing, and harms nothing.
+    drop(ImageTarget::create(folder.path(), "a/b", size, true).unwrap());
+    assert_eq!(names(), ["a_b.raw"]);
+}
