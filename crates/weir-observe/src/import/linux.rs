@@ -14,7 +14,8 @@
 //! | `processors` | what processors did, by the names of all these tools |
 //! | `held` | values that wait for the rest of their sample |
 //! | `record` | an object of JSON with numbers and texts |
-//! | `runs` | runs of iostat that follow each other in one input |
+//! | `pages` | heads of vmstat: of a run, or of a page |
+//! | `runs`, `singles` | runs of iostat that follow each other in one input |
 //! | `statistics` | the JSON that all of sysstat writes |
 //! | `disks` | counters of disks, device by device |
 
@@ -35,6 +36,7 @@ pub mod sadf_j;
 pub mod sadf_p;
 pub mod sadf_x;
 pub mod sar;
+mod singles;
 mod statistics;
 pub mod vmstat;
 pub mod vmstat_d;
