@@ -102,6 +102,22 @@ pub enum BackupError {
         /// The reason.
         reason: String,
     },
+    /// An NBD connection or request that failed.
+    #[error("{name}: {source}")]
+    Export {
+        /// The export.
+        name: String,
+        /// The reason.
+        source: weir_client::ClientError,
+    },
+    /// The system refused something that must work.
+    #[error("{action}: {source}")]
+    System {
+        /// The operation that failed, in the -ing form.
+        action: &'static str,
+        /// The reason.
+        source: io::Error,
+    },
     /// A connection, a server or an endpoint that failed, in a sentence.
     #[error("{0}")]
     Failed(String),
@@ -130,6 +146,11 @@ impl BackupError {
     #[must_use]
     pub const fn is_verdict(&self) -> bool {
         matches!(self, Self::Header { .. } | Self::Unusable(_))
+    }
+
+    /// Wraps an error of a connection to the export `name`.
+    pub fn export(name: &str) -> impl Fn(weir_client::ClientError) -> Self + '_ {
+        move |source| Self::Export { name: name.to_owned(), source }
     }
 
     /// Wraps an I/O error of `path`.

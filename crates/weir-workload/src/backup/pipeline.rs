@@ -22,7 +22,7 @@ use std::ops::Range;
 use weir_units::{Bytes, Instant, Span};
 
 /// Zeros that one buffer stands for.
-const MAX_ZEROS: u64 = 1 << 30;
+pub const MAX_ZEROS: u64 = 1 << 30;
 
 /// The sources and targets of a backup, and its buffers.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,167 @@
+//! A backup in wall time: the pipeline of [`weir_workload::backup`] on exports and stripes.
+//!
+//! ```text
+//!  export --> sockets --> [ buffers ] --> encoder threads --> sockets --> raw volume
+//!                             ^                          \--> writer threads --> file, blob
+//!                             +------------- free buffers ---------+
+//! ```
+//!
+//! One thread owns the pipeline and all sockets. Sources are NBD exports, so each read passes the
+//! limits of the server as those of any client do. Encoders hash, compress and encrypt.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `engine` | the event loop |
+//! | `links` | its sockets |
+//! | `slots` | its buffers |
+//! | `workers`, `queue` | its threads |
+//! | [`ranges`] | the ranges of the sources that are read |
+//! | `finish` | the end: manifest, footers, names |
+
+mod engine;
+mod finish;
+mod links;
+mod queue;
+pub mod ranges;
+mod slots;
+mod workers;
+
+pub use ranges::{ChangedRanges, Changes, Extent};
+
+use crate::error::BackupError;
+use crate::format::{FrameEncoder, Identity, Manifest, ManifestSource, StripeDigest};
+use crate::key::Key;
+use crate::target::StripeSink;
+use engine::Engine;
+use ranges::Walk;
+use std::fmt;
+use std::sync::Arc;
+use weir_proto::Uri;
+use weir_report::backup::BackupReport;
+use weir_units::{BytesPerSec, Span};
+use weir_workload::backup::Buffers;
+
+/// A source of a backup.
+pub struct Source {
+    /// The export that is read: the frozen view, if there is one.
+    pub uri: Uri,
+    /// Its name and facts for the manifest.
+    pub about: ManifestSource,
+    /// The ranges that changed, for a differential.
+    pub changes: Option<Box<dyn Changes>>,
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("about", &self.about).finish_non_exhaustive()
+    }
+}
+
+impl Source {
+    /// Counts the ranges that a backup reads, without reading them.
+    ///
+    /// # Errors
+    /// When the export cannot be opened, or does not say which ranges hold data.
+    pub fn measure(&mut self, transfer: u64) -> Result<Extent, BackupError> {
+        let walk = Walk::open(&self.uri, &self.about.name, self.changes.as_deref_mut())?;
+        let mut all = Extent::default();
+        walk.each(&mut |piece| {
+            all.add(&piece, transfer);
+            true
+        })?;
+        Ok(all)
+    }
+}
+
+/// A backup to make.
+#[derive(Debug)]
+pub struct Job {
+    /// The facts that are known before the first read.
+    pub identity: Identity,
+    /// The key, if it is encrypted.
+    pub key: Option<Arc<Key>>,
+    /// The level of zstd, if it is compressed.
+    pub compression: Option<i32>,
+    /// The sources.
+    pub sources: Vec<Source>,
+    /// The bytes to read of all sources.
+    pub bytes: u64,
+    /// The stripes, as many as the identity says.
+    pub stripes: Vec<Arc<dyn StripeSink>>,
+    /// The target that each stripe lies on, for the report.
+    pub targets: Vec<String>,
+    /// The buffers.
+    pub buffers: Buffers,
+    /// Threads that hash, compress and encrypt.
+    pub encoders: u32,
+    /// The most bytes to read per second.
+    pub limit: Option<BytesPerSec>,
+    /// The manifest, without the stripes.
+    pub manifest: Manifest,
+}
+
+/// How far a backup has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that were read.
+    pub read: u64,
+    /// Bytes to read in all.
+    pub total: u64,
+    /// Bytes that were written to stripes.
+    pub written: u64,
+    /// Buffers in use.
+    pub buffers_used: u32,
+    /// The time since the start.
+    pub elapsed: Span,
+}
+
+/// A backup that was made.
+#[derive(Debug)]
+pub struct Finished {
+    /// What was counted.
+    pub report: BackupReport,
+    /// The manifest that every stripe has.
+    pub manifest: Manifest,
+}
+
+/// Makes a backup. `watch` is called several times per second, and ends the backup by returning
+/// false.
+///
+/// # Errors
+/// When a source cannot be read, a stripe cannot be written, or `watch` ended it. Nothing is
+/// published then, and what was written is removed as far as possible.
+pub fn run(job: Job, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<Finished, BackupError> {
+    let stripes = job.stripes.clone();
+    let made = make(job, watch);
+    if made.is_err() {
+        stripes.iter().for_each(|stripe| stripe.discard());
+    }
+    made
+}
+
+fn make(job: Job, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<Finished, BackupError> {
+    job.identity.check()?;
+    for (stripe, sink) in (0..).zip(&job.stripes) {
+        sink.write_at(0, &job.identity.header(stripe))?;
+    }
+    let encoder = || FrameEncoder::new(&job.identity, job.compression, job.key.as_ref());
+    let encoders: Vec<_> = (0..job.encoders.max(1)).map(|_| encoder()).collect::<Result<_, _>>()?;
+    let Job { identity, key, sources, stripes, targets, manifest, .. } = job;
+    let (uris, feeds): (Vec<_>, Vec<_>) =
+        sources.into_iter().map(|own| ((own.uri, own.about), own.changes)).unzip();
+    let setup = engine::Setup {
+        sources: &uris,
+        stripes: &stripes,
+        targets: &targets,
+        buffers: job.buffers,
+        bytes: job.bytes,
+        limit: job.limit,
+        name: identity.name.clone(),
+    };
+    let mut engine = Engine::new(&setup, feeds, encoders)?;
+    let digests: Vec<StripeDigest> = engine.drive(watch)?;
+    let report = engine.report();
+    drop(engine);
+    let manifest = finish::finish(&identity, key.as_deref(), &stripes, &digests, manifest)?;
+    Ok(Finished { report, manifest })
+}

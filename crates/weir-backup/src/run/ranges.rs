@@ -1,0 +1,247 @@
+//! The ranges of a source that a backup reads: those that hold data, in their order.
+//!
+//! A walk asks the server which ranges hold data (`base:allocation`), and for a differential first
+//! which changed. It keeps no list: a thread hands the ranges to the event loop as they are asked
+//! for, so that memory does not grow with the fragments of a source.
+
+use super::workers::Waker;
+use crate::error::BackupError;
+use std::fmt;
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::JoinHandle;
+use weir_client::Connection;
+use weir_proto::{BlockState, Uri};
+
+/// Ranges in the hands of the event loop at most.
+const AHEAD: usize = 256;
+/// Bytes that one block status asks for.
+const ASKED: u64 = 1 << 30;
+
+/// Tells which ranges of a source changed since the base.
+pub trait Changes: Send {
+    /// Returns ranges that may have changed, as offsets and lengths in ascending order, from an
+    /// offset on, and where to ask next; `None` after the last.
+    ///
+    /// # Errors
+    /// When the server does not say.
+    fn changed(&mut self, from: u64) -> Result<ChangedRanges, BackupError>;
+}
+
+/// Changed ranges, and where to ask for the next.
+pub type ChangedRanges = (Vec<(u64, u64)>, Option<u64>);
+
+/// A range that a backup holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Its bytes.
+    pub range: Range<u64>,
+    /// They are zeros, which are noted and not read.
+    pub is_zeros: bool,
+}
+
+/// A walk over the ranges of one source.
+pub(super) struct Walk<'a> {
+    connection: Connection,
+    name: &'a str,
+    size: u64,
+    changes: Option<&'a mut (dyn Changes + 'static)>,
+    /// The piece that the next one may continue.
+    open: Option<Piece>,
+}
+
+impl fmt::Debug for Walk<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Walk").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn open(
+        uri: &Uri,
+        name: &'a str,
+        changes: Option<&'a mut (dyn Changes + 'static)>,
+    ) -> Result<Self, BackupError> {
+        let connection = Connection::open_sparse(uri).map_err(BackupError::export(name))?;
+        let size = connection.size().get();
+        Ok(Self { connection, name, size, changes, open: None })
+    }
+
+    /// Calls `on_piece` for each piece, until it returns false.
+    pub(super) fn each(
+        mut self,
+        on_piece: &mut dyn FnMut(Piece) -> bool,
+    ) -> Result<(), BackupError> {
+        if self.changes.is_none() {
+            if self.range(0..self.size, on_piece)? {
+                self.close(on_piece);
+            }
+            return Ok(());
+        }
+        let mut from = Some(0);
+        while let Some(at) = from {
+            let Some(changes) = &mut self.changes else { break };
+            let (ranges, next) = changes.changed(at)?;
+            for (offset, length) in ranges {
+                let end = offset.saturating_add(length).min(self.size);
+                if !self.range(offset..end, on_piece)? {
+                    return Ok(());
+                }
+            }
+            from = next.filter(|next| *next > at);
+        }
+        self.close(on_piece);
+        Ok(())
+    }
+
+    /// Walks a range. Returns whether to go on.
+    fn range(
+        &mut self,
+        range: Range<u64>,
+        on_piece: &mut dyn FnMut(Piece) -> bool,
+    ) -> Result<bool, BackupError> {
+        if !self.connection.has_extents() {
+            return Ok(range.is_empty() || self.add(range, false, on_piece));
+        }
+        let mut at = range.start;
+        while at < range.end {
+            let length = u32::try_from((range.end - at).min(ASKED)).unwrap_or(u32::MAX);
+            let extents = self.connection.extents(at, length);
+            for extent in extents.map_err(BackupError::export(self.name))? {
+                let end = at.saturating_add(extent.length.into()).min(range.end);
+                let is_zeros = extent.state.contains(BlockState::ZERO);
+                // A full backup has no frame for zeros: what it does not have is zeros.
+                let is_wanted = !is_zeros || self.changes.is_some();
+                if is_wanted && end > at && !self.add(at..end, is_zeros, on_piece) {
+                    return Ok(false);
+                }
+                at = end;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds a piece to the open one, or hands that on.
+    fn add(
+        &mut self,
+        range: Range<u64>,
+        is_zeros: bool,
+        on_piece: &mut dyn FnMut(Piece) -> bool,
+    ) -> bool {
+        match &mut self.open {
+            Some(open) if open.is_zeros == is_zeros && open.range.end == range.start => {
+                open.range.end = range.end;
+                // A long piece is handed on before the walk has come to its end.
+                if open.range.end - open.range.start < ASKED {
+                    return true;
+                }
+                self.open.take().is_none_or(on_piece)
+            }
+            open => {
+                let done = open.replace(Piece { range, is_zeros });
+                done.is_none_or(on_piece)
+            }
+        }
+    }
+
+    fn close(&mut self, on_piece: &mut dyn FnMut(Piece) -> bool) {
+        if let Some(open) = self.open.take() {
+            on_piece(open);
+        }
+    }
+}
+
+/// The pieces of all sources, counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes to read.
+    pub bytes: u64,
+    /// Bytes of zeros to note.
+    pub zeros: u64,
+    /// Frames, with transfers of the size that was asked for.
+    pub frames: u64,
+}
+
+impl Extent {
+    /// Counts a piece that is read in transfers of `transfer` bytes.
+    pub(super) fn add(&mut self, piece: &Piece, transfer: u64) {
+        let length = piece.range.end - piece.range.start;
+        let (bytes, each) = match piece.is_zeros {
+            true => (&mut self.zeros, weir_workload::backup::pipeline::MAX_ZEROS),
+            false => (&mut self.bytes, transfer),
+        };
+        *bytes = bytes.saturating_add(length);
+        self.frames = self.frames.saturating_add(length.div_ceil(each.max(1)));
+    }
+}
+
+/// A thread that walks a source.
+#[derive(Debug)]
+pub(super) struct Feed {
+    pieces: Receiver<Result<Piece, BackupError>>,
+    thread: Option<JoinHandle<()>>,
+    is_ended: bool,
+}
+
+impl Feed {
+    pub(super) fn start(
+        (uri, name): (Uri, String),
+        mut changes: Option<Box<dyn Changes>>,
+        waker: Waker,
+    ) -> Result<Self, BackupError> {
+        let (sender, pieces) = sync_channel(AHEAD);
+        let walk = move || {
+            walk((&uri, &name), changes.as_deref_mut(), sender, &waker);
+            waker.wake();
+        };
+        let thread = std::thread::Builder::new().name("backup-ranges".to_owned()).spawn(walk);
+        let failed = |source| BackupError::System { action: "starting a thread", source };
+        Ok(Self { pieces, thread: Some(thread.map_err(failed)?), is_ended: false })
+    }
+
+    /// Returns the next piece if it is there.
+    pub(super) fn poll(&mut self) -> Result<Option<Piece>, BackupError> {
+        match self.pieces.try_recv() {
+            Ok(piece) => piece.map(Some),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => {
+                self.is_ended = true;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns whether no piece comes any more.
+    pub(super) const fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        // The thread ends when nobody receives.
+        let (_, nobody) = sync_channel(1);
+        self.pieces = nobody;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn walk(
+    (uri, name): (&Uri, &str),
+    changes: Option<&mut (dyn Changes + 'static)>,
+    sender: SyncSender<Result<Piece, BackupError>>,
+    waker: &Waker,
+) {
+    let mut send = |piece: Piece| {
+        let sent = sender.send(Ok(piece)).is_ok();
+        waker.wake();
+        sent
+    };
+    let walked = Walk::open(uri, name, changes).and_then(|walk| walk.each(&mut send));
+    if let Err(error) = walked {
+        // Nobody receives after another failure.
+        let _ = sender.send(Err(error));
+    }
+}

@@ -1,0 +1,343 @@
+//! Stripes on raw volumes, reached as NBD exports.
+//!
+//! A volume has a label and regions. Frames go through the event loop of the
+//! backup; header, manifest, footer and label are written here.
+
+use super::label::{Entry, Label, SLOT};
+use super::{Region, StripeSink};
+use crate::error::BackupError;
+use crate::format::{BackupId, Identity};
+use crate::place::{FoundStripe, Place};
+use crate::read_at::ReadAt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_client::{ClientError, Connection};
+use weir_proto::{BlockState, TransmissionFlags, Uri};
+use weir_units::Bytes;
+
+/// The smallest volume that takes backups.
+const LEAST: u64 = 2 << 20;
+
+/// A raw volume that is written.
+#[derive(Debug)]
+struct Volume {
+    name: String,
+    size: u64,
+    connection: Mutex<Connection>,
+}
+
+/// A stripe on a raw volume.
+#[derive(Debug)]
+pub struct RawStripe {
+    volume: Arc<Volume>,
+    id: BackupId,
+    stripe: u8,
+    region: Region,
+    /// The length of the stripe, once it is closed.
+    length: Mutex<u64>,
+}
+
+/// Reserves regions of `room` bytes for stripes on a volume. With no `room`, they share what is
+/// free in equal parts.
+///
+/// # Errors
+/// When the volume cannot be written, holds something that is no backup, or has no room.
+pub fn reserve(
+    uri: &Uri,
+    name: &str,
+    identity: &Identity,
+    stripes: &[u8],
+    room: Option<u64>,
+) -> Result<Vec<RawStripe>, BackupError> {
+    let volume = Arc::new(Volume::open(uri, name)?);
+    let mut made = Vec::new();
+    volume.change_label(|label| {
+        let room = match room {
+            Some(room) => room,
+            None => share(label, volume.size, stripes.len() as u64),
+        };
+        for stripe in stripes {
+            let entry = Entry {
+                id: identity.id,
+                stripe: *stripe,
+                is_complete: false,
+                offset: 0,
+                length: room,
+                created_unix_ms: identity.created_unix_ms,
+            };
+            made.push(label.reserve(name, volume.size, entry)?);
+        }
+        Ok(())
+    })?;
+    let stripe = |entry: Entry| RawStripe {
+        volume: Arc::clone(&volume),
+        id: entry.id,
+        stripe: entry.stripe,
+        region: Region { uri: uri.clone(), base: entry.offset, room: entry.length },
+        length: Mutex::new(entry.length),
+    };
+    Ok(made.into_iter().map(stripe).collect())
+}
+
+/// Returns the largest length that `count` regions can have.
+fn share(label: &Label, size: u64, count: u64) -> u64 {
+    let free = label.free(size);
+    let fits = |length: u64| free.iter().map(|(_, own)| own / length.max(1)).sum::<u64>() >= count;
+    let (mut least, mut most) = (0, size / SLOT as u64);
+    while least < most {
+        let middle = least + (most - least).div_ceil(2);
+        if fits(middle * SLOT as u64) { least = middle } else { most = middle - 1 }
+    }
+    least * SLOT as u64
+}
+
+impl Volume {
+    fn open(uri: &Uri, name: &str) -> Result<Self, BackupError> {
+        let connection = Connection::open_sparse(uri).map_err(BackupError::export(name))?;
+        if connection.offers(TransmissionFlags::READ_ONLY) {
+            return Err(BackupError::Refused(format!("{name} is read-only; it takes no backup")));
+        }
+        let size = connection.size().get();
+        if size < LEAST {
+            return Err(BackupError::Refused(format!(
+                "{name} has {}: a volume for backups has {} at least",
+                Bytes::new(size),
+                Bytes::new(LEAST)
+            )));
+        }
+        Ok(Self { name: name.to_owned(), size, connection: Mutex::new(connection) })
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the label, changes it, and makes the new one durable.
+    fn change_label(
+        &self,
+        change: impl FnOnce(&mut Label) -> Result<(), BackupError>,
+    ) -> Result<(), BackupError> {
+        let failed = BackupError::export(&self.name);
+        let mut connection = self.connection();
+        let mut label = match read_label(&mut connection, &self.name)? {
+            Some(label) => label,
+            None => {
+                check_empty(&mut connection, &self.name)?;
+                Label::default()
+            }
+        };
+        let before = label.clone();
+        change(&mut label)?;
+        if label == before {
+            return Ok(());
+        }
+        label.sequence += 1;
+        connection.write(label.slot() * SLOT as u64, &label.encode()).map_err(&failed)?;
+        flush(&mut connection).map_err(&failed)
+    }
+}
+
+/// Returns the label of a volume; `None` if it has none.
+fn read_label(connection: &mut Connection, name: &str) -> Result<Option<Label>, BackupError> {
+    let mut slots = [[0; SLOT]; 2];
+    for (at, slot) in (0..).zip(&mut slots) {
+        connection.read(at * SLOT as u64, slot).map_err(BackupError::export(name))?;
+    }
+    let labels = slots.iter().filter_map(Label::parse);
+    Ok(labels.max_by_key(|label| label.sequence))
+}
+
+/// Refuses a volume without a label that holds something.
+fn check_empty(connection: &mut Connection, name: &str) -> Result<(), BackupError> {
+    let failed = BackupError::export(name);
+    let size = connection.size().get();
+    let mut is_empty = true;
+    if connection.has_extents() {
+        let mut at = 0;
+        while at < size && is_empty {
+            let length = u32::try_from((size - at).min(1 << 30)).unwrap_or(u32::MAX);
+            for extent in connection.extents(at, length).map_err(&failed)? {
+                is_empty &= extent.state.contains(BlockState::ZERO);
+                at += u64::from(extent.length);
+            }
+        }
+    }
+    let mut bytes = vec![0; 1 << 20];
+    for at in [0, size - bytes.len() as u64] {
+        // Where extents say nothing, or say data of zeros, both ends decide.
+        if !is_empty || !connection.has_extents() {
+            connection.read(at, &mut bytes).map_err(&failed)?;
+            is_empty = bytes.iter().all(|byte| *byte == 0);
+            if !is_empty {
+                return Err(BackupError::Refused(format!(
+                    "{name} holds something that is no backup; give an empty volume"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn flush(connection: &mut Connection) -> Result<(), ClientError> {
+    match connection.flush() {
+        // A server without flush keeps nothing back.
+        Err(ClientError::NotOffered(_)) => Ok(()),
+        flushed => flushed,
+    }
+}
+
+impl StripeSink for RawStripe {
+    fn name(&self) -> String {
+        self.volume.name.clone()
+    }
+
+    fn volume(&self) -> Option<&Region> {
+        Some(&self.region)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), BackupError> {
+        self.region.check(&self.volume.name, offset, bytes.len() as u64)?;
+        let mut connection = self.volume.connection();
+        let most = connection.session().block.max_payload() as usize;
+        for (at, part) in (0_u64..).zip(bytes.chunks(most)) {
+            let offset = self.region.base + offset + at * most as u64;
+            connection.write(offset, part).map_err(BackupError::export(&self.volume.name))?;
+        }
+        Ok(())
+    }
+
+    fn sync(&self, length: u64, is_closed: bool) -> Result<(), BackupError> {
+        if is_closed {
+            *self.length.lock().unwrap_or_else(PoisonError::into_inner) = length;
+        }
+        flush(&mut self.volume.connection()).map_err(BackupError::export(&self.volume.name))
+    }
+
+    fn publish(&self) -> Result<(), BackupError> {
+        let length = *self.length.lock().unwrap_or_else(PoisonError::into_inner);
+        self.volume.change_label(|label| {
+            let own = label.entries.iter_mut().find(|own| {
+                (own.id, own.stripe, own.offset) == (self.id, self.stripe, self.region.base)
+            });
+            let Some(own) = own else {
+                return Err(BackupError::Unusable(format!(
+                    "the label of {} lost this backup while it was written: something else \
+                     writes there",
+                    self.volume.name
+                )));
+            };
+            (own.is_complete, own.length) = (true, length);
+            Ok(())
+        })
+    }
+
+    fn discard(&self) {
+        // An entry that stays says that the stripe is incomplete.
+        let _ = self.volume.change_label(|label| {
+            label.entries.retain(|own| (own.id, own.stripe) != (self.id, self.stripe));
+            Ok(())
+        });
+    }
+}
+
+/// A raw volume as a place of stripes.
+#[derive(Debug)]
+pub struct RawPlace {
+    uri: Uri,
+    name: String,
+}
+
+impl RawPlace {
+    /// Takes an export. `name` is what messages call it.
+    #[must_use]
+    pub const fn new(uri: Uri, name: String) -> Self {
+        Self { uri, name }
+    }
+
+    fn bytes(&self, offset: u64, length: u64) -> Result<ExportBytes, BackupError> {
+        let connection = Connection::open(&self.uri).map_err(BackupError::export(&self.name))?;
+        let is_inside = offset.checked_add(length).is_some_and(|end| end <= connection.size().get());
+        if !is_inside {
+            return Err(BackupError::Unusable(format!(
+                "the label of {} names bytes beyond its end",
+                self.name
+            )));
+        }
+        Ok(ExportBytes { connection, base: offset, length })
+    }
+}
+
+impl Place for RawPlace {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn list(&mut self) -> Result<Vec<FoundStripe>, BackupError> {
+        let mut connection =
+            Connection::open(&self.uri).map_err(BackupError::export(&self.name))?;
+        if connection.size().get() < LEAST {
+            return Ok(Vec::new());
+        }
+        let label = read_label(&mut connection, &self.name)?.unwrap_or_default();
+        let mut found = Vec::new();
+        for own in label.entries {
+            let name = format!("{} at {}", self.name, own.offset);
+            let locator = format!("{} {}", own.offset, own.length);
+            let mut bytes = self.bytes(own.offset, own.length)?;
+            found.push(FoundStripe {
+                named: Some(own.stripe),
+                modified_unix_ms: Some(own.created_unix_ms),
+                is_temporary: !own.is_complete,
+                ..FoundStripe::inspect(name, locator, &mut bytes)
+            });
+        }
+        Ok(found)
+    }
+
+    fn open(&mut self, stripe: &FoundStripe) -> Result<Box<dyn ReadAt>, BackupError> {
+        let (offset, length) = parse_locator(&stripe.locator)?;
+        Ok(Box::new(self.bytes(offset, length)?))
+    }
+
+    fn remove(&mut self, stripe: &FoundStripe) -> Result<(), BackupError> {
+        let (offset, length) = parse_locator(&stripe.locator)?;
+        let volume = Volume::open(&self.uri, &self.name)?;
+        volume.change_label(|label| {
+            label.entries.retain(|own| (own.offset, own.length) != (offset, length));
+            Ok(())
+        })
+    }
+}
+
+fn parse_locator(locator: &str) -> Result<(u64, u64), BackupError> {
+    let parts = locator.split_once(' ');
+    let numbers = parts.and_then(|(offset, length)| offset.parse().ok().zip(length.parse().ok()));
+    numbers.ok_or_else(|| BackupError::Refused(format!("{locator:?} names no region of a volume")))
+}
+
+/// A region of an export.
+#[derive(Debug)]
+pub struct ExportBytes {
+    connection: Connection,
+    base: u64,
+    length: u64,
+}
+
+impl ReadAt for ExportBytes {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buffer.len() as u64);
+        if end.is_none_or(|end| end > self.length) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let most = self.connection.session().block.max_payload() as usize;
+        for (at, part) in (0_u64..).zip(buffer.chunks_mut(most)) {
+            let read = self.connection.read(self.base + offset + at * most as u64, part);
+            read.map_err(|error| io::Error::other(error.to_string()))?;
+        }
+        Ok(())
+    }
+}
