@@ -7,7 +7,7 @@ use weir_catalog::Catalog;
 use weir_client::Connection;
 use weir_layout::Layout;
 use weir_proto::client::{Body, Handshake, ParsedReply, Session, Step, Wanted, parse_reply};
-use weir_proto::{Command, Errno, Request, Uri};
+use weir_proto::{Command, Errno, Request, TransmissionFlags, Uri};
 use weir_server::control::{self, Request as Control};
 use weir_server::{Address, Options, Server, ServerError};
 
@@ -117,6 +117,10 @@ impl Raw {
                 Step::Listed(_) => panic!("no list was asked for"),
             }
         }
+    }
+
+    pub(crate) fn flags(&self) -> TransmissionFlags {
+        self.session.flags
     }
 
     pub(crate) fn send(&self, bytes: &[u8]) {

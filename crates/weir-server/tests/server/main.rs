@@ -3,4 +3,5 @@
 mod clients;
 mod coming;
 mod common;
+mod freeze;
 mod life;
