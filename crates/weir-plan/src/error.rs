@@ -1,6 +1,9 @@
 //! What is wrong with a need, or with what it is to be met from.
 
 use weir_catalog::CatalogError;
+use weir_layout::LayoutError;
+use weir_sim::OltpSimError;
+use weir_workload::backup::BackupError;
 
 /// The one error of this crate. That a need cannot be met is no error but an answer.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +30,15 @@ pub enum PlanError {
     /// A name or price that is not in the catalog.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    /// A layout that cannot be resolved.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// A backup that does not fit its layout.
+    #[error("planning the backup: {0}")]
+    Backup(#[from] BackupError),
+    /// A database beside the backup that does not fit its layout.
+    #[error("{0}")]
+    Simulation(#[from] OltpSimError),
     /// The edition has nothing of what may be used.
     #[error("{edition} has {what}")]
     Nothing {

@@ -27,11 +27,13 @@
 //! | [`service`] | services with one store for all files: RDS, Azure Database for PostgreSQL |
 //! | [`answer`] | [`Answer`], [`Plan`]: what is found |
 //! | [`verify`] | [`verify()`](verify::verify): a need simulated on a layout |
+//! | [`backup`] | the cheapest disks that a backup fits within its window |
 //! | [`planner`] | [`plan`] and [`within`]: the families beside each other; what is next, what gives |
 
 #![forbid(unsafe_code)]
 
 pub mod answer;
+pub mod backup;
 pub mod cost;
 pub mod demand;
 pub mod disks;

@@ -428,14 +428,26 @@ fn services<'a>(question: &Question<'a>, service: Service, families: Vec<&'a str
 
 /// The families of disks that may be used.
 fn disk_families<'a>(question: &Question<'a>) -> Result<Vec<&'a str>, PlanError> {
-    let edition = question.edition;
+    usable_families(question.edition, &question.wishes.disks)
+}
+
+/// Returns the families of disks of an edition that are wished for; if none is, those that are no
+/// slower than the edition's own choice.
+///
+/// # Errors
+///
+/// [`PlanError::Nothing`] for a family that the edition does not have.
+pub(crate) fn usable_families<'a>(
+    edition: &'a Edition,
+    wished: &[String],
+) -> Result<Vec<&'a str>, PlanError> {
     let mut all: Vec<&str> = Vec::new();
     for family in edition.families() {
         if !all.contains(&family) {
             all.push(family);
         }
     }
-    if question.wishes.disks.is_empty() {
+    if wished.is_empty() {
         // What is slower than the edition's own choice is for who asks for it.
         let usual = edition.default_set().and_then(|set| typical(edition, &set.family, PAGE));
         all.retain(|family| {
@@ -450,7 +462,7 @@ fn disk_families<'a>(question: &Question<'a>) -> Result<Vec<&'a str>, PlanError>
             what: format!("no disks {name:?}; it has {}", all.join(", ")),
         }),
     };
-    question.wishes.disks.iter().map(of).collect()
+    wished.iter().map(of).collect()
 }
 
 fn search(

@@ -247,7 +247,7 @@ fn largest(layout: &Layout, role: Role, edition: Option<&Edition>) -> u64 {
 }
 
 /// A plan holds when credits are spent; those of machines are never counted on.
-fn without_bursts(layout: &mut Layout, of_hosts_alone: bool) {
+pub(crate) fn without_bursts(layout: &mut Layout, of_hosts_alone: bool) {
     let base = |limit: Option<Limit>| limit.map(|limit| Limit { burst: None, ..limit });
     let without = |gate: &mut GateLimits| {
         *gate = GateLimits { iops: base(gate.iops), bytes: base(gate.bytes) };

@@ -13,7 +13,11 @@
 //! | [`status`] | a running server |
 //! | [`run`] | a workload that ran, in virtual or wall time |
 //! | [`oltp`] | a database under load that ran |
+//! | [`backup_plan`] | disks that a backup fits within its window |
+//! | [`backup_run`] | a backup that was made in wall time |
+//! | [`backup_internals`] | what SQL Server logs of a backup |
 //! | [`recovery`] | what the recovery of a database found |
+//! | [`backups`] | backups that are kept: lists, verifications, retention, restores |
 //! | [`observe`] | what is in an observation |
 //! | [`checklist`] | what an application asks of its storage |
 //! | [`percentiles`] | the same over time |
@@ -28,6 +32,10 @@
 #![forbid(unsafe_code)]
 
 pub mod backup;
+pub mod backups;
+pub mod backup_internals;
+pub mod backup_plan;
+pub mod backup_run;
 pub mod between;
 pub mod chart;
 pub mod checklist;

@@ -1,0 +1,153 @@
+//! The layout that a backup is planned on: its sources at their machine, and room for targets.
+
+use crate::error::PlanError;
+use crate::verify::without_bursts;
+use weir_catalog::{Catalog, Edition, HostSize};
+use weir_core::Place as Where;
+use weir_layout::files::Place;
+use weir_layout::{Host, Layout, Role};
+use weir_units::{Bytes, Span};
+
+/// The text of a layout that has the sources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// Its name in messages.
+    pub name: String,
+    /// The layout.
+    pub text: String,
+    /// Whether the source in it is assumed, not given.
+    pub is_assumed: bool,
+}
+
+/// The name of the source that is assumed.
+pub const ASSUMED: &str = "data";
+
+impl Base {
+    /// Returns a machine with a source that delivers whatever is read: the machine's limits hold,
+    /// those of a source do not.
+    #[must_use]
+    pub fn assumed(edition: &Edition, host: &HostSize, size: Bytes) -> Self {
+        let gib = size.get().div_ceil(1 << 30).max(1);
+        let text = format!(
+            "edition = {:?}\n\n[host]\nsize = {:?}\n\n[[volume]]\nname = {ASSUMED:?}\nsize = \"{gib} \
+             GiB\"\nunlimited = true\n",
+            edition.name(),
+            host.qualified(),
+        );
+        Self { name: "the plan's layout".to_owned(), text, is_assumed: true }
+    }
+}
+
+/// A base that was read.
+#[derive(Debug)]
+pub struct Ground<'a> {
+    catalog: &'a Catalog,
+    base: &'a Base,
+    latency: Option<Span>,
+    /// The layout without targets and without bursts.
+    pub(super) layout: Layout,
+    /// What the names of targets begin with.
+    prefix: String,
+    /// The edition of the layout.
+    pub(super) edition: &'a Edition,
+}
+
+impl<'a> Ground<'a> {
+    /// Reads a base.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`] if the layout is not one, or is none that disks can be added to.
+    pub fn new(
+        base: &'a Base,
+        edition: &'a Edition,
+        catalog: &'a Catalog,
+        latency: Option<Span>,
+    ) -> Result<Self, PlanError> {
+        let layout = read(&base.name, &base.text, catalog)?;
+        let refused = |reason: &str| Err(PlanError::need(base.name.clone(), reason));
+        match &layout.hosts[..] {
+            [host] if host.instance.is_some() => {
+                return refused(
+                    "is a managed instance, which has no disks and backs up to URL only; give the \
+                     layout of a machine",
+                );
+            }
+            [_] => {}
+            _ => return refused("has several hosts; give a layout with the one that is backed up"),
+        }
+        let places = layout.places();
+        let is_free = |prefix: &str| {
+            let name = |name: &str| !name.starts_with(prefix);
+            places.iter().all(|place| name(&place.name))
+                && layout.hosts[0].volumes.iter().all(|volume| name(&volume.name))
+        };
+        let names = ["backup", "backup-target", "weir-backup-target"];
+        let prefix = names.into_iter().find(|own| is_free(&format!("{own}-")));
+        let prefix = prefix.unwrap_or("weir-planned-backup-target").to_owned();
+        Ok(Self { catalog, base, latency, layout, prefix, edition })
+    }
+
+    /// Returns the machine.
+    pub(super) fn host(&self) -> &Host {
+        &self.layout.hosts[0]
+    }
+
+    /// Returns the size of the machine in the edition, if it has one there.
+    pub(super) fn size(&self) -> Option<&'a HostSize> {
+        self.edition.host(&self.host().qualified_size()?).ok()
+    }
+
+    /// Returns how many disks can still be attached, if the edition says.
+    pub(super) fn free(&self) -> Option<u64> {
+        let most = u64::from(self.size()?.max_data_disks?);
+        let volumes = self.host().volumes.iter();
+        let there = volumes.filter(|own| own.spec.place == Where::Remote).count() as u64;
+        Some(most.saturating_sub(there))
+    }
+
+    /// Returns the name of a target, counted from 1.
+    pub(super) fn target(&self, at: u64) -> String {
+        format!("{}-{at}", self.prefix)
+    }
+
+    /// Writes the layout with `count` disks that have these keys.
+    pub(super) fn text(&self, keys: &str, count: u64) -> String {
+        let mut text = self.base.text.clone();
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let latency = self.latency.map(|own| format!("latency = \"{own}\"\n")).unwrap_or_default();
+        for at in 1..=count {
+            text += &format!(
+                "\n[[volume]]\nname = {:?}\n{}\n{latency}",
+                self.target(at),
+                keys.replace(", ", "\n")
+            );
+        }
+        text
+    }
+
+    /// Resolves the layout with `count` disks that have these keys, without bursts.
+    pub(super) fn with(&self, keys: &str, count: u64) -> Result<Layout, PlanError> {
+        read(&self.base.name, &self.text(keys, count), self.catalog)
+    }
+}
+
+/// Reads a layout and takes its bursts away: a plan holds when credits are used up.
+fn read(name: &str, text: &str, catalog: &Catalog) -> Result<Layout, PlanError> {
+    let mut layout = Layout::parse(name, text, catalog)?;
+    without_bursts(&mut layout, false);
+    Ok(layout)
+}
+
+/// Returns the sources of a layout that names none: data files and logs, or everything if it has no
+/// such files.
+#[must_use]
+pub fn usual_sources(layout: &Layout) -> Vec<String> {
+    let places = layout.places();
+    let is_database = |place: &&Place| matches!(place.role, Some(Role::Data | Role::Log));
+    let names = |own: &Place| own.name.clone();
+    let files: Vec<String> = places.iter().filter(is_database).map(names).collect();
+    if files.is_empty() { places.iter().map(names).collect() } else { files }
+}

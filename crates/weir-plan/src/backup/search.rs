@@ -1,0 +1,421 @@
+//! The search: the cheapest disks first, until a backup fits its window.
+
+use super::answer::{Answer, Choice, Outcome, Relaxation, Shortest, Slowdown};
+use super::beside::Alone;
+use super::ground::Ground;
+use super::question::Question;
+use super::streams::{Candidate, Least, Streams, below, fastest};
+use super::trial::{Bench, Built, MOST_STRIPES, Measured, Settings, TRANSFERS, Targets};
+use crate::cost::Prices;
+use crate::disks::{Disk, Market};
+use crate::error::PlanError;
+use crate::need::WHOLE;
+use crate::planner::usable_families;
+use weir_units::Span;
+
+/// A duration that follows from a part may be off by this, in millionths.
+const MARGIN: u64 = 10_000;
+/// A duration this close to the shortest is as good, in millionths; fewer stripes decide then.
+const CLOSE: u64 = 10_000;
+/// The next better choice is faster by this, in millionths.
+const BETTER: u64 = 50_000;
+/// The most simulations of a search.
+const MOST_SIMULATED: u64 = 6_000;
+/// The most disks where the edition does not say how many the machine takes.
+const MOST_DISKS: u64 = 64;
+/// The cheaper choices that are simulated to find the fastest.
+const CHEAPER: usize = 4;
+/// The ideal targets: so many without limits.
+const IDEAL: u64 = 8;
+
+/// Finds the cheapest disks that a backup fits its window with.
+///
+/// # Errors
+///
+/// [`PlanError`] if the question contradicts itself, or names something that is not there.
+pub fn plan(question: &Question<'_>) -> Result<Outcome, PlanError> {
+    let ground = Ground::new(&question.base, question.edition, question.catalog, question.latency)?;
+    let families = usable_families(question.edition, &question.families)?;
+    let taken = ground.size().map(|size| question.edition.takes(size)).unwrap_or_default();
+    let families: Vec<&str> = families
+        .into_iter()
+        .filter(|own| taken.is_empty() || taken.iter().any(|taken| taken == own))
+        .collect();
+    let market =
+        Market { edition: question.edition, prices: Prices(question.prices), families: &families };
+    let bench = Bench::new(question, &ground);
+    let mut search =
+        Search { bench, market: &market, alone: None, is_patient: false, has_given_up: false };
+    search.check()?;
+    if let Some(beside) = question.beside {
+        search.alone = Some(search.bench.alone(beside)?);
+    }
+    match search.cheapest(question.within)? {
+        Some(plan) => search.met(plan),
+        None => search.not_met(),
+    }
+}
+
+struct Search<'s, 'q, 'a> {
+    bench: Bench<'q, 'a>,
+    market: &'s Market<'a, 's>,
+    alone: Option<Alone>,
+    /// Whether databases may be slowed down without bound.
+    is_patient: bool,
+    has_given_up: bool,
+}
+
+/// A choice of stripes and transfers, and what came of it.
+type Tried = (Settings, Measured, Option<Slowdown>);
+
+impl<'a> Search<'_, '_, 'a> {
+    /// Checks what no choice of disks changes.
+    fn check(&self) -> Result<(), PlanError> {
+        let question = self.bench.question;
+        if question.within <= question.setup {
+            let reason =
+                format!("is no longer than the setup of {}; give more time", question.setup);
+            return Err(PlanError::need(format!("a window of {}", question.within), reason));
+        }
+        if self.most() == 0 {
+            let host = self.bench.ground.host();
+            let reason = match question.max_disks {
+                Some(_) => "leaves no disk to write to; give at least 1".to_owned(),
+                None => "has no room for another disk; take one of its disks as the target, or a larger \
+                         machine"
+                    .to_owned(),
+            };
+            return Err(PlanError::need(format!("host {}", host.name), reason));
+        }
+        // Sources that are not there, or hold less, are wrong with whatever targets.
+        let built = self.bench.build(self.ideal())?;
+        self.bench.bound(&built, Settings { stripes: 1, transfer: TRANSFERS[0] })?;
+        Ok(())
+    }
+
+    fn most(&self) -> u64 {
+        let free = self.bench.ground.free().unwrap_or(MOST_DISKS).min(MOST_STRIPES);
+        self.bench.question.max_disks.map_or(free, |own| own.min(free))
+    }
+
+    /// Returns targets without limits.
+    fn ideal(&self) -> Targets {
+        let gib = self.bench.question.size.get().div_ceil(1 << 30) + 1;
+        let keys = format!("unlimited = true, size = \"{gib} GiB\"");
+        Targets { keys, count: IDEAL.min(self.most()) }
+    }
+
+    /// Returns what targets have to do at least to meet a window.
+    fn least(&self, within: Span) -> Least {
+        let question = self.bench.question;
+        let ratio = question.compression.map_or(1.0, |own| own.ratio);
+        // A stripe has at most a transfer less than its share.
+        let less = TRANSFERS[TRANSFERS.len() - 1].get() * MOST_STRIPES;
+        let written = part_of(question.size.get(), ratio).saturating_sub(less);
+        let time = within.saturating_sub(question.setup).nanos().max(1);
+        let rate = u128::from(written) * 1_000_000_000 / u128::from(time);
+        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        Least { room: question.size, rate, most: self.most() }
+    }
+
+    /// Finds the cheapest disks for a window.
+    fn cheapest(&mut self, within: Span) -> Result<Option<Choice>, PlanError> {
+        if self.alone.is_none() && !self.could_be(within)? {
+            return Ok(None);
+        }
+        for candidate in Streams::new(self.market, self.least(within)) {
+            if self.bench.simulated > MOST_SIMULATED {
+                self.has_given_up = true;
+                return Ok(None);
+            }
+            if let Some(choice) = self.fits(&candidate, within)? {
+                return Ok(Some(choice));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns whether targets without limits would do; if not, no disks will.
+    fn could_be(&mut self, within: Span) -> Result<bool, PlanError> {
+        let targets = self.ideal();
+        let stripes = MOST_STRIPES / targets.count;
+        let built = self.bench.build(targets)?;
+        let own = Settings { stripes, transfer: TRANSFERS[2] };
+        let ideal = self.bench.measure(&built, own, false)?;
+        Ok(ideal.is_none_or(|own| own.duration <= longer(within, 2 * MARGIN)))
+    }
+
+    /// Returns the best stripes and transfers on disks, if there are any that meet the window.
+    fn fits(
+        &mut self,
+        candidate: &Candidate<'a>,
+        within: Span,
+    ) -> Result<Option<Choice>, PlanError> {
+        let built = self.build(candidate)?;
+        let mut tried = self.tried(&built, within)?;
+        let most = |own: &Measured| match own.is_extrapolated && self.alone.is_none() {
+            true => longer(within, MARGIN),
+            false => within,
+        };
+        tried.retain(|(_, own, _)| own.duration <= most(own));
+        for (settings, own, slowdown) in best_first(tried) {
+            let whole = match own.is_extrapolated && self.alone.is_none() {
+                true => self.bench.measure(&built, settings, true)?,
+                false => Some(own),
+            };
+            if let Some(whole) = whole.filter(|own| own.duration <= within) {
+                return Ok(Some(self.choice(candidate, &built, (settings, whole, slowdown))));
+            }
+        }
+        Ok(None)
+    }
+
+    fn build(&self, candidate: &Candidate<'_>) -> Result<Built, PlanError> {
+        self.bench.build(Targets { keys: candidate.disk.keys(), count: candidate.count })
+    }
+
+    /// Simulates all stripes and transfers whose lower bound is within a window. Beside databases,
+    /// those that slow them down too much are left out.
+    fn tried(&mut self, built: &Built, within: Span) -> Result<Vec<Tried>, PlanError> {
+        let mut all = Vec::new();
+        for own in Settings::all(built.targets.count) {
+            let Some(bound) = self.bench.bound(built, own)? else { continue };
+            if bound > within {
+                self.bench.excluded += 1;
+                continue;
+            }
+            let Some(alone) = &self.alone else {
+                all.extend(self.bench.measure(built, own, false)?.map(|had| (own, had, None)));
+                continue;
+            };
+            let most = self.bench.question.beside.map_or(0, |own| own.max_slowdown);
+            let found = self.bench.measure_beside(built, own, alone)?;
+            let is_kind = |own: &Slowdown| {
+                self.is_patient || own.worst() <= weir_report::number::float(most) / 1e6
+            };
+            let found = found.filter(|(_, slowdown)| is_kind(slowdown));
+            all.extend(found.map(|(had, slowdown)| (own, had, Some(slowdown))));
+        }
+        Ok(all)
+    }
+
+    fn choice(&self, candidate: &Candidate<'_>, built: &Built, tried: Tried) -> Choice {
+        let (settings, own, slowdown) = tried;
+        let Candidate { disk, count, cost } = *candidate;
+        let tier = disk.chosen().map(|own| own.tier.name.clone());
+        Choice {
+            disks: words(&disk, count),
+            family: disk.family().to_owned(),
+            tier,
+            count,
+            settings,
+            buffer_count: own.buffer_count,
+            cost,
+            lines: disk.lines("backup", count, self.market.prices),
+            duration: own.duration,
+            is_extrapolated: own.is_extrapolated,
+            binding: own.binding,
+            slowdown,
+            layout: self.bench.ground.text(&built.targets.keys, count),
+            backup: self.bench.text(&built.targets, settings, self.bench.question.size),
+        }
+    }
+
+    fn met(mut self, plan: Choice) -> Result<Outcome, PlanError> {
+        let cheaper = self.cheaper(&plan)?;
+        let better = self.cheapest(shorter(plan.duration, BETTER))?;
+        let notes = self.notes();
+        let (simulated, excluded) = (self.bench.simulated, self.bench.excluded);
+        Ok(Outcome::Met(Box::new(Answer { plan, cheaper, better, simulated, excluded, notes })))
+    }
+
+    /// Finds the fastest of what costs less.
+    fn cheaper(&mut self, plan: &Choice) -> Result<Option<Choice>, PlanError> {
+        let least = self.least(Span::from_nanos(u64::MAX));
+        let candidates = below(self.market, least, plan.cost);
+        Ok(self.fastest_of(candidates, CHEAPER)?)
+    }
+
+    /// Returns the fastest of some candidates. `most` of those with the shortest lower bounds are
+    /// simulated, and more only while a bound is below what was found.
+    fn fastest_of(
+        &mut self,
+        candidates: Vec<Candidate<'a>>,
+        most: usize,
+    ) -> Result<Option<Choice>, PlanError> {
+        let mut bounded = Vec::new();
+        for candidate in candidates {
+            let built = self.build(&candidate)?;
+            let mut least: Option<Span> = None;
+            for own in Settings::all(candidate.count) {
+                let bound = self.bench.bound(&built, own)?;
+                least = bound.map(|own| least.map_or(own, |least| least.min(own))).or(least);
+            }
+            bounded.extend(least.map(|least| (least, candidate, built)));
+        }
+        bounded.sort_by_key(|(least, own, _)| (*least, own.cost));
+        let mut fastest: Option<Choice> = None;
+        for (least, candidate, built) in bounded.into_iter().take(most) {
+            if fastest.as_ref().is_some_and(|own| longer(least, CLOSE) >= own.duration) {
+                break;
+            }
+            let tried = self.tried(&built, Span::from_nanos(u64::MAX))?;
+            let Some(best) = best_first(tried).into_iter().next() else { continue };
+            if fastest.as_ref().is_none_or(|own| best.1.duration < own.duration) {
+                fastest = Some(self.choice(&candidate, &built, best));
+            }
+        }
+        Ok(fastest)
+    }
+
+    fn not_met(mut self) -> Result<Outcome, PlanError> {
+        let question = self.bench.question;
+        if self.alone.is_some()
+            && let Some(shortest) = self.too_slow_beside()?
+        {
+            return Ok(shortest);
+        }
+        let least = self.least(Span::from_nanos(u64::MAX));
+        let candidates = fastest(self.market, least);
+        let Some(fastest) = self.fastest_of(candidates, usize::MAX)? else {
+            let reason = format!(
+                "finds no disks with room for {} among {}; allow more disks or other families",
+                question.size,
+                self.market.families.join(", ")
+            );
+            return Err(PlanError::need("the plan", reason));
+        };
+        // The same duration may cost less.
+        let within = longer(fastest.duration, CLOSE / 2);
+        let fastest = self.cheapest(within)?.unwrap_or(fastest);
+        let mut relaxations = vec![Relaxation {
+            what: format!("--within {}", minutes(fastest.duration)),
+            then: Some(fastest.clone()),
+        }];
+        let setup = question.setup;
+        let part = |span: Span| u128::from(span.saturating_sub(setup).nanos().max(1));
+        let fit = u128::from(question.size.get()) * part(question.within) / part(fastest.duration);
+        let gib = u64::try_from(fit >> 30).unwrap_or(u64::MAX);
+        if gib > 0 {
+            relaxations.push(Relaxation { what: format!("--size {gib}GiB"), then: None });
+        }
+        Ok(self.shortest(fastest, relaxations))
+    }
+
+    /// Says what gives where the backup alone would meet the window.
+    fn too_slow_beside(&mut self) -> Result<Option<Outcome>, PlanError> {
+        self.is_patient = true;
+        let fast = self.cheapest(self.bench.question.within)?;
+        self.is_patient = false;
+        let Some(fast) = fast else { return Ok(None) };
+        let kind = self.cheapest(Span::from_secs(FAR_SECONDS))?;
+        let percent = fast.slowdown.unwrap_or_default().worst() * 100.0;
+        let mut relaxations = vec![Relaxation {
+            what: format!("--max-slowdown {:.1}%", (percent * 10.0).ceil() / 10.0),
+            then: Some(fast.clone()),
+        }];
+        relaxations.extend(kind.map(|kind| Relaxation {
+            what: format!("--within {}", minutes(kind.duration)),
+            then: Some(kind),
+        }));
+        Ok(Some(self.shortest(fast, relaxations)))
+    }
+
+    fn shortest(&self, fastest: Choice, relaxations: Vec<Relaxation>) -> Outcome {
+        let simulated = self.bench.simulated;
+        let notes = self.notes();
+        Outcome::NotMet(Box::new(Shortest { fastest, relaxations, simulated, notes }))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let question = self.bench.question;
+        let mut notes = Vec::new();
+        if question.base.is_assumed {
+            notes.push(
+                "the source is assumed to deliver whatever is read: only the machine and the targets \
+                 limit the backup; --layout plans with the source's disks"
+                    .to_owned(),
+            );
+        }
+        if self.bench.ground.host().spec.uncached.bytes.is_none() {
+            notes.push("the machine has no limit of throughput in the layout".to_owned());
+        }
+        notes.push("burst credits of disks and machines are not counted on".to_owned());
+        if self.alone.is_some() {
+            notes.push(
+                "durations beside databases follow from the backup's rate during their runtime"
+                    .to_owned(),
+            );
+        }
+        if question.prices.is_none() {
+            notes.push("the edition has no prices: fewer disks come first".to_owned());
+        }
+        if self.has_given_up {
+            notes.push(format!(
+                "the search ended after {MOST_SIMULATED} simulations; choices that cost more were not tried"
+            ));
+        }
+        notes
+    }
+}
+
+/// A window that nothing misses: a hundred days.
+const FAR_SECONDS: u64 = 8_640_000;
+
+/// Sorts what was tried: of those close to the shortest duration, few stripes and large transfers
+/// first, then the others by their duration.
+fn best_first(mut tried: Vec<Tried>) -> Vec<Tried> {
+    let Some(least) = tried.iter().map(|(_, own, _)| own.duration).min() else { return tried };
+    let close = longer(least, CLOSE);
+    // The order of settings is that of preference, and the sort keeps it.
+    tried.sort_by_key(|(_, own, _)| if own.duration <= close { Span::ZERO } else { own.duration });
+    tried
+}
+
+/// Returns disks in words.
+fn words(disk: &Disk<'_>, count: u64) -> String {
+    let each = match disk {
+        Disk::Bought { family, size, iops, throughput } => format!(
+            "{} of {size}, {} IOPS and {throughput}",
+            family.family,
+            weir_report::number::grouped(iops.get())
+        ),
+        other => {
+            let own = other.chosen();
+            let plus =
+                if own.is_some_and(|own| own.is_plus) { " with performance plus" } else { "" };
+            format!("{}{plus}", own.map_or(other.family(), |own| &own.tier.name))
+        }
+    };
+    format!("{count} x {each}")
+}
+
+fn scaled(span: Span, millionths: u64) -> Span {
+    let nanos = u128::from(span.nanos()) * u128::from(millionths) / u128::from(WHOLE);
+    Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+fn longer(span: Span, millionths: u64) -> Span {
+    scaled(span, WHOLE + millionths)
+}
+
+fn shorter(span: Span, millionths: u64) -> Span {
+    scaled(span, WHOLE - millionths)
+}
+
+/// Returns a duration in whole minutes, or seconds if it is short, rounded up.
+fn minutes(span: Span) -> String {
+    let seconds = span.nanos().div_ceil(1_000_000_000);
+    if seconds < 600 { format!("{seconds}s") } else { format!("{}min", seconds.div_ceil(60)) }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a size, rounded down to stay a bound"
+)]
+fn part_of(bytes: u64, ratio: f64) -> u64 {
+    // A description rounds the share to thousandths.
+    let per_mille = ((ratio.clamp(0.0, 1.0) * 1000.0).round() as u64).min(1000);
+    bytes / 1000 * per_mille
+}

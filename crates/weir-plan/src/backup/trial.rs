@@ -1,0 +1,266 @@
+//! A choice of disks, stripes and transfers, simulated.
+//!
+//! A backup is as fast in its second hour as in its first, for a plan counts on no bursts. So a large one
+//! is simulated twice in part, with every source in proportion: the difference is the time of a part,
+//! from which that of the whole follows. A plan is simulated as a whole before it is the answer.
+
+use super::answer::Binding;
+use super::bound::{lower_bound, processors_take};
+use super::ground::Ground;
+use super::question::Question;
+use crate::error::PlanError;
+use std::collections::HashMap;
+use weir_layout::Layout;
+use weir_layout::files::Place;
+use weir_report::backup::BackupReport;
+use weir_sim::{OltpOptions, OltpSimError, OltpSimulation};
+use weir_units::{Bytes, Instant, Span};
+use weir_workload::backup::{BackupError, BackupFault, Description, PlaceAbout, Plan};
+
+/// Stripes on each disk that are tried. Article 004 found four to be enough.
+pub const STRIPES: [u64; 4] = [1, 2, 4, 8];
+/// Sizes of transfers that are tried: SQL Server's default, and up to its largest.
+pub const TRANSFERS: [Bytes; 3] = [Bytes::mib(1), Bytes::mib(2), Bytes::mib(4)];
+/// The most stripes of a backup.
+pub const MOST_STRIPES: u64 = 64;
+
+/// A part that is simulated of a large backup; twice that for the difference.
+const PART: Bytes = Bytes::gib(8);
+/// Up to this size, in parts, all of it is simulated.
+const WHOLE_UP_TO: u64 = 3;
+/// Pages, in which sources are read.
+const PAGE: u64 = 8192;
+
+/// The stripes on each disk, and the size of transfers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Settings {
+    /// Stripes on each disk.
+    pub stripes: u64,
+    /// The largest transfer.
+    pub transfer: Bytes,
+}
+
+impl Settings {
+    /// Returns all that `count` disks can have: few stripes first, and of those large transfers.
+    pub fn all(count: u64) -> impl Iterator<Item = Self> {
+        let stripes = STRIPES.into_iter().filter(move |own| own * count <= MOST_STRIPES);
+        stripes.flat_map(|stripes| {
+            let transfers = TRANSFERS.into_iter().rev();
+            transfers.map(move |transfer| Self { stripes, transfer })
+        })
+    }
+}
+
+/// Disks alike, as the keys of their volumes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Targets {
+    pub(super) keys: String,
+    pub(super) count: u64,
+}
+
+/// What a simulation said.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Measured {
+    pub(super) duration: Span,
+    pub(super) is_extrapolated: bool,
+    pub(super) binding: Binding,
+    pub(super) buffer_count: u32,
+}
+
+/// A layout with targets on it.
+#[derive(Debug)]
+pub(super) struct Built {
+    pub(super) targets: Targets,
+    pub(super) layout: Layout,
+    places: Vec<Place>,
+}
+
+/// Simulates choices, each once.
+#[derive(Debug)]
+pub(super) struct Bench<'q, 'a> {
+    pub(super) question: &'q Question<'a>,
+    pub(super) ground: &'q Ground<'q>,
+    measured: HashMap<(Targets, Settings, bool), Option<Measured>>,
+    /// Choices that were simulated, and those that their lower bound excluded.
+    pub(super) simulated: u64,
+    pub(super) excluded: u64,
+}
+
+impl<'q, 'a> Bench<'q, 'a> {
+    pub(super) fn new(question: &'q Question<'a>, ground: &'q Ground<'q>) -> Self {
+        Self { question, ground, measured: HashMap::new(), simulated: 0, excluded: 0 }
+    }
+
+    /// Resolves the layout with targets.
+    pub(super) fn build(&self, targets: Targets) -> Result<Built, PlanError> {
+        let layout = self.ground.with(&targets.keys, targets.count)?;
+        let places = layout.places();
+        Ok(Built { targets, layout, places })
+    }
+
+    /// Writes the description of a backup of `size`.
+    pub(super) fn text(&self, targets: &Targets, own: Settings, size: Bytes) -> String {
+        let list = |names: &mut dyn Iterator<Item = String>| {
+            names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+        };
+        let question = self.question;
+        let mut text = format!(
+            "[backup]\nsources = [{}]\nto = [{}]\nstripes = {}\nsize = \"{}\"\nmax_transfer_size = \"{}\"\n",
+            list(&mut question.sources.iter().cloned()),
+            list(&mut (1..=targets.count).map(|at| self.ground.target(at))),
+            own.stripes * targets.count,
+            size.exact(),
+            own.transfer.exact(),
+        );
+        if question.readers > 1 {
+            text += &format!("readers = {}\n", question.readers);
+        }
+        if let Some(own) = &question.compression {
+            text += &format!(
+                "compression = {{ ratio = {:?}, rate = \"{}\", threads = {} }}\n",
+                own.ratio,
+                own.rate.exact(),
+                own.threads
+            );
+        }
+        if question.setup > Span::ZERO {
+            text += &format!("setup = \"{}\"\n", question.setup);
+        }
+        text
+    }
+
+    /// Returns the description of a backup of `size`, and its plan on the layout; nothing if a target
+    /// has no room for its stripes.
+    pub(super) fn describe(
+        &self,
+        built: &Built,
+        own: Settings,
+        size: Bytes,
+    ) -> Result<Option<(Description, Plan)>, PlanError> {
+        let text = self.text(&built.targets, own, size);
+        let description = Description::parse("backup.toml", &text)?;
+        let about = |own| -> PlaceAbout<'_> {
+            PlaceAbout { name: name(own), size: own.size, used: own.used }
+        };
+        fn name(place: &Place) -> &str {
+            &place.name
+        }
+        let about: Vec<PlaceAbout<'_>> = built.places.iter().map(about).collect();
+        match description.plan(&about) {
+            Ok(plan) => Ok(Some((description, plan))),
+            Err(error) if is_room(&error) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the lower bound of a choice's duration; nothing if there is no room.
+    pub(super) fn bound(&self, built: &Built, own: Settings) -> Result<Option<Span>, PlanError> {
+        let described = self.describe(built, own, self.question.size)?;
+        Ok(described.map(|(_, plan)| {
+            lower_bound(&built.layout, &built.places, &plan) + self.question.setup
+        }))
+    }
+
+    /// Simulates a choice: a part of it if that is enough, or all of it. Returns nothing if there is no
+    /// room.
+    pub(super) fn measure(
+        &mut self,
+        built: &Built,
+        own: Settings,
+        is_whole: bool,
+    ) -> Result<Option<Measured>, PlanError> {
+        let size = self.question.size;
+        let is_small = size.get() <= PART.get() * WHOLE_UP_TO;
+        let key = (built.targets.clone(), own, is_whole || is_small);
+        if let Some(known) = self.measured.get(&key) {
+            return Ok(known.clone());
+        }
+        self.simulated += 1;
+        let measured = match key.2 {
+            true => self.run(built, own, size)?,
+            false => self.extrapolate(built, own)?,
+        };
+        self.measured.insert(key, measured.clone());
+        Ok(measured)
+    }
+
+    fn extrapolate(&self, built: &Built, own: Settings) -> Result<Option<Measured>, PlanError> {
+        if self.describe(built, own, self.question.size)?.is_none() {
+            return Ok(None);
+        }
+        let twice = Bytes::new(PART.get() * 2);
+        let Some(first) = self.run(built, own, PART)? else { return Ok(None) };
+        let Some(second) = self.run(built, own, twice)? else { return Ok(None) };
+        let each = second.duration.saturating_sub(first.duration);
+        let rest = self.question.size.get().saturating_sub(twice.get());
+        let nanos = u128::from(each.nanos()) * u128::from(rest) / u128::from(PART.get());
+        let rest = Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        let duration = second.duration + rest;
+        Ok(Some(Measured { duration, is_extrapolated: true, ..second }))
+    }
+
+    fn run(
+        &self,
+        built: &Built,
+        own: Settings,
+        size: Bytes,
+    ) -> Result<Option<Measured>, PlanError> {
+        let size = Bytes::new((size.get() / PAGE * PAGE).max(size.get().min(PAGE)));
+        let Some((description, plan)) = self.describe(built, own, size)? else { return Ok(None) };
+        let backups = [description];
+        let options = OltpOptions {
+            edition: Some(self.ground.edition),
+            seed: 1,
+            every: None,
+            backups: &backups,
+        };
+        let mut simulation = match OltpSimulation::new(&built.layout, &[], &options) {
+            Ok(simulation) => simulation,
+            Err(OltpSimError::Backup(error)) if is_room(&error) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        while simulation.run_until(Instant::FAR).is_some() {}
+        let report = simulation.report();
+        let elapsed = report.backups.first().map_or(0.0, |own| own.elapsed_s);
+        let duration = seconds(elapsed);
+        let binding = report.backups.first().map_or(Binding::Latency, |own| {
+            binding(own, &plan, duration.saturating_sub(self.question.setup))
+        });
+        let buffer_count = plan.buffers.count;
+        Ok(Some(Measured { duration, is_extrapolated: false, binding, buffer_count }))
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a report's seconds, which came from nanoseconds"
+)]
+pub(super) fn seconds(own: f64) -> Span {
+    Span::from_nanos((own * 1e9).round() as u64)
+}
+
+fn is_room(error: &BackupError) -> bool {
+    matches!(*error.fault, BackupFault::Room { .. })
+}
+
+/// Processors bind a backup if compression takes this part of it, in hundredths.
+const BUSY: u128 = 95;
+
+/// Returns what held a backup that took `elapsed` from its first transfer on.
+pub(super) fn binding(report: &BackupReport, plan: &Plan, elapsed: Span) -> Binding {
+    if processors_take(plan) * 100 >= u128::from(elapsed.nanos()) * BUSY {
+        return Binding::Compression;
+    }
+    let Some(limit) = report.binding_limit.clone() else { return Binding::Latency };
+    if !limit.starts_with("disk") {
+        return Binding::Machine { limit };
+    }
+    let waited = |own: &&weir_report::backup::BackupPlaceReport| own.waits_ns.get(&limit).copied();
+    let longest = report.places.iter().max_by_key(waited);
+    match longest {
+        Some(own) if own.role == "target" => Binding::Target { place: own.place.clone(), limit },
+        Some(own) => Binding::Source { place: own.place.clone(), limit },
+        None => Binding::Latency,
+    }
+}

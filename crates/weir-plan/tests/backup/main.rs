@@ -1,0 +1,6 @@
+//! Plans for backups: as cheap as an exhaustive search, and within their window when simulated.
+
+mod exhaustive;
+mod plans;
+#[path = "../../../weir-diagnose/tests/truth/rng.rs"]
+mod rng;
