@@ -17,12 +17,14 @@
 //! | `space` | what becomes of stripes and single disks, whatever system makes them |
 //! | `azure` | what Azure calls what a layout has, once for its four languages |
 //! | `linux` | what shell scripts for a Linux machine have in common |
+//! | [`backup`] | backups as statements and settings of other tools, a file per kind |
 //! | one per kind | `tsql`, `az`, `bicep`, `terraform`, `powershell`, `mdadm`, `lvm`, `storage_spaces`, `fstab` |
 
 #![forbid(unsafe_code)]
 
 mod az;
 mod azure;
+pub mod backup;
 mod bicep;
 mod change;
 mod disk;
@@ -42,6 +44,7 @@ mod storage_spaces;
 mod terraform;
 mod tsql;
 
+pub use backup::Backup;
 pub use error::ExportError;
 pub use options::{Filesystem, OperatingSystem, Options};
 pub use script::{Export, Kind};
@@ -73,6 +76,10 @@ pub fn export(
     options: &Options,
 ) -> Result<Export, ExportError> {
     options.check(kind)?;
+    if let Some(from) = from.filter(|_| kind.is_backup()) {
+        let reason = "a backup is of one layout; leave it out".to_owned();
+        return Err(options::refused(format!("--from {}", from.name), reason));
+    }
     let new = Site::of(layout, options, options.host.as_deref())?;
     let old = from.map(|from| Site::of(from, options, present_host(options, from)));
     let old = old.transpose()?;
@@ -93,6 +100,9 @@ pub fn export(
         Kind::Lvm => lvm::write(&mut script, &change, options)?,
         Kind::StorageSpaces => storage_spaces::write(&mut script, &change, options)?,
         Kind::Fstab => fstab::write(&mut script, &change, options)?,
+        Kind::TsqlBackup | Kind::Ola | Kind::Dbatools | Kind::Pgbackrest => {
+            backup::write(&mut script, &change, options)?;
+        }
     }
     Ok(script.finish())
 }

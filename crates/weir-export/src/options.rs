@@ -1,6 +1,7 @@
 //! What a layout does not say. An option that a kind has no use for is refused, so that nobody
 //! believes that it did something.
 
+use crate::backup::Backup;
 use crate::error::ExportError;
 use crate::script::Kind;
 use crate::site::Site;
@@ -75,13 +76,31 @@ pub struct Options {
     pub os: Option<OperatingSystem>,
     /// The file system; XFS if left out.
     pub filesystem: Option<Filesystem>,
+    /// The backup, for the kinds that are of one.
+    pub backup: Option<Backup>,
+    /// Containers that the backup goes to instead of its targets.
+    pub urls: Vec<String>,
+    /// Whether the backup is a copy that no differential builds on.
+    pub copy_only: bool,
 }
 
 const CLOUD: &[Kind] = &[Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell];
 const MACHINES: &[Kind] = &[Kind::Az, Kind::Bicep];
 const LINUX: &[Kind] = &[Kind::Mdadm, Kind::Lvm, Kind::Fstab];
 const DEVICES: &[Kind] = &[Kind::Mdadm, Kind::Lvm];
-const MOUNTED: &[Kind] = &[Kind::Tsql, Kind::StorageSpaces, Kind::Fstab];
+const BACKUPS: &[Kind] = &[Kind::TsqlBackup, Kind::Ola, Kind::Dbatools, Kind::Pgbackrest];
+const COPIES: &[Kind] = &[Kind::TsqlBackup, Kind::Ola, Kind::Dbatools];
+const DATABASES: &[Kind] =
+    &[Kind::Tsql, Kind::TsqlBackup, Kind::Ola, Kind::Dbatools, Kind::Pgbackrest];
+const MOUNTED: &[Kind] = &[
+    Kind::Tsql,
+    Kind::StorageSpaces,
+    Kind::Fstab,
+    Kind::TsqlBackup,
+    Kind::Ola,
+    Kind::Dbatools,
+    Kind::Pgbackrest,
+];
 
 impl Options {
     /// Whether the kind has a use for everything that is given.
@@ -91,17 +110,20 @@ impl Options {
         };
         let filesystem = self.filesystem.map(|own| own.name().to_owned());
         let os = self.os.map(|own| own.name().to_owned());
-        let given: [(&str, Option<String>, &[Kind]); 10] = [
+        let given: [(&str, Option<String>, &[Kind]); 13] = [
             ("--mount", pair(&self.mounts), MOUNTED),
             ("--device", pair(&self.devices), DEVICES),
             ("--device", self.device_pattern.clone(), DEVICES),
-            ("--database", self.database.clone(), &[Kind::Tsql]),
+            ("--database", self.database.clone(), DATABASES),
             ("--machine", self.machine.clone(), CLOUD),
             ("--resource-group", self.resource_group.clone(), CLOUD),
             ("--location", self.location.clone(), CLOUD),
             ("--zone", self.zone.clone(), CLOUD),
             ("--os", os, MACHINES),
             ("--filesystem", filesystem, LINUX),
+            ("--backup", self.backup.as_ref().map(|own| own.file.clone()), BACKUPS),
+            ("--url", self.urls.first().cloned(), BACKUPS),
+            ("--copy-only", self.copy_only.then(String::new), COPIES),
         ];
         for (option, value, kinds) in &given {
             let Some(value) = value else { continue };
@@ -153,6 +175,8 @@ impl Options {
             Kind::Tsql => files,
             Kind::Az | Kind::Bicep | Kind::Terraform | Kind::Powershell => disks.clone(),
             Kind::StorageSpaces | Kind::Fstab => spaces.clone(),
+            // Names of stripes have the time in them.
+            Kind::TsqlBackup | Kind::Ola | Kind::Dbatools | Kind::Pgbackrest => Vec::new(),
             Kind::Mdadm | Kind::Lvm => [&spaces[..], &disks].concat(),
         };
         for (option, pairs, known) in [

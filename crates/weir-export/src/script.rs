@@ -25,11 +25,19 @@ pub enum Kind {
     StorageSpaces,
     /// What Linux mounts.
     Fstab,
+    /// A backup, in T-SQL.
+    TsqlBackup,
+    /// The same by Ola Hallengren's DatabaseBackup.
+    Ola,
+    /// The same by dbatools.
+    Dbatools,
+    /// The same as settings of pgBackRest.
+    Pgbackrest,
 }
 
 impl Kind {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Tsql,
         Self::Az,
         Self::Bicep,
@@ -39,6 +47,10 @@ impl Kind {
         Self::Lvm,
         Self::StorageSpaces,
         Self::Fstab,
+        Self::TsqlBackup,
+        Self::Ola,
+        Self::Dbatools,
+        Self::Pgbackrest,
     ];
 
     /// As `--as` takes it.
@@ -54,12 +66,22 @@ impl Kind {
             Self::Lvm => "lvm",
             Self::StorageSpaces => "storage-spaces",
             Self::Fstab => "fstab",
+            Self::TsqlBackup => "tsql-backup",
+            Self::Ola => "ola",
+            Self::Dbatools => "dbatools",
+            Self::Pgbackrest => "pgbackrest",
         }
     }
 
     /// Whether it makes what a cloud sells.
     pub(crate) fn is_cloud(self) -> bool {
         matches!(self, Self::Az | Self::Bicep | Self::Terraform | Self::Powershell)
+    }
+
+    /// Returns whether it backs up what a layout has.
+    #[must_use]
+    pub fn is_backup(self) -> bool {
+        matches!(self, Self::TsqlBackup | Self::Ola | Self::Dbatools | Self::Pgbackrest)
     }
 
     /// Whether it finds attached disks by their numbers.
@@ -74,7 +96,7 @@ impl Kind {
 
     fn comment(self) -> &'static str {
         match self {
-            Self::Tsql => "-- ",
+            Self::Tsql | Self::TsqlBackup | Self::Ola => "-- ",
             Self::Bicep => "// ",
             _ => "# ",
         }

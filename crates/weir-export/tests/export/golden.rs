@@ -4,7 +4,7 @@ use crate::common::{INSTANCE, MACHINE, changes, mounts, script};
 use std::path::Path;
 use weir_export::{Export, Kind, Options};
 
-fn check(name: &str, export: &Export) {
+pub(crate) fn check(name: &str, export: &Export) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export/golden").join(name);
     if std::env::var_os("WEIR_GOLDEN").is_some() {
         std::fs::write(&path, &export.text).expect("a file");

@@ -8,10 +8,10 @@ use tree_sitter::{Language, Node, Parser};
 use weir_export::{Kind, Options};
 
 /// What is wrong with each text, if anything is.
-type Wrong = Vec<Option<String>>;
+pub(crate) type Wrong = Vec<Option<String>>;
 
 /// Names that mean something to one language or the other.
-const HOSTILE: [&str; 7] = [
+pub(crate) const HOSTILE: [&str; 7] = [
     "it's ] -- x",
     "a]]b\"c",
     "$(touch /tmp/x) `id`",
@@ -46,6 +46,9 @@ fn scripts(kind: Kind) -> Vec<String> {
     };
     let owned = INSTANCE.replace("vcores = 8", "vcores = 8, licence_owned = true");
     let nvme = MACHINE.replace("D16s_v3", "E16ds_v6").replace(", cache = \"read-only\"", "");
+    if let Some(own) = crate::backups::scripts(kind) {
+        return own;
+    }
     for text in [MACHINE, INSTANCE, &bought, &tuned, &raised, next, &owned, &nvme, AWS, GOOGLE] {
         push(script(kind, text, &options_for(kind, &layout(text))));
     }
@@ -140,11 +143,14 @@ fn hostile(kind: Kind, name: &str) -> Vec<Options> {
         }
         Kind::StorageSpaces => vec![Options { names: pairs(&[("pool", name)]), ..none() }],
         Kind::Fstab => vec![Options { mounts: pairs(&[("pool", &format!("/{name}"))]), ..none() }],
+        Kind::TsqlBackup | Kind::Ola | Kind::Dbatools | Kind::Pgbackrest => {
+            vec![crate::backups::options(kind, name)]
+        }
     }
 }
 
 /// All scripts of a kind are right, and the broken ones are wrong.
-fn check(kind: Kind, least: usize, wrong: fn(&[String]) -> Wrong, broken: &[(&str, &str)]) {
+pub(crate) fn check(kind: Kind, least: usize, wrong: fn(&[String]) -> Wrong, broken: &[(&str, &str)]) {
     check_scripts(kind, &scripts(kind), least, wrong, broken);
 }
 
@@ -173,12 +179,12 @@ fn check_scripts(
     }
 }
 
-fn each(texts: &[String], wrong: fn(&str) -> Option<String>) -> Wrong {
+pub(crate) fn each(texts: &[String], wrong: fn(&str) -> Option<String>) -> Wrong {
     texts.iter().map(|text| wrong(text)).collect()
 }
 
 /// sqlfluff's dialect of T-SQL, by the Python of `WEIR_TEST_PYTHON` or the usual one.
-fn sqlfluff() -> Option<String> {
+pub(crate) fn sqlfluff() -> Option<String> {
     let python = std::env::var("WEIR_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let (_, found) = feed(&python, &["-c", "import sqlfluff"], "");
     is_there(found, "sqlfluff for Python").then_some(python)
@@ -197,7 +203,7 @@ for text in sys.stdin.read().split("\0"):
     sys.stdout.write(" ".join(problems).replace("\0", "") + "\0")
 "#;
 
-fn wrong_tsql(texts: &[String]) -> Wrong {
+pub(crate) fn wrong_tsql(texts: &[String]) -> Wrong {
     let python = sqlfluff().expect("it is there");
     // It knows no ADD LOG FILE, whose keys are those of ADD FILE, nor that ]] in brackets is a ].
     let known = |text: &String| text.replace(" ADD LOG FILE (", " ADD FILE (").replace("]]", "");
@@ -310,7 +316,7 @@ fn bicep_is_read_by_its_grammar() {
     );
 }
 
-fn wrong_powershell(text: &str) -> Option<String> {
+pub(crate) fn wrong_powershell(text: &str) -> Option<String> {
     // Its grammar wants a statement; `changes` holds that there is nothing but comments.
     if text.lines().all(|line| line.is_empty() || line.starts_with('#')) {
         return None;

@@ -1,0 +1,291 @@
+//! Backups as the statements and settings of other tools: T-SQL, Ola Hallengren's DatabaseBackup,
+//! dbatools and pgBackRest.
+//!
+//! The stripes, the size of transfers and compression come from the description of a backup, the paths
+//! from where its targets are mounted. No script has a secret: access to URLs is by a credential of the
+//! server or by the environment.
+
+mod dbatools;
+mod ola;
+mod pgbackrest;
+mod tsql;
+
+use crate::change::Change;
+use crate::error::ExportError;
+use crate::options::{Options, refused};
+use crate::script::{Kind, Script};
+use weir_units::Bytes;
+
+/// The most stripes of SQL Server, and on a managed instance.
+const MOST_STRIPES: usize = 64;
+const MOST_STRIPES_OF_INSTANCE: usize = 32;
+/// Blocks of a block blob.
+const MOST_BLOCKS: u64 = 50_000;
+/// Characters of a device's name.
+const MOST_NAME: usize = 259;
+
+/// A backup as it is described, placed on its layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backup {
+    /// The file of the description.
+    pub file: String,
+    /// The sources, by their names in the layout.
+    pub sources: Vec<String>,
+    /// For each stripe the file, volume or stripe of the layout that it is written to.
+    pub stripes: Vec<String>,
+    /// The largest transfer.
+    pub max_transfer: Bytes,
+    /// The number of buffers, if it is stated.
+    pub buffer_count: Option<u32>,
+    /// Whether it is compressed.
+    pub is_compressed: bool,
+    /// Processors that compress.
+    pub encoders: u32,
+    /// Bytes that are written at most.
+    pub bytes: Bytes,
+}
+
+/// What a script of a backup is about.
+struct Job<'a> {
+    kind: Kind,
+    change: &'a Change,
+    options: &'a Options,
+    backup: &'a Backup,
+}
+
+pub(crate) fn write(
+    script: &mut Script,
+    change: &Change,
+    options: &Options,
+) -> Result<(), ExportError> {
+    let kind = script.kind();
+    let Some(backup) = &options.backup else {
+        let reason = "a script of a backup is of a description; give --backup FILE, which weir backup \
+                      plan --out-backup writes";
+        return Err(refused(format!("--as {kind}"), reason.to_owned()));
+    };
+    let job = Job { kind, change, options, backup };
+    job.check()?;
+    match kind {
+        Kind::Ola => ola::write(script, &job),
+        Kind::Dbatools => dbatools::write(script, &job),
+        Kind::Pgbackrest => pgbackrest::write(script, &job),
+        _ => tsql::write(script, &job),
+    }
+}
+
+impl<'a> Job<'a> {
+    fn cannot(&self, what: impl Into<String>, reason: impl Into<String>) -> ExportError {
+        ExportError::Cannot {
+            layout: self.change.new.layout.clone(),
+            what: what.into(),
+            kind: self.kind.name(),
+            reason: reason.into(),
+        }
+    }
+
+    fn is_instance(&self) -> bool {
+        self.change.new.instance.is_some()
+    }
+
+    /// Returns whether the backup is a copy that no differential builds on.
+    fn is_copy_only(&self) -> bool {
+        self.options.copy_only || self.is_instance()
+    }
+
+    fn check(&self) -> Result<(), ExportError> {
+        let stripes = self.backup.stripes.len();
+        let what = || self.backup.file.clone();
+        if self.is_instance() && self.options.urls.is_empty() {
+            let reason = "a managed instance backs up to URL only; give --url";
+            return Err(self.cannot(what(), reason));
+        }
+        let most = if self.is_instance() { MOST_STRIPES_OF_INSTANCE } else { MOST_STRIPES };
+        if self.kind != Kind::Pgbackrest && stripes > most {
+            let reason = format!("it has {stripes} stripes, and {most} are the most there");
+            return Err(self.cannot(what(), reason));
+        }
+        for url in &self.options.urls {
+            check_url(url)?;
+        }
+        if !self.options.urls.is_empty() {
+            if let Some((name, path)) = self.options.mounts.first() {
+                let reason = "the stripes go to --url; leave the mount out".to_owned();
+                return Err(refused(format!("--mount {name}={path}"), reason));
+            }
+            if self.options.urls.len() > stripes {
+                let reason =
+                    format!("there are more URLs than the {stripes} stripes; leave some out");
+                return Err(refused(format!("--url {}", self.options.urls[stripes]), reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the device that a place of the backup is on: files are on volumes or stripes.
+    fn device<'b>(&'b self, place: &'b str) -> &'b str {
+        let file = self.change.new.files.iter().find(|file| file.own == place);
+        file.and_then(|file| file.on.as_deref()).unwrap_or(place)
+    }
+
+    /// Returns the folder of each stripe, in their order: mounts, or URLs in turn.
+    fn folders(&self) -> Result<Vec<String>, ExportError> {
+        let urls = &self.options.urls;
+        if !urls.is_empty() {
+            let url = |at: usize| urls[at % urls.len()].trim_end_matches('/').to_owned();
+            return Ok((0..self.backup.stripes.len()).map(url).collect());
+        }
+        let folders: Result<Vec<String>, ExportError> =
+            self.backup.stripes.iter().map(|place| self.mount(place)).collect();
+        let folders = folders?;
+        for (name, path) in &self.options.mounts {
+            let is_used = self.backup.stripes.iter().any(|place| self.device(place) == name);
+            let is_source = self.backup.sources.iter().any(|place| self.device(place) == name);
+            if !is_used && !(is_source && self.kind == Kind::Pgbackrest) {
+                let reason = "no stripe of the backup is on it; leave it out".to_owned();
+                return Err(refused(format!("--mount {name}={path}"), reason));
+            }
+        }
+        Ok(folders)
+    }
+
+    /// Returns where a place of the backup is mounted.
+    fn mount(&self, place: &str) -> Result<String, ExportError> {
+        let device = self.device(place);
+        let mount = self.options.mount_of(device).ok_or_else(|| {
+            self.cannot(
+                format!("target {place:?}"),
+                format!(
+                    "where {device} is mounted is not known, so that its stripes have no path; say it with \
+                     --mount {device}=PATH, like {device}=F:\\Backup or {device}=/var/opt/mssql/{device}, or \
+                     give --url"
+                ),
+            )
+        })?;
+        let trimmed = mount.trim_end_matches(['/', '\\']);
+        // The folder of a drive needs its sign.
+        let is_drive = trimmed.ends_with(':');
+        Ok(if is_drive { format!("{trimmed}\\") } else { trimmed.to_owned() })
+    }
+
+    /// Returns the folders without repetition, in their order.
+    fn distinct(folders: &[String]) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        for folder in folders {
+            if !all.contains(&folder.as_str()) {
+                all.push(folder);
+            }
+        }
+        all
+    }
+
+    /// Returns the database: that of the sources' files, or the stated one.
+    fn database(&self) -> Result<&str, ExportError> {
+        let files = self.change.new.files.iter();
+        let own = files.filter(|file| self.backup.sources.contains(&file.own));
+        let mut names: Vec<&str> = own.filter_map(|file| file.database.as_deref()).collect();
+        names.dedup();
+        match (&names[..], self.options.database.as_deref()) {
+            ([], Some(stated)) => Ok(stated),
+            ([only], None) => Ok(only),
+            ([only], Some(stated)) if *only == stated => Ok(stated),
+            ([], None) => {
+                let reason =
+                    "the layout does not say the database of its sources; give --database NAME";
+                Err(self.cannot(self.backup.file.clone(), reason))
+            }
+            ([only], Some(stated)) => Err(refused(
+                format!("--database {stated}"),
+                format!("the layout says that the sources are of {only}; leave it out"),
+            )),
+            (_, _) => {
+                let reason = format!(
+                    "its sources are files of several databases ({}); a script is of one: describe a backup \
+                     for each",
+                    names.join(", ")
+                );
+                Err(self.cannot(self.backup.file.clone(), reason))
+            }
+        }
+    }
+
+    /// Says what blobs cannot hold.
+    fn note_blocks(&self, script: &mut Script) {
+        let stripes = self.backup.stripes.len() as u64;
+        let each = self.backup.bytes.get().div_ceil(stripes.max(1));
+        let most = self.backup.max_transfer.get().saturating_mul(MOST_BLOCKS);
+        if !self.options.urls.is_empty() && each > most {
+            script.note(&format!(
+                "a stripe may get {}, and a block blob holds {MOST_BLOCKS} blocks of {}, {}: give more stripes \
+                 or larger transfers, or SQL Server ends with error 3063",
+                Bytes::new(each),
+                self.backup.max_transfer,
+                Bytes::new(most)
+            ));
+        }
+    }
+}
+
+/// Checks that a URL is that of a container, without a secret.
+fn check_url(url: &str) -> Result<(), ExportError> {
+    let refuse = |reason: &str| Err(refused(format!("--url {url}"), reason.to_owned()));
+    let Some(rest) = url.strip_prefix("https://") else {
+        return refuse("write https://ACCOUNT.blob.core.windows.net/CONTAINER");
+    };
+    if url.contains('?') || url.contains("sig=") {
+        let reason = "a script has no secrets; give the container's URL without its SAS token";
+        // The token is not repeated.
+        let shown = url.split('?').next().unwrap_or_default();
+        return Err(refused(format!("--url {shown}?.."), reason.to_owned()));
+    }
+    let parts: Vec<&str> = rest.trim_end_matches('/').split('/').collect();
+    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '\'' | '"' | ',' | '`' | '\\');
+    if parts.len() < 2 || parts.iter().any(|part| part.is_empty()) || !rest.chars().all(is_plain) {
+        return refuse("write https://ACCOUNT.blob.core.windows.net/CONTAINER, or a folder in one");
+    }
+    Ok(())
+}
+
+/// Returns what of a name can be in the name of a file.
+fn stem(name: &str) -> String {
+    let plain = |c: char| {
+        if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' }
+    };
+    name.chars().map(plain).collect()
+}
+
+/// Returns the container of a URL, which a credential is called by.
+fn container(url: &str) -> String {
+    url.splitn(5, '/').take(4).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_a_container_without_a_secret() {
+        let check = |url: &str, expect: &str| match check_url(url) {
+            Ok(()) => assert_eq!(expect, "", "{url}"),
+            Err(error) => {
+                let said = error.to_string();
+                assert!(!expect.is_empty() && said.contains(expect), "{said}");
+                assert!(!said.contains("secret="), "{said}");
+            }
+        };
+        check("https://a.blob.core.windows.net/backups", "");
+        check("https://a.blob.core.windows.net/backups/sales/", "");
+        check("https://a.blob.core.windows.net", "CONTAINER");
+        check("http://a.blob.core.windows.net/b", "write https");
+        check("https://a.blob.core.windows.net/b?secret=1", "without its SAS token");
+        check("https://a.blob.core.windows.net/it's", "CONTAINER");
+        check("https://a.blob.core.windows.net//b", "CONTAINER");
+    }
+
+    #[test]
+    fn a_credential_is_called_by_its_container() {
+        assert_eq!(container("https://a.net/b/c/d"), "https://a.net/b");
+        assert_eq!(container("https://a.net/b"), "https://a.net/b");
+        assert_eq!(stem("a/b:c d'e"), "a_b_c_d_e");
+    }
+}
