@@ -293,6 +293,9 @@ pub struct QuantileKeys {
     /// The longest.
     #[schemars(with = "String")]
     pub p100: Span,
+    /// The rate at which the bytes of a request pass, on top of the quantiles.
+    #[schemars(with = "Option<String>")]
+    pub transfer: Option<BytesPerSec>,
 }
 
 /// Where a volume's bytes are.

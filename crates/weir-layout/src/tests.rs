@@ -378,6 +378,16 @@ fn eight_to_sixteen_outstanding_fill_a_disk() {
 }
 
 #[test]
+fn a_latency_has_a_time_for_each_byte_beside_its_quantiles() {
+    let text = "[[volume]]\nname = \"v\"\nunlimited = true\n\
+                latency = { p0 = \"4ms\", p50 = \"4ms\", p100 = \"4ms\", transfer = \"125 MiB/s\" }";
+    let medium = &layout(text).hosts[0].spec.volumes[0].medium;
+    for (mib, millis) in [(1, 12), (4, 36)] {
+        assert_eq!(medium.write.draw(1, 1, mib << 20), Span::from_millis(millis));
+    }
+}
+
+#[test]
 fn the_schema_names_every_key() {
     let schema = file::schema().to_string();
     for key in ["edition", "tier", "on_demand_burst", "writeback_after", "count"] {

@@ -545,7 +545,11 @@ pub(crate) fn own_latency(keys: &LatencyKeys) -> Result<Latency, String> {
             .into_iter()
             .flatten()
             .collect();
-            Latency::from_quantiles(&points).map_err(|error| error.to_string())
+            let latency = Latency::from_quantiles(&points).map_err(|error| error.to_string())?;
+            Ok(match q.transfer {
+                Some(rate) => latency.with_transfer(rate),
+                None => latency,
+            })
         }
     }
 }
