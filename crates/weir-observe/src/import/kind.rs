@@ -95,9 +95,9 @@ const REFUSED: &[Refused] = &[
     (
         "the aggregated counters of a SKU assessment of SQL Server",
         is_aggregated_assessment,
-        "the meaning of its counters is not published, and it has only their extremes and means \
-         over minutes; collect counters with PerfMon or Get-Counter, and import these beside the \
-         files _CommonDbLevel_Counters.csv",
+        "the meaning and the units of its counters (FNR, FRM, FRL and others) are not published, and \
+         it has only their extremes and means over minutes; collect counters with PerfMon or \
+         Get-Counter, and import these beside the files _CommonDbLevel_Counters.csv",
     ),
     (
         "metrics in a format of OpenTelemetry",
@@ -227,5 +227,5 @@ fn is_aggregated_assessment(text: &str) -> bool {
     let names: Vec<_> =
         head.split(',').map(|name| name.trim_matches(['"', ' ', '\u{feff}'])).collect();
     let has = |name: &str| names.iter().any(|own| own.contains(name));
-    has("countername") && has("max") && (has("mean") || has("variance"))
+    has("countername") && (has("aggregatortype") || has("max") && (has("mean") || has("variance")))
 }

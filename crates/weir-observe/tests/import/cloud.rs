@@ -332,6 +332,45 @@ fn a_metric_stream_counts_each_period_once() {
 }
 
 #[test]
+fn each_metric_of_an_instance_has_its_own_period() {
+    let reads = |minutes: &[i64]| -> Vec<String> {
+        minutes.iter().map(|at| streamed("EBSReadOps", "i-1", *at, (1, 600.0))).collect()
+    };
+    let writes = |minutes: &[i64]| -> Vec<String> {
+        minutes.iter().map(|at| streamed("EBSWriteOps", "i-1", *at, (1, 3_000.0))).collect()
+    };
+    // Reads each minute, writes every five.
+    let all = [reads(&(0..15).collect::<Vec<_>>()), writes(&[0, 5, 10])].concat();
+    let read = self::read(&all.join("\n"));
+    assert_eq!(read.values("i-1", "reads_per_s")[0], Some(10.0));
+    assert_eq!(read.values("i-1", "writes_per_s")[4], Some(10.0));
+    // Every five minutes, or each minute with gaps.
+    let all = [reads(&[0, 1, 2]), writes(&[0, 5])].concat();
+    let unknown = self::read(&all.join("\n"));
+    let contents = unknown.observation.contents();
+    assert_eq!(contents.find(unknown.entity("i-1"), "writes_per_s"), None);
+    assert!(unknown.notes("its period is unknown"), "{:?}", unknown.summary.notes);
+    // The same in an answer of get-metric-data.
+    let answer = |label: &str, minutes: &[i64], sum: f64| {
+        let times = minutes.iter().map(|at| format!("\"2021-01-29T14:{at:02}:00Z\""));
+        let (times, values) = (times.collect::<Vec<_>>().join(","), minutes.iter().map(|_| sum));
+        let values = values.map(|value| value.to_string()).collect::<Vec<_>>().join(",");
+        format!(
+            r#"{{"Id": "{}", "Label": "{label}", "Timestamps": [{times}], "Values": [{values}]}}"#,
+            label.to_lowercase().replace(' ', "_")
+        )
+    };
+    let minutes: Vec<i64> = (0..15).collect();
+    let answers = [
+        answer("i-1 EBSReadOps", &minutes, 600.0),
+        answer("i-1 EBSWriteOps", &[0, 5, 10], 3_000.0),
+    ];
+    let read = self::read(&format!(r#"{{"MetricDataResults": [{}]}}"#, answers.join(",")));
+    assert_eq!(read.values("i-1", "reads_per_s")[0], Some(10.0));
+    assert_eq!(read.values("i-1", "writes_per_s")[4], Some(10.0));
+}
+
+#[test]
 fn metric_streams_that_are_wrong() {
     let good = streamed("VolumeReadOps", "vol-1", 0, (1, 60.0));
     let check = |text: String, expect: &str| assert_eq!(refused(&text), expect);

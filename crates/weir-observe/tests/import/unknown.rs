@@ -79,9 +79,14 @@ fn a_head_of_iostat_is_of_the_system_that_wrote_it() {
 
 #[test]
 fn aggregated_counters_of_an_assessment_are_refused_by_name() {
-    let text = "ServerName,DatabaseName,CounterName,Max,Mean,Variance\nTEST,test,DCP,1,2,3\n";
-    let expect = "it is the aggregated counters of a SKU assessment of SQL Server";
-    assert!(refused(text).starts_with(expect), "{}", refused(text));
+    // The head that SqlAssessment writes.
+    let long = "ServerName,DatabaseName,DatabaseFileName,FileType,TimeDataCollected,CounterName,\
+                AggregatorType,Value\nTEST,,,,2021-10-27 23:18:39,IM,Mean,366\n";
+    let wide = "ServerName,DatabaseName,CounterName,Max,Mean,Variance\nTEST,test,DCP,1,2,3\n";
+    for text in [long, wide] {
+        let expect = "it is the aggregated counters of a SKU assessment of SQL Server";
+        assert!(refused(text).starts_with(expect), "{}", refused(text));
+    }
 }
 
 /// The signs of a kind are in its genuine files: each is among the three that its file is nearest

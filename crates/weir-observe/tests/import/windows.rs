@@ -154,6 +154,29 @@ fn rows_that_are_a_field_wider_than_their_head() {
 }
 
 #[test]
+fn values_of_counters_that_typeperf_does_not_name_are_left_out() {
+    // typeperf writes -1 for a counter that fails, and may leave its name out of the head.
+    let log = |rows: [&str; 2]| {
+        format!(
+            "\"(PDH-CSV 4.0)\",\"\\\\H\\PhysicalDisk(0 C:)\\Disk Reads/sec\",\"\\\\H\\PhysicalDisk(0 \
+             C:)\\Disk Writes/sec\"\n\"01/02/2020 00:00:00.000\",{}\n\"01/02/2020 00:00:01.000\",{}\n",
+            rows[0], rows[1]
+        )
+    };
+    let one = log([r#""-1","1.500000","7.000000""#, r#""-1","2.500000","8.000000""#]);
+    let two = log([r#""-1","-1","1.500000","7.000000""#, r#""2.500000","-1","8.000000","-1""#]);
+    for text in [one, two] {
+        let read = read(&text);
+        assert_eq!(read.all("0 C:", "reads_per_s"), [1.5, 2.5], "{text}");
+        assert_eq!(read.all("0 C:", "writes_per_s"), [7.0, 8.0], "{text}");
+        assert!(read.notes("values of -1 without a counter"), "{:?}", read.summary.notes);
+    }
+    // A named counter may have failed as well: which one it is cannot be told.
+    let both = log([r#""-1","-1","7.000000""#, r#""1.0","2.0""#]);
+    assert!(refused(&both).contains("which value is the one too many"), "{}", refused(&both));
+}
+
+#[test]
 fn what_is_no_log_is_refused() {
     let row = "\"12/29/2020 18:34:38.500\",\"100.5\"";
     let check =

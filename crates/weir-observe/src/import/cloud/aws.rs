@@ -49,6 +49,21 @@ pub(super) enum Means {
     Gauge(&'static Measure, f64),
 }
 
+impl Means {
+    /// Whether a value is divided by the length of its period.
+    pub(super) const fn is_of_period(self) -> bool {
+        !matches!(self, Self::Gauge(..))
+    }
+}
+
+/// A note on a metric whose period cannot be told.
+pub(super) fn unknown_period(metric: &str) -> String {
+    format!(
+        "the values of {metric} are further apart than those of other metrics, and not evenly: its \
+         period is unknown, and it is left out; state it with --every"
+    )
+}
+
 pub(super) fn meaning(metric: &str) -> Option<Meaning> {
     use Means::{Amount, Gauge, Idle, Operations, Time};
     use Of::{Host, Storage, Volume};

@@ -1,13 +1,14 @@
 //! Metrics of AWS CloudWatch: what `get-metric-data` and `get-metric-statistics` give, for EBS
 //! volumes, instances of EC2 and databases of RDS.
 //!
-//! The answers do not say how long a period is: what lies between values does, or `--every`.
+//! The answers do not say how long a period is: what lies between values of a metric does, or
+//! `--every`. Metrics of one instance may have several periods.
 //! Neither does `get-metric-data` say which statistic it was asked for: counts are taken for
 //! sums. If the questions (`MetricDataQueries`) stand beside the answers, they say it all.
 
 use super::aws::{self, Figures, Meaning, Means, Point, meaning};
 use super::document::{self, SECOND, get, list, text};
-use super::timeline::least_step;
+use super::timeline::{least_step, period_of};
 use crate::header::EntityId;
 use crate::import::ImportError;
 use crate::import::kind::Bytes;
@@ -226,11 +227,20 @@ impl CloudWatch {
         }
         let step = least_step(all.iter().flat_map(|(.., points)| points.iter().map(|p| p.at)));
         for (answer, question, known, name, points) in all {
-            let period = question.and_then(|question| question.period).or(self.period(step));
-            let period = period.unwrap_or_else(|| {
-                sheet.note("its period is not said: taken for a minute");
-                60 * SECOND
-            });
+            let moments: Vec<_> = points.iter().map(|point| point.at).collect();
+            let said = question.and_then(|question| question.period).or(self.every());
+            let period = match said.or_else(|| period_of(&moments, step)) {
+                Some(period) => period,
+                None if step.is_none() => {
+                    sheet.note("its period is not said: taken for a minute");
+                    60 * SECOND
+                }
+                None if known.means.is_of_period() => {
+                    sheet.note(aws::unknown_period(answer.label));
+                    continue;
+                }
+                None => step.unwrap_or(60 * SECOND),
+            };
             self.values(sheet, (answer, known, &name), &points, period);
         }
         self.figures.divide(sheet);
@@ -241,9 +251,9 @@ impl CloudWatch {
         Ok(())
     }
 
-    fn period(&self, step: Option<i64>) -> Option<i64> {
-        let every = self.options.every.and_then(|every| i64::try_from(every.nanos()).ok());
-        every.or(step)
+    /// The period that the user states.
+    fn every(&self) -> Option<i64> {
+        self.options.every.and_then(|every| i64::try_from(every.nanos()).ok())
     }
 
     /// Takes in the values of an answer.

@@ -11,11 +11,12 @@
 //! endpoint or to a Lambda function has them in `records[].data`, encoded in base64.
 //!
 //! A record does not say how long its period is. Metrics of EBS, EC2 and RDS have periods of one
-//! or of five minutes; the steps between the times of a metric tell which.
+//! or of five minutes; the steps between the times of a metric tell which. Those of one instance may
+//! differ: its volumes can be monitored each minute and its processors every five.
 
-use super::aws::{Figures, Meaning, Of, Point, entity, meaning};
+use super::aws::{self, Figures, Meaning, Of, Point, entity, meaning};
 use super::document::{self, SECOND, get, list, text};
-use super::timeline::least_step;
+use super::timeline::{least_step, period_of};
 use crate::header::EntityId;
 use crate::import::ImportError;
 use crate::import::kind::Bytes;
@@ -108,6 +109,7 @@ struct Stream {
 #[derive(Debug)]
 struct Metric {
     entity: EntityId,
+    name: String,
     meaning: Meaning,
     points: BTreeMap<i64, Statistics>,
 }
@@ -211,7 +213,8 @@ impl Stream {
         own: Statistics,
     ) -> Result<(), String> {
         let place = *self.places.entry((entity, name.to_owned())).or_insert_with(|| {
-            self.metrics.push(Metric { entity, meaning, points: BTreeMap::new() });
+            let (name, points) = (name.to_owned(), BTreeMap::new());
+            self.metrics.push(Metric { entity, name, meaning, points });
             self.metrics.len() - 1
         });
         let Some(metric) = self.metrics.get_mut(place) else { return Ok(()) };
@@ -257,10 +260,20 @@ impl Stream {
         for metric in std::mem::take(&mut self.metrics) {
             let step = steps.get(&metric.entity).copied();
             is_sparse |= self.every.is_none() && step.is_some_and(|step| step > 5 * MINUTE);
-            let period = self.every.or_else(|| step.map(period)).unwrap_or_else(|| {
-                is_assumed = true;
-                MINUTE
-            });
+            let moments: Vec<_> = metric.points.keys().copied().collect();
+            let own = || period_of(&moments, step).map(period);
+            let period = match self.every.or_else(own) {
+                Some(period) => period,
+                None if step.is_none() => {
+                    is_assumed = true;
+                    MINUTE
+                }
+                None if metric.meaning.means.is_of_period() => {
+                    sheet.note(aws::unknown_period(&metric.name));
+                    continue;
+                }
+                None => step.map_or(MINUTE, period),
+            };
             #[expect(clippy::cast_precision_loss, reason = "seconds")]
             let seconds = period as f64 / 1e9;
             for (at, own) in metric.points {

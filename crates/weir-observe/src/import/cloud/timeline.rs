@@ -59,6 +59,19 @@ impl Timeline {
     }
 }
 
+/// Values of a metric that tell its period if they are evenly apart.
+const EVEN: usize = 3;
+
+/// Returns the period of a metric with values at `moments`, in order of time, where that of others
+/// like it is `others` as far as they tell. `None` if it cannot be told: its values are further
+/// apart than those of the others, for a longer period or for gaps.
+pub(super) fn period_of(moments: &[i64], others: Option<i64>) -> Option<i64> {
+    let Some(own) = least_step(moments.iter().copied()) else { return others };
+    let is_longer = others.is_some_and(|others| own > others);
+    let is_even = moments.len() >= EVEN && moments.windows(2).all(|pair| pair[1] - pair[0] == own);
+    (!is_longer || is_even).then_some(own)
+}
+
 /// The least time between two of several moments.
 pub(super) fn least_step(moments: impl IntoIterator<Item = i64>) -> Option<i64> {
     let mut moments: Vec<_> = moments.into_iter().collect();
@@ -68,4 +81,23 @@ pub(super) fn least_step(moments: impl IntoIterator<Item = i64>) -> Option<i64> 
         _ => None,
     });
     steps.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_by_own_values_and_those_of_others() {
+        let check = |moments: &[i64], others: Option<i64>, expect: Option<i64>| {
+            assert_eq!(period_of(moments, others), expect, "{moments:?}");
+        };
+        check(&[0, 60, 120], None, Some(60));
+        check(&[0, 60, 180], Some(60), Some(60));
+        check(&[0, 300, 600], Some(60), Some(300));
+        check(&[0, 300], Some(60), None);
+        check(&[0, 300, 900], Some(60), None);
+        check(&[0], Some(60), Some(60));
+        check(&[], None, None);
+    }
 }

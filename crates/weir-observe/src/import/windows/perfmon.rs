@@ -146,43 +146,75 @@ impl PerfMon {
     /// The values of a row; nothing if it was cut.
     fn row(&mut self, sheet: &mut Sheet, line: &str) -> Result<Option<At>, ImportError> {
         let number = self.lines.number();
-        let mut fields = Fields::of(line, self.delimiter);
-        let time = fields.next().unwrap_or_default();
-        let (mut count, mut wrong, mut extra) = (0, None, None);
-        for field in fields.by_ref() {
-            let place = self.columns.get(count).copied();
-            match place {
-                Some(Some(place)) => match self.numbers.read(field) {
-                    Said::Value(value) => self.board.put(sheet, place, value),
-                    Said::Nothing => {}
-                    Said::Other => wrong = wrong.or(Some(field)),
-                },
-                // Spreadsheets may leave blank columns behind the last.
-                None if field.is_empty() => continue,
-                None => extra = extra.or(Some(field)),
-                Some(None) => {}
-            }
-            count += 1;
-        }
         let expected = self.columns.len();
-        if self.lines.was_open() && (count < expected || fields.is_open()) {
+        let mut row = self.fields(sheet, line, false);
+        if self.lines.was_open() && (row.count < expected || row.is_open) {
             sheet.note("its last line was cut: left out");
             return Ok(None);
         }
-        let extra = extra.filter(|_| count == expected + 1 && !fields.is_open());
+        let more = row.count.checked_sub(expected).filter(|more| *more > 0);
+        if more.is_some_and(|more| more == row.failed) {
+            sheet.clear();
+            row = self.fields(sheet, line, true);
+            sheet.unused("values of -1 without a counter in the head");
+        }
+        let extra = row.extra.filter(|_| row.count == expected + 1 && !row.is_open);
         let is_comment = extra.is_some_and(|field| Numbers::default().read(field) == Said::Other);
         if is_comment {
             sheet.unused("comments behind the values of rows");
-        } else if count != expected || fields.is_open() {
-            return Err(ImportError::at(number, misfit(count, expected, extra)));
+        } else if row.count != expected || row.is_open {
+            return Err(ImportError::at(number, misfit(row.count, expected, extra)));
         }
-        if let Some(field) = wrong {
+        if let Some(field) = row.wrong {
             return Err(ImportError::at(number, format!("{field:?} is no number")));
         }
-        let at = self.clock.moment(time);
-        let at = at.ok_or_else(|| ImportError::at(number, format!("{time:?} is no time")))?;
+        let at = self.clock.moment(row.time);
+        let at = at.ok_or_else(|| ImportError::at(number, format!("{:?} is no time", row.time)))?;
         Ok(Some(At::Wall(at)))
     }
+
+    /// Puts the values of a row, by the columns of the head; `skips` those of [`FAILED`] counters.
+    fn fields<'a>(&mut self, sheet: &mut Sheet, line: &'a str, skips: bool) -> Row<'a> {
+        let mut fields = Fields::of(line, self.delimiter);
+        let mut row = Row { time: fields.next().unwrap_or_default(), ..Row::default() };
+        for field in fields.by_ref() {
+            row.failed += usize::from(field == FAILED);
+            if skips && field == FAILED {
+                continue;
+            }
+            match self.columns.get(row.count).copied() {
+                Some(Some(place)) => match self.numbers.read(field) {
+                    Said::Value(value) => self.board.put(sheet, place, value),
+                    Said::Nothing => {}
+                    Said::Other => row.wrong = row.wrong.or(Some(field)),
+                },
+                // Spreadsheets may leave blank columns behind the last.
+                None if field.is_empty() => continue,
+                None => row.extra = row.extra.or(Some(field)),
+                Some(None) => {}
+            }
+            row.count += 1;
+        }
+        row.is_open = fields.is_open();
+        row
+    }
+}
+
+/// The value that typeperf writes for a counter that failed. It may leave the name of such a counter
+/// out of the head, so that rows are wider than it.
+const FAILED: &str = "-1";
+
+/// The fields of a row, as far as they do not go to the sheet.
+#[derive(Debug, Default)]
+struct Row<'a> {
+    time: &'a str,
+    count: usize,
+    /// The first field that is no number, and the first behind the columns of the head.
+    wrong: Option<&'a str>,
+    extra: Option<&'a str>,
+    /// Values of counters that failed.
+    failed: usize,
+    is_open: bool,
 }
 
 /// Why a row does not fit its head. A value more than there are counters may be of any of them.
