@@ -16,6 +16,8 @@ pub struct FigureKeys {
     pub per: Option<String>,
     /// The database it is of, where the run has several: the name of its description.
     pub database: Option<String>,
+    /// The backup it is of, where the run has several: the name of its description.
+    pub backup: Option<String>,
     /// What is read; see `metric`.
     pub metric: String,
     /// What was published ...

@@ -62,10 +62,10 @@ pub struct RunKeys {
     pub oltp: Option<OneOrMore>,
     /// ... or the descriptions themselves.
     pub oltp_text: Option<OneOrMore>,
-    /// The description of a backup in the folder ...
-    pub backup: Option<String>,
-    /// ... or the description itself.
-    pub backup_text: Option<String>,
+    /// The description of a backup in the folder, or those of several ...
+    pub backup: Option<OneOrMore>,
+    /// ... or the descriptions themselves.
+    pub backup_text: Option<OneOrMore>,
     /// A need that the cheapest layout is planned for; then there is no layout.
     pub need_text: Option<String>,
     /// An export whose files are read once before, so that the cache holds them.
@@ -172,15 +172,24 @@ impl Lab {
         self.text(run.jobs_text.as_ref(), run.jobs.as_ref())
     }
 
-    /// The backup of a run, if it has one.
-    pub(crate) fn backup_of<'a>(&'a self, run: &'a RunKeys) -> Result<Option<Named<'a>>, LabError> {
-        self.text(run.backup_text.as_ref(), run.backup.as_ref())
+    /// Returns the descriptions of the backups of a run.
+    pub(crate) fn backups_of<'a>(&'a self, run: &'a RunKeys) -> Result<Vec<Named<'a>>, LabError> {
+        self.texts(run.backup_text.as_ref(), run.backup.as_ref())
     }
 
-    /// The OLTP descriptions of a run; none if it has no database.
+    /// Returns the OLTP descriptions of a run; none if it has no database.
     pub(crate) fn oltp_of<'a>(&'a self, run: &'a RunKeys) -> Result<Vec<Named<'a>>, LabError> {
-        let texts = run.oltp_text.iter().flat_map(OneOrMore::all).map(|text| (Some(text), None));
-        let files = run.oltp.iter().flat_map(OneOrMore::all).map(|file| (None, Some(file)));
+        self.texts(run.oltp_text.as_ref(), run.oltp.as_ref())
+    }
+
+    /// Returns the texts that stand in the lab, then those in files of its folder.
+    fn texts<'a>(
+        &'a self,
+        own: Option<&'a OneOrMore>,
+        files: Option<&'a OneOrMore>,
+    ) -> Result<Vec<Named<'a>>, LabError> {
+        let texts = own.into_iter().flat_map(OneOrMore::all).map(|text| (Some(text), None));
+        let files = files.into_iter().flat_map(OneOrMore::all).map(|file| (None, Some(file)));
         let named = texts.chain(files).map(|(text, file)| self.text(text, file));
         Ok(named.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
@@ -280,9 +289,12 @@ mod tests {
     }
 
     #[test]
-    fn every_lab_of_databases_says_what_is_fitted() {
+    fn every_lab_of_databases_or_backups_says_what_is_fitted() {
         for lab in all().expect("sound labs") {
-            let databases = lab.file.run.iter().any(|run| run.oltp.is_some());
+            let fits = |run: &RunKeys| {
+                run.oltp.is_some() || run.backup.is_some() || run.backup_text.is_some()
+            };
+            let databases = lab.file.run.iter().any(fits);
             let readme = LABS.get_file(format!("{}/README.md", lab.name));
             let text = readme.and_then(include_dir::File::contents_utf8).unwrap_or_default();
             assert!(!databases || text.contains("## What is fitted"), "{}", lab.name);

@@ -12,6 +12,7 @@ mod planned;
 
 use crate::figure::FigureKeys;
 use crate::work::Outcome;
+use weir_report::backup::BackupReport;
 use weir_report::lab::Value;
 use weir_report::oltp::{DatabaseReport, OltpReport};
 
@@ -62,7 +63,7 @@ pub(crate) fn read(keys: &FigureKeys, outcome: &Outcome<'_>) -> Result<Option<Va
             ("fio jobs have", number.map(|number| number.map(Value::Number)))
         }
         Outcome::Databases(run) if backups::is_one(metric) => {
-            ("backups have", backups::read(metric, run))
+            ("backups have", backups::read(metric, backup(keys, run)?))
         }
         Outcome::Databases(run) => {
             ("databases have", databases::read(metric, database(keys, run)?))
@@ -71,6 +72,19 @@ pub(crate) fn read(keys: &FigureKeys, outcome: &Outcome<'_>) -> Result<Option<Va
         Outcome::Layout(checked) => ("a layout alone has", layout::read(metric, checked)),
     };
     value.map_err(|Unknown| format!("{what} no metric {metric:?}"))
+}
+
+/// Returns the backup that a figure is of.
+fn backup<'a>(keys: &FigureKeys, run: &'a OltpReport) -> Result<&'a BackupReport, String> {
+    match (&keys.backup, run.backups.as_slice()) {
+        (None, [only]) => Ok(only),
+        (None, []) => Err("there is no backup".to_owned()),
+        (None, _) => Err("there are several backups; say which one".to_owned()),
+        (Some(name), all) => {
+            let found = all.iter().find(|backup| backup.backup == *name);
+            found.ok_or_else(|| format!("there is no backup {name:?}"))
+        }
+    }
 }
 
 /// The database that a figure is of.

@@ -59,8 +59,8 @@ impl<'a> Work<'a> {
         }
         let (name, text) = lab.layout_of(keys)?;
         let layout = Layout::parse(&name, &text, catalog);
-        let (oltp, backup) = (lab.oltp_of(keys)?, lab.backup_of(keys)?);
-        match (lab.jobs_of(keys)?, oltp.is_empty() && backup.is_none()) {
+        let (oltp, backups) = (lab.oltp_of(keys)?, lab.backups_of(keys)?);
+        match (lab.jobs_of(keys)?, oltp.is_empty() && backups.is_empty()) {
             (Some((name, text)), true) => {
                 let jobs = fio::parse(&name, text, &Isolated)?;
                 let layout = layout?;
@@ -70,8 +70,8 @@ impl<'a> Work<'a> {
                 let descriptions = oltp.iter().map(|(name, text)| Description::parse(name, text));
                 let descriptions = descriptions.collect::<Result<_, _>>()?;
                 let layout = layout?;
-                let backup = backup.map(|(name, text)| backup::Description::parse(&name, text));
-                let backups = backup.transpose()?.into_iter().collect();
+                let parse = |(name, text): &(String, &str)| backup::Description::parse(name, text);
+                let backups = backups.iter().map(parse).collect::<Result<_, _>>()?;
                 let databases =
                     Databases { lab, catalog, keys, descriptions, backups, layout, options };
                 Ok(Self::Databases(Box::new(databases)))

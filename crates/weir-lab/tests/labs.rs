@@ -201,3 +201,13 @@ fn a_metric_that_a_run_cannot_have_is_said() {
         "lab l: figure \"cpu_pct\": there is no run \"x\"",
     );
 }
+
+#[test]
+fn the_lab_of_backups_holds_in_virtual_time() {
+    let (report, _) = report(find("backup-targets").unwrap(), &options(Clocks::Virtual, 1));
+    for figure in &report.figures {
+        let gives = figure.virtual_time.as_ref().map(ToString::to_string);
+        println!("{}: {} beside {:?}", figure.id, figure.expected, gives);
+        assert_eq!((figure.verdict, &figure.explained), (Verdict::Holds, &None), "{figure:?}");
+    }
+}

@@ -12,7 +12,6 @@ use super::{Unknown, split};
 use weir_report::backup::BackupReport;
 use weir_report::lab::Value;
 use weir_report::number::float;
-use weir_report::oltp::OltpReport;
 
 const MIB: f64 = 1_048_576.0;
 
@@ -21,9 +20,8 @@ pub(super) fn is_one(metric: &str) -> bool {
     metric.starts_with("backup_")
 }
 
-/// Reads a metric of the first backup of a run.
-pub(super) fn read(metric: &str, run: &OltpReport) -> Result<Option<Value>, Unknown> {
-    let Some(backup) = run.backups.first() else { return Ok(None) };
+/// Reads a metric of a backup.
+pub(super) fn read(metric: &str, backup: &BackupReport) -> Result<Option<Value>, Unknown> {
     let (name, place) = split(metric);
     let number = match name {
         "backup_mib_per_s" => backup.mib_per_s.filter(|_| backup.is_complete),
