@@ -71,7 +71,9 @@ impl Library {
         for (index, place) in places.iter_mut().enumerate() {
             for found in place.list()? {
                 // Two places that overlap, like a folder and a folder in it, are one.
-                if !stripes.iter().any(|(_, own)| own.locator == found.locator) {
+                let is_known =
+                    |own: &FoundStripe| own.locator == found.locator && own.name == found.name;
+                if !stripes.iter().any(|(_, own)| is_known(own)) {
                     stripes.push((index, found));
                 }
             }

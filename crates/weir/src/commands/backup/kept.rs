@@ -1,0 +1,208 @@
+//! What the verbs that read backups share: places, a backup's line, and progress.
+
+use super::exports::{Exports, open_places};
+use crate::cli::{ChosenArgs, KeyArgs, PlaceArgs};
+use crate::error::CliError;
+use crate::signals::Signals;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+use weir_backup::damage::Damage;
+use weir_backup::format::BackupId;
+use weir_backup::key::{Keys, Secret};
+use weir_backup::library::{Entry, State};
+use weir_backup::{BackupError, Library, Watch};
+use weir_catalog::Catalog;
+use weir_observe::when::written;
+use weir_report::backups::{BackupLine, DamageLine};
+
+/// The environment variable that has the key.
+const KEY_VARIABLE: &str = "WEIR_BACKUP_KEY";
+/// How often progress is shown and signals are heard.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The server that exports named as places are of.
+pub(crate) fn exports(args: &PlaceArgs, catalog: &Catalog) -> Result<Exports, CliError> {
+    match (&args.layout, &args.data) {
+        (Some(layout), Some(data)) => {
+            if !data.join("format").exists() {
+                return Err(CliError::Refused(format!(
+                    "{} holds no data of weir; give the folder that weir serve --data has",
+                    data.display()
+                )));
+            }
+            Exports::offline(layout, data, catalog)
+        }
+        _ => Exports::served(&args.control.control),
+    }
+}
+
+/// Looks at whatever is in the places.
+pub(crate) fn library(
+    places: &[String],
+    args: &PlaceArgs,
+    catalog: &Catalog,
+) -> Result<(Library, Option<Exports>), CliError> {
+    let (places, exports) = open_places(places, || exports(args, catalog))?;
+    Ok((Library::open(places)?, exports))
+}
+
+/// Returns the places to look for a backup in.
+pub(crate) fn places(args: &ChosenArgs) -> Result<Vec<String>, CliError> {
+    let mut places = args.from.clone();
+    if Path::new(&args.backup).exists() {
+        places.push(args.backup.clone());
+    }
+    if places.is_empty() {
+        return Err(CliError::Refused(format!(
+            "{:?} is no path: say where to look for the backup with --from PLACE",
+            args.backup
+        )));
+    }
+    Ok(places)
+}
+
+/// Finds the backup that is meant.
+pub(crate) fn chosen(args: &ChosenArgs, library: &Library) -> Result<BackupId, CliError> {
+    let path = Path::new(&args.backup);
+    let entry = if path.is_dir() {
+        let all = library.entries().iter();
+        let newest = all.clone().rfind(|entry| entry.is_complete()).or_else(|| all.last());
+        newest.ok_or_else(|| BackupError::NotFound {
+            name: args.backup.clone(),
+            places: args.backup.clone(),
+        })?
+    } else if path.exists() {
+        // As the folder lists it.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let name = path.file_name().unwrap_or_default();
+        let listed = folder.unwrap_or(Path::new(".")).join(name);
+        library.find(&listed.display().to_string())?
+    } else {
+        library.find(&args.backup)?
+    };
+    Ok(entry.identity.id)
+}
+
+/// Returns the error of an operation; one that a signal ended has the exit code of the signal.
+pub(crate) fn ended(error: BackupError, signals: &Signals) -> CliError {
+    match (error, signals.code()) {
+        (BackupError::Interrupted, Some(code)) => CliError::Ended(i32::from(code) - 128),
+        (error, _) => error.into(),
+    }
+}
+
+/// Reads the key, if one is given.
+pub(crate) fn keys(args: &KeyArgs) -> Result<Option<Keys>, CliError> {
+    if let Some(file) = &args.key_file {
+        return Ok(Some(Keys::new(Secret::read(file)?)));
+    }
+    let Some(text) = std::env::var_os(KEY_VARIABLE).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let secret = Secret::new(text.as_encoded_bytes());
+    let secret = secret.map_err(|error| CliError::Refused(format!("{KEY_VARIABLE}: {error}")))?;
+    Ok(Some(Keys::new(secret)))
+}
+
+/// Returns a Unix time in milliseconds as text.
+pub(crate) fn moment(unix_ms: u64) -> String {
+    let nanos = i64::try_from(unix_ms / 1000).unwrap_or(i64::MAX).saturating_mul(1_000_000_000);
+    written(nanos, 0)
+}
+
+/// Returns a backup in a line.
+pub(crate) fn line(entry: &Entry) -> BackupLine {
+    let identity = &entry.identity;
+    let manifest = entry.manifest.as_ref();
+    BackupLine {
+        id: identity.id.to_string(),
+        name: identity.name.clone(),
+        kind: identity.kind.to_string(),
+        state: match &entry.state {
+            State::Complete => "complete".to_owned(),
+            State::Incomplete => "incomplete".to_owned(),
+            State::Missing(stripes) => {
+                let numbers: Vec<String> =
+                    stripes.iter().map(|stripe| (u16::from(*stripe) + 1).to_string()).collect();
+                format!("missing stripes {}", numbers.join(", "))
+            }
+        },
+        created: moment(identity.created_unix_ms),
+        created_unix_ms: identity.created_unix_ms,
+        stripes: identity.stripes.into(),
+        bytes: manifest.map(weir_backup::format::Manifest::raw_bytes),
+        stored_bytes: entry.stored_bytes,
+        base: identity.base.map(|base| base.to_string()),
+        is_encrypted: identity.encryption.is_some(),
+        compression: manifest.and_then(|manifest| manifest.options.compression),
+    }
+}
+
+/// Returns damage for a report.
+pub(crate) fn damage(all: &[Damage]) -> Vec<DamageLine> {
+    let line = |own: &Damage| DamageLine {
+        stripe: own.stripe().map(|stripe| u32::from(stripe) + 1),
+        kind: own.kind().to_owned(),
+        loses_data: own.loses_data(),
+        damage: own.to_string(),
+    };
+    all.iter().map(line).collect()
+}
+
+/// A bar of bytes on stderr, if that is a terminal.
+pub(crate) struct Bar(ProgressBar);
+
+impl Bar {
+    pub(crate) fn new(total: u64, is_quiet: bool) -> Self {
+        let target = match is_quiet {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr(),
+        };
+        let bar = ProgressBar::with_draw_target(Some(total), target);
+        let style = ProgressStyle::with_template(
+            "{bar:30} {percent} %, {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, \
+             {eta} left",
+        );
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self(bar)
+    }
+
+    /// Returns the seconds since it was made.
+    pub(crate) fn elapsed_s(&self) -> f64 {
+        self.0.elapsed().as_secs_f64()
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Does something long on a thread of its own, while progress is shown and signals are heard.
+pub(crate) fn watched<T: Send>(
+    signals: &Signals,
+    bar: &Bar,
+    watch: &Watch,
+    work: impl FnOnce() -> Result<T, BackupError> + Send,
+) -> Result<T, BackupError> {
+    thread::scope(|scope| {
+        let (done, result) = channel();
+        scope.spawn(move || drop(done.send(work())));
+        loop {
+            match result.recv_timeout(TICK) {
+                Ok(result) => return result,
+                Err(RecvTimeoutError::Timeout) => {
+                    bar.0.set_position(watch.passed());
+                    if signals.code().is_some() {
+                        watch.stop();
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(BackupError::Interrupted),
+            }
+        }
+    })
+}

@@ -1,0 +1,188 @@
+//! `weir restore`: a backup into volumes, exports or images.
+
+mod prove;
+mod targets;
+
+use super::backup::exports::{Exports, open_places};
+use super::backup::kept::{self, Bar};
+use crate::cli::{DamagedArg, RestoreArgs};
+use crate::error::{CliError, NO};
+use crate::output;
+use crate::signals::Signals;
+use std::path::Path;
+use targets::Goal;
+use weir_backup::format::Manifest;
+use weir_backup::restore::{HEAD, Target, check};
+use weir_backup::verify::Counts;
+use weir_backup::{Assembly, BackupError, Library, RestoreOptions, Watch, restore};
+use weir_catalog::Catalog;
+use weir_report::backups::{RestoreReport, RestoreTargetLine};
+
+pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    let keys = kept::keys(&args.key)?;
+    let (places, exports) =
+        open_places(&kept::places(&args.chosen)?, || source_exports(args, catalog))?;
+    let mut library = Library::open(places)?;
+    let id = kept::chosen(&args.chosen, &library)?;
+    let base = match library.by_id(id) {
+        Some(entry) => library.base(entry)?.map(|base| base.identity.id),
+        None => None,
+    };
+    let mut all = Vec::new();
+    for id in base.into_iter().chain([id]) {
+        all.push(Assembly::new(library.inputs(id)?, Some(id), keys.as_ref())?);
+    }
+    let options = RestoreOptions {
+        is_damage_skipped: args.damaged == DamagedArg::Skip,
+        is_proved: args.prove,
+    };
+    for own in &all {
+        check(own, options)?;
+    }
+    let Some(manifest) = all.last().and_then(|own| own.manifest.clone()) else {
+        return Err(CliError::from(BackupError::Unusable("the backup is incomplete".into())));
+    };
+    same_sources(&all, &manifest)?;
+    let description = args.oltp.as_deref().map(prove::read).transpose()?;
+    let signals = Signals::catch()?;
+    let goal = Goal::open(args, catalog, &manifest, exports)?;
+    let outcome = fill(args, &signals, &goal, &mut all, options);
+    let (counts, elapsed_s) = match outcome {
+        Ok(done) => done,
+        Err(Failure::Before(error)) => return Err(error),
+        Err(Failure::During(error)) => {
+            if goal.is_kept() {
+                output::talk(&format!("weir: {}", incomplete(&goal)));
+            }
+            goal.close()?;
+            return Err(kept::ended(error, &signals));
+        }
+    };
+    let mut report = about(&all, &manifest, &goal, counts, elapsed_s);
+    report.is_proved = args.prove;
+    if let Some(description) = &description {
+        report.notes.push(prove::recover(args, description, &goal, &signals)?);
+    }
+    goal.close()?;
+    output::print(&report, args.output.format())?;
+    Ok(if report.lost_frames > 0 { NO } else { 0 })
+}
+
+/// Finds the server of places that are named by their export: the one of the targets.
+fn source_exports(args: &RestoreArgs, catalog: &Catalog) -> Result<Exports, CliError> {
+    match (&args.to, &args.control) {
+        (Some(to), _) if !targets::is_uri(to) => {
+            Exports::offline(Path::new(to), targets::data_of(args, to)?, catalog)
+        }
+        (_, Some(control)) => Exports::served(control),
+        _ => Exports::served(&weir_server::control::default_path()),
+    }
+}
+
+/// A failure, by whether anything may have been written.
+enum Failure {
+    Before(CliError),
+    During(BackupError),
+}
+
+/// Restores to the targets of a goal; returns what was found, and the seconds that it took.
+fn fill(
+    args: &RestoreArgs,
+    signals: &Signals,
+    goal: &Goal,
+    all: &mut [Assembly],
+    options: RestoreOptions,
+) -> Result<(Vec<Counts>, f64), Failure> {
+    let watch = Watch::default();
+    let passes = if args.prove { 2 } else { 1 };
+    let total = all.iter().map(|own| own.length()).fold(0, u64::saturating_add);
+    let bar = Bar::new(total.saturating_mul(passes), args.quiet);
+    let filled = kept::watched(signals, &bar, &watch, || {
+        let mut used = Vec::new();
+        for target in goal.targets() {
+            if !target.is_empty(&watch)? {
+                used.push(target);
+            }
+        }
+        Ok(used)
+    });
+    let filled = filled.map_err(|error| Failure::Before(kept::ended(error, signals)))?;
+    if let Some(first) = filled.first().filter(|_| !args.force) {
+        return Err(Failure::Before(CliError::Refused(format!(
+            "{} is not empty; --force replaces what is there",
+            first.name()
+        ))));
+    }
+    let given: Vec<Option<&dyn Target>> = goal.by_source();
+    let done = kept::watched(signals, &bar, &watch, || {
+        filled.iter().try_for_each(|target| target.clear(&watch))?;
+        match all {
+            [own] => restore(own, None, &given, options, &watch),
+            [base, own] => restore(base, Some(own), &given, options, &watch),
+            _ => Ok(Vec::new()),
+        }
+    });
+    Ok((done.map_err(Failure::During)?, bar.elapsed_s()))
+}
+
+/// Checks that a differential and its full backup are of the same sources.
+fn same_sources(all: &[Assembly], newest: &Manifest) -> Result<(), CliError> {
+    let names = |manifest: &Manifest| -> Vec<String> {
+        manifest.sources.iter().map(|source| source.name.clone()).collect()
+    };
+    for manifest in all.iter().filter_map(|own| own.manifest.as_ref()) {
+        if names(manifest) != names(newest) {
+            return Err(CliError::from(BackupError::Unusable(format!(
+                "the differential is of {}, and its full backup {} of {}: they do not belong \
+                 together",
+                names(newest).join(", "),
+                manifest.id,
+                names(manifest).join(", ")
+            ))));
+        }
+    }
+    Ok(())
+}
+
+fn incomplete(goal: &Goal) -> String {
+    let names: Vec<&str> = goal.targets().map(Target::name).collect();
+    format!(
+        "the restore is incomplete, do not use {}: the first {HEAD} bytes of each volume are \
+         zeros, and images have no name yet; restore again with --force",
+        names.join(", ")
+    )
+}
+
+fn about(
+    all: &[Assembly],
+    manifest: &Manifest,
+    goal: &Goal,
+    counts: Vec<Counts>,
+    elapsed_s: f64,
+) -> RestoreReport {
+    let mut report = RestoreReport {
+        id: manifest.id.to_string(),
+        name: manifest.name.clone(),
+        base: (all.len() > 1).then(|| all[0].identity.id.to_string()),
+        elapsed_s,
+        ..RestoreReport::default()
+    };
+    for own in counts {
+        report.frames += own.frames;
+        report.bytes = report.bytes.saturating_add(own.raw_bytes);
+        report.lost_frames += own.lost_frames;
+        report.damage.extend(kept::damage(&own.damage));
+        if own.unlisted > 0 {
+            report.notes.push(format!("{} more damages are not listed", own.unlisted));
+        }
+    }
+    report.targets = goal
+        .pairs()
+        .map(|(source, target)| RestoreTargetLine {
+            source: manifest.sources[source].name.clone(),
+            target: target.name().to_owned(),
+            size_bytes: manifest.sources[source].size,
+        })
+        .collect();
+    report
+}
