@@ -58,12 +58,13 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// Counts the ranges that a backup reads, without reading them.
+    /// Counts the ranges that a backup reads in whole blocks of `block` bytes and transfers of up to
+    /// `transfer` bytes, without reading them.
     ///
     /// # Errors
     /// When the export cannot be opened, or does not say which ranges hold data.
-    pub fn measure(&mut self, transfer: u64) -> Result<Extent, BackupError> {
-        let walk = Walk::open(&self.uri, &self.about.name, self.changes.as_deref_mut())?;
+    pub fn measure(&mut self, block: u64, transfer: u64) -> Result<Extent, BackupError> {
+        let walk = Walk::open(&self.uri, (&self.about.name, block), self.changes.as_deref_mut())?;
         let mut all = Extent::default();
         walk.each(&mut |piece| {
             all.add(&piece, transfer);
@@ -92,6 +93,8 @@ pub struct Job {
     pub targets: Vec<String>,
     /// The buffers.
     pub buffers: Buffers,
+    /// Data is read in whole blocks of this many bytes.
+    pub block: u64,
     /// Threads that hash, compress and encrypt.
     pub encoders: u32,
     /// The most bytes to read per second.
@@ -154,6 +157,7 @@ fn make(job: Job, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<Finished, 
         stripes: &stripes,
         targets: &targets,
         buffers: job.buffers,
+        block: job.block,
         bytes: job.bytes,
         limit: job.limit,
         name: identity.name.clone(),

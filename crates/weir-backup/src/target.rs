@@ -5,12 +5,16 @@
 //! | [`file`] | stripe files in a folder: a temporary name, then a rename |
 //! | `label` | the label of a raw volume: which stripes lie where |
 //! | [`raw`] | stripes on raw volumes, reached as NBD exports |
+//! | [`spec`] | a place as a user writes it |
 //! | [`blob`] | stripes as block or page blobs of an Azure-compatible endpoint |
 //! | [`http`] | requests to such an endpoint |
 
 pub mod file;
 mod label;
 pub mod raw;
+pub mod spec;
+
+pub use spec::PlaceSpec;
 
 use crate::error::BackupError;
 use std::fmt;

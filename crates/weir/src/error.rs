@@ -55,6 +55,9 @@ pub(crate) enum CliError {
     Oltp(#[from] OltpError),
     #[error("{0}")]
     Backup(#[from] BackupError),
+    /// A backup that cannot be made, read or restored.
+    #[error("{0}")]
+    Stripes(#[from] weir_backup::BackupError),
     #[error("{0}")]
     Place(#[from] PlaceError),
     #[error("{0}")]
@@ -175,6 +178,9 @@ impl CliError {
             | Self::NoFolder { .. }
             | Self::Draw(_)
             | Self::Live(_) => FAILED,
+            Self::Stripes(error) if error.is_verdict() => NO,
+            Self::Stripes(error) if error.is_input() => USAGE,
+            Self::Stripes(_) => FAILED,
             Self::Run(error) if error.is_verdict() => NO,
             Self::Run(error) if error.is_input() => USAGE,
             Self::Run(_) => FAILED,

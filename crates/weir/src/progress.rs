@@ -96,6 +96,34 @@ impl Live {
     }
 }
 
+/// How far a backup has come, in a line on stderr, gone at the end.
+pub(crate) struct Moving {
+    bar: ProgressBar,
+}
+
+impl Moving {
+    /// Starts a line for `total` bytes.
+    pub(crate) fn start(total: u64, quiet: bool) -> Self {
+        Self { bar: bar(Some(Span::from_nanos(total)), quiet) }
+    }
+
+    /// Shows the bytes that were moved in a time, and the limit that binds.
+    pub(crate) fn at(&self, bytes: u64, total: u64, elapsed: Span, binding: Option<&str>) {
+        let seconds = float(elapsed.nanos()) / 1e9;
+        let speed = float(bytes) / 1e6 / seconds.max(1e-3);
+        let done = float(bytes) / float(total.max(1));
+        let limit = binding.map(|cap| format!(", bound by {cap}")).unwrap_or_default();
+        self.bar.set_position(bytes);
+        self.bar.set_message(format!("{}, {} MB/s{limit}", percent(done), rate(speed)));
+    }
+}
+
+impl Drop for Moving {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// How far the plan of a fleet has come, in a line on stderr, gone at the end.
 pub(crate) struct Planning {
     bar: ProgressBar,

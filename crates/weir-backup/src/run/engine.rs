@@ -31,6 +31,7 @@ pub(super) struct Setup<'a> {
     /// The target of each stripe.
     pub(super) targets: &'a [String],
     pub(super) buffers: Buffers,
+    pub(super) block: u64,
     pub(super) bytes: u64,
     pub(super) limit: Option<BytesPerSec>,
     pub(super) name: String,
@@ -88,7 +89,7 @@ impl Engine {
         for (at, changes) in changes.into_iter().enumerate() {
             pipeline.set_open(at, true);
             let (uri, about) = &setup.sources[at];
-            let own = (uri.clone(), about.name.clone());
+            let own = (uri.clone(), about.name.clone(), setup.block);
             feeds.push(Feed::start(own, changes, workers.waker().clone())?);
         }
         let clock = Clock::start();

@@ -44,6 +44,8 @@ pub struct Piece {
 pub(super) struct Walk<'a> {
     connection: Connection,
     name: &'a str,
+    /// Ranges of data are whole blocks of this many bytes.
+    block: u64,
     size: u64,
     changes: Option<&'a mut (dyn Changes + 'static)>,
     /// The piece that the next one may continue.
@@ -59,12 +61,12 @@ impl fmt::Debug for Walk<'_> {
 impl<'a> Walk<'a> {
     pub(super) fn open(
         uri: &Uri,
-        name: &'a str,
+        (name, block): (&'a str, u64),
         changes: Option<&'a mut (dyn Changes + 'static)>,
     ) -> Result<Self, BackupError> {
         let connection = Connection::open_sparse(uri).map_err(BackupError::export(name))?;
         let size = connection.size().get();
-        Ok(Self { connection, name, size, changes, open: None })
+        Ok(Self { connection, name, block: block.max(1), size, changes, open: None })
     }
 
     /// Calls `on_piece` for each piece, until it returns false.
@@ -112,13 +114,23 @@ impl<'a> Walk<'a> {
                 let is_zeros = extent.state.contains(BlockState::ZERO);
                 // A full backup has no frame for zeros: what it does not have is zeros.
                 let is_wanted = !is_zeros || self.changes.is_some();
-                if is_wanted && end > at && !self.add(at..end, is_zeros, on_piece) {
+                let whole = match self.changes.is_some() {
+                    true => at..end,
+                    false => self.whole_blocks(at..end),
+                };
+                if is_wanted && end > at && !self.add(whole, is_zeros, on_piece) {
                     return Ok(false);
                 }
                 at = end;
             }
         }
         Ok(true)
+    }
+
+    /// Extends a range to whole blocks.
+    fn whole_blocks(&self, range: Range<u64>) -> Range<u64> {
+        let end = range.end.div_ceil(self.block).saturating_mul(self.block);
+        range.start / self.block * self.block..end.min(self.size)
     }
 
     /// Adds a piece to the open one, or hands that on.
@@ -129,13 +141,19 @@ impl<'a> Walk<'a> {
         on_piece: &mut dyn FnMut(Piece) -> bool,
     ) -> bool {
         match &mut self.open {
-            Some(open) if open.is_zeros == is_zeros && open.range.end == range.start => {
-                open.range.end = range.end;
-                // A long piece is handed on before the walk has come to its end.
-                if open.range.end - open.range.start < ASKED {
+            // Ranges that were extended to the same block overlap.
+            Some(open) if open.is_zeros == is_zeros && open.range.end >= range.start => {
+                open.range.end = range.end.max(open.range.end);
+                // A long piece is handed on before the walk has come to its end. The last block
+                // stays, for the next range may begin in it.
+                let length = open.range.end - open.range.start;
+                if length < 2 * ASKED {
                     return true;
                 }
-                self.open.take().is_none_or(on_piece)
+                let middle = open.range.start + ASKED;
+                let first = open.range.start..middle;
+                open.range.start = middle;
+                on_piece(Piece { range: first, is_zeros })
             }
             open => {
                 let done = open.replace(Piece { range, is_zeros });
@@ -185,13 +203,13 @@ pub(super) struct Feed {
 
 impl Feed {
     pub(super) fn start(
-        (uri, name): (Uri, String),
+        (uri, name, block): (Uri, String, u64),
         mut changes: Option<Box<dyn Changes>>,
         waker: Waker,
     ) -> Result<Self, BackupError> {
         let (sender, pieces) = sync_channel(AHEAD);
         let walk = move || {
-            walk((&uri, &name), changes.as_deref_mut(), sender, &waker);
+            walk((&uri, &name, block), changes.as_deref_mut(), sender, &waker);
             waker.wake();
         };
         let thread = std::thread::Builder::new().name("backup-ranges".to_owned()).spawn(walk);
@@ -229,7 +247,7 @@ impl Drop for Feed {
 }
 
 fn walk(
-    (uri, name): (&Uri, &str),
+    (uri, name, block): (&Uri, &str, u64),
     changes: Option<&mut (dyn Changes + 'static)>,
     sender: SyncSender<Result<Piece, BackupError>>,
     waker: &Waker,
@@ -239,7 +257,7 @@ fn walk(
         waker.wake();
         sent
     };
-    let walked = Walk::open(uri, name, changes).and_then(|walk| walk.each(&mut send));
+    let walked = Walk::open(uri, (name, block), changes).and_then(|walk| walk.each(&mut send));
     if let Err(error) = walked {
         // Nobody receives after another failure.
         let _ = sender.send(Err(error));

@@ -86,12 +86,12 @@ impl StripeSink for StripeFile {
     }
 }
 
-/// Returns the bytes that are free for files in a folder, and the file system that it is on.
+/// Returns the bytes that are free for files in a folder.
 ///
 /// # Errors
 /// When there is no such folder.
-pub fn free(folder: &Path) -> Result<(u64, u64), BackupError> {
+pub fn free(folder: &Path) -> Result<u64, BackupError> {
     let about = rustix::fs::statvfs(folder).map_err(io::Error::from);
     let about = about.map_err(BackupError::file("looking for room in", folder))?;
-    Ok((about.f_bavail.saturating_mul(about.f_frsize), about.f_fsid))
+    Ok(about.f_bavail.saturating_mul(about.f_frsize))
 }

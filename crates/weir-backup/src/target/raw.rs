@@ -37,8 +37,17 @@ pub struct RawStripe {
     length: Mutex<u64>,
 }
 
-/// Reserves regions of `room` bytes for stripes on a volume. With no `room`, they share what is
-/// free in equal parts.
+/// The room of a stripe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// The most bytes that it can have.
+    pub stripe: u64,
+    /// Whether less may do, because its contents are compressed.
+    pub may_be_less: bool,
+}
+
+/// Reserves regions for stripes on a volume. Where less may do and the volume does not have the
+/// whole room, they share what is free in equal parts.
 ///
 /// # Errors
 /// When the volume cannot be written, holds something that is no backup, or has no room.
@@ -47,14 +56,15 @@ pub fn reserve(
     name: &str,
     identity: &Identity,
     stripes: &[u8],
-    room: Option<u64>,
+    room: Room,
 ) -> Result<Vec<RawStripe>, BackupError> {
     let volume = Arc::new(Volume::open(uri, name)?);
     let mut made = Vec::new();
     volume.change_label(|label| {
-        let room = match room {
-            Some(room) => room,
-            None => share(label, volume.size, stripes.len() as u64),
+        let least = share(label, volume.size, stripes.len() as u64);
+        let room = match room.may_be_less && least > 0 {
+            true => room.stripe.min(least),
+            false => room.stripe,
         };
         for stripe in stripes {
             let entry = Entry {
@@ -256,7 +266,8 @@ impl RawPlace {
 
     fn bytes(&self, offset: u64, length: u64) -> Result<ExportBytes, BackupError> {
         let connection = Connection::open(&self.uri).map_err(BackupError::export(&self.name))?;
-        let is_inside = offset.checked_add(length).is_some_and(|end| end <= connection.size().get());
+        let is_inside =
+            offset.checked_add(length).is_some_and(|end| end <= connection.size().get());
         if !is_inside {
             return Err(BackupError::Unusable(format!(
                 "the label of {} names bytes beyond its end",

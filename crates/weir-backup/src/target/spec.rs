@@ -1,0 +1,116 @@
+//! A place of backups as a user writes it.
+
+use super::raw::RawPlace;
+use crate::error::BackupError;
+use crate::place::{Folder, Place};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use weir_proto::Uri;
+
+/// A place of backups.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum PlaceSpec {
+    /// A folder, or a stripe file in it.
+    Folder(PathBuf),
+    /// A raw volume of any NBD server.
+    Volume {
+        /// Its name in messages.
+        name: String,
+        /// Its address.
+        uri: Uri,
+    },
+    /// A raw volume of the layout, by the name of its export.
+    Export(String),
+}
+
+impl PlaceSpec {
+    /// Reads a place: `nbd://` and `nbd+unix://` are raw volumes, a path with a `/` or an existing
+    /// folder or file is a folder, and anything else is the name of an export.
+    ///
+    /// # Errors
+    /// [`BackupError::Refused`] for an address that is none.
+    pub fn parse(text: &str) -> Result<Self, BackupError> {
+        let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        match scheme.as_deref() {
+            Some("nbd" | "nbd+unix" | "nbds" | "nbds+unix") => {
+                let uri = text.parse();
+                let uri = uri.map_err(|error: weir_proto::ProtoError| {
+                    BackupError::Refused(error.to_string())
+                })?;
+                Ok(Self::Volume { name: text.to_owned(), uri })
+            }
+            Some(other) => Err(BackupError::Refused(format!(
+                "{text}: {other} is no kind of place; give a folder, an export, nbd:// or https://"
+            ))),
+            None if text.contains('/') || Path::new(text).exists() => {
+                Ok(Self::Folder(PathBuf::from(text)))
+            }
+            None if text.is_empty() => {
+                Err(BackupError::Refused("a place of backups has no name".to_owned()))
+            }
+            None => Ok(Self::Export(text.to_owned())),
+        }
+    }
+
+    /// Puts the address of an export in the place of its name.
+    ///
+    /// # Errors
+    /// What `find` says of an export that is not served.
+    pub fn resolve(
+        self,
+        find: impl FnOnce(&str) -> Result<Uri, BackupError>,
+    ) -> Result<Self, BackupError> {
+        match self {
+            Self::Export(name) => find(&name).map(|uri| Self::Volume { name, uri }),
+            other => Ok(other),
+        }
+    }
+
+    /// Opens it to read what is there.
+    ///
+    /// # Errors
+    /// When there is no such folder, or the name of an export was not resolved.
+    pub fn open(&self) -> Result<Box<dyn Place>, BackupError> {
+        match self {
+            Self::Folder(path) => Ok(Box::new(Folder::new(path)?)),
+            Self::Volume { name, uri } => Ok(Box::new(RawPlace::new(uri.clone(), name.clone()))),
+            Self::Export(name) => Err(BackupError::Refused(format!(
+                "{name} is no folder; for the export of that name give --layout and --data, or \
+                 --control"
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for PlaceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(path) => write!(f, "{}", path.display()),
+            Self::Volume { name, .. } | Self::Export(name) => f.write_str(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let parsed = PlaceSpec::parse(text).map(|spec| format!("{spec:?}"));
+        let got = parsed.unwrap_or_else(|error| error.to_string());
+        assert!(got.contains(expect), "{got}");
+    }
+
+    #[test]
+    fn places_are_told_apart() {
+        check("/mnt/backup", "Folder(\"/mnt/backup\")");
+        check("./b", "Folder(\"./b\")");
+        check("backup1", "Export(\"backup1\")");
+        check("nbd://host/vol", "export: \"vol\"");
+        check("nbd+unix:///vol?socket=/tmp/s", "socket: \"/tmp/s\"");
+        check("ftp://host/x", "ftp is no kind of place");
+        check("nbd+unix:///vol", "nbd+unix:///vol");
+        check("", "has no name");
+    }
+}

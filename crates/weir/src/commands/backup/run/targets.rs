@@ -1,0 +1,232 @@
+//! Where the stripes go, and whether they have room.
+
+use super::served::Served;
+use crate::cli::BackupRunArgs;
+use crate::error::CliError;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use weir_backup::BackupError;
+use weir_backup::format::{Identity, Manifest, frame_room};
+use weir_backup::place::Place;
+use weir_backup::run::Extent;
+use weir_backup::target::file::{StripeFile, free};
+use weir_backup::target::{PlaceSpec, StripeSink, raw};
+use weir_proto::Uri;
+use weir_units::Bytes;
+
+/// Room for the end of a stripe beyond the manifest as it is known before: the stripes' summaries.
+const CLOSING: u64 = 64 << 10;
+
+/// The targets of a backup.
+#[derive(Debug)]
+pub(super) struct Targets(Vec<PlaceSpec>, Vec<String>);
+
+/// The room that stripes need.
+#[derive(Debug)]
+pub(super) struct Need {
+    /// The most bytes that one stripe can have.
+    stripe: u64,
+    /// The most bytes of all stripes.
+    all: u64,
+    /// Whether stripes may stay shorter, because their contents are compressed.
+    is_upper_bound: bool,
+    stripes: u64,
+}
+
+impl Need {
+    pub(super) fn new(
+        args: &BackupRunArgs,
+        extents: &[Extent],
+        stripes: u64,
+        manifest: &Manifest,
+    ) -> Result<Self, CliError> {
+        let sum = |of: fn(&Extent) -> u64| extents.iter().map(of).fold(0, u64::saturating_add);
+        let (bytes, frames) = (sum(|own| own.bytes), sum(|own| own.frames));
+        let transfer = args.max_transfer_size.get();
+        let longest = frame_room(usize::try_from(transfer).unwrap_or(usize::MAX)) as u64;
+        // Header and padding of a frame, and the tag of one that is encrypted.
+        let around = longest - transfer + if args.encrypt { 512 } else { 0 };
+        let end = manifest.encode()?.len() as u64 + CLOSING;
+        let all = bytes.saturating_add(frames.saturating_mul(around));
+        let stripe = frames.div_ceil(stripes).saturating_mul(longest + 512).min(all);
+        Ok(Self {
+            stripe: stripe.saturating_add(end),
+            all: all.saturating_add(stripes.saturating_mul(end)),
+            is_upper_bound: args.compress.is_some(),
+            stripes,
+        })
+    }
+}
+
+impl Targets {
+    pub(super) fn parse(args: &BackupRunArgs) -> Result<Self, CliError> {
+        let mut specs: Vec<PlaceSpec> = Vec::new();
+        for text in &args.to {
+            let spec = PlaceSpec::parse(text)?;
+            if specs.contains(&spec) {
+                return Err(CliError::Refused(format!(
+                    "{text} is a target twice; give more stripes with --stripes"
+                )));
+            }
+            if let PlaceSpec::Folder(path) = &spec {
+                check_folder(path, args)?;
+            }
+            specs.push(spec);
+        }
+        Ok(Self(specs, args.to.clone()))
+    }
+
+    pub(super) fn need_server(&self) -> bool {
+        self.0.iter().any(|spec| matches!(spec, PlaceSpec::Export(_)))
+    }
+
+    /// Finds the addresses of exports.
+    pub(super) fn resolve(self, served: Option<&Served>) -> Result<Self, CliError> {
+        let find = |name: &str| match served {
+            Some(served) => served.uri(name),
+            None => Err(BackupError::Refused(format!("{name:?}: no server was found"))),
+        };
+        let specs = self.0.into_iter().map(|spec| spec.resolve(find));
+        Ok(Self(specs.collect::<Result<_, _>>()?, self.1))
+    }
+
+    /// Returns whether a target is the export of this name.
+    pub(super) fn are_export(&self, name: &str) -> bool {
+        self.0.iter().zip(&self.1).any(|(spec, text)| {
+            text == name && matches!(spec, PlaceSpec::Export(_) | PlaceSpec::Volume { .. })
+        })
+    }
+
+    /// Returns whether a target is the export at this address.
+    pub(super) fn are_uri(&self, uri: &Uri) -> bool {
+        self.0.iter().any(|spec| matches!(spec, PlaceSpec::Volume { uri: own, .. } if own == uri))
+    }
+
+    /// Returns the names of the targets that are exports of the server.
+    pub(super) fn exports(&self) -> impl Iterator<Item = &str> {
+        let own = self.0.iter().zip(&self.1);
+        own.filter(|(spec, text)| matches!(spec, PlaceSpec::Volume { .. }) && !text.contains("://"))
+            .map(|(_, text)| text.as_str())
+    }
+
+    /// Returns the target of each stripe.
+    pub(super) fn names_of(&self, stripes: usize) -> Vec<String> {
+        self.1.iter().cycle().take(stripes).cloned().collect()
+    }
+
+    /// Opens the targets to read them.
+    pub(super) fn open(&self) -> Result<Vec<Box<dyn Place>>, CliError> {
+        Ok(self.0.iter().map(PlaceSpec::open).collect::<Result<_, _>>()?)
+    }
+
+    /// Makes the stripes, after the room for all of them was checked. Nothing is left if one fails.
+    pub(super) fn create(
+        &self,
+        identity: &Identity,
+        need: &Need,
+    ) -> Result<Vec<Arc<dyn StripeSink>>, CliError> {
+        self.check_room(need)?;
+        let mut sinks: Vec<Option<Arc<dyn StripeSink>>> = vec![None; identity.stripes.into()];
+        for (at, spec) in self.0.iter().enumerate() {
+            let own: Vec<u8> = (0..identity.stripes).skip(at).step_by(self.0.len()).collect();
+            match create(spec, identity, &own, need) {
+                Ok(made) => {
+                    for (stripe, sink) in own.iter().zip(made) {
+                        sinks[usize::from(*stripe)] = Some(sink);
+                    }
+                }
+                Err(error) => {
+                    sinks.iter().flatten().for_each(|sink| sink.discard());
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(sinks.into_iter().flatten().collect())
+    }
+
+    /// Checks the room of folders, each file system once. Volumes reserve theirs.
+    fn check_room(&self, need: &Need) -> Result<(), CliError> {
+        if need.is_upper_bound {
+            return Ok(());
+        }
+        let mut systems: Vec<(u64, &Path, u64)> = Vec::new();
+        for (at, spec) in (0..).zip(&self.0) {
+            let PlaceSpec::Folder(path) = spec else { continue };
+            let stripes = (need.stripes - at).div_ceil(self.0.len() as u64);
+            let bytes = need.stripe.saturating_mul(stripes).min(need.all);
+            let device = std::fs::metadata(path).map(|about| about.dev()).unwrap_or_default();
+            match systems.iter_mut().find(|(own, ..)| *own == device) {
+                Some((.., needed)) => *needed = needed.saturating_add(bytes).min(need.all),
+                None => systems.push((device, path, bytes)),
+            }
+        }
+        for (_, path, needed) in systems {
+            let free = free(path)?;
+            if free < needed {
+                return Err(CliError::Refused(format!(
+                    "no room in {}: the backup needs {}, and {} are free; compress it, or give \
+                     another target",
+                    path.display(),
+                    Bytes::new(needed),
+                    Bytes::new(free)
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn create(
+    spec: &PlaceSpec,
+    identity: &Identity,
+    stripes: &[u8],
+    need: &Need,
+) -> Result<Vec<Arc<dyn StripeSink>>, BackupError> {
+    match spec {
+        PlaceSpec::Folder(path) => {
+            let mut made: Vec<Arc<dyn StripeSink>> = Vec::new();
+            for stripe in stripes {
+                match StripeFile::create(path, &identity.file_name(*stripe)) {
+                    Ok(file) => made.push(Arc::new(file)),
+                    Err(error) => {
+                        made.iter().for_each(|own| own.discard());
+                        return Err(error);
+                    }
+                }
+            }
+            Ok(made)
+        }
+        PlaceSpec::Volume { name, uri } => {
+            let room = raw::Room { stripe: need.stripe, may_be_less: need.is_upper_bound };
+            let made = raw::reserve(uri, name, identity, stripes, room)?;
+            Ok(made.into_iter().map(|own| Arc::new(own) as Arc<dyn StripeSink>).collect())
+        }
+        PlaceSpec::Export(name) => {
+            Err(BackupError::Refused(format!("{name:?}: no server was found that exports it")))
+        }
+    }
+}
+
+/// Refuses a folder that is none, or in which the sources keep their data.
+fn check_folder(path: &Path, args: &BackupRunArgs) -> Result<(), CliError> {
+    let about = std::fs::metadata(path);
+    if !about.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
+        let reason = match about {
+            Ok(_) => "it is no folder".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        return Err(CliError::Refused(format!("cannot back up to {}: {reason}", path.display())));
+    }
+    let inside = args.data.as_deref().is_some_and(|data| {
+        let both = path.canonicalize().ok().zip(data.canonicalize().ok());
+        both.is_some_and(|(path, data)| path.starts_with(data))
+    });
+    if inside {
+        return Err(CliError::Refused(format!(
+            "{} is in the data folder of the sources; give a folder elsewhere",
+            path.display()
+        )));
+    }
+    Ok(())
+}
