@@ -253,6 +253,13 @@ impl Bed {
         self.disk_gauge_over(name, measure, move |_| value)
     }
 
+    /// A disk stands for all data disks of its machine.
+    pub(crate) fn all_disks(mut self, name: &str) -> Self {
+        let disk = self.sheet.entity(EntityKind::Volume, name, Some(self.host));
+        self.attributes.push((disk, metric::ALL_DISKS, 1.into()));
+        self
+    }
+
     /// A gauge of a disk that is what the second says.
     pub(crate) fn disk_gauge_over(
         mut self,

@@ -528,7 +528,7 @@ impl Following {
             facts.over_time.latency_ms.add(&reading(milliseconds * load.seconds()));
             let alone = load.ns.unwrap_or(0.0) - queued(load).unwrap_or(0.0);
             // Of the pieces of one request the first waits least, and the same disk may always have it.
-            let is_cut = holding.whole.is_some_and(|(pieces, _)| pieces > 1.0);
+            let is_cut = holding.is_cut;
             let is_quiet = used < IDLE || (in_loops.is_some() && is_bounded);
             let is_alone = is_quiet && !is_cut && likely_ns < ALONE * latency;
             if used < IDLE {

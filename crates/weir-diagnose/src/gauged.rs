@@ -6,7 +6,7 @@
 use crate::case::{Case, Seen};
 use crate::system::Cache;
 use weir_observe::import::measure::{self as m, Measure};
-use weir_observe::{EntityId, EntityKind};
+use weir_observe::{EntityId, EntityKind, metric};
 
 /// From this share of a limit on, the platform's own metrics alone do not show that it is free.
 const NEAR: f64 = 0.9;
@@ -81,7 +81,11 @@ fn of_subject(case: &Case<'_>, seen: &Seen<'_>) -> Vec<String> {
     for disk in disks {
         let own = &case.system.disks[disk];
         let entity = own.entity.unwrap_or(seen.subject.entity);
-        missing.extend(named(&own.name, lacks(case, &[entity], &DISK)));
+        let name = match is_average(case, entity) {
+            true => format!("each of the {} (split their metrics by LUN)", own.name),
+            false => own.name.clone(),
+        };
+        missing.extend(named(&name, lacks(case, &[entity], &DISK)));
         let machine = around(case, entity);
         let machine = machine.get(1..).unwrap_or_default();
         if !own.is_local {
@@ -129,13 +133,23 @@ fn around(case: &Case<'_>, entity: EntityId) -> Vec<EntityId> {
     std::iter::successors(Some(entity), parent).collect()
 }
 
-/// Returns those of a set that no entity of `on` has a gauge of.
+/// Returns those of a set that no entity of `on` has a gauge of. An average over all disks of a machine
+/// is not the gauge of each: one may be at its limit while the others are idle.
 fn lacks(case: &Case<'_>, on: &[EntityId], set: &[(Measure, &'static str)]) -> Vec<&'static str> {
+    let is_of_one = |entity| !is_average(case, entity);
     let has = |measure: &Measure| {
-        let mut all = case.facts.others.gauged.iter();
+        let mut all = case.facts.others.gauged.iter().filter(|own| is_of_one(own.entity));
         all.any(|own| own.metric == measure.metric && own.seconds > 0.0 && on.contains(&own.entity))
     };
     set.iter().filter(|(measure, _)| !has(measure)).map(|(_, words)| *words).collect()
+}
+
+/// Tells whether the gauges of an entity are averages over several disks, as far as is known. A layout
+/// whose only disk the entity is says that there is one.
+fn is_average(case: &Case<'_>, entity: EntityId) -> bool {
+    let is_all = case.contents.entity(entity).and_then(|own| own.number(metric::ALL_DISKS));
+    let is_only = case.layout.is_some() && case.system.disks.len() == 1;
+    is_all.is_some() && !is_only
 }
 
 fn named(name: &str, missing: Vec<&'static str>) -> Vec<String> {

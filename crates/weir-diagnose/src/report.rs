@@ -322,6 +322,42 @@ mod tests {
         assert!(timed.summary.contains("nobody says any limit"), "{}", timed.summary);
     }
 
+    /// Requests of 1 MiB in bursts on a stripe of 64 KiB, of which only the columns are observed. What
+    /// a column does in a loop does not come alone: 16 pieces of a request come at once.
+    #[test]
+    fn pieces_of_requests_to_a_stripe_are_no_requests_that_come_alone() {
+        let layout = "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n[[stripe]]\nname \
+                      = \"pool\"\nunit = \"64 KiB\"\nvolumes = { count = 2, tier = \"P30\" }\n";
+        let column = |second: u64| {
+            let writes = [1_400.0, 1_700.0, 1_500.0][usize::try_from(second % 3).expect("small")];
+            Does::writes(writes).kib(64.0).ms(183_000.0 / writes).busy_ms(750.0)
+        };
+        let bed = Bed::layout(layout).disk_over("pool-0", column).disk_over("pool-1", column);
+        let report = diagnosed(bed);
+        // A medium that takes 119 ms would be the wrong conclusion.
+        assert_eq!(report.verdict, VerdictName::NotEnoughEvidence, "{}", report.summary);
+        assert!(
+            report.summary.contains("uncached limit in bytes, 256 MiB/s"),
+            "{}",
+            report.summary
+        );
+    }
+
+    #[test]
+    fn an_average_over_all_disks_is_no_gauge_of_each() {
+        let bed = |name: &str| {
+            let disk = Bed::bare().disk(name, Does::reads(500.0).untimed());
+            let disk =
+                disk.disk_gauge(name, m::IOPS_SHARE, 0.1).disk_gauge(name, m::BYTES_SHARE, 0.1);
+            let own = disk.host_gauge(m::UNCACHED_IOPS_SHARE, 0.1);
+            own.host_gauge(m::UNCACHED_BYTES_SHARE, 0.1)
+        };
+        assert_eq!(diagnosed(bed("d")).verdict, VerdictName::Healthy);
+        let averaged = diagnosed(bed("data disks").all_disks("data disks"));
+        assert_eq!(averaged.verdict, VerdictName::NotEnoughEvidence, "{}", averaged.summary);
+        assert!(averaged.summary.contains("split their metrics by LUN"), "{}", averaged.summary);
+    }
+
     #[test]
     fn rates_that_nobody_counted_are_unknown() {
         let untimed = diagnosed(Bed::bare().disk("d", Does::reads(5.0)).seconds(0));

@@ -68,6 +68,8 @@ pub const VCORES: &str = "vcores";
 /// the time since the sample of the entity before: what lies between the two is unknown.
 pub const INTERVAL_NS: &str = "interval_ns";
 
+/// 1 for a volume that stands for all data disks of a machine: its gauges are averages over them.
+pub const ALL_DISKS: &str = "all_disks";
 /// The time since which an entity was idle until its first sample, in nanoseconds from the start of
 /// the observation.
 pub const IDLE_SINCE_NS: &str = "idle_since_ns";

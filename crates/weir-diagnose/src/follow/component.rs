@@ -27,6 +27,9 @@ pub(super) struct Component<'a> {
     tracks: Vec<CapTrack>,
 }
 
+/// Operations of a column that have this part of the stripe's unit may be pieces of larger ones.
+const PIECE: f64 = 0.9;
+
 /// Facts with their indices in the system.
 type Indexed<T> = Vec<(usize, T)>;
 
@@ -39,6 +42,8 @@ struct Member<'a> {
     group: usize,
     /// Of a column the place of its stripe, where that is observed, too, and the number of columns.
     stripe: Option<(usize, f64)>,
+    /// Bytes on a column of its stripe before the next.
+    unit: Option<f64>,
     following: Following,
 }
 
@@ -80,6 +85,7 @@ impl<'a> Component<'a> {
                     path: subject.path.iter().map(local).collect(),
                     group: group(system, *index, subject),
                     stripe,
+                    unit: unit_of(system, subject),
                     following: Following::new(subject.path.len()),
                 }
             })
@@ -165,6 +171,7 @@ impl<'a> Component<'a> {
                     path: &member.path,
                     medium: member.subject.medium,
                     whole,
+                    is_cut: is_cut(member, load, whole),
                     is_even: member.following.arrivals.are_even(),
                     busy_of_bursts_s: member.following.arrivals.busy_of_bursts(),
                     caps: &self.tracks,
@@ -194,6 +201,22 @@ fn whole(member: &Member<'_>, load: &Load, now: &[Option<Load>]) -> Option<(f64,
     let whole = now[stripe].as_ref()?;
     let size = mean(whole.bytes, whole.operations)?;
     Some((size / mean(load.bytes, load.operations)?, columns))
+}
+
+/// Whether what a column does may be the pieces of larger requests, which come at once.
+fn is_cut(member: &Member<'_>, load: &Load, whole: Option<(f64, f64)>) -> bool {
+    if let Some((pieces, _)) = whole {
+        return pieces > 1.0;
+    }
+    let size = mean(load.bytes, load.operations);
+    member.unit.zip(size).is_some_and(|(unit, size)| size >= PIECE * unit)
+}
+
+/// The unit of the stripe that a subject is a column of.
+fn unit_of(system: &System, subject: &Subject) -> Option<f64> {
+    let What::Disk(disk) = subject.what else { return None };
+    let unit = system.stripes[system.disks[disk].stripe?].unit?;
+    Some(weir_report::number::float(unit))
 }
 
 /// The subjects of each component, in order.

@@ -42,6 +42,8 @@ pub(super) struct Holding<'a> {
     /// Of a column: into how many pieces a request to its stripe is cut, and over how many
     /// columns.
     pub(super) whole: Option<(f64, f64)>,
+    /// Of a column: whether its operations are, or may be, pieces of larger requests.
+    pub(super) is_cut: bool,
     /// Whether they come evenly, and not by chance.
     pub(super) is_even: bool,
     /// For how long something is under way for each of them, in seconds, if they come in bursts.

@@ -1,6 +1,6 @@
 //! A benchmark that keeps its queue full at a slow device: the device is saturated, and its rate may be
-//! a limit. One run cannot tell a limit from a device that is merely slow, so that the finding is
-//! throttling only where the rate repeats.
+//! a limit. One run cannot tell a limit from a device that is merely slow: the rate of a hard disk
+//! under a steady load repeats as well. So the finding is evidence, and never throttling.
 
 use super::signs::{self, FEW, RAISED_NS, holding};
 use super::{Found, Rule, source};
@@ -13,8 +13,8 @@ use weir_report::number::{float, percent, rate, time};
 pub(super) const RULE: Rule = Rule {
     id: 112,
     name: "full-queue",
-    group: Group::Throttling,
-    priority: 10,
+    group: Group::Evidence,
+    priority: BLIND,
     source: source::MODEL,
     finds: "a benchmark's queue is always full and its requests take long: a limit or a slow device",
     find,
@@ -82,11 +82,7 @@ fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     // Where limits are known and none is reached, the device itself is likely to be slow.
     finding.confidence = match is_steady && seen.subject.path.is_empty() {
         true => Confidence::Medium,
-        false => {
-            finding.group = Group::Evidence;
-            finding.priority = BLIND;
-            Confidence::Low
-        }
+        false => Confidence::Low,
     };
     finding.evidence.push(format!(
         "Little's law: {} IOPS x {latency} = {} requests in flight, and the queue depth is {}",
@@ -150,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_at_a_slow_device_is_a_likely_limit() {
+    fn a_full_queue_at_a_slow_device_is_a_limit_or_the_device() {
         let finding = one(Bed::bare().seconds(5).job("t", 64, |_| (400.0, 160.0)));
         assert!(
             finding.finding.starts_with("t is saturated: 64.0 requests"),
@@ -158,7 +154,7 @@ mod tests {
             finding.finding
         );
         assert!(finding.finding.contains("400 IOPS or 3.12 MiB/s"), "{}", finding.finding);
-        assert_eq!((finding.confidence, finding.group), (Confidence::Medium, Group::Throttling));
+        assert_eq!((finding.confidence, finding.group), (Confidence::Medium, Group::Evidence));
         // One interval does not repeat, nor do rates that are 20 % apart.
         let short = Bed::bare().seconds(1).job("t", 64, |_| (400.0, 160.0));
         let short = one(short);

@@ -270,6 +270,9 @@ fn moment(clock: Clock, point: &Map<String, Value>) -> Option<i64> {
     clock.moment(text(point, "timestamp")?)
 }
 
+/// The volume that stands for all data disks, where metrics are not split by LUN.
+const DATA_DISKS: &str = "data disks";
+
 /// What a metric means.
 #[derive(Debug, Clone, Copy)]
 struct Meaning {
@@ -328,7 +331,7 @@ fn meaning(name: &str, unit: &str) -> Option<Meaning> {
     let small = name.to_lowercase();
     let parts = [
         ("os disk ", Some("OS disk")),
-        ("data disk ", Some("data disks")),
+        ("data disk ", Some(DATA_DISKS)),
         ("temp disk ", Some("temp disk")),
         ("composite disk ", None),
     ];
@@ -471,7 +474,12 @@ fn entity(sheet: &mut Sheet, metric: &Metric<'_>, volume: Option<&str>) -> Entit
         (Some(_), Some((_, lun))) => {
             entity = sheet.entity(EntityKind::Volume, &format!("LUN {lun}"), Some(entity));
         }
-        (Some(volume), None) => entity = sheet.entity(EntityKind::Volume, volume, Some(entity)),
+        (Some(volume), None) => {
+            entity = sheet.entity(EntityKind::Volume, volume, Some(entity));
+            if volume == DATA_DISKS {
+                sheet.attribute(entity, crate::metric::ALL_DISKS, 1);
+            }
+        }
         _ => {}
     }
     let known = |name: &str| is_resource(name) || name.eq_ignore_ascii_case("lun");
