@@ -75,6 +75,8 @@ struct Admin {
     older: Vec<(u64, Arc<Bitmap>)>,
     /// Eras that are over and may have changes under way.
     past: Vec<Arc<Era>>,
+    /// The medium has a right record, and nobody has tried to remove it.
+    is_recorded: bool,
 }
 
 impl Freezable {
@@ -93,12 +95,11 @@ impl Freezable {
     /// missing, damaged or of another size means that they are unknown.
     pub(crate) fn opened(store: Arc<dyn Store>, home: Box<dyn Home>) -> Self {
         let size = store.size().get();
-        let (record, sealed) = match home.load(record::MOST) {
-            Ok(Some(content)) => (Record::decode(&content, size), true),
-            Ok(None) => (None, false),
-            Err(_) => (None, true),
-        };
-        Self::with(store, Some(home), record, sealed)
+        let record = home.load(record::MOST).ok().flatten();
+        let record = record.and_then(|content| Record::decode(&content, size));
+        // One that is missing may have been removed by a process that was killed before that
+        // was durable.
+        Self::with(store, Some(home), record, true)
     }
 
     fn with(
@@ -112,7 +113,8 @@ impl Freezable {
         let changed = base.is_some().then(|| Arc::new(changed));
         let era = Era::first(Rules { changed, sealed, ..Rules::default() });
         let tracking = Tracking { known, base };
-        let admin = Admin { tracking, base_era: 0, older: Vec::new(), past: Vec::new() };
+        let (older, past, is_recorded) = (Vec::new(), Vec::new(), sealed && known);
+        let admin = Admin { tracking, base_era: 0, older, past, is_recorded };
         let (era, admin) = (RwLock::new(Arc::new(era)), Mutex::new(admin));
         Self(Arc::new(Inner { store, era, admin, home }))
     }
@@ -215,11 +217,11 @@ impl Freezable {
     ///
     /// [`crate::StoreError`] if that cannot be written: they are unknown then.
     pub fn record(&self) -> Result<()> {
-        let admin = locked(&self.0.admin);
+        let mut admin = locked(&self.0.admin);
         let Some(home) = &self.0.home else { return Ok(()) };
         let (changed, size) = {
             let mut now = exclusive(&self.0.era);
-            if now.rules.sealed || !admin.tracking.known {
+            if admin.is_recorded || !admin.tracking.known {
                 return Ok(());
             }
             let changed = now.rules.changed.clone();
@@ -234,7 +236,9 @@ impl Freezable {
         let all = Bitmap::default();
         let older = admin.older.iter().map(|(_, older)| older);
         older.chain(&changed).for_each(|changed| all.add(changed));
-        home.save(&Record::encode(admin.tracking.base.as_deref(), &all, size))
+        home.save(&Record::encode(admin.tracking.base.as_deref(), &all, size))?;
+        admin.is_recorded = true;
+        Ok(())
     }
 
     fn enter(&self) -> Result<Visit> {
@@ -253,6 +257,7 @@ impl Freezable {
         if !shared(&self.0.era).rules.sealed {
             return Ok(());
         }
+        admin.is_recorded = false;
         if let Some(home) = &self.0.home {
             home.forget()?;
         }
@@ -340,3 +345,6 @@ impl Store for Freezable {
         self.0.store.allocated()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,11 +7,13 @@
 //! | `lanes` | does what waits hold up nobody else, and come out right? |
 //! | `cache` | what does a ReadWrite cache keep, show and lose? |
 //! | `coming` | does a volume that goes take long, or what is not its own? |
+//! | `freeze` | is a view of one instant? |
 //! | `same_trace` | does a late driver get what the simulator gets? |
 //! | `power_loss` | is everything there that was promised to be? |
 
 mod cache;
 mod coming;
+mod freeze;
 mod lanes;
 mod power_loss;
 mod rig;

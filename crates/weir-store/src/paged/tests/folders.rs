@@ -106,7 +106,7 @@ fn a_plain_volume_stays_one() {
     let data = DataDir::open(dir.path(), "").unwrap();
     drop(data.volume("db", new(Bytes::mib(8))).unwrap());
     assert!(data.paged_volume("db", new(Bytes::mib(8))).unwrap().paged().is_none());
-    assert_eq!(names(&dir.path().join("volumes/db")), ["data", "meta.json"]);
+    assert_eq!(names(&dir.path().join("volumes/db")), ["changes", "data", "meta.json"]);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn a_volume_whose_making_was_cut_off_is_made_anew() {
     drop(data.paged_volume("db", new(Bytes::mib(8))).unwrap());
     rest();
     drop(data.volume("db", new(Bytes::mib(8))).unwrap());
-    assert_eq!(names(&path), ["data", "meta.json"]);
+    assert_eq!(names(&path), ["changes", "data", "meta.json"]);
     rest();
     let volume = data.paged_volume("db", new(Bytes::mib(8))).unwrap();
     assert_eq!(names(&path), ["layers", "meta.json"]);
