@@ -1,66 +1,75 @@
-//! Whole numbers of bins: the relaxation takes two thirds of a large bin, and no packing does.
+//! Benders decomposition over the numbers of bins per kind, which are integers. The linear
+//! relaxation may use two thirds of a large bin; no packing does.
 //!
-//! The rows that were found so far have numbers of bins that cost least by them. Whether all items
-//! fit those is asked of a relaxation in which each bin beyond them costs a toll; if they do not, its
-//! prices make a row by which these numbers are too few (Benders 1962), and the next are asked about.
+//! The cuts found so far have a cheapest solution in whole numbers of bins. A relaxation with these
+//! numbers as limits, in which each further bin costs a penalty, tests whether the items fit. If
+//! they do not, its dual prices are a cut that the solution violates (Benders 1962), and the next
+//! solution is tested.
 
-use crate::columns::{Generated, Rounds, follow, restart};
+use crate::columns::{Generation, Settings, restart, run};
 use crate::problem::Problem;
 use crate::relaxed::Limits;
 
-/// A bin beyond the limits costs so many times as much, at most. It has to be many: items that fit but
-/// for a thousandth of a bin miss little, and show that they do not only if that is dear.
-const DEAR: u64 = 4_096;
+/// The penalty for a bin beyond its limit is up to this multiple of its cost. It has to be high:
+/// items that exceed the capacity by a thousandth of a bin cost only a thousandth of the penalty.
+const PENALTY_FACTOR: u64 = 4_096;
 
-/// So many numbers are asked about where items may be cut.
-const CUT: usize = 24;
+/// Maximum number of solutions tested with splittable items.
+const SPLITTABLE_ROUNDS: usize = 24;
 
-/// So many are where bins are whole.
-const BINS: usize = 6;
+/// Maximum number of solutions tested with columns.
+const COLUMN_ROUNDS: usize = 6;
 
-/// Asks a relaxation in which items may be cut: quick, and nearly as sharp where bins hold many.
-pub(crate) fn cut(problem: &Problem<'_>, items: &[usize], all: &mut Generated, rounds: Rounds<'_>) {
-    let free = (all.within, all.center.clone());
-    for _ in 0..CUT {
-        let Some(limits) = limits(problem, items, all) else { break };
-        restart(problem, items, Rounds { limits: Some(&limits), ..rounds }, all);
-        if all.whole.counts.as_ref() == Some(&limits.counts) {
-            break;
-        }
-    }
-    (all.within, all.center) = free;
-}
-
-/// Asks a relaxation in which bins are whole, and a part of each is taken. What is left of it is
-/// nearer to whole bins than one without limits.
-pub(crate) fn bins(
+/// Adds cuts from the relaxation in which items may be split. It is quick, and nearly as tight as
+/// columns if bins hold many items.
+pub(crate) fn add_splittable_cuts(
     problem: &Problem<'_>,
     items: &[usize],
-    mut all: Generated,
-    rounds: Rounds<'_>,
-) -> Generated {
-    for _ in 0..BINS {
-        let Some(limits) = limits(problem, items, &all) else { break };
-        let rounds = Rounds { limits: Some(&limits), ..rounds };
-        restart(problem, items, rounds, &mut all);
-        all = follow(problem, items, all, rounds);
-        if all.whole.counts.as_ref() == Some(&limits.counts) {
+    state: &mut Generation,
+    settings: Settings<'_>,
+) {
+    let unlimited = (state.limited_bound, state.center.clone());
+    for _ in 0..SPLITTABLE_ROUNDS {
+        let Some(limits) = limits(problem, items, state) else { break };
+        restart(problem, items, Settings { limits: Some(&limits), ..settings }, state);
+        if state.solution.counts.as_ref() == Some(&limits.counts) {
             break;
         }
     }
-    all
+    (state.limited_bound, state.center) = unlimited;
 }
 
-/// The numbers that cost least, and tolls with which sums of prices are still numbers.
-fn limits(problem: &Problem<'_>, items: &[usize], all: &Generated) -> Option<Limits> {
-    let counts = all.whole.counts.clone()?;
+/// Adds cuts from the relaxation over columns. The columns left are closer to whole bins than those
+/// of a relaxation without limits.
+pub(crate) fn add_column_cuts(
+    problem: &Problem<'_>,
+    items: &[usize],
+    mut state: Generation,
+    settings: Settings<'_>,
+) -> Generation {
+    for _ in 0..COLUMN_ROUNDS {
+        let Some(limits) = limits(problem, items, &state) else { break };
+        let settings = Settings { limits: Some(&limits), ..settings };
+        restart(problem, items, settings, &mut state);
+        state = run(problem, items, state, settings);
+        if state.solution.counts.as_ref() == Some(&limits.counts) {
+            break;
+        }
+    }
+    state
+}
+
+/// Returns the cheapest numbers of bins, and the highest penalties at which sums of dual prices do
+/// not overflow.
+fn limits(problem: &Problem<'_>, items: &[usize], state: &Generation) -> Option<Limits> {
+    let counts = state.solution.counts.clone()?;
     let fits = items.iter().flat_map(|item| problem.items[*item].fits.iter().flatten());
     let dearest = fits.map(|fit| u128::from(fit.cost)).max().unwrap_or(0);
-    let kinds = || problem.kinds.iter().map(|kind| u128::from(kind.cost));
-    let bin = kinds().max().unwrap_or(0).max(1);
+    let bin = problem.kinds.iter().map(|kind| u128::from(kind.cost)).max().unwrap_or(0).max(1);
     let most = (1_u128 << 62) / (items.len() as u128 + 100);
-    let times = (most.saturating_sub(dearest) / bin).min(u128::from(DEAR)).checked_sub(1)?;
-    let times = u64::try_from(times).ok().filter(|times| *times > 0)?;
-    let tolls = problem.kinds.iter().map(|kind| kind.cost.max(1) * times).collect();
-    Some(Limits { counts, tolls })
+    let factor =
+        (most.saturating_sub(dearest) / bin).min(u128::from(PENALTY_FACTOR)).checked_sub(1)?;
+    let factor = u64::try_from(factor).ok().filter(|factor| *factor > 0)?;
+    let penalties = problem.kinds.iter().map(|kind| kind.cost.max(1) * factor).collect();
+    Some(Limits { counts, penalties })
 }

@@ -1,274 +1,292 @@
-//! Column generation: bins that the prices of the items say are worth having, until there are
-//! none; and what no packing can cost less than.
+//! Column generation: solves the linear relaxation with columns of negative reduced cost until
+//! there are none, and derives lower bounds from its dual prices.
 
-use crate::bin::{self, Look};
-use crate::counts::{Rows, Whole};
-use crate::problem::{Bin, Kind, Problem};
-use crate::relaxed::{Limits, Relaxed, cut, relax};
+use crate::counts::{Cuts, Solution};
+use crate::pricing::{self, Knapsack};
+use crate::problem::{Bin, Problem};
+use crate::relaxed::{Limits, Relaxed, relax, relax_splittable};
 
-/// So many columns are kept; of more, those that are of use or new.
-const MOST_COLUMNS: usize = 2_400;
+/// Maximum number of columns. Beyond it, those with the lowest reduced costs are kept.
+const MAX_COLUMNS: usize = 2_400;
 
-/// Where a search for a bin is one of many, it has so many nodes.
-const QUICK: u64 = 2_000;
+/// Node limit of pricing at smoothed dual prices.
+const SMOOTHED_NODES: u64 = 2_000;
 
-/// Nodes of a search whose bin is taken or left.
-const FEW: u64 = 300;
+/// Node limit of pricing in the greedy heuristic, whose bins need not be optimal.
+const GREEDY_NODES: u64 = 300;
 
-/// The whole of a part.
-const WHOLE: u64 = 100;
+/// One, in the fixed-point format of [`SMOOTHING`].
+const PERCENT: u64 = 100;
 
-/// How far from the prices of the relaxation bins are looked for, in parts of [`WHOLE`].
-const FAR: [u64; 4] = [70, 45, 20, 0];
+/// Weights of the stability center in the dual prices, in percent, round by round.
+const SMOOTHING: [u64; 4] = [70, 45, 20, 0];
 
-/// How to generate.
+/// The settings of column generation.
 #[derive(Clone, Copy)]
-pub(crate) struct Rounds<'w> {
-    /// How many at most.
-    pub(crate) most: usize,
-    /// Nodes of a search that is to prove something; 0 if nothing is to be proven.
-    pub(crate) nodes: u64,
-    /// What is left between relaxation and bound may be so much, in millionths.
+pub(crate) struct Settings<'w> {
+    /// Maximum number of rounds.
+    pub(crate) round_limit: usize,
+    /// Node limit of the pricing problem; 0 if no bound is needed.
+    pub(crate) node_limit: u64,
+    /// Generation ends at this gap between relaxation and bound, in millionths.
     pub(crate) gap: u64,
-    /// A bound of so much is enough.
-    pub(crate) enough: u64,
-    /// The bins that there are, if not as many as one pays for.
+    /// Generation ends if the lower bound reaches this.
+    pub(crate) cutoff: u64,
+    /// Limits of the numbers of bins, if they are fixed.
     pub(crate) limits: Option<&'w Limits>,
-    /// Is told how many columns there are, and the bound.
-    pub(crate) say: &'w dyn Fn(usize, u64),
+    /// Receives the number of columns and the lower bound.
+    pub(crate) report: &'w dyn Fn(usize, u64),
 }
 
-/// What came of it.
+/// The state of column generation.
 #[derive(Debug, Clone)]
-pub(crate) struct Generated {
-    /// The bins that were found worth having.
+pub(crate) struct Generation {
     pub(crate) columns: Vec<Bin>,
-    /// The last relaxation; `None` if the solver failed.
+    /// The last solution of the relaxation; `None` if the solver failed.
     pub(crate) relaxed: Option<Relaxed>,
-    /// No packing of the items costs less.
+    /// Lower bound of the cost of any packing of the items.
     pub(crate) bound: u64,
-    /// What holds of the numbers of bins.
-    pub(crate) rows: Rows,
-    /// The numbers of bins that cost least by them.
-    pub(crate) whole: Whole,
-    /// No packing within the limits costs less, beside what its bins do.
-    pub(crate) within: u64,
-    /// By kind: what its rooms are worth.
-    pub(crate) rooms: Vec<Option<Vec<u64>>>,
-    /// The prices that gave it.
+    /// Cuts on the numbers of bins per kind.
+    pub(crate) cuts: Cuts,
+    /// The cheapest numbers of bins that satisfy the cuts.
+    pub(crate) solution: Solution,
+    /// Best bound since the last restart. With limits it excludes the costs of empty bins.
+    pub(crate) limited_bound: u64,
+    /// Capacity prices by kind, as far as they are known.
+    pub(crate) capacity_prices: Vec<Option<Vec<u64>>>,
+    /// The stability center: the dual prices with the best bound so far.
     pub(crate) center: Option<Vec<u64>>,
 }
 
-/// Generates columns for `items` from those that there are, which hold each of them.
+/// Generates columns for `items`. The initial columns must cover each of them.
 pub(crate) fn generate(
     problem: &Problem<'_>,
     items: &[usize],
     columns: Vec<Bin>,
-    rounds: Rounds<'_>,
-) -> Generated {
-    follow(problem, items, start(problem, items, columns, rounds), rounds)
+    settings: Settings<'_>,
+) -> Generation {
+    run(problem, items, start(problem, items, columns, settings), settings)
 }
 
-/// What the relaxation proves in which items may be cut, and the bins that are worth having at its
-/// prices.
+/// Starts column generation with the dual prices of the relaxation in which items may be split.
 pub(crate) fn start(
     problem: &Problem<'_>,
     items: &[usize],
     columns: Vec<Bin>,
-    rounds: Rounds<'_>,
-) -> Generated {
-    let mut all = Generated {
+    settings: Settings<'_>,
+) -> Generation {
+    let mut state = Generation {
         columns,
         relaxed: None,
         bound: 0,
-        rows: Rows::default(),
-        whole: Whole::default(),
-        within: 0,
-        rooms: vec![None; problem.kinds.len()],
+        cuts: Cuts::default(),
+        solution: Solution::default(),
+        limited_bound: 0,
+        capacity_prices: vec![None; problem.kinds.len()],
         center: None,
     };
-    if rounds.nodes > 0 {
-        all.rows = Rows::new(problem, items);
-        count(problem, items, rounds, &mut all);
+    if settings.node_limit > 0 {
+        state.cuts = Cuts::new(problem, items);
+        solve_counts(problem, items, settings, &mut state);
     }
-    restart(problem, items, rounds, &mut all);
-    all
+    restart(problem, items, settings, &mut state);
+    state
 }
 
-/// Other limits: what the relaxation proves in which items may be cut, and the bins that are worth
-/// having at its prices.
+/// Starts again with other limits, from the relaxation in which items may be split.
 pub(crate) fn restart(
     problem: &Problem<'_>,
     items: &[usize],
-    rounds: Rounds<'_>,
-    all: &mut Generated,
+    settings: Settings<'_>,
+    state: &mut Generation,
 ) {
-    (all.within, all.center) = (0, None);
-    let Some(prices) = cut(problem, items, rounds.limits) else { return };
-    let quick = Rounds { nodes: rounds.nodes.min(QUICK), ..rounds };
-    let found = prove(problem, items, &prices, quick, all);
-    all.columns.extend(found);
-    all.columns.extend(greedy(problem, items, &prices, &all.rooms));
+    (state.limited_bound, state.center) = (0, None);
+    let Some(prices) = relax_splittable(problem, items, settings.limits) else { return };
+    let quick = Settings { node_limit: settings.node_limit.min(SMOOTHED_NODES), ..settings };
+    let found = bound_and_price(problem, items, &prices, quick, state);
+    state.columns.extend(found);
+    state.columns.extend(greedy(problem, items, &prices, &state.capacity_prices));
 }
 
-/// The numbers of bins that cost least by all rows.
-fn count(problem: &Problem<'_>, items: &[usize], rounds: Rounds<'_>, all: &mut Generated) {
-    all.whole = all.rows.least(&problem.kinds, items.len(), rounds.enough);
-    all.bound = all.bound.max(all.whole.cost);
+/// Solves the integer program over the cuts, and raises the bound.
+fn solve_counts(
+    problem: &Problem<'_>,
+    items: &[usize],
+    settings: Settings<'_>,
+    state: &mut Generation,
+) {
+    state.solution = state.cuts.solve(&problem.kinds, items.len(), settings.cutoff);
+    state.bound = state.bound.max(state.solution.cost);
 }
 
-/// Proves what it can at some prices, and returns bins that are worth having there.
-fn prove(
+/// Derives a bound and a cut from dual prices, and returns columns of high value at them.
+fn bound_and_price(
     problem: &Problem<'_>,
     items: &[usize],
     prices: &[u64],
-    rounds: Rounds<'_>,
-    all: &mut Generated,
+    settings: Settings<'_>,
+    state: &mut Generation,
 ) -> Vec<Bin> {
-    let (found, steepest) = look(problem, items, prices, rounds.nodes, all);
-    if rounds.nodes > 0 {
-        let worths = items.iter().map(|item| prices[*item]);
-        if all.rows.add(worths, &steepest, &all.whole) {
-            count(problem, items, rounds, all);
+    let (found, upper_bounds) = price_kinds(problem, items, prices, settings.node_limit, state);
+    if settings.node_limit > 0 {
+        let values = items.iter().map(|item| prices[*item]);
+        if state.cuts.add(values, &upper_bounds, &state.solution) {
+            solve_counts(problem, items, settings, state);
         }
     }
-    let proven = match rounds.limits {
-        Some(limits) => bound_within(items, prices, &steepest, limits),
-        None => bound(problem, items, prices, &steepest),
+    let proven = match settings.limits {
+        Some(limits) => lagrangian_bound(items, prices, &upper_bounds, limits),
+        None => farley_bound(problem, items, prices, &upper_bounds),
     };
-    if rounds.limits.is_none() {
-        all.bound = all.bound.max(proven);
+    if settings.limits.is_none() {
+        state.bound = state.bound.max(proven);
     }
-    if proven >= all.within {
-        all.within = proven;
-        all.center = Some(prices.to_vec());
+    if proven >= state.limited_bound {
+        state.limited_bound = proven;
+        state.center = Some(prices.to_vec());
     }
     found
 }
 
-/// Generates more columns from what there is.
+/// Generates further columns.
 ///
-/// The prices of a relaxation with few columns leap from round to round. So bins are looked for
-/// between them and the prices that gave the best bound so far (Wentges 1997), which begin as those
-/// of the relaxation in which items may be cut.
-pub(crate) fn follow(
+/// With few columns, dual prices oscillate between rounds. Pricing therefore uses a mean of them
+/// and of the stability center, the prices with the best bound so far (Wentges 1997). The first
+/// center is the solution of the relaxation in which items may be split.
+pub(crate) fn run(
     problem: &Problem<'_>,
     items: &[usize],
-    mut all: Generated,
-    rounds: Rounds<'_>,
-) -> Generated {
-    let limits = rounds.limits;
+    mut state: Generation,
+    settings: Settings<'_>,
+) -> Generation {
+    let limits = settings.limits;
     let mut is_stuck = false;
-    for round in 0..rounds.most {
-        (rounds.say)(all.columns.len(), all.bound);
-        let Some(relaxed) = relax(problem, items, &all.columns, limits) else { break };
-        // Nearer and nearer, and back; at once where what is far away brings nothing.
-        let far = if is_stuck { 0 } else { FAR[round % FAR.len()] };
-        let prices = between(all.center.as_ref(), &relaxed.prices, far);
-        let nodes = if far == 0 { rounds.nodes } else { rounds.nodes.min(QUICK) };
-        let found = prove(problem, items, &prices, Rounds { nodes, ..rounds }, &mut all);
-        let greedy = greedy(problem, items, &prices, &all.rooms);
-        let left = u128::from(relaxed.cost.saturating_sub(all.within)) * 1_000_000;
-        let is_close = left <= u128::from(relaxed.cost) * u128::from(rounds.gap);
-        let is_better = |bin: &Bin| {
-            let own = price(&relaxed.prices, bin);
-            match (limits, relaxed.worths.get(bin.kind)) {
-                (Some(_), Some(worth)) => {
+    for round in 0..settings.round_limit {
+        (settings.report)(state.columns.len(), state.bound);
+        let Some(relaxed) = relax(problem, items, &state.columns, limits) else { break };
+        // The smoothing cycles from strong to none. It is skipped if the last round found no
+        // column.
+        let weight = if is_stuck { 0 } else { SMOOTHING[round % SMOOTHING.len()] };
+        let prices = smooth(state.center.as_ref(), &relaxed.prices, weight);
+        let node_limit =
+            if weight == 0 { settings.node_limit } else { settings.node_limit.min(SMOOTHED_NODES) };
+        let found = bound_and_price(
+            problem,
+            items,
+            &prices,
+            Settings { node_limit, ..settings },
+            &mut state,
+        );
+        let greedy = greedy(problem, items, &prices, &state.capacity_prices);
+        let left = u128::from(relaxed.cost.saturating_sub(state.limited_bound)) * 1_000_000;
+        let is_close = left <= u128::from(relaxed.cost) * u128::from(settings.gap);
+        let has_negative_reduced_cost = |bin: &Bin| {
+            let value = value(&relaxed.prices, bin);
+            match (limits, relaxed.limit_prices.get(bin.kind)) {
+                (Some(_), Some(limit_price)) => {
                     let costs = bin.cost.saturating_sub(problem.kinds[bin.kind].cost);
-                    own > costs.saturating_add(*worth)
+                    value > costs.saturating_add(*limit_price)
                 }
-                _ => own > bin.cost,
+                _ => value > bin.cost,
             }
         };
-        is_stuck = !found.iter().any(is_better);
-        // Of numbers of bins that are too few nothing more is asked.
-        let is_other = |limits: &Limits| all.whole.counts.as_ref() != Some(&limits.counts);
-        let is_done = is_close
-            || is_stuck && far == 0
-            || all.bound >= rounds.enough
-            || limits.is_some_and(is_other);
+        is_stuck = !found.iter().any(has_negative_reduced_cost);
+        // Stop as soon as a cut excludes the numbers of bins under test.
+        let is_excluded =
+            limits.is_some_and(|limits| state.solution.counts.as_ref() != Some(&limits.counts));
+        let is_done =
+            is_close || is_stuck && weight == 0 || state.bound >= settings.cutoff || is_excluded;
         if !is_done {
-            prune(&mut all.columns, &relaxed);
+            prune(&mut state.columns, &relaxed);
         }
-        all.columns.extend(found);
-        // Bins that go together.
-        all.columns.extend(greedy);
-        all.relaxed = Some(relaxed);
+        state.columns.extend(found);
+        // These columns together form a packing.
+        state.columns.extend(greedy);
+        state.relaxed = Some(relaxed);
         if is_done {
-            return all;
+            return state;
         }
     }
-    if let Some(relaxed) = relax(problem, items, &all.columns, limits) {
-        all.relaxed = Some(relaxed);
+    if let Some(relaxed) = relax(problem, items, &state.columns, limits) {
+        state.relaxed = Some(relaxed);
     }
-    all
+    state
 }
 
-/// Between the prices that gave the best bound and those of the relaxation, so far from the latter.
-fn between(center: Option<&Vec<u64>>, prices: &[u64], far: u64) -> Vec<u64> {
+/// Returns the weighted mean of the stability center and the dual prices; `weight` is the center's.
+fn smooth(center: Option<&Vec<u64>>, prices: &[u64], weight: u64) -> Vec<u64> {
     let Some(center) = center else { return prices.to_vec() };
     let pairs = center.iter().zip(prices);
-    pairs.map(|(old, new)| (old * far + new * (WHOLE - far)) / WHOLE).collect()
+    pairs.map(|(old, new)| (old * weight + new * (PERCENT - weight)) / PERCENT).collect()
 }
 
-/// The bin of each kind that is worth most; and what none of a kind is worth more than.
-fn look(
+/// Solves the pricing problem of each kind: the columns found, and upper bounds of any bin's value.
+fn price_kinds(
     problem: &Problem<'_>,
     items: &[usize],
     prices: &[u64],
-    nodes: u64,
-    all: &mut Generated,
+    node_limit: u64,
+    state: &mut Generation,
 ) -> (Vec<Bin>, Vec<u64>) {
-    let (mut found, mut steepest) = (Vec::new(), Vec::new());
+    let (mut found, mut upper_bounds) = (Vec::new(), Vec::new());
     for kind in 0..problem.kinds.len() {
-        let worth = bin::best(problem, kind, Look { items, prices, rooms: None, nodes });
-        steepest.push(worth.most);
-        if !worth.rooms.is_empty() {
-            all.rooms[kind] = Some(worth.rooms);
+        let priced = pricing::solve(
+            problem,
+            kind,
+            Knapsack { items, prices, capacity_prices: None, node_limit },
+        );
+        upper_bounds.push(priced.upper_bound);
+        if !priced.capacity_prices.is_empty() {
+            state.capacity_prices[kind] = Some(priced.capacity_prices);
         }
-        if !worth.items.is_empty() {
-            let bin = problem.bin(kind, worth.items);
-            if !all.columns.contains(&bin) {
+        if !priced.items.is_empty() {
+            let bin = problem.bin(kind, priced.items);
+            if !state.columns.contains(&bin) {
                 found.push(bin);
             }
         }
     }
-    (found, steepest)
+    (found, upper_bounds)
 }
 
-/// Bin after bin, each the one that costs least for what its items are worth.
+/// Greedy heuristic: repeatedly takes the bin with the lowest ratio of cost to value.
 pub(crate) fn greedy(
     problem: &Problem<'_>,
     items: &[usize],
     prices: &[u64],
-    rooms: &[Option<Vec<u64>>],
+    capacity_prices: &[Option<Vec<u64>>],
 ) -> Vec<Bin> {
     let mut left = items.to_vec();
     let mut bins = Vec::new();
-    let (mut rooms, mut known) = (rooms.to_vec(), items.len());
+    let (mut capacity_prices, mut known) = (capacity_prices.to_vec(), items.len());
     while !left.is_empty() {
         if left.len() * 2 < known {
             known = left.len();
-            rooms.fill(None);
+            capacity_prices.fill(None);
         }
-        let mut of = |kind: usize| {
-            let look = Look { items: &left, prices, rooms: rooms[kind].as_deref(), nodes: FEW };
-            let worth = bin::best(problem, kind, look);
-            if worth.items.is_empty() {
+        let mut best_bin = |kind: usize| {
+            let knapsack = Knapsack {
+                items: &left,
+                prices,
+                capacity_prices: capacity_prices[kind].as_deref(),
+                node_limit: GREEDY_NODES,
+            };
+            let priced = pricing::solve(problem, kind, knapsack);
+            if priced.items.is_empty() {
                 return None;
             }
-            // What rooms are worth takes long to know and changes little from bin to bin.
-            rooms[kind] = Some(worth.rooms);
-            Some(problem.bin(kind, worth.items))
+            // Capacity prices are expensive to compute and change little from bin to bin.
+            capacity_prices[kind] = Some(priced.capacity_prices);
+            Some(problem.bin(kind, priced.items))
         };
-        let worth = |bin: &Bin| -> u128 {
+        let value = |bin: &Bin| -> u128 {
             bin.items.iter().map(|item| u128::from(prices[*item])).sum::<u128>().max(1)
         };
-        let found = (0..problem.kinds.len()).filter_map(&mut of).min_by(|one, other| {
-            let (dear, other_dear) = (u128::from(one.cost), u128::from(other.cost));
-            (dear * worth(other)).cmp(&(other_dear * worth(one)))
+        let found = (0..problem.kinds.len()).filter_map(&mut best_bin).min_by(|one, other| {
+            let (cost, other_cost) = (u128::from(one.cost), u128::from(other.cost));
+            (cost * value(other)).cmp(&(other_cost * value(one)))
         });
-        // Items that are worth nothing are in no bin that was found.
+        // Items with a dual price of zero are in no bin found.
         let Some(bin) = found else { break };
         let bin = problem.cheapest(&bin.items).unwrap_or(bin);
         left.retain(|item| bin.items.binary_search(item).is_err());
@@ -279,18 +297,18 @@ pub(crate) fn greedy(
     bins
 }
 
-/// What the items of a bin are worth.
-pub(crate) fn price(prices: &[u64], bin: &Bin) -> u64 {
+/// Returns the sum of the dual prices of a bin's items.
+pub(crate) fn value(prices: &[u64], bin: &Bin) -> u64 {
     bin.items.iter().map(|item| prices[*item]).sum()
 }
 
-/// What no packing costs less than.
+/// Returns Farley's lower bound.
 ///
-/// Farley's bound: if the bins of a kind are worth `most` beyond what their items cost in them, and
-/// cost `cost` empty, they are worth no more than they cost if of each price what is above the least
-/// that the item costs anywhere is taken `cost / most` times; and at such prices any packing costs
-/// what its items are worth. What is not above needs no such part: it is worth nothing to a bin.
-fn bound(problem: &Problem<'_>, items: &[usize], prices: &[u64], most: &[u64]) -> u64 {
+/// A kind whose bins have a value of up to `most` beyond their items' costs, and cost `cost` empty,
+/// satisfies the dual constraints if the values are scaled by `cost / most`. Only the part of a
+/// dual price above the lowest cost of its item needs scaling; the rest adds no value to a bin. The
+/// sum of feasible dual prices is a lower bound.
+fn farley_bound(problem: &Problem<'_>, items: &[usize], prices: &[u64], most: &[u64]) -> u64 {
     let (mut base, mut above) = (0_u128, 0_u128);
     for item in items {
         let costs = problem.items[*item].fits.iter().flatten().map(|fit| fit.cost);
@@ -298,68 +316,68 @@ fn bound(problem: &Problem<'_>, items: &[usize], prices: &[u64], most: &[u64]) -
         base += u128::from(least);
         above += u128::from(prices[*item] - least);
     }
-    let of = |(kind, most): (&Kind, &u64)| {
+    let scaled = problem.kinds.iter().zip(most).map(|(kind, most)| {
         if *most <= kind.cost { above } else { above * u128::from(kind.cost) / u128::from(*most) }
-    };
-    let least = problem.kinds.iter().zip(most).map(of).min().unwrap_or(0);
-    u64::try_from(base + least).unwrap_or(u64::MAX)
+    });
+    u64::try_from(base + scaled.min().unwrap_or(0)).unwrap_or(u64::MAX)
 }
 
-/// What items cost at least in so many bins, whatever those cost: what they are worth, less what the
-/// bins are worth at most.
-fn bound_within(items: &[usize], prices: &[u64], most: &[u64], limits: &Limits) -> u64 {
-    let worth: u128 = items.iter().map(|item| u128::from(prices[*item])).sum();
+/// Returns the Lagrangian bound of the items' costs for given numbers of bins: the sum of the dual
+/// prices less the highest value of the bins.
+fn lagrangian_bound(items: &[usize], prices: &[u64], most: &[u64], limits: &Limits) -> u64 {
+    let value: u128 = items.iter().map(|item| u128::from(prices[*item])).sum();
     let pairs = limits.counts.iter().zip(most);
     let bins = pairs.fold(0_u128, |sum, (count, most)| {
         sum.saturating_add(u128::from(*count) * u128::from(*most))
     });
-    u64::try_from(worth.saturating_sub(bins)).unwrap_or(u64::MAX)
+    u64::try_from(value.saturating_sub(bins)).unwrap_or(u64::MAX)
 }
 
-/// Drops columns that are of no use at these prices, the dearest first.
+/// Drops the columns with the highest reduced costs.
 fn prune(columns: &mut Vec<Bin>, relaxed: &Relaxed) {
-    if columns.len() < MOST_COLUMNS {
+    if columns.len() < MAX_COLUMNS {
         return;
     }
-    let is_used = |at: usize| relaxed.parts.get(at).is_some_and(|part| *part > 1e-6);
-    let rest = |bin: &Bin| bin.cost.saturating_sub(price(&relaxed.prices, bin));
-    // A column with one item alone is what keeps the relaxation from having no solution.
+    let is_used = |at: usize| relaxed.values.get(at).is_some_and(|part| *part > 1e-6);
+    let reduced_cost = |bin: &Bin| bin.cost.saturating_sub(value(&relaxed.prices, bin));
+    // Columns of a single item keep the relaxation feasible.
     let mut order: Vec<usize> =
         (0..columns.len()).filter(|at| columns[*at].items.len() > 1).collect();
-    order.sort_by_key(|at| (!is_used(*at), rest(&columns[*at]), *at));
-    order.truncate(MOST_COLUMNS / 2);
+    order.sort_by_key(|at| (!is_used(*at), reduced_cost(&columns[*at]), *at));
+    order.truncate(MAX_COLUMNS / 2);
     let mut is_kept = vec![false; columns.len()];
     order.iter().for_each(|at| is_kept[*at] = true);
-    let mut is_kept = is_kept.iter();
-    columns.retain(|bin| is_kept.next().is_some_and(|kept| *kept) || bin.items.len() == 1);
+    let mut flags = is_kept.iter();
+    columns.retain(|bin| flags.next().is_some_and(|is_kept| *is_kept) || bin.items.len() == 1);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counts::tests::{bill, dual, packing, random, whole};
-    use crate::draws::Draws;
+    use crate::counts::tests::{bin_cost, counts_and_costs, dual, packing, random};
+    use crate::lcg::Lcg;
     use crate::problem::cost;
 
     #[test]
-    fn whatever_items_are_said_to_be_worth_no_packing_costs_less_than_the_bound() {
-        let mut draws = Draws::new();
+    fn bounds_hold_for_arbitrary_dual_prices() {
+        let mut rng = Lcg::new();
         let mut proven = 0;
         for round in 0..150 {
-            let (kinds, items) = random(&mut draws, 9);
-            let bill = bill(&kinds, &items);
-            let problem = Problem { kinds: kinds.clone(), items: items.clone(), bill: &bill };
+            let (kinds, items) = random(&mut rng, 9);
+            let bin_cost = bin_cost(&kinds, &items);
+            let problem =
+                Problem { kinds: kinds.clone(), items: items.clone(), bin_cost: &bin_cost };
             let all: Vec<usize> = (0..items.len()).collect();
-            let (prices, most) = dual(&problem, &mut draws, 120);
-            let least = bound(&problem, &all, &prices, &most);
+            let (prices, most) = dual(&problem, &mut rng, 120);
+            let least = farley_bound(&problem, &all, &prices, &most);
             proven += u64::from(least > 0);
             for _ in 0..200 {
-                let bins = packing(&problem, &mut draws);
+                let bins = packing(&problem, &mut rng);
                 assert!(least <= cost(&bins), "round {round}: {least} for {bins:?}");
-                let (counts, costs) = whole(&problem, &bins);
-                let limits = Limits { counts, tolls: Vec::new() };
-                let within = bound_within(&all, &prices, &most, &limits);
-                assert!(within <= costs, "round {round}: {within} for {bins:?}");
+                let (counts, costs) = counts_and_costs(&problem, &bins);
+                let limits = Limits { counts, penalties: Vec::new() };
+                let item_bound = lagrangian_bound(&all, &prices, &most, &limits);
+                assert!(item_bound <= costs, "round {round}: {item_bound} for {bins:?}");
             }
         }
         assert!(proven > 140, "{proven}");

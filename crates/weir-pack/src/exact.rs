@@ -1,26 +1,25 @@
-//! A few items into the cheapest bins of all: every set of them, and every way to split it.
+//! Optimal packings of a few items, by dynamic programming over all subsets.
 
 use crate::problem::{Bin, Problem};
 
-/// So many items are split in every way: 3^12 pairs of sets.
-pub(crate) const FEW: usize = 12;
+/// Maximum number of items: 3^12 pairs of a set and a subset are examined.
+pub(crate) const MAX_ITEMS: usize = 12;
 
-/// The cheapest packing of `items`, of which there are [`FEW`] at most; `None` if there is none,
-/// or if there are more.
+/// Returns the cheapest packing of `items`. `None` if there is none, or if there are more than
+/// [`MAX_ITEMS`].
 pub(crate) fn pack(problem: &Problem<'_>, items: &[usize]) -> Option<Vec<Bin>> {
-    if items.len() > FEW {
+    if items.len() > MAX_ITEMS {
         return None;
     }
-    let of = |set: usize| -> Vec<usize> {
-        (0..items.len()).filter(|at| set >> at & 1 == 1).map(|at| items[at]).collect()
-    };
     let sets = 1_usize << items.len();
-    // The cheapest bin for a set, and the cheapest bins: what they cost, and the set in the first.
+    // By set: its cheapest bin, and the cost of its cheapest packing with one of that packing's
+    // sets.
     let mut one: Vec<Option<Bin>> = vec![None; sets];
     let mut all: Vec<Option<(u64, usize)>> = vec![None; sets];
     all[0] = Some((0, 0));
     for set in 1..sets {
-        one[set] = problem.cheapest(&of(set));
+        let members = (0..items.len()).filter(|at| set >> at & 1 == 1).map(|at| items[at]);
+        one[set] = problem.cheapest(&members.collect::<Vec<usize>>());
         let first = set & set.wrapping_neg();
         let mut part = set;
         while part > 0 {

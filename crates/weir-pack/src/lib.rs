@@ -1,43 +1,47 @@
-//! Items into the cheapest bins of several kinds, each with several limits, and how far from the
-//! cheapest the answer can be at most.
+//! Vector bin packing with bins of several kinds: a cheap packing and a proven lower bound.
 //!
-//! The problem is an integer program whose variables are whole bins: each way to fill a bin is a
-//! column, of which every item wants one. Its linear relaxation is solved by column generation:
-//! an interior-point solver ([Clarabel](https://clarabel.org)) prices the items, and a knapsack
-//! search finds the bins that are worth more than they cost. When there are none, no packing can
-//! cost less than the prices of all items together. Packings come from mixes of kinds that leave
-//! room and are filled by exchange, from rounding the relaxation, and from packing a few bins anew,
-//! over and over. How many bins of each kind there have to be is an integer program of its own (Benders'
-//! decomposition), which has most of the bound and knows what mix costs least.
+//! The problem is a set-covering integer program. Its columns are bins with their items, and each
+//! item must be covered once. The steps are:
 //!
-//! What the solver says is floating point; what is proven is not. Prices are rounded to whole
-//! units, the search for bins compares whole numbers, and where it gives up it says how much it
-//! may have missed. So [`Packing::bound`] holds whatever the solver's precision is.
+//! 1. **Column generation** solves the linear relaxation. An interior-point solver
+//!    ([Clarabel](https://clarabel.org)) returns a dual price per item, and a branch-and-bound
+//!    knapsack search (the pricing problem) finds columns of negative reduced cost. If there are
+//!    none, the sum of the dual prices is a lower bound.
+//! 2. **Benders cuts** strengthen that bound. The numbers of bins per kind are the variables of a
+//!    small integer program, which branch and bound solves. A relaxation limited to these numbers
+//!    either accepts them or returns a cut.
+//! 3. **Primal heuristics** find packings: mixes of kinds with slack, filled by local search;
+//!    diving, which rounds the relaxation; and repacking a few bins at a time.
+//!
+//! The solver works in floating point, but the bounds do not depend on its precision. Dual prices
+//! are rounded to whole units, and the knapsack search compares integers. A search that reaches its
+//! node limit returns an upper bound for the unexplored nodes. [`Packing::bound`] is therefore
+//! always valid.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `problem` | [`Problem`], [`Packing`] |
-//! | `relaxed` | the linear program, and the prices that it gives |
-//! | `bin` | the bin that is worth most at given prices |
-//! | `columns` | column generation, and the bound |
-//! | `counts` | how many bins of each kind there have to be: an integer program |
-//! | `benders` | whether items fit so many bins, and what it takes if not |
-//! | `exact` | a few items, in every way |
-//! | `mix` | a few bins anew, as another mix of kinds |
-//! | `refill` | all items anew, into another mix of kinds |
-//! | `draws` | numbers that look drawn |
-//! | `pack` | [`solve`], [`solve_watched`]: whole bins |
+//! | `relaxed` | the linear programs and their dual prices |
+//! | `pricing` | the pricing problem: the bin of highest value at given dual prices |
+//! | `columns` | column generation and its lower bounds |
+//! | `counts` | the integer program over the numbers of bins per kind, and its cuts |
+//! | `benders` | Benders cuts from relaxations with limited numbers of bins |
+//! | `exact` | optimal packings of up to 12 items |
+//! | `mix` | repacking of a few bins into another mix of kinds |
+//! | `refill` | packing of all items into another mix of kinds |
+//! | `lcg` | a deterministic random number generator |
+//! | `pack` | [`solve`], [`solve_watched`]: the phases and the diving heuristic |
 
 #![forbid(unsafe_code)]
 
 mod benders;
-mod bin;
 mod columns;
 mod counts;
-mod draws;
 mod exact;
+mod lcg;
 mod mix;
 mod pack;
+mod pricing;
 mod problem;
 mod refill;
 mod relaxed;

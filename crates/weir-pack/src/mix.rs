@@ -1,36 +1,36 @@
-//! Items into a few bins anew: mixes of kinds that cost less than what there is, the cheapest
-//! first, until the items fit one.
+//! Repacks a few bins: enumerates cheaper mixes of kinds, and fills them from the cheapest on until
+//! one holds all items.
 //!
-//! Where a bin holds dozens of items, there is nearly always a way to fill a mix whose rooms are
-//! large enough in sum; so what matters is the mix, and simple rules fill it.
+//! If bins hold dozens of items, almost any mix with enough total capacity can be filled. The
+//! choice of the mix therefore matters more than the filling, for which simple rules do.
 
-use crate::problem::{Bin, Problem, WHOLE, cost, part};
+use crate::problem::{Bin, Problem, WHOLE, cost, share};
 
-/// So many bins a mix has at most beyond those that there are.
-const MORE: usize = 2;
+/// Maximum number of bins of a mix beyond those replaced.
+const EXTRA_BINS: usize = 2;
 
-/// So many mixes are looked at, and so many of them filled.
-const LOOKED_AT: usize = 20_000;
-const FILLED: usize = 160;
+/// Maximum numbers of mixes that are examined, and filled.
+const MAX_EXAMINED: usize = 20_000;
+const MAX_FILLED: usize = 160;
 
-/// Bins for the items of some bins that cost less together, if such are found.
-pub(crate) fn anew(problem: &Problem<'_>, some: &[Bin]) -> Option<Vec<Bin>> {
+/// Returns cheaper bins for the items of some bins, if any are found.
+pub(crate) fn repack(problem: &Problem<'_>, some: &[Bin]) -> Option<Vec<Bin>> {
     let mut items: Vec<usize> = some.iter().flat_map(|bin| bin.items.iter().copied()).collect();
     items.sort_unstable();
     let old = cost(some);
     let mut mixes = Mixes {
         problem,
-        least: least(problem, &items),
-        below: old,
-        most: some.len() + MORE,
+        demand_by_kind: demand_by_kind(problem, &items),
+        cost_limit: old,
+        max_bins: some.len() + EXTRA_BINS,
         found: Vec::new(),
-        looked: 0,
+        examined: 0,
     };
-    let base = cheapest(problem, &items);
+    let base = lowest_item_costs(problem, &items);
     mixes.extend(&mut Vec::new(), 0, base);
     let mut found = mixes.found;
     found.sort();
-    for (_, mix) in found.into_iter().take(FILLED) {
+    for (_, mix) in found.into_iter().take(MAX_FILLED) {
         for rule in Rule::ALL {
             let Some(filled) = fill(problem, &mix, &items, rule) else { continue };
             let bins: Vec<Bin> = filled.into_iter().filter(|bin| !bin.items.is_empty()).collect();
@@ -42,51 +42,56 @@ pub(crate) fn anew(problem: &Problem<'_>, some: &[Bin]) -> Option<Vec<Bin>> {
     None
 }
 
-/// What items take at least, by measure and kind: of the kinds that a mix has, the least counts.
-fn least(problem: &Problem<'_>, items: &[usize]) -> Vec<Vec<u64>> {
-    let of = |kind: usize| {
-        let mut sum = vec![0_u64; problem.kinds[kind].room.len()];
+/// Returns the total demand of the items by kind and dimension. For a mix, the lowest of its kinds
+/// counts.
+fn demand_by_kind(problem: &Problem<'_>, items: &[usize]) -> Vec<Vec<u64>> {
+    let total = |kind: usize| {
+        let mut sum = vec![0_u64; problem.kinds[kind].capacity.len()];
         for item in items {
-            // What cannot be in this kind takes nothing of it.
+            // An item that may not be in this kind adds nothing.
             let Some(fit) = problem.fit(kind, *item) else { continue };
-            sum.iter_mut().zip(&fit.takes).for_each(|(sum, own)| *sum = sum.saturating_add(*own));
+            sum.iter_mut().zip(&fit.demand).for_each(|(sum, own)| *sum = sum.saturating_add(*own));
         }
         sum
     };
-    (0..problem.kinds.len()).map(of).collect()
+    (0..problem.kinds.len()).map(total).collect()
 }
 
-/// What items cost beside their bins, each where it is cheapest.
-fn cheapest(problem: &Problem<'_>, items: &[usize]) -> u64 {
-    let of = |item: &usize| {
+/// Returns the items' costs apart from bins, each in its cheapest kind.
+fn lowest_item_costs(problem: &Problem<'_>, items: &[usize]) -> u64 {
+    let costs = items.iter().map(|item| {
         let fits = problem.items[*item].fits.iter().flatten();
         fits.map(|fit| fit.cost).min().unwrap_or(0)
-    };
-    items.iter().map(of).fold(0, u64::saturating_add)
+    });
+    costs.fold(0, u64::saturating_add)
 }
 
-/// Mixes of kinds whose rooms are large enough in sum.
+/// The enumeration of mixes with enough total capacity.
 struct Mixes<'p> {
     problem: &'p Problem<'p>,
-    least: Vec<Vec<u64>>,
-    below: u64,
-    most: usize,
+    demand_by_kind: Vec<Vec<u64>>,
+    /// Mixes of this cost or more are skipped.
+    cost_limit: u64,
+    max_bins: usize,
     found: Vec<(u64, Vec<usize>)>,
-    looked: usize,
+    examined: usize,
 }
 
 impl Mixes<'_> {
-    /// Extends a mix that costs so much by kinds from `first` on.
+    /// Extends a mix of cost `cost` by kinds from `first` on.
     fn extend(&mut self, mix: &mut Vec<usize>, first: usize, cost: u64) {
         for kind in first..self.problem.kinds.len() {
             let cost = cost.saturating_add(self.problem.kinds[kind].cost);
-            if cost >= self.below || mix.len() >= self.most || self.looked >= LOOKED_AT {
+            if cost >= self.cost_limit
+                || mix.len() >= self.max_bins
+                || self.examined >= MAX_EXAMINED
+            {
                 continue;
             }
-            self.looked += 1;
+            self.examined += 1;
             mix.push(kind);
-            if self.is_enough(mix) {
-                // What has more rooms costs more.
+            if self.may_fit(mix) {
+                // A mix with further bins would only cost more.
                 self.found.push((cost, mix.clone()));
             } else {
                 self.extend(mix, kind, cost);
@@ -95,26 +100,26 @@ impl Mixes<'_> {
         }
     }
 
-    /// Whether the items may fit: their parts of the rooms, where they take least.
-    fn is_enough(&self, mix: &[usize]) -> bool {
-        let measures = self.problem.kinds[mix[0]].room.len();
-        (0..measures).all(|measure| {
-            let room = |kind: &usize| self.problem.kinds[*kind].room[measure];
-            let rooms: u64 = mix.iter().map(room).fold(0, u64::saturating_add);
-            let least = mix.iter().map(|kind| self.least[*kind][measure]).min();
-            least.is_some_and(|least| least <= rooms)
+    /// Returns whether the total capacity is enough for the lowest demand of the items.
+    fn may_fit(&self, mix: &[usize]) -> bool {
+        let dimensions = self.problem.kinds[mix[0]].capacity.len();
+        (0..dimensions).all(|dimension| {
+            let capacities = mix.iter().map(|kind| self.problem.kinds[*kind].capacity[dimension]);
+            let capacity = capacities.fold(0, u64::saturating_add);
+            let least = mix.iter().map(|kind| self.demand_by_kind[*kind][dimension]).min();
+            least.is_some_and(|least| least <= capacity)
         })
     }
 }
 
-/// Where an item goes of the bins that have room for it.
+/// The choice of a bin for an item among those with enough capacity.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
-    /// Where most is left in the scarcest measure.
+    /// The most capacity left in the scarcest dimension (worst fit).
     Even,
-    /// Where least is left.
+    /// The least capacity left in the scarcest dimension (best fit).
     Tight,
-    /// The first.
+    /// The first bin (first fit).
     First,
 }
 
@@ -122,19 +127,23 @@ impl Rule {
     const ALL: [Self; 3] = [Self::Even, Self::Tight, Self::First];
 }
 
-/// Fills the bins of a mix with all items, the largest first; `None` if one has no room.
+/// Packs all items into the bins of a mix, the largest first. `None` if an item does not fit.
 fn fill(problem: &Problem<'_>, mix: &[usize], items: &[usize], rule: Rule) -> Option<Vec<Bin>> {
     let mut used: Vec<Vec<u64>> =
-        mix.iter().map(|kind| vec![0; problem.kinds[*kind].room.len()]).collect();
-    let mut own: Vec<Vec<usize>> = vec![Vec::new(); mix.len()];
+        mix.iter().map(|kind| vec![0; problem.kinds[*kind].capacity.len()]).collect();
+    let mut packed: Vec<Vec<usize>> = vec![Vec::new(); mix.len()];
     let size = |item: usize| {
-        let of = |kind: &usize| {
+        let sizes = mix.iter().filter_map(|kind| {
             let fit = problem.fit(*kind, item)?;
-            let rooms = &problem.kinds[*kind].room;
-            let parts = fit.takes.iter().zip(rooms).map(|(takes, room)| part(*takes, *room));
-            Some(parts.clone().max().unwrap_or(0) * 4 + parts.sum::<u64>())
-        };
-        mix.iter().filter_map(of).min()
+            let capacities = &problem.kinds[*kind].capacity;
+            let shares = fit
+                .demand
+                .iter()
+                .zip(capacities)
+                .map(|(demand, capacity)| share(*demand, *capacity));
+            Some(shares.clone().max().unwrap_or(0) * 4 + shares.sum::<u64>())
+        });
+        sizes.min()
     };
     let mut order: Vec<(u64, usize)> = Vec::with_capacity(items.len());
     for item in items {
@@ -145,22 +154,24 @@ fn fill(problem: &Problem<'_>, mix: &[usize], items: &[usize], rule: Rule) -> Op
         let score = |at: usize| {
             let kind = mix[at];
             let fit = problem.fit(kind, item)?;
-            if !problem.has_room(kind, item, &used[at]) {
+            if !problem.fits_beside(kind, item, &used[at]) {
                 return None;
             }
-            let rooms = problem.kinds[kind].room.iter().zip(&used[at]).zip(&fit.takes);
-            let fullest = rooms.map(|((room, used), takes)| part(used + takes, *room)).max()?;
+            let dimensions = problem.kinds[kind].capacity.iter().zip(&used[at]).zip(&fit.demand);
+            let fullest = dimensions
+                .map(|((capacity, used), demand)| share(used + demand, *capacity))
+                .max()?;
             let score = match rule {
                 Rule::Even => fullest,
                 Rule::Tight => WHOLE.saturating_sub(fullest),
                 Rule::First => 0,
             };
-            // Where an item costs more, only if there is no other way.
+            // Prefer the bins in which the item itself costs least.
             Some((fit.cost, score, at))
         };
         let (.., at) = (0..mix.len()).filter_map(score).min()?;
         problem.add(mix[at], item, &mut used[at]);
-        own[at].push(item);
+        packed[at].push(item);
     }
-    Some(mix.iter().zip(own).map(|(kind, items)| problem.bin(*kind, items)).collect())
+    Some(mix.iter().zip(packed).map(|(kind, items)| problem.bin(*kind, items)).collect())
 }

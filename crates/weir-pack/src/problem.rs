@@ -1,44 +1,45 @@
-//! What is packed into what.
+//! The problem, its limits of effort, and its solution.
 
-/// A kind of bin, of which there are as many as one pays for.
+/// A kind of bin. The number of bins of a kind is unlimited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kind {
-    /// What an empty one costs.
+    /// Cost of an empty bin.
     pub cost: u64,
-    /// What it has room for, in every measure.
-    pub room: Vec<u64>,
+    /// Capacity in each dimension.
+    pub capacity: Vec<u64>,
 }
 
-/// An item in a bin of one kind.
+/// Cost and demand of an item in bins of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fit {
-    /// What it costs there, beside the bin.
+    /// Cost in addition to the bin's.
     pub cost: u64,
-    /// What it takes, in every measure.
-    pub takes: Vec<u64>,
+    /// Demand in each dimension.
+    pub demand: Vec<u64>,
 }
 
-/// An item: what it is in a bin of each kind; `None` where it cannot be.
+/// An item. A kind whose bins it may not be in has `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// By kind.
     pub fits: Vec<Option<Fit>>,
 }
 
-/// Items and kinds of bins.
+/// A packing problem.
 pub struct Problem<'a> {
-    /// The kinds.
+    /// The kinds of bins.
     pub kinds: Vec<Kind>,
-    /// The items.
+    /// The items to pack.
     pub items: Vec<Item>,
-    /// What a bin of a kind with some items really costs: what it costs empty and its items, or
-    /// more (where sums are rounded up). Never less, or there is no bound.
-    pub bill: &'a dyn Fn(usize, &[usize]) -> u64,
+    /// Cost of a bin of a kind with some items: at least the sum of the bin's and the items' costs.
+    /// It may be higher, for example if a vendor rounds sums up; if it were lower, no lower bound
+    /// would hold.
+    pub bin_cost: &'a dyn Fn(usize, &[usize]) -> u64,
 }
 
 impl std::fmt::Debug for Problem<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { kinds, items, bill: _ } = self;
+        let Self { kinds, items, bin_cost: _ } = self;
         f.debug_struct("Problem")
             .field("kinds", kinds)
             .field("items", items)
@@ -49,87 +50,94 @@ impl std::fmt::Debug for Problem<'_> {
 /// A bin with its items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bin {
-    /// Its kind, by place.
+    /// Index of its kind.
     pub kind: usize,
-    /// Its items, by place, ascending.
+    /// Indices of its items, ascending.
     pub items: Vec<usize>,
-    /// What it costs with them.
+    /// Cost including the items.
     pub cost: u64,
 }
 
-/// How hard to look. Nothing here is a time: one problem has one answer.
+/// Limits of the search. They count steps and not time, so a problem always has the same answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// What the answer may cost above the bound, in millionths of it, and it is good enough.
+    /// Optimality gap at which the search ends, in millionths of the lower bound.
     pub gap: u64,
-    /// An answer of many items that costs no more than so much above the bound, in millionths of
-    /// it, is good enough where more takes long.
-    pub long: u64,
-    /// Rounds of column generation.
+    /// As `gap`, for problems with more than 200 items, whose later phases take long. The larger of
+    /// the two counts.
+    pub large_gap: u64,
+    /// Maximum number of rounds of column generation.
     pub rounds: usize,
-    /// How often some bins are packed anew.
+    /// Maximum number of times that a few bins are repacked.
     pub tries: usize,
-    /// The most nodes of the search for one bin; where it ends early the bound is weaker.
-    pub nodes: u64,
-    /// So many items are split in every way instead, 12 at most.
-    pub split: usize,
+    /// Node limit of the branch-and-bound search for one bin. A lower limit weakens the bound.
+    pub node_limit: u64,
+    /// Problems with up to this many items are solved by enumeration. The maximum is 12.
+    pub exact_items: usize,
 }
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { gap: 2_000, long: 8_000, rounds: 60, tries: 100, nodes: 200_000, split: 12 }
+        Self {
+            gap: 2_000,
+            large_gap: 8_000,
+            rounds: 60,
+            tries: 100,
+            node_limit: 200_000,
+            exact_items: 12,
+        }
     }
 }
 
-/// What is being done.
+/// A phase of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Mixes of kinds are filled.
+    /// Initial packings are built.
     Filling,
-    /// Bins are looked for that are worth having, and what they prove.
+    /// Column generation solves the linear relaxation.
     Relaxing,
-    /// The bound is made sharper by whole numbers of bins.
+    /// Cuts strengthen the lower bound.
     Bounding,
-    /// Whole bins are taken of the relaxation.
+    /// The relaxation is rounded to whole bins.
     Rounding,
-    /// A few bins are packed anew.
+    /// A few bins are repacked.
     Anew,
 }
 
-/// How far it has come.
+/// State of a running search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// What is being done.
+    /// The current phase.
     pub phase: Phase,
-    /// How many bins are known that may be worth having.
+    /// Number of columns generated so far.
     pub columns: usize,
-    /// What the best packing costs so far.
+    /// Cost of the best packing so far.
     pub cost: u64,
-    /// No packing costs less, as far as that is proven.
+    /// Lower bound proven so far.
     pub bound: u64,
 }
 
 impl Progress {
-    /// As [`Packing::gap`], of what there is so far.
+    /// Returns the optimality gap so far; see [`Packing::gap`].
     #[must_use]
     pub fn gap(&self) -> u64 {
         gap(self.cost, self.bound)
     }
 }
 
-/// All items in bins.
+/// A packing of all items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packing {
-    /// The bins, the dearest first.
+    /// The bins, the most expensive first.
     pub bins: Vec<Bin>,
-    /// What they cost.
+    /// Total cost.
     pub cost: u64,
-    /// No packing costs less.
+    /// Lower bound of the cost of any packing.
     pub bound: u64,
 }
 
 impl Packing {
-    /// What the packing costs above the bound at most, in millionths of what it costs, rounded up.
+    /// Returns the optimality gap in millionths of the cost, rounded up.
     #[must_use]
     pub fn gap(&self) -> u64 {
         gap(self.cost, self.bound)
@@ -141,62 +149,62 @@ fn gap(cost: u64, bound: u64) -> u64 {
     u64::try_from(above.div_ceil(u128::from(cost.max(1)))).unwrap_or(u64::MAX)
 }
 
-/// Why nothing can be packed.
+/// Reasons why a problem has no packing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
-    /// Items that fit no bin of any kind.
+    /// Some items fit no bin of any kind.
     #[error("{} items fit no bin", .items.len())]
     NoBin {
-        /// By place.
+        /// Their indices.
         items: Vec<usize>,
     },
-    /// Numbers so large that sums of them overflow.
-    #[error("what the items cost, each in a bin of its own, adds up to more than 2^56")]
+    /// Sums of costs would overflow.
+    #[error("the total cost with each item in its own bin exceeds 2^56 units")]
     TooLarge,
 }
 
-/// What bins cost together, as far as numbers go.
+/// Returns the total cost of bins, saturating.
 pub(crate) fn cost(bins: &[Bin]) -> u64 {
     bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.cost))
 }
 
-/// Parts of a room are counted in so many.
+/// One, in the fixed-point format of [`share`].
 pub(crate) const WHOLE: u64 = 1 << 20;
 
-/// A part of a room, in parts of [`WHOLE`]: so many times the room at most that sums of parts are
-/// numbers still.
-pub(crate) fn part(takes: u64, room: u64) -> u64 {
-    let part = u128::from(takes) * u128::from(WHOLE) / u128::from(room.max(1));
-    u64::try_from(part).unwrap_or(u64::MAX).min(WHOLE << 20)
+/// Returns a demand as a fixed-point share of a capacity. Shares are limited to 2^20, so that sums
+/// of them do not overflow.
+pub(crate) fn share(demand: u64, capacity: u64) -> u64 {
+    let share = u128::from(demand) * u128::from(WHOLE) / u128::from(capacity.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX).min(WHOLE << 20)
 }
 
 impl Problem<'_> {
-    /// An item in a bin of a kind.
     pub(crate) fn fit(&self, kind: usize, item: usize) -> Option<&Fit> {
         self.items[item].fits[kind].as_ref()
     }
 
-    /// Whether an item has room beside what is used.
-    pub(crate) fn has_room(&self, kind: usize, item: usize, used: &[u64]) -> bool {
+    /// Returns whether an item fits beside the demand `used`.
+    pub(crate) fn fits_beside(&self, kind: usize, item: usize, used: &[u64]) -> bool {
         let Some(fit) = self.fit(kind, item) else { return false };
-        let room = self.kinds[kind].room.iter().zip(used);
-        room.zip(&fit.takes)
-            .all(|((room, used), takes)| used.checked_add(*takes).is_some_and(|used| used <= *room))
+        let capacity = self.kinds[kind].capacity.iter().zip(used);
+        capacity.zip(&fit.demand).all(|((capacity, used), demand)| {
+            used.checked_add(*demand).is_some_and(|used| used <= *capacity)
+        })
     }
 
-    /// Adds what an item takes.
+    /// Adds an item's demand to `used`.
     pub(crate) fn add(&self, kind: usize, item: usize, used: &mut [u64]) {
         if let Some(fit) = self.fit(kind, item) {
-            used.iter_mut().zip(&fit.takes).for_each(|(used, takes)| *used += takes);
+            used.iter_mut().zip(&fit.demand).for_each(|(used, demand)| *used += demand);
         }
     }
 
-    /// Whether items fit a bin together.
+    /// Returns whether items fit one bin together.
     pub(crate) fn fits(&self, kind: usize, items: &[usize]) -> bool {
-        let mut used = vec![0; self.kinds[kind].room.len()];
+        let mut used = vec![0; self.kinds[kind].capacity.len()];
         items.iter().all(|item| {
-            let fits = self.has_room(kind, *item, &used);
+            let fits = self.fits_beside(kind, *item, &used);
             if fits {
                 self.add(kind, *item, &mut used);
             }
@@ -204,42 +212,46 @@ impl Problem<'_> {
         })
     }
 
-    /// A bin of a kind with items that fit it.
+    /// Builds a bin of items that fit it, with its cost.
     pub(crate) fn bin(&self, kind: usize, mut items: Vec<usize>) -> Bin {
         items.sort_unstable();
-        let cost = (self.bill)(kind, &items);
-        debug_assert!(cost >= self.least(kind, &items), "a bill below what bin and items cost");
+        let cost = (self.bin_cost)(kind, &items);
+        debug_assert!(
+            cost >= self.linear_cost(kind, &items),
+            "the bin cost is below the sum of the costs of the bin and its items"
+        );
         Bin { kind, items, cost }
     }
 
-    /// What bin and items cost where nothing is rounded.
-    fn least(&self, kind: usize, items: &[usize]) -> u64 {
+    /// Returns the cost of a bin and its items without rounding.
+    fn linear_cost(&self, kind: usize, items: &[usize]) -> u64 {
         let costs = items.iter().filter_map(|item| Some(self.fit(kind, *item)?.cost));
         self.kinds[kind].cost.saturating_add(costs.fold(0, u64::saturating_add))
     }
 
-    /// What an item is worth at most: it can be in a bin of its own for that.
-    pub(crate) fn alone(&self, item: usize) -> u64 {
+    /// Returns the cost of an item alone in its cheapest bin: an upper limit of its dual price.
+    pub(crate) fn cost_alone(&self, item: usize) -> u64 {
         let kinds = self.kinds.iter().zip(&self.items[item].fits);
         let costs =
             kinds.filter_map(|(kind, fit)| Some(kind.cost.saturating_add(fit.as_ref()?.cost)));
         costs.min().unwrap_or(0)
     }
 
-    /// The items as they can be in a packing that costs no more than `most`: not in bins in which
-    /// they have no room, nor where one bin alone costs more.
-    pub(crate) fn possible(&self, most: u64) -> Vec<Item> {
-        let fit = |(kind, fit): (&Kind, &Option<Fit>)| {
-            let own = fit.as_ref()?;
-            let has_room = own.takes.iter().zip(&kind.room).all(|(takes, room)| takes <= room);
-            (has_room && kind.cost.saturating_add(own.cost) <= most).then(|| own.clone())
+    /// Returns the items without the kinds that no packing of cost `most` or less can use for them:
+    /// those in which an item does not fit, or costs more than `most`.
+    pub(crate) fn without_impossible_fits(&self, most: u64) -> Vec<Item> {
+        let possible = |kind: &Kind, fit: &Fit| {
+            fit.demand.iter().zip(&kind.capacity).all(|(demand, capacity)| demand <= capacity)
+                && kind.cost.saturating_add(fit.cost) <= most
         };
-        let item =
-            |item: &Item| Item { fits: self.kinds.iter().zip(&item.fits).map(fit).collect() };
-        self.items.iter().map(item).collect()
+        let fits = |item: &Item| {
+            let pairs = self.kinds.iter().zip(&item.fits);
+            pairs.map(|(kind, fit)| fit.clone().filter(|fit| possible(kind, fit))).collect()
+        };
+        self.items.iter().map(|item| Item { fits: fits(item) }).collect()
     }
 
-    /// The cheapest bin that some items fit together.
+    /// Returns the cheapest bin that holds all of the items.
     pub(crate) fn cheapest(&self, items: &[usize]) -> Option<Bin> {
         let kinds = (0..self.kinds.len()).filter(|kind| self.fits(*kind, items));
         kinds.map(|kind| self.bin(kind, items.to_vec())).min_by_key(|bin| bin.cost)

@@ -1,32 +1,34 @@
-//! All items anew, into another mix of kinds.
+//! Packs all items into another mix of kinds.
 //!
-//! What the relaxation takes is what costs least by the least part: small bins by the dozen, of
-//! which each wastes a little. A mix of fewer and larger bins often costs nearly the same, and is far
-//! easier to fill. So mixes are compared by how much room they leave for each bin, and the easiest
-//! of those that cost no more than so much are filled: items go where they fit, or are too much by
-//! least, and then are exchanged as long as nothing gets worse, until nothing is too much. There are
-//! so many exchanges that change nothing that the search does not stand still; to allow for worse
-//! ones, as annealing does, brought less.
+//! The relaxation prefers many small bins, each of which leaves a little capacity unused when
+//! filled with whole items. A mix of fewer and larger bins often costs nearly the same, and is far
+//! easier to fill. Mixes are therefore compared by their slack per bin, and those with the most
+//! slack below a cost limit are filled by local search.
+//!
+//! The local search starts with every item in a bin, some of which exceed their capacity. It then
+//! swaps items as long as the excess does not grow, until there is none. Swaps that leave the
+//! excess equal are frequent enough to escape local minima; accepting worse ones, as simulated
+//! annealing does, gave worse results.
 
-use crate::draws::Draws;
-use crate::problem::{Bin, Problem, WHOLE, cost, part};
+use crate::lcg::Lcg;
+use crate::problem::{Bin, Problem, WHOLE, cost, share};
 
-/// The range of what a mix may cost, between what is proven and what is known, is halved so often.
+/// Number of times that the range between lower bound and best cost is halved.
 const HALVINGS: usize = 12;
 
-/// So many mixes are filled at one cost.
-const FILLED: usize = 3;
+/// Number of mixes filled at each cost limit.
+const MIXES_FILLED: usize = 3;
 
-/// How many exchanges are looked at to fill one mix.
+/// Number of swaps tried for one mix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exchanges {
-    /// As many as fill most of what can be filled.
+pub(crate) enum Swaps {
+    /// Fills most mixes that can be filled.
     Quick,
-    /// As many as fill some of the rest.
+    /// Fills some of the others.
     Long,
 }
 
-impl Exchanges {
+impl Swaps {
     const fn count(self) -> usize {
         match self {
             Self::Quick => 1_000_000,
@@ -35,29 +37,29 @@ impl Exchanges {
     }
 }
 
-/// So many mixes are compared at one cost.
-const COMPARED: usize = 2_000_000;
+/// Maximum number of mixes compared at each cost limit.
+const MIXES_COMPARED: usize = 2_000_000;
 
-/// So many kinds a mix has at most.
-const KINDS: usize = 3;
+/// Maximum number of kinds in a mix.
+const MAX_KINDS: usize = 3;
 
-/// Of so many exchanges one is of items that are not too much where they are.
-const ELSEWHERE: usize = 8;
+/// One of this many swaps starts in any bin instead of one that exceeds its capacity.
+const ANY_BIN_EVERY: usize = 8;
 
-/// Of so many exchanges one is of an item with nothing.
-const ALONE: usize = 6;
+/// One of this many swaps moves an item without another in return.
+const ONE_WAY_EVERY: usize = 6;
 
-/// Bins for all items that cost less than `best`, if such are found; less than `low` is not looked
-/// for.
+/// Returns bins for all items that cost less than `best`, if any are found. Mixes that cost less
+/// than the lower bound `low` are skipped.
 pub(crate) fn cheaper(
     problem: &Problem<'_>,
     items: &[usize],
     best: &[Bin],
     mut low: u64,
-    exchanges: Exchanges,
+    swaps: Swaps,
 ) -> Option<Vec<Bin>> {
     let mut high = cost(best);
-    if !is_small(problem, items) {
+    if !sums_fit(problem, items) {
         return None;
     }
     let kinds = all_kinds(problem, items);
@@ -67,9 +69,9 @@ pub(crate) fn cheaper(
             break;
         }
         let middle = low + (high - low) / 2;
-        let mut filled = easiest(problem, items, &kinds, low, middle).into_iter();
-        let filled = filled
-            .find_map(|mix| fill(problem, items, &mix, exchanges).filter(|bins| cost(bins) < high));
+        let mut mixes = most_slack(problem, items, &kinds, low, middle).into_iter();
+        let filled = mixes
+            .find_map(|mix| fill(problem, items, &mix, swaps).filter(|bins| cost(bins) < high));
         match filled {
             Some(bins) => {
                 high = cost(&bins);
@@ -81,63 +83,63 @@ pub(crate) fn cheaper(
     found
 }
 
-/// All items in so many bins of each kind; `None` if they are not found to fit.
-pub(crate) fn within(
+/// Packs all items into given numbers of bins per kind; `None` if the search fails.
+pub(crate) fn fill_counts(
     problem: &Problem<'_>,
     items: &[usize],
     counts: &[u64],
-    exchanges: Exchanges,
+    swaps: Swaps,
 ) -> Option<Vec<Bin>> {
     let all: u64 = counts.iter().sum();
-    if !is_small(problem, items) || all > items.len() as u64 {
+    if !sums_fit(problem, items) || all > items.len() as u64 {
         return None;
     }
     let bins = counts.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect();
-    fill(problem, items, &Mix { ease: 0, bins }, exchanges)
+    fill(problem, items, &Mix { slack: 0, bins }, swaps)
 }
 
-/// Whether all items together take no more than numbers hold, so that a bin may have too much.
-fn is_small(problem: &Problem<'_>, items: &[usize]) -> bool {
+/// Returns whether the items' total demand fits in 64 bits, so that a bin may exceed its capacity.
+fn sums_fit(problem: &Problem<'_>, items: &[usize]) -> bool {
     (0..problem.kinds.len()).all(|kind| {
         let fits = items.iter().filter_map(|item| problem.fit(kind, *item));
-        let mut sums = vec![0_u64; problem.kinds[kind].room.len()];
-        fits.flat_map(|fit| fit.takes.iter().enumerate()).all(|(measure, takes)| {
-            let sum = sums[measure].checked_add(*takes);
-            sums[measure] = sum.unwrap_or_default();
+        let mut sums = vec![0_u64; problem.kinds[kind].capacity.len()];
+        fits.flat_map(|fit| fit.demand.iter().enumerate()).all(|(dimension, demand)| {
+            let sum = sums[dimension].checked_add(*demand);
+            sums[dimension] = sum.unwrap_or_default();
             sum.is_some()
         })
     })
 }
 
-/// A mix: of each of a few kinds so many.
+/// The numbers of bins of a few kinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mix {
-    /// The room that is left for each bin in the scarcest measure, in parts of a mean item.
-    ease: u128,
+    /// Slack per bin in the scarcest dimension, as a share of a mean item.
+    slack: u128,
     bins: Vec<(usize, u64)>,
 }
 
-/// The easiest mixes of those that cost `low` or more, and `high` at most.
-fn easiest(
+/// Returns the mixes with the most slack that cost between `low` and `high`.
+fn most_slack(
     problem: &Problem<'_>,
     items: &[usize],
     kinds: &[Kinds],
     low: u64,
     high: u64,
 ) -> Vec<Mix> {
-    let mut some = Easiest { problem, items, low, high, found: Vec::new(), compared: 0 };
-    for own in kinds {
-        some.count(own, &mut vec![0; own.kinds.len()], own.kinds.len() - 1, own.base);
+    let mut best = MostSlack { problem, items, low, high, found: Vec::new(), compared: 0 };
+    for set in kinds {
+        best.compare(set, &mut vec![0; set.kinds.len()], set.kinds.len() - 1, set.base);
     }
-    some.found
+    best.found
 }
 
-/// All sets of kinds that a mix may have and that are enough for all items.
+/// Returns all sets of kinds that together fit all items.
 fn all_kinds(problem: &Problem<'_>, items: &[usize]) -> Vec<Kinds> {
     let mut order: Vec<usize> = (0..problem.kinds.len()).collect();
     order.sort_by_key(|kind| (problem.kinds[*kind].cost, *kind));
     let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
-    for _ in 0..KINDS.min(order.len()) {
+    for _ in 0..MAX_KINDS.min(order.len()) {
         let longer = sets.iter().flat_map(|set| {
             let next =
                 order.iter().position(|kind| set.last() == Some(kind)).map_or(0, |at| at + 1);
@@ -148,54 +150,55 @@ fn all_kinds(problem: &Problem<'_>, items: &[usize]) -> Vec<Kinds> {
     sets.into_iter().filter_map(|set| Kinds::new(problem, items, set)).collect()
 }
 
-/// What those items take that are in no cheaper kind of a mix.
+/// Total demand of items that fit no cheaper kind of a mix.
 #[derive(Debug, Clone)]
 struct Group {
-    /// In every measure, each in the kind where it takes least.
-    takes: Vec<u128>,
+    /// By dimension, each item in the kind where its demand is lowest.
+    demand: Vec<u128>,
     count: u128,
 }
 
-/// Kinds of a mix, the cheapest first.
+/// The kinds of a mix, ascending by cost.
 struct Kinds {
     kinds: Vec<usize>,
-    /// By kind: the items that are in it or in those after it, and in none before.
+    /// By kind: the items that fit it or a later one, and none before.
     groups: Vec<Group>,
-    /// What the items cost at least beside their bins.
+    /// Sum of each item's lowest cost, without bins.
     base: u64,
 }
 
 impl Kinds {
-    /// What of the items is in which kinds; `None` if one is in none.
+    /// Groups the items by the first kind they fit; `None` if one fits none.
     fn new(problem: &Problem<'_>, items: &[usize], kinds: Vec<usize>) -> Option<Self> {
-        let measures = problem.kinds[kinds[0]].room.len();
-        let none = Group { takes: vec![0; measures], count: 0 };
-        let mut groups = vec![none; kinds.len()];
+        let dimensions = problem.kinds[kinds[0]].capacity.len();
+        let empty = Group { demand: vec![0; dimensions], count: 0 };
+        let mut groups = vec![empty; kinds.len()];
         let mut base = 0_u64;
         for item in items {
             let fits = kinds.iter().map(|kind| problem.fit(*kind, *item));
             let first = fits.clone().position(|fit| fit.is_some())?;
             let fits = fits.flatten();
             base = base.saturating_add(fits.clone().map(|fit| fit.cost).min().unwrap_or(0));
-            for (measure, sum) in groups[first].takes.iter_mut().enumerate() {
-                let takes = fits.clone().map(|fit| u128::from(fit.takes[measure]));
-                *sum += takes.min().unwrap_or(0);
+            for (dimension, sum) in groups[first].demand.iter_mut().enumerate() {
+                let demand = fits.clone().map(|fit| u128::from(fit.demand[dimension]));
+                *sum += demand.min().unwrap_or(0);
             }
             groups[first].count += 1;
         }
-        // What is in a kind may be in those after it, and leaves room to who is in those only.
+        // Items of a kind may also use the bins of later kinds, and compete there with later
+        // groups.
         for at in (1..groups.len()).rev() {
             let (before, after) = groups.split_at_mut(at);
             let (own, next) = (&mut before[at - 1], &after[0]);
             own.count += next.count;
-            own.takes.iter_mut().zip(&next.takes).for_each(|(own, next)| *own += next);
+            own.demand.iter_mut().zip(&next.demand).for_each(|(own, next)| *own += next);
         }
         Some(Self { kinds, groups, base })
     }
 }
 
-/// The easiest mixes so far, the easiest first.
-struct Easiest<'p> {
+/// The mixes with the most slack so far, in descending order.
+struct MostSlack<'p> {
     problem: &'p Problem<'p>,
     items: &'p [usize],
     low: u64,
@@ -204,15 +207,15 @@ struct Easiest<'p> {
     compared: usize,
 }
 
-impl Easiest<'_> {
-    /// Compares the mixes with so many of the kinds after `place`; of the first there are as many as
-    /// it takes. Whether it takes none.
-    fn count(&mut self, kinds: &Kinds, counts: &mut Vec<u64>, place: usize, cost: u64) -> bool {
+impl MostSlack<'_> {
+    /// Compares the mixes with the given counts after `place`; the count of the first kind follows
+    /// from the demand. Returns whether it is zero.
+    fn compare(&mut self, kinds: &Kinds, counts: &mut Vec<u64>, place: usize, cost: u64) -> bool {
         let own = self.problem.kinds[kinds.kinds[place]].cost;
         if place == 0 {
             self.compared += 1;
-            let Some(least) = self.least(kinds, counts) else { return false };
-            // More bins than items are of no use.
+            let Some(least) = self.bins_needed(kinds, counts) else { return false };
+            // A mix with more bins than items is never needed.
             if least > self.items.len() as u64 {
                 return false;
             }
@@ -226,114 +229,116 @@ impl Easiest<'_> {
         let mut is_enough = false;
         for count in 0..=self.items.len() as u64 {
             let cost = cost.saturating_add(own.saturating_mul(count));
-            if is_enough || cost > self.high || self.compared > COMPARED {
+            if is_enough || cost > self.high || self.compared > MIXES_COMPARED {
                 break;
             }
             counts[place] = count;
-            is_enough = self.count(kinds, counts, place - 1, cost);
+            is_enough = self.compare(kinds, counts, place - 1, cost);
         }
         counts[place] = 0;
         false
     }
 
-    /// How many of the first kind are needed beside the others; `None` if no number is enough.
-    fn least(&self, kinds: &Kinds, counts: &[u64]) -> Option<u64> {
-        let own = &self.problem.kinds[kinds.kinds[0]].room;
+    /// Returns the necessary number of bins of the first kind; `None` if no number is enough.
+    fn bins_needed(&self, kinds: &Kinds, counts: &[u64]) -> Option<u64> {
+        let own = &self.problem.kinds[kinds.kinds[0]].capacity;
         let mut least = 0;
-        for (measure, takes) in kinds.groups[0].takes.iter().enumerate() {
-            let rest = takes.saturating_sub(self.room(kinds, counts, 1, measure));
-            if rest > 0 && own[measure] == 0 {
+        for (dimension, demand) in kinds.groups[0].demand.iter().enumerate() {
+            let rest = demand.saturating_sub(self.capacity(kinds, counts, 1, dimension));
+            if rest > 0 && own[dimension] == 0 {
                 return None;
             }
-            least = least.max(rest.div_ceil(u128::from(own[measure].max(1))));
+            least = least.max(rest.div_ceil(u128::from(own[dimension].max(1))));
         }
         u64::try_from(least).ok()
     }
 
-    /// The room in the kinds from `first` on.
-    fn room(&self, kinds: &Kinds, counts: &[u64], first: usize, measure: usize) -> u128 {
+    /// Returns the total capacity of the kinds from `first` on.
+    fn capacity(&self, kinds: &Kinds, counts: &[u64], first: usize, dimension: usize) -> u128 {
         let pairs = kinds.kinds.iter().zip(counts).skip(first);
-        let room = |kind: &usize| u128::from(self.problem.kinds[*kind].room[measure]);
-        pairs.map(|(kind, count)| room(kind) * u128::from(*count)).sum()
+        let capacities = pairs.map(|(kind, count)| {
+            u128::from(self.problem.kinds[*kind].capacity[dimension]) * u128::from(*count)
+        });
+        capacities.sum()
     }
 
-    /// Keeps a mix if it is one of the easiest.
+    /// Keeps a mix if it is among those with the most slack.
     fn keep(&mut self, kinds: &Kinds, counts: &[u64]) {
-        let mut ease = u128::MAX;
+        let mut slack = u128::MAX;
         for (first, group) in kinds.groups.iter().enumerate() {
             let bins: u64 = counts.iter().skip(first).sum();
-            for (measure, takes) in group.takes.iter().enumerate().filter(|(_, takes)| **takes > 0)
+            for (dimension, demand) in
+                group.demand.iter().enumerate().filter(|(_, demand)| **demand > 0)
             {
-                let room = self.room(kinds, counts, first, measure);
-                let Some(left) = room.checked_sub(*takes) else { return };
+                let capacity = self.capacity(kinds, counts, first, dimension);
+                let Some(left) = capacity.checked_sub(*demand) else { return };
                 let whole = u128::from(WHOLE) * group.count;
-                ease = ease.min(left.saturating_mul(whole) / (takes * u128::from(bins.max(1))));
+                slack = slack.min(left.saturating_mul(whole) / (demand * u128::from(bins.max(1))));
             }
         }
         let pairs = kinds.kinds.iter().zip(counts).filter(|(_, count)| **count > 0);
         let bins: Vec<(usize, u64)> = pairs.map(|(kind, count)| (*kind, *count)).collect();
-        let at = self.found.partition_point(|mix| mix.ease >= ease);
-        if at < FILLED && !self.found.iter().any(|mix| mix.bins == bins) {
-            self.found.insert(at, Mix { ease, bins });
-            self.found.truncate(FILLED);
+        let at = self.found.partition_point(|mix| mix.slack >= slack);
+        if at < MIXES_FILLED && !self.found.iter().any(|mix| mix.bins == bins) {
+            self.found.insert(at, Mix { slack, bins });
+            self.found.truncate(MIXES_FILLED);
         }
     }
 }
 
-/// The bins of a mix with all items; `None` if they are not found to fit.
-fn fill(
-    problem: &Problem<'_>,
-    items: &[usize],
-    mix: &Mix,
-    exchanges: Exchanges,
-) -> Option<Vec<Bin>> {
+/// Packs all items into the bins of a mix; `None` if the search fails.
+fn fill(problem: &Problem<'_>, items: &[usize], mix: &Mix, swaps: Swaps) -> Option<Vec<Bin>> {
     let kinds = mix.bins.iter().flat_map(|(kind, count)| (0..*count).map(|_| *kind));
-    let mut filled = Filled::new(problem, kinds.collect());
-    filled.put(items)?;
-    filled.exchange(items, exchanges.count()).then(|| filled.bins())
+    let mut filled = Filling::new(problem, kinds.collect());
+    filled.place(items)?;
+    filled.swap_until_feasible(items, swaps.count()).then(|| filled.bins())
 }
 
-/// Bins that may hold too much.
-struct Filled<'p> {
+/// Bins that may exceed their capacity.
+struct Filling<'p> {
     problem: &'p Problem<'p>,
     kinds: Vec<usize>,
-    /// By bin and measure.
+    /// By bin and dimension.
     used: Vec<Vec<u64>>,
-    /// By bin: its items.
+    /// Items by bin.
     items: Vec<Vec<usize>>,
-    /// By item of the problem: where it is.
-    places: Vec<usize>,
-    /// By bin: how much is too much, in parts of its rooms.
-    over: Vec<u64>,
-    /// The bins with too much, and by bin where it is among them.
-    full: Vec<usize>,
-    place_in_full: Vec<usize>,
+    /// Bin by item of the problem.
+    bins_by_item: Vec<usize>,
+    /// By bin: the excess over its capacity, as a sum of shares.
+    excess: Vec<u64>,
+    /// The bins with excess, and by bin its index among them.
+    overfull: Vec<usize>,
+    index_in_overfull: Vec<usize>,
 }
 
-impl<'p> Filled<'p> {
+impl<'p> Filling<'p> {
     fn new(problem: &'p Problem<'p>, kinds: Vec<usize>) -> Self {
         let count = kinds.len();
         Self {
             problem,
-            used: kinds.iter().map(|kind| vec![0; problem.kinds[*kind].room.len()]).collect(),
+            used: kinds.iter().map(|kind| vec![0; problem.kinds[*kind].capacity.len()]).collect(),
             items: vec![Vec::new(); count],
-            places: vec![usize::MAX; problem.items.len()],
-            over: vec![0; count],
-            full: Vec::new(),
-            place_in_full: vec![usize::MAX; count],
+            bins_by_item: vec![usize::MAX; problem.items.len()],
+            excess: vec![0; count],
+            overfull: Vec::new(),
+            index_in_overfull: vec![usize::MAX; count],
             kinds,
         }
     }
 
-    /// Puts items where they fit best, the largest first; `None` if one can be in no bin.
-    fn put(&mut self, items: &[usize]) -> Option<()> {
+    /// Places items where they add the least excess, the largest first; `None` if one fits no kind.
+    fn place(&mut self, items: &[usize]) -> Option<()> {
         let size = |item: usize| {
-            let parts = self.kinds.iter().filter_map(|kind| {
-                let room = &self.problem.kinds[*kind].room;
-                let takes = &self.problem.fit(*kind, item)?.takes;
-                takes.iter().zip(room).map(|(takes, room)| part(*takes, *room)).max()
+            let sizes = self.kinds.iter().filter_map(|kind| {
+                let capacity = &self.problem.kinds[*kind].capacity;
+                let demand = &self.problem.fit(*kind, item)?.demand;
+                demand
+                    .iter()
+                    .zip(capacity)
+                    .map(|(demand, capacity)| share(*demand, *capacity))
+                    .max()
             });
-            parts.min()
+            sizes.min()
         };
         let mut order = Vec::with_capacity(items.len());
         for item in items {
@@ -342,8 +347,8 @@ impl<'p> Filled<'p> {
         order.sort_unstable();
         for (_, item) in order {
             let score = |bin: usize| {
-                let over = self.with(bin, Some(item), None)?;
-                Some((over - self.over[bin], self.fullest(bin, item), bin))
+                let excess = self.excess_after(bin, Some(item), None)?;
+                Some((excess - self.excess[bin], self.fullest(bin, item), bin))
             };
             let (.., bin) = (0..self.kinds.len()).filter_map(score).min()?;
             self.change(bin, Some(item), None);
@@ -351,108 +356,111 @@ impl<'p> Filled<'p> {
         Some(())
     }
 
-    /// How full the fullest room of a bin is with one more item.
+    /// Returns the highest share of a capacity used in a bin with one more item.
     fn fullest(&self, bin: usize, item: usize) -> u64 {
-        let room = &self.problem.kinds[self.kinds[bin]].room;
-        let takes = self.problem.fit(self.kinds[bin], item).map_or(&[][..], |fit| &fit.takes);
-        let parts = self.used[bin].iter().zip(takes).zip(room);
-        parts.map(|((used, takes), room)| part(used + takes, *room)).max().unwrap_or(0)
+        let capacity = &self.problem.kinds[self.kinds[bin]].capacity;
+        let demand = self.problem.fit(self.kinds[bin], item).map_or(&[][..], |fit| &fit.demand);
+        let dimensions = self.used[bin].iter().zip(demand).zip(capacity);
+        dimensions
+            .map(|((used, demand), capacity)| share(used + demand, *capacity))
+            .max()
+            .unwrap_or(0)
     }
 
-    /// How much would be too much in a bin with one item more and one less; `None` if the one can
-    /// not be in it.
-    fn with(&self, bin: usize, more: Option<usize>, less: Option<usize>) -> Option<u64> {
+    /// Returns the excess of a bin with one item added and one removed; `None` if the first may not
+    /// be in it.
+    fn excess_after(&self, bin: usize, more: Option<usize>, less: Option<usize>) -> Option<u64> {
         let kind = self.kinds[bin];
-        let takes = |item: Option<usize>| match item {
-            Some(item) => self.problem.fit(kind, item).map(|fit| Some(fit.takes.as_slice())),
+        let demand = |item: Option<usize>| match item {
+            Some(item) => self.problem.fit(kind, item).map(|fit| Some(fit.demand.as_slice())),
             None => Some(None),
         };
-        let (more, less) = (takes(more)?, takes(less)?);
-        let mut over = 0;
-        for (measure, (used, room)) in
-            self.used[bin].iter().zip(&self.problem.kinds[kind].room).enumerate()
+        let (more, less) = (demand(more)?, demand(less)?);
+        let mut excess = 0;
+        for (dimension, (used, capacity)) in
+            self.used[bin].iter().zip(&self.problem.kinds[kind].capacity).enumerate()
         {
-            let used = used + more.map_or(0, |takes| takes[measure]);
-            let used = used - less.map_or(0, |takes| takes[measure]);
-            if used > *room {
-                over += part(used - room, *room).max(1);
+            let used = used + more.map_or(0, |demand| demand[dimension])
+                - less.map_or(0, |demand| demand[dimension]);
+            if used > *capacity {
+                excess += share(used - capacity, *capacity).max(1);
             }
         }
-        Some(over)
+        Some(excess)
     }
 
-    /// Puts an item into a bin and takes one out.
+    /// Adds an item to a bin and removes one.
     fn change(&mut self, bin: usize, more: Option<usize>, less: Option<usize>) {
         let kind = self.kinds[bin];
         if let Some(fit) = less.and_then(|item| self.problem.fit(kind, item)) {
-            self.used[bin].iter_mut().zip(&fit.takes).for_each(|(used, takes)| *used -= takes);
+            self.used[bin].iter_mut().zip(&fit.demand).for_each(|(used, demand)| *used -= demand);
             self.items[bin].retain(|item| Some(*item) != less);
         }
         if let Some(item) = more {
             self.problem.add(kind, item, &mut self.used[bin]);
             self.items[bin].push(item);
-            self.places[item] = bin;
+            self.bins_by_item[item] = bin;
         }
-        let over = self.with(bin, None, None).unwrap_or(0);
-        match (self.over[bin] > 0, over > 0) {
+        let excess = self.excess_after(bin, None, None).unwrap_or(0);
+        match (self.excess[bin] > 0, excess > 0) {
             (false, true) => {
-                self.place_in_full[bin] = self.full.len();
-                self.full.push(bin);
+                self.index_in_overfull[bin] = self.overfull.len();
+                self.overfull.push(bin);
             }
             (true, false) => {
-                let place = self.place_in_full[bin];
-                self.full.swap_remove(place);
-                if let Some(moved) = self.full.get(place) {
-                    self.place_in_full[*moved] = place;
+                let place = self.index_in_overfull[bin];
+                self.overfull.swap_remove(place);
+                if let Some(moved) = self.overfull.get(place) {
+                    self.index_in_overfull[*moved] = place;
                 }
             }
             _ => {}
         }
-        self.over[bin] = over;
+        self.excess[bin] = excess;
     }
 
-    /// Exchanges items until no bin has too much; whether it came to that.
-    fn exchange(&mut self, items: &[usize], most: usize) -> bool {
-        let mut draws = Draws::new();
+    /// Swaps items until no bin has excess. Returns whether that was reached.
+    fn swap_until_feasible(&mut self, items: &[usize], most: usize) -> bool {
+        let mut rng = Lcg::new();
         for _ in 0..most {
-            if self.full.is_empty() {
+            if self.overfull.is_empty() {
                 return true;
             }
-            let bin = match draws.draw(ELSEWHERE) {
-                0 => draws.draw(self.kinds.len()),
-                _ => self.full[draws.draw(self.full.len())],
+            let bin = match rng.below(ANY_BIN_EVERY) {
+                0 => rng.below(self.kinds.len()),
+                _ => self.overfull[rng.below(self.overfull.len())],
             };
             if self.items[bin].is_empty() {
                 continue;
             }
-            let item = self.items[bin][draws.draw(self.items[bin].len())];
-            let (other, back) = match draws.draw(ALONE) {
-                0 => (draws.draw(self.kinds.len()), None),
+            let item = self.items[bin][rng.below(self.items[bin].len())];
+            let (other, back) = match rng.below(ONE_WAY_EVERY) {
+                0 => (rng.below(self.kinds.len()), None),
                 _ => {
-                    let back = items[draws.draw(items.len())];
-                    (self.places[back], Some(back))
+                    let back = items[rng.below(items.len())];
+                    (self.bins_by_item[back], Some(back))
                 }
             };
             if other == bin {
                 continue;
             }
-            let Some(own) = self.with(bin, back, Some(item)) else { continue };
-            let Some(others) = self.with(other, Some(item), back) else { continue };
-            if own + others <= self.over[bin] + self.over[other] {
+            let Some(own) = self.excess_after(bin, back, Some(item)) else { continue };
+            let Some(others) = self.excess_after(other, Some(item), back) else { continue };
+            if own + others <= self.excess[bin] + self.excess[other] {
                 self.change(bin, back, Some(item));
                 self.change(other, Some(item), back);
             }
         }
-        self.full.is_empty()
+        self.overfull.is_empty()
     }
 
     fn bins(self) -> Vec<Bin> {
         let pairs = self.kinds.into_iter().zip(self.items).filter(|(_, items)| !items.is_empty());
-        let bin = |(kind, items): (usize, Vec<usize>)| {
+        let bins = pairs.map(|(kind, items)| {
             let cheapest = self.problem.cheapest(&items);
             cheapest.unwrap_or_else(|| self.problem.bin(kind, items))
-        };
-        pairs.map(bin).collect()
+        });
+        bins.collect()
     }
 }
 
@@ -461,22 +469,25 @@ mod tests {
     use super::*;
     use crate::problem::{Fit, Item, Kind};
 
-    /// Rooms cut into items, so that it is known how few bins hold all of them.
-    fn cut(kinds: &[Kind], bins: usize, draws: &mut Draws) -> Vec<Item> {
+    /// Cuts capacities into items, so that the optimal number of bins is known.
+    fn cut(kinds: &[Kind], bins: usize, rng: &mut Lcg) -> Vec<Item> {
         let mut items = Vec::new();
         for _ in 0..bins {
-            let mut left = kinds[1].room.clone();
+            let mut left = kinds[1].capacity.clone();
             for at in (0..8).rev() {
                 let part = |left: &mut u64| {
                     let most = usize::try_from(*left).unwrap();
-                    let takes = if at == 0 { most } else { draws.draw(most / 2 + 1) };
-                    *left -= takes as u64;
-                    takes as u64
+                    let demand = if at == 0 { most } else { rng.below(most / 2 + 1) };
+                    *left -= demand as u64;
+                    demand as u64
                 };
-                let takes: Vec<u64> = left.iter_mut().map(part).collect();
+                let demand: Vec<u64> = left.iter_mut().map(part).collect();
                 let fits = |kind: &Kind| {
-                    let is_in = takes.iter().zip(&kind.room).all(|(takes, room)| takes <= room);
-                    is_in.then(|| Fit { cost: 1, takes: takes.clone() })
+                    let fits = demand
+                        .iter()
+                        .zip(&kind.capacity)
+                        .all(|(demand, capacity)| demand <= capacity);
+                    fits.then(|| Fit { cost: 1, demand: demand.clone() })
                 };
                 items.push(Item { fits: kinds.iter().map(fits).collect() });
             }
@@ -485,42 +496,43 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_with_hardly_any_room_to_spare_is_filled() {
-        let kind = |n: u64, more: u64| Kind { cost: 1_000 * n, room: vec![200 * n + more; 2] };
-        // The dearer kind has one part in two hundred more than it is filled with.
+    fn a_mix_with_little_slack_is_filled() {
+        let kind = |n: u64, more: u64| Kind { cost: 1_000 * n, capacity: vec![200 * n + more; 2] };
+        // The larger kind gets half a percent more capacity than its items need.
         let kinds = vec![kind(1, 0), kind(4, 0)];
-        let mut draws = Draws::new();
-        let items = cut(&kinds, 10, &mut draws);
+        let mut rng = Lcg::new();
+        let items = cut(&kinds, 10, &mut rng);
         let kinds = vec![kind(1, 0), kind(4, 4)];
-        let bill = |kind: usize, some: &[usize]| kinds[kind].cost + some.len() as u64;
-        let problem = Problem { kinds: kinds.clone(), items, bill: &bill };
+        let bin_cost = |kind: usize, some: &[usize]| kinds[kind].cost + some.len() as u64;
+        let problem = Problem { kinds: kinds.clone(), items, bin_cost: &bin_cost };
         let all: Vec<usize> = (0..problem.items.len()).collect();
         let best: Vec<Bin> = all.iter().map(|item| problem.cheapest(&[*item]).unwrap()).collect();
-        let bins = cheaper(&problem, &all, &best, 0, Exchanges::Quick).unwrap();
+        let bins = cheaper(&problem, &all, &best, 0, Swaps::Quick).unwrap();
         assert!(bins.iter().all(|bin| problem.fits(bin.kind, &bin.items)));
         let mut seen: Vec<usize> = bins.iter().flat_map(|bin| bin.items.iter().copied()).collect();
         seen.sort_unstable();
         assert_eq!(seen, all);
         let cost: u64 = bins.iter().map(|bin| bin.cost).sum();
         assert!(cost <= 40_080, "{cost}");
-        // With one part too little in all there is no mix, and numbers that are too large are left
-        // alone.
-        let sum = |measure: usize| {
-            let takes =
-                problem.items.iter().map(|item| item.fits[1].as_ref().unwrap().takes[measure]);
-            takes.sum::<u64>()
+        // No mix remains if the total capacity is one unit short, and sums that overflow are
+        // rejected.
+        let sum = |dimension: usize| {
+            let demand =
+                problem.items.iter().map(|item| item.fits[1].as_ref().unwrap().demand[dimension]);
+            demand.sum::<u64>()
         };
         let few = vec![
-            Kind { cost: 1 << 40, room: kinds[0].room.clone() },
-            Kind { cost: 4_000, room: (0..2).map(|at| sum(at).div_ceil(10) - 1).collect() },
+            Kind { cost: 1 << 40, capacity: kinds[0].capacity.clone() },
+            Kind { cost: 4_000, capacity: (0..2).map(|at| sum(at).div_ceil(10) - 1).collect() },
         ];
-        let bill = |kind: usize, some: &[usize]| few[kind].cost + some.len() as u64;
-        let tight = Problem { kinds: few.clone(), items: problem.items.clone(), bill: &bill };
+        let bin_cost = |kind: usize, some: &[usize]| few[kind].cost + some.len() as u64;
+        let tight =
+            Problem { kinds: few.clone(), items: problem.items.clone(), bin_cost: &bin_cost };
         let eleven = vec![Bin { kind: 1, items: Vec::new(), cost: 4_000 }; 11];
-        assert_eq!(cheaper(&tight, &all, &eleven, 0, Exchanges::Quick), None);
-        let fit = Fit { cost: 0, takes: vec![1 << 63; 2] };
+        assert_eq!(cheaper(&tight, &all, &eleven, 0, Swaps::Quick), None);
+        let fit = Fit { cost: 0, demand: vec![1 << 63; 2] };
         let item = Item { fits: vec![Some(fit.clone()), Some(fit)] };
         let problem = Problem { items: vec![item; 2], ..problem };
-        assert_eq!(cheaper(&problem, &[0, 1], &best, 0, Exchanges::Quick), None);
+        assert_eq!(cheaper(&problem, &[0, 1], &best, 0, Swaps::Quick), None);
     }
 }

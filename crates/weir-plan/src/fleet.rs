@@ -423,11 +423,11 @@ impl<'q, 'a> Fleet<'q, 'a> {
     ) -> Result<FleetOutcome, PlanError> {
         let linear: Vec<(u64, u64)> = self.sizes.iter().map(|size| self.linear(size)).collect();
         let kinds = self.sizes.iter().zip(&linear);
-        let kinds = kinds.map(|(size, (cost, _))| Kind { cost: *cost, room: Self::room(size) });
+        let kinds = kinds.map(|(size, (cost, _))| Kind { cost: *cost, capacity: Self::room(size) });
         let fit = |(size, (_, each)): (&Size<'_>, &(u64, u64)), member: usize| {
             let takes = self.takes(size, member)?;
             let gib = self.seats[size.of][member].as_ref()?.gib;
-            Some(Fit { cost: each.saturating_mul(gib), takes })
+            Some(Fit { cost: each.saturating_mul(gib), demand: takes })
         };
         let item = |member: usize| Item {
             fits: self.sizes.iter().zip(&linear).map(|size| fit(size, member)).collect(),
@@ -436,7 +436,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
         let problem = Problem {
             kinds: kinds.collect(),
             items: (0..self.question.members.len()).map(item).collect(),
-            bill: &bill,
+            bin_cost: &bill,
         };
         let packing = match weir_pack::solve_watched(&problem, &self.question.effort, watch) {
             Ok(packing) => packing,
