@@ -6,12 +6,14 @@
 //! nothing waits.
 
 mod arrivals;
+mod backups;
 mod cap;
 mod component;
 mod holding;
 mod moments;
 mod others;
 
+pub use backups::BackupFacts;
 pub use cap::{CapFacts, Credits};
 pub use moments::Moment;
 pub use others::{FULL, Gauged, HostFacts, OUT, Others, WaitFacts};
@@ -239,6 +241,10 @@ pub struct Facts {
     pub subjects: Vec<SubjectFacts>,
     /// What else there is: waits, processors, what a cloud says of its limits.
     pub others: Others,
+    /// Backups.
+    pub backups: Vec<BackupFacts>,
+    /// The part of the time that processors were busy, over time, if there are backups.
+    pub processors: Option<Points>,
     /// Samples.
     pub samples: u64,
     /// The first, and the last.
@@ -262,6 +268,7 @@ pub struct Follow<'a> {
     /// The subject, and the place there, of each wait.
     wait_of: Vec<(usize, usize)>,
     others: others::Following,
+    backups: backups::Following,
     samples: u64,
     span: Option<(Instant, Instant)>,
     intervals: Spread,
@@ -311,6 +318,7 @@ impl<'a> Follow<'a> {
             waits: Tracker::new(contents, &tracks),
             wait_of,
             others: others::Following::new(contents),
+            backups: backups::Following::new(contents),
             samples: 0,
             span: None,
             intervals: Spread::default(),
@@ -357,6 +365,7 @@ impl<'a> Follow<'a> {
                 waited[subject][place].1 += reading.amount;
             });
             self.others.sample(at, row);
+            self.backups.sample(at, row);
         }
     }
 
@@ -376,10 +385,13 @@ impl<'a> Follow<'a> {
         let mut subjects: Vec<SubjectFacts> =
             subjects.map(|((_, facts), waited)| SubjectFacts { waited, ..facts }).collect();
         believe_zeros(self.system, &mut subjects, &self.servers);
+        let (backups, processors) = self.backups.finish();
         Facts {
             caps: caps.into_iter().map(|(_, facts)| facts).collect(),
             subjects,
             others: self.others.finish(),
+            backups,
+            processors,
             samples: self.samples,
             span: self.span,
             restarts: restarts + self.rest.restarts(),

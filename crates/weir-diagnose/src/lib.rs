@@ -17,6 +17,7 @@
 //! | [`follow`] | one pass over the samples |
 //! | [`verdict`] | who waited, how much, and at which cap |
 //! | [`case`] | all that a rule may look at |
+//! | `backup` | backups, and the limit of each |
 //! | [`rules`] | what is said of it, one rule a file |
 //! | [`change`] | a change of a layout that a rule proposes |
 //! | [`effect`] | what that would bring, by simulation |
@@ -27,6 +28,7 @@
 
 #![forbid(unsafe_code)]
 
+mod backup;
 pub mod case;
 pub mod change;
 pub mod demand;

@@ -1,5 +1,6 @@
 //! From an observation to findings: what is asked, step by step.
 
+use crate::backup;
 use crate::case::{Case, Known};
 use crate::error::DiagnoseError;
 use crate::follow::{self, Facts, Follow};
@@ -75,15 +76,19 @@ impl Question<'_> {
             .filter_map(|id| contents.entity(*id))
             .any(|entity| is_storage(&entity.kind));
         let says = follow::says_something(contents);
-        if !of_storage && !says {
+        let has_backups = backup::has_any(contents);
+        if !of_storage && !says && !has_backups {
             return Err(DiagnoseError::NoLoad { has: what_there_is(contents) });
         }
-        match self.layout {
-            Some(layout) if of_storage => {
-                System::from_layout(contents, &loads, layout, self.mapping)
+        let (places, mapping) = backup::of_mapping(contents, self.layout, self.mapping)?;
+        let (mut system, unmatched) = match self.layout {
+            Some(layout) if of_storage || has_backups => {
+                System::from_layout(contents, &loads, layout, &mapping)?
             }
-            _ => Ok((System::from_observation(contents, &loads, self.edition), Vec::new())),
-        }
+            _ => (System::from_observation(contents, &loads, self.edition), Vec::new()),
+        };
+        system.backup_places = places;
+        Ok((system, unmatched))
     }
 
     /// What follows from what was seen.

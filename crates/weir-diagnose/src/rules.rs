@@ -12,7 +12,9 @@ mod at_log_rate;
 mod at_stripe;
 mod backup;
 mod backup_cached;
+mod backup_limit;
 mod backup_local_ssd;
+mod backup_options;
 mod backup_stripes;
 mod backup_targets;
 mod bursts_or_slow;
@@ -153,6 +155,10 @@ pub const RULES: &[Rule] = &[
     bursts_or_slow::RULE,
     no_operations::RULE,
     short_episode::RULE,
+    backup_limit::RULE,
+    backup_options::BUFFERS,
+    backup_options::TRANSFERS,
+    backup_options::STRIPES,
 ];
 
 impl Rule {
@@ -220,6 +226,7 @@ const URLS: &[(&str, &str)] = urls![
     "instance-storage"
     "add-files"
     "credits-out" "consumed" "queued" "ceiling" "near-limit" "full-queue" "credits-soon"
+    "backup-limit" "backup-buffers" "backup-transfer-size" "backup-files"
     "backup-cached" "backup-targets" "backup-stripes" "backup-local-ssd"
     "cpu" "locks" "client" "memory-grants" "tempdb-contention" "page-latch" "parallelism"
     "slow-medium" "cache-pressure"
@@ -252,6 +259,7 @@ pub mod source {
 #[must_use]
 pub fn run(case: &Case<'_>) -> Vec<Found> {
     let mut found: Vec<Found> = RULES.iter().flat_map(|rule| (rule.find)(case, rule)).collect();
+    backup_limit::without_repeats(case, &mut found);
     found.sort_by(|one, other| {
         let (one_is, other_is) = (&one.finding, &other.finding);
         let priority = one_is.priority.cmp(&other_is.priority);

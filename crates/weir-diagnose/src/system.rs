@@ -397,6 +397,8 @@ pub struct System {
     pub caps: Vec<Cap>,
     /// All whose I/O is observed.
     pub subjects: Vec<Subject>,
+    /// Where targets of backups are, as somebody said: names of the observation and of the layout.
+    pub backup_places: Mapping,
 }
 
 impl System {

@@ -1,6 +1,7 @@
 //! What backups are written to, and what was seen of it.
 
 use super::waits::{Class, resource_waits};
+use crate::backup::{self, Backup};
 use crate::case::{Case, Seen};
 use crate::system::{File, On, What};
 use weir_layout::Role;
@@ -28,12 +29,16 @@ const WRITES: f64 = 1e6;
 /// be wrong for those.
 pub(super) fn targets(case: &Case<'_>) -> Vec<Target> {
     let system = case.system;
+    let observed = backup::all(case);
     let disks = (0..system.disks.len()).filter(|disk| system.disks[*disk].stripe.is_none());
     let stripes = 0..system.stripes.len();
     let all = disks.map(On::Disk).chain(stripes.map(On::Stripe));
     let target = |on: On| {
         let files: Vec<(usize, &File)> = system.files_on(on).collect();
-        let is_one = !files.is_empty() && files.iter().all(|(_, file)| file.is(Role::Backup));
+        let by_files = !files.is_empty() && files.iter().all(|(_, file)| file.is(Role::Backup));
+        let others = files.iter().any(|(_, file)| !file.is(Role::Backup));
+        let stripes = written_to(&observed, on).filter(|_| !others);
+        let is_one = by_files || stripes.is_some();
         let what = match on {
             On::Disk(disk) => What::Disk(disk),
             On::Stripe(stripe) => What::Stripe(stripe),
@@ -51,10 +56,18 @@ pub(super) fn targets(case: &Case<'_>) -> Vec<Target> {
                 of.map(|seen| seen.index).collect()
             };
             let seen = whole.or_else(columns).unwrap_or_else(of_files);
-            Target { on, name: case.name(what), disks, files: files.len(), seen }
+            let files = stripes.unwrap_or(0).max(files.len());
+            Target { on, name: case.name(what), disks, files, seen }
         })
     };
     all.filter_map(target).collect()
+}
+
+/// Returns the files that observed backups wrote to a place and to nothing that they read.
+fn written_to(all: &[Backup<'_>], on: On) -> Option<usize> {
+    let own = all.iter().filter(|own| own.targets.contains(&on) && !own.sources.contains(&on));
+    let files = own.map(|own| own.stripes().unwrap_or(1).div_ceil(own.targets.len() as u64));
+    files.max().and_then(|files| usize::try_from(files).ok())
 }
 
 impl Target {

@@ -84,7 +84,11 @@ impl System {
         let is_instance = layout.hosts.iter().all(|host| host.instance.is_some());
         let system = join(hosts, disks, stripes, files, (loads, is_instance));
         let unmatched = matcher.unmatched(contents, loads, &system);
-        if system.subjects.is_empty() {
+        // A backup is held against the layout by its rate alone.
+        let of_storage = |id: &EntityId| {
+            contents.entity(*id).is_some_and(|entity| is_storage(&entity.kind))
+        };
+        if system.subjects.is_empty() && loads.iter().any(of_storage) {
             return Err(DiagnoseError::NoneMatches { unmatched, known: matcher.known });
         }
         Ok((system, unmatched))

@@ -1,0 +1,248 @@
+//! The limit of a backup.
+
+use super::during::{self, Flow};
+use super::{Backup, LOCAL_FILES, count};
+use crate::case::Case;
+use crate::system::{On, Owner};
+use weir_core::Cap as Kind;
+use weir_observe::metric;
+use weir_report::diagnosis::Confidence;
+use weir_report::number::float;
+use weir_workload::backup::buffers::{MAX_TRANSFER, WRITE_DEPTH};
+
+/// A cap of which so much is used limits a backup. The best settings of article 004 used 96 %, four
+/// files on one disk 96 %, and one file 82 %.
+const BINDS: f64 = 0.92;
+
+/// Below this, requests that take what their medium takes do not wait at the cap.
+const FULLY: f64 = 0.985;
+
+/// Requests that take no more than this many times what their medium takes wait for nothing.
+const UNHELD: f64 = 1.15;
+
+/// Where nothing but its rate is known of a backup, the time before the first transfer counts, too.
+const BINDS_WHOLE: f64 = 0.88;
+
+/// A pipeline in which this part of the writes or buffers is in flight is full. A striped write is over
+/// when its last part is, so parts are in flight for less.
+const FULL: f64 = 0.75;
+
+/// The same of writers.
+const FULL_WRITERS: f64 = 0.65;
+
+/// With compression a part of the buffers is always at a processor.
+const FULL_COMPRESSED: f64 = 0.6;
+
+/// Threads that compress are busy if so many buffers are at each.
+const BUSY: f64 = 0.95;
+
+/// Processors that are busy for so much of the time have none left for compression.
+const BUSY_PROCESSORS: f64 = 0.85;
+
+/// The disks that a cap belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Source,
+    Target,
+    /// The machine, which both pass.
+    Machine,
+}
+
+/// The limit of a backup.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Limit {
+    Cap(Side, usize),
+    /// Too few stripes write at once.
+    Stripes,
+    /// Too few or too small buffers are in flight.
+    Buffers,
+    /// More files on a local SSD than it takes well.
+    LocalSsd,
+    Compression,
+}
+
+/// The limit of a backup, and what it follows from.
+#[derive(Debug, Clone)]
+pub(crate) struct Attributed {
+    pub(crate) limit: Option<Limit>,
+    pub(crate) confidence: Confidence,
+    /// The part of each cap that was used, the highest first.
+    pub(crate) used: Vec<(Side, usize, f64)>,
+    /// Reads in flight, of whole transfers.
+    pub(crate) reads: Option<f64>,
+    /// Writes in flight.
+    pub(crate) writes: Option<f64>,
+}
+
+/// Returns the limit of a backup.
+pub(crate) fn attribute(case: &Case<'_>, backup: &Backup<'_>) -> Attributed {
+    let observed = observed(case, backup);
+    let is_observed = !observed.is_empty();
+    let used = if is_observed { observed } else { from_rate(case, backup) };
+    let flow = |places: &[On]| during::flow(case, backup, places).filter(|_| is_observed);
+    let transfer = float(backup.max_transfer());
+    let whole = |flow: Flow, ratio: f64| flow.in_flight / (transfer * ratio.max(0.001));
+    let reads = flow(&backup.sources).map(|flow| whole(flow, 1.0));
+    let written = flow(&backup.targets);
+    let seen_ratio = written.zip(backup.facts.rate()).map(|(flow, rate)| flow.bytes_per_s / rate);
+    let ratio = backup.ratio().or(seen_ratio).unwrap_or(1.0).min(1.0);
+    let writes = written.map(|flow| whole(flow, ratio));
+    let mut own = Attributed { limit: None, confidence: Confidence::High, used, reads, writes };
+    let binds = if is_observed { BINDS } else { BINDS_WHOLE };
+    let highest = own.used.first().copied();
+    let held = highest.filter(|(side, _, used)| {
+        *used >= binds && (*used >= FULLY || !is_unheld(case, backup, *side))
+    });
+    if let Some((side, cap, _)) = held {
+        own.limit = Some(Limit::Cap(side, cap));
+        if !is_observed {
+            own.confidence = Confidence::Medium;
+        }
+        return own;
+    }
+    own.confidence = Confidence::Medium;
+    own.limit = match (reads, writes) {
+        (Some(reads), Some(writes)) => of_pipeline(case, backup, reads, writes),
+        _ => from_options(case, backup, highest.map(|(.., used)| used)),
+    };
+    if !is_observed {
+        own.confidence = Confidence::Low;
+    }
+    own
+}
+
+/// Tells whether requests of a side take what their media take.
+fn is_unheld(case: &Case<'_>, backup: &Backup<'_>, side: Side) -> bool {
+    let is_usual = |places: &[On]| {
+        during::beside_medium(case, backup, places).is_some_and(|times| times <= UNHELD)
+    };
+    match side {
+        Side::Source => is_usual(&backup.sources),
+        Side::Target => is_usual(&backup.targets),
+        Side::Machine => is_usual(&backup.sources) && is_usual(&backup.targets),
+    }
+}
+
+/// Returns how much of the caps of a backup was used, as its disks were observed.
+fn observed(case: &Case<'_>, backup: &Backup<'_>) -> Vec<(Side, usize, f64)> {
+    let all = caps(case, backup).into_iter();
+    let used = all.filter_map(|(side, cap)| Some((side, cap, during::used(case, backup, cap)?)));
+    sorted(used.collect())
+}
+
+fn sorted(mut all: Vec<(Side, usize, f64)>) -> Vec<(Side, usize, f64)> {
+    all.sort_by(|one, other| other.2.total_cmp(&one.2));
+    all
+}
+
+/// Returns the caps that transfers of a backup pass.
+fn caps(case: &Case<'_>, backup: &Backup<'_>) -> Vec<(Side, usize)> {
+    let sources = Backup::disks(case, &backup.sources);
+    let targets = Backup::disks(case, &backup.targets);
+    let host = |disks: &[usize], index: usize| {
+        disks.iter().any(|disk| case.system.disks[*disk].host == Some(index))
+    };
+    let side = |owner: Owner| match owner {
+        Owner::Disk(disk) if targets.contains(&disk) => Some(Side::Target),
+        Owner::Disk(disk) if sources.contains(&disk) => Some(Side::Source),
+        Owner::Host(own) if host(&sources, own) || host(&targets, own) => Some(Side::Machine),
+        _ => None,
+    };
+    let all = case.system.caps.iter().enumerate();
+    all.filter(|(_, cap)| cap.kind != Kind::LogRate)
+        .filter_map(|(index, cap)| Some((side(cap.owner)?, index)))
+        .collect()
+}
+
+/// Returns how much of the caps in bytes was used, from the rate of the backup alone: a side as a whole
+/// has the sum of its disks.
+fn from_rate(case: &Case<'_>, backup: &Backup<'_>) -> Vec<(Side, usize, f64)> {
+    let (Some(read), Some(ratio)) = (backup.facts.rate(), backup.ratio()) else {
+        return Vec::new();
+    };
+    let written = read * ratio;
+    let mut all = Vec::new();
+    for (side, places, rate) in
+        [(Side::Source, &backup.sources, read), (Side::Target, &backup.targets, written)]
+    {
+        let disks = Backup::disks(case, places);
+        let own = |cap: &crate::system::Cap| {
+            let is_own = matches!(cap.owner, Owner::Disk(disk) if disks.contains(&disk));
+            is_own && cap.kind == Kind::DiskBytes
+        };
+        let caps: Vec<usize> =
+            (0..case.system.caps.len()).filter(|cap| own(&case.system.caps[*cap])).collect();
+        let sum: f64 = caps.iter().map(|cap| case.system.caps[*cap].limit.rate).sum();
+        if let Some(first) = caps.first().filter(|_| sum > 0.0 && caps.len() == disks.len()) {
+            all.push((side, *first, rate / sum));
+        }
+    }
+    let remote = |places: &[On], host: usize, rate: f64| {
+        let disks = Backup::disks(case, places);
+        let own = disks.iter().filter(|disk| {
+            let disk = &case.system.disks[**disk];
+            disk.host == Some(host) && !disk.is_local
+        });
+        if disks.is_empty() { 0.0 } else { rate * count(own.count()) / count(disks.len()) }
+    };
+    for (index, cap) in case.system.caps.iter().enumerate() {
+        let Owner::Host(host) = cap.owner else { continue };
+        if cap.kind == Kind::HostUncachedBytes && !backup.targets.is_empty() {
+            let both = remote(&backup.sources, host, read) + remote(&backup.targets, host, written);
+            all.push((Side::Machine, index, both / cap.limit.rate.max(1.0)));
+        }
+    }
+    sorted(all)
+}
+
+/// Returns the limit of a pipeline whose disks have room.
+fn of_pipeline(case: &Case<'_>, backup: &Backup<'_>, reads: f64, writes: f64) -> Option<Limit> {
+    let stripes = backup.stripes()?;
+    let most = float(stripes * u64::from(WRITE_DEPTH));
+    let buffers = backup.buffers().map(float);
+    if backup.is_to_local_ssd(case) && stripes > LOCAL_FILES {
+        return Some(Limit::LocalSsd);
+    }
+    let encodes = is_encoding(case, backup, reads + writes).filter(|_| backup.is_compressed());
+    if encodes == Some(true) {
+        return Some(Limit::Compression);
+    }
+    // With fewer buffers than writers take, the writers are not full whatever they could do.
+    let has_buffers = buffers.is_none_or(|buffers| buffers > most);
+    if writes >= FULL_WRITERS * most && has_buffers {
+        // Small transfers fill the writers with little.
+        let is_small = backup.max_transfer() < MAX_TRANSFER.get();
+        return Some(if is_small { Limit::Buffers } else { Limit::Stripes });
+    }
+    let in_flight = buffers.map_or(0.0, |buffers| (reads + writes) / buffers);
+    if backup.is_compressed() && encodes.is_none() {
+        let is_full = in_flight >= FULL_COMPRESSED;
+        return Some(if is_full { Limit::Buffers } else { Limit::Compression });
+    }
+    let is_writing = writes >= reads && in_flight < FULL && has_buffers;
+    Some(if is_writing { Limit::Stripes } else { Limit::Buffers })
+}
+
+/// Tells whether the threads that compress are busy, as far as that is known: the buffers that are
+/// neither read nor written are at them, or all processors are busy.
+fn is_encoding(case: &Case<'_>, backup: &Backup<'_>, in_flight: f64) -> Option<bool> {
+    let encoders = backup.entity.number(metric::ENCODERS).map(float);
+    match (encoders, backup.buffers().map(float)) {
+        (Some(encoders), Some(buffers)) => Some(buffers - in_flight >= BUSY * encoders),
+        _ => during::processors(case, backup).map(|busy| busy >= BUSY_PROCESSORS),
+    }
+}
+
+/// Returns the limit of a backup of which nothing but its options and its rate is known.
+fn from_options(case: &Case<'_>, backup: &Backup<'_>, highest: Option<f64>) -> Option<Limit> {
+    // Without a cap to compare with there is nothing to say.
+    highest?;
+    let stripes = backup.stripes()?;
+    if backup.is_to_local_ssd(case) && stripes > LOCAL_FILES {
+        return Some(Limit::LocalSsd);
+    }
+    if stripes < backup.best_stripes(case) {
+        return Some(Limit::Stripes);
+    }
+    backup.is_compressed().then_some(Limit::Compression)
+}

@@ -1,0 +1,112 @@
+//! A backup that was observed, simulated with other options.
+
+use super::{Backup, count};
+use crate::case::Case;
+use crate::system::On;
+use std::fmt::Write as _;
+use weir_layout::Layout;
+use weir_observe::metric;
+use weir_report::number::{float, whole};
+use weir_sim::{OltpOptions, OltpSimulation};
+use weir_units::{Instant, Span};
+use weir_workload::backup::Description;
+
+/// So many bytes are simulated; the rate does not change behind them.
+const SAMPLE: u64 = 4 << 30;
+
+/// A simulation that is further than this from what was observed is one of something else.
+const ALIKE: f64 = 0.25;
+
+/// The options of a backup that differ in a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Trial {
+    pub(crate) stripes: u64,
+    pub(crate) max_transfer: u64,
+    /// Buffers, or as many as are computed.
+    pub(crate) buffers: Option<u64>,
+}
+
+impl Trial {
+    /// Returns the options that a backup had.
+    pub(crate) fn of_backup(backup: &Backup<'_>) -> Option<Self> {
+        let own = backup.entity.number(metric::BUFFER_COUNT_SET);
+        let printed = backup.entity.number(metric::BUFFER_COUNT);
+        let buffers = own.or(printed).filter(|own| Some(*own) != backup.computed_buffers());
+        Some(Self { stripes: backup.stripes()?, max_transfer: backup.max_transfer(), buffers })
+    }
+
+    /// Returns the bytes per second of a simulated backup with these options.
+    fn rate(self, case: &Case<'_>, layout: &Layout, backup: &Backup<'_>) -> Option<f64> {
+        let names = |places: &[On]| {
+            let all = Backup::names(case, places).into_iter();
+            all.map(|name| toml::Value::String(name).to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let (sources, targets) = (names(&backup.sources), names(&backup.targets));
+        let disks = Backup::disks(case, &backup.sources);
+        let sizes: Option<u64> = disks.iter().map(|disk| case.system.disks[*disk].size).sum();
+        let bytes = whole(backup.facts.bytes?).min(SAMPLE).min(sizes.unwrap_or(SAMPLE));
+        let mut text = format!(
+            "[backup]\nsources = [{}]\nto = [{}]\nstripes = {}\nsize = \"{bytes} B\"\n\
+             max_transfer_size = \"{} B\"\n",
+            sources,
+            targets,
+            self.stripes.max(count_of(&backup.targets)),
+            self.max_transfer.clamp(64 << 10, 4 << 20) / (64 << 10) * (64 << 10)
+        );
+        let readers = backup.entity.number(metric::READERS);
+        let readers = readers.map(|own| own.max(count_of(&backup.sources)));
+        for (key, value) in [("readers", readers), ("buffer_count", self.buffers)] {
+            if let Some(value) = value.filter(|value| *value > 0) {
+                let _ = writeln!(text, "{key} = {value}");
+            }
+        }
+        if backup.is_compressed() {
+            // What compression takes was not observed, and it did not limit the backup.
+            let ratio = backup.ratio()?.clamp(0.001, 1.0);
+            let _ = writeln!(
+                text,
+                "compression = {{ ratio = {ratio:.3}, rate = \"64 GiB\", threads = 64 }}"
+            );
+        }
+        let description = Description::parse("backup.toml", &text).ok()?;
+        let backups = [description];
+        let options =
+            OltpOptions { edition: case.edition, backups: &backups, ..OltpOptions::default() };
+        let mut run = OltpSimulation::new(layout, &[], &options).ok()?;
+        let end = Instant::ZERO + Span::from_secs(LONGEST);
+        while run.now() < end && run.run_until(run.now() + Span::from_secs(60)).is_some() {}
+        let report = run.report();
+        let own = report.backups.first().filter(|own| own.is_complete && own.elapsed_s > 0.0)?;
+        Some(float(own.bytes) / own.elapsed_s)
+    }
+
+    /// Returns what these options bring, in words, if the simulation of the backup as it was is like
+    /// what was observed.
+    pub(crate) fn words(self, case: &Case<'_>, backup: &Backup<'_>) -> Option<String> {
+        let layout = case.layout?;
+        let (own, observed) = (Self::of_backup(backup)?, backup.facts.rate()?);
+        if own == self || backup.sources.is_empty() || backup.targets.is_empty() {
+            return None;
+        }
+        let before = own.rate(case, layout, backup)?;
+        if (before / observed - 1.0).abs() > ALIKE {
+            return None;
+        }
+        let after = self.rate(case, layout, backup)?;
+        let size = weir_units::Bytes::new(self.max_transfer);
+        Some(format!(
+            "simulated, {} files with transfers of {size} read {} instead of {} ({} were observed)",
+            self.stripes,
+            crate::case::amount(true, after),
+            crate::case::amount(true, before),
+            crate::case::amount(true, observed)
+        ))
+    }
+}
+
+/// A simulation ends after so many seconds.
+const LONGEST: u64 = 3600;
+
+fn count_of<T>(all: &[T]) -> u64 {
+    whole(count(all.len()))
+}
