@@ -119,7 +119,7 @@ mod tests {
         let mut told = Vec::new();
         for (block, (rows, second, is_average)) in blocks.iter().enumerate() {
             for row in 0..*rows {
-                let at = second.map(|second| (second + 5 * row as i64) * 1_000_000_000);
+                let at = second.map(|second| (second + 5 * row.cast_signed()) * 1_000_000_000);
                 let busy = [500.0 * (block + 1) as f64, 100.0 * row as f64, 9_000.0];
                 let rates = if row == 0 && *is_average { AVERAGE } else { busy };
                 let own = pages.take(row == 0, at, &rates);
