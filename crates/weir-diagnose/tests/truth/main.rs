@@ -112,7 +112,10 @@ const SYSTEMS: u64 = 300;
 
 /// The seed of the first system that real tools sample. The rules were made with systems of other
 /// seeds. Once a rule changes with results of these in view, take seeds that were never run.
-const SAMPLED_FIRST: u64 = 2_000_001;
+const SAMPLED_FIRST: u64 = 9_000_001;
+
+/// The least part of throttled systems that has to be named right.
+const LEAST_NAMED: f64 = 0.95;
 
 /// Systems that are run before their number is looked at.
 const BATCH: u64 = 64;
@@ -180,7 +183,7 @@ fn real_tools_show_which_limit_throttles() {
     let table = Table(&scores).to_string();
     println!("{table}");
     for (tool, score) in &scores {
-        assert!(score.named_share() >= tool.least_named(), "{}\n{table}", tool.name());
+        assert!(score.named_share() >= LEAST_NAMED, "{}\n{table}", tool.name());
         assert!(score.alarm_share() <= 0.01, "{}\n{table}", tool.name());
     }
     assert!(DOCS.contains(table.trim()), "docs/DIAGNOSIS.md has another table than\n{table}");

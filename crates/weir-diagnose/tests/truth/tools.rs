@@ -36,15 +36,6 @@ impl Tool {
         }
     }
 
-    /// The least part of throttled systems that has to be named right.
-    pub(crate) const fn least_named(self) -> f64 {
-        match self {
-            Self::Iostat | Self::IostatBusy => 0.95,
-            // The documentation says why these miss the goal of 0.95.
-            Self::FileStatistics | Self::AzureMonitor => 0.92,
-        }
-    }
-
     /// Whether it observes such a world: a managed instance has files, a machine disks and files.
     pub(crate) fn observes(self, world: &World) -> bool {
         self == Self::FileStatistics || !world.is_instance()
