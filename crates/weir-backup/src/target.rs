@@ -9,7 +9,9 @@
 //! | [`blob`] | stripes as block or page blobs of an Azure-compatible endpoint |
 //! | [`http`] | requests to such an endpoint |
 
+pub mod blob;
 pub mod file;
+pub mod http;
 mod label;
 pub mod raw;
 pub mod spec;

@@ -7,7 +7,11 @@ mod lab;
 mod observe;
 mod plan;
 
-pub(crate) use backup::BackupCommand;
+pub(crate) use backup::{
+    BackupCommand, BackupInternalsArgs, BackupListArgs, BackupPlanArgs, BackupPruneArgs,
+    BackupRunArgs, BackupShowArgs, BackupVerifyArgs, ChosenArgs, DamagedArg, KeyArgs, PlaceArgs,
+    RestoreArgs,
+};
 pub(crate) use baselines::{ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs};
 pub(crate) use export::ExportArgs;
 pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
@@ -127,6 +131,17 @@ pub(crate) enum Command {
     /// Back up volumes and databases to striped files, plan it, and look after backups.
     #[command(subcommand)]
     Backup(BackupCommand),
+    /// Restore a backup to volumes, to exports of a running server, or to images; or prove that it
+    /// can be restored.
+    #[command(after_help = "Example:\n  weir restore sales --from /backups --to layout.toml --data \
+                            /var/lib/weir\n  weir restore sales --from /backups --control weir.sock \
+                            --map data=data2\n  weir restore sales --from /backups --image images\n  \
+                            weir restore sales --from /backups --prove --oltp oltp.toml\n\n\
+                            Stripes are read in parallel, and each frame is checked before it is \
+                            written. A target that is not empty is refused without --force. The \
+                            first 4 KiB of a volume are written last: an interrupted restore does \
+                            not look whole. docs/BACKUP.md has more.")]
+    Restore(Box<RestoreArgs>),
     /// Rerun published experiments and compare the figures.
     #[command(subcommand)]
     Lab(LabCommand),
@@ -275,6 +290,9 @@ pub(crate) struct RunArgs {
     /// recovery is held to; in the folder of --data if this is not given.
     #[arg(long, value_name = "FILE")]
     pub(crate) acknowledged: Option<PathBuf>,
+    /// Open a control socket at this path while it runs, for weir status and weir backup run.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) control: Option<PathBuf>,
     /// Measure so long, whatever duration the description has: 30s, 10min.
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) runtime: Option<Span>,

@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A stripe file that is written.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub struct StripeFile {
     folder: PathBuf,
     temporary: PathBuf,
     path: PathBuf,
+    is_published: AtomicBool,
 }
 
 impl StripeFile {
@@ -35,7 +37,8 @@ impl StripeFile {
             io::ErrorKind::AlreadyExists => exists(&temporary),
             _ => BackupError::file("creating", &temporary)(error),
         })?;
-        Ok(Self { file, folder: folder.to_owned(), temporary, path })
+        let is_published = AtomicBool::new(false);
+        Ok(Self { file, folder: folder.to_owned(), temporary, path, is_published })
     }
 
     fn failed(&self, action: &'static str) -> impl FnOnce(io::Error) -> BackupError {
@@ -76,13 +79,17 @@ impl StripeSink for StripeFile {
                 fs::rename(&self.temporary, &self.path).map_err(self.failed("renaming"))?;
             }
         }
+        self.is_published.store(true, Ordering::Relaxed);
         let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
         synced.map_err(BackupError::file("syncing", &self.folder))
     }
 
     fn discard(&self) {
-        // A temporary file that stays is no stripe.
+        // A file that stays is no stripe, or one of an incomplete backup.
         let _ = fs::remove_file(&self.temporary);
+        if self.is_published.load(Ordering::Relaxed) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

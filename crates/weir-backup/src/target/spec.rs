@@ -1,5 +1,7 @@
 //! A place of backups as a user writes it.
 
+use super::blob::Container;
+use super::http::ContainerUrl;
 use super::raw::RawPlace;
 use crate::error::BackupError;
 use crate::place::{Folder, Place};
@@ -12,6 +14,8 @@ use weir_proto::Uri;
 pub enum PlaceSpec {
     /// A folder, or a stripe file in it.
     Folder(PathBuf),
+    /// Blobs of a container.
+    Blobs(ContainerUrl),
     /// A raw volume of any NBD server.
     Volume {
         /// Its name in messages.
@@ -24,7 +28,7 @@ pub enum PlaceSpec {
 }
 
 impl PlaceSpec {
-    /// Reads a place: `nbd://` and `nbd+unix://` are raw volumes, a path with a `/` or an existing
+    /// Reads a place: `nbd://` and `nbd+unix://` are raw volumes, `https://` is a container, a path with a `/` or an existing
     /// folder or file is a folder, and anything else is the name of an export.
     ///
     /// # Errors
@@ -39,6 +43,7 @@ impl PlaceSpec {
                 })?;
                 Ok(Self::Volume { name: text.to_owned(), uri })
             }
+            Some("http" | "https") => Ok(Self::Blobs(ContainerUrl::parse(text)?)),
             Some(other) => Err(BackupError::Refused(format!(
                 "{text}: {other} is no kind of place; give a folder, an export, nbd:// or https://"
             ))),
@@ -73,6 +78,7 @@ impl PlaceSpec {
     pub fn open(&self) -> Result<Box<dyn Place>, BackupError> {
         match self {
             Self::Folder(path) => Ok(Box::new(Folder::new(path)?)),
+            Self::Blobs(url) => Ok(Box::new(Container::new(url.clone()))),
             Self::Volume { name, uri } => Ok(Box::new(RawPlace::new(uri.clone(), name.clone()))),
             Self::Export(name) => Err(BackupError::Refused(format!(
                 "{name} is no folder; for the export of that name give --layout and --data, or \
@@ -85,6 +91,7 @@ impl PlaceSpec {
 impl fmt::Display for PlaceSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Blobs(url) => write!(f, "{url}"),
             Self::Folder(path) => write!(f, "{}", path.display()),
             Self::Volume { name, .. } | Self::Export(name) => f.write_str(name),
         }
@@ -111,6 +118,7 @@ mod tests {
         check("nbd+unix:///vol?socket=/tmp/s", "socket: \"/tmp/s\"");
         check("ftp://host/x", "ftp is no kind of place");
         check("nbd+unix:///vol", "nbd+unix:///vol");
+        check("http://127.0.0.1:1/a/c/x", "Blobs(ContainerUrl(http://127.0.0.1:1/a/c/x/))");
         check("", "has no name");
     }
 }

@@ -224,6 +224,24 @@ impl Description {
         Ok(plan)
     }
 
+    /// Reduces the bytes to `size`, and the time before the first transfer in the same proportion,
+    /// unless they are fewer.
+    ///
+    /// # Errors
+    ///
+    /// [`BackupError`] as from [`Self::plan`].
+    pub fn scaled(mut self, places: &[PlaceAbout<'_>], size: Bytes) -> Result<Self, BackupError> {
+        let whole = self.plan(places)?.bytes();
+        if size.get() < whole {
+            let setup = u128::from(self.setup.nanos()) * u128::from(size.get());
+            let setup = setup / u128::from(whole);
+            self.setup = Span::from_nanos(u64::try_from(setup).unwrap_or(u64::MAX));
+            let span = self.keys.size.as_ref().map_or(0..0, Spanned::span);
+            self.keys.size = Some(Spanned::new(span, size));
+        }
+        Ok(self)
+    }
+
     fn error(&self, span: Range<usize>, fault: BackupFault) -> BackupError {
         Text { file: &self.file, text: &self.text }.error(Some(span), fault)
     }

@@ -29,7 +29,7 @@ const EXTENT: u64 = 64 << 10;
 /// little less than what the machine has.
 #[must_use]
 pub fn memory_limit(memory: Bytes) -> Bytes {
-    let mib = memory.get().saturating_sub(1) / LIMIT_PART >> 20;
+    let mib = (memory.get().saturating_sub(1) / LIMIT_PART) >> 20;
     Bytes::mib(mib)
 }
 

@@ -171,6 +171,8 @@ pub struct Pipeline {
     /// The reader that is asked first, and the stripe that the next buffer goes to.
     next_reader: usize,
     next_writer: usize,
+    /// Bytes of the ranges that were added while it runs.
+    added: u64,
     totals: Totals,
     now: Instant,
 }
@@ -199,6 +201,7 @@ impl Pipeline {
             encoding: 0,
             next_reader: 0,
             next_writer: 0,
+            added: 0,
             totals: Totals::default(),
             now: Instant::ZERO,
             plan,
@@ -231,6 +234,7 @@ impl Pipeline {
     ///
     /// If there is no such source.
     pub fn add(&mut self, reader: usize, range: Range<u64>, is_zeros: bool) {
+        self.added += if is_zeros { 0 } else { range.end.saturating_sub(range.start) };
         self.readers[reader].pieces.extend(piece(range, is_zeros));
     }
 
@@ -242,6 +246,12 @@ impl Pipeline {
     #[must_use]
     pub fn pieces(&self, reader: usize) -> usize {
         self.readers[reader].pieces.len()
+    }
+
+    /// Returns the bytes to read of all sources, as far as they are known.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.plan.bytes().saturating_add(self.added)
     }
 
     /// Returns whether everything was read and written.

@@ -82,7 +82,7 @@ impl BackupTally {
         let elapsed = self.end.unwrap_or(now).since(self.start);
         let seconds = float(elapsed.nanos()) / 1e9;
         let (plan, totals) = (pipeline.plan(), pipeline.totals());
-        let bytes = plan.bytes();
+        let bytes = pipeline.bytes();
         let rate = printed_rate(Bytes::new(totals.read), elapsed);
         let message = self.end.and(rate).map(|rate| {
             format!(

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let options = Options {
         data: args.data.clone(),
         listen: vec![Address::Unix(folder.path().join("nbd"))],
-        control: None,
+        control: args.control.clone(),
         notices: Listening::with(|notice| output::talk(&format!("weir: {notice}"))),
         holder: Some("weir run".to_owned()),
         observer: Observer::with(book.writer()),

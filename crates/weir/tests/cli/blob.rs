@@ -11,15 +11,15 @@ use crate::common::{Place, Server};
 use client::Client;
 
 /// A server of blobs and a client of it.
-struct Rig {
-    place: Place,
-    server: Server,
-    client: Client,
+pub(crate) struct Rig {
+    pub(crate) place: Place,
+    pub(crate) server: Server,
+    pub(crate) client: Client,
 }
 
 impl Rig {
     /// Serves `layout`, and blobs on a port that is free.
-    fn new(place: Place, layout: &str, args: &[&str]) -> Self {
+    pub(crate) fn new(place: Place, layout: &str, args: &[&str]) -> Self {
         place.file("layout.toml", layout);
         Self::start(place, args)
     }

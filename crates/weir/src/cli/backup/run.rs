@@ -22,11 +22,18 @@ pub(crate) struct BackupRunArgs {
     /// otherwise it tells where the files of a database lie.
     #[arg(long, value_name = "FILE")]
     pub(crate) layout: Option<PathBuf>,
-    /// Data folder of a layout that is not being served.
-    #[arg(long, value_name = "DIR", requires = "layout", conflicts_with = "control")]
+    /// Data folder of a layout that is not being served. It goes before --control.
+    #[arg(long, value_name = "DIR", requires = "layout")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+    /// Write page blobs instead of block blobs.
+    #[arg(long)]
+    pub(crate) page_blob: bool,
+    /// File with the shared access signature for the https:// targets. Otherwise it is taken from the
+    /// URL, or from the environment variable AZURE_STORAGE_SAS_TOKEN.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sas_file: Option<PathBuf>,
     /// Name of the backup, 1 to 128 characters [default: the name of the database or layout, or
     /// backup].
     #[arg(long, value_name = "NAME")]

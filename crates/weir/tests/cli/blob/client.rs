@@ -12,7 +12,7 @@ pub(super) const KEY: &str =
 
 /// A client of the well-known account.
 #[derive(Clone)]
-pub(super) struct Client {
+pub(crate) struct Client {
     pub(super) url: String,
     address: String,
     /// What the requests say that they are for.
@@ -58,7 +58,7 @@ impl Client {
     }
 
     /// The URL of the account with a signature that permits all for a year.
-    pub(super) fn signed_url(&self) -> String {
+    pub(crate) fn signed_url(&self) -> String {
         let end = Moment(weir_wall::calendar()).plus_secs(365 * 86_400).iso();
         let (end, version) = (format!("{}Z", &end[..19]), "2021-12-02");
         let text = format!("devstoreaccount1\nrwdlacupt\nb\nsco\n\n{end}\n\n\n{version}\n\n");
@@ -134,7 +134,7 @@ impl Client {
 
     /// Makes a container.
     #[track_caller]
-    pub(super) fn container(&self, name: &str) {
+    pub(crate) fn container(&self, name: &str) {
         self.must("PUT", &format!("/{name}?restype=container"), &[], &[]);
     }
 

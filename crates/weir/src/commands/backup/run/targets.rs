@@ -2,6 +2,7 @@
 
 use super::served::Served;
 use crate::cli::BackupRunArgs;
+use crate::commands::read;
 use crate::error::CliError;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -10,6 +11,7 @@ use weir_backup::BackupError;
 use weir_backup::format::{Identity, Manifest, frame_room};
 use weir_backup::place::Place;
 use weir_backup::run::Extent;
+use weir_backup::target::blob::{BlobKind, MAX_BLOCKS, StripeBlob};
 use weir_backup::target::file::{StripeFile, free};
 use weir_backup::target::{PlaceSpec, StripeSink, raw};
 use weir_proto::Uri;
@@ -32,6 +34,9 @@ pub(super) struct Need {
     /// Whether stripes may stay shorter, because their contents are compressed.
     is_upper_bound: bool,
     stripes: u64,
+    /// The most frames of a stripe.
+    frames: u64,
+    is_page_blob: bool,
 }
 
 impl Need {
@@ -55,6 +60,8 @@ impl Need {
             all: all.saturating_add(stripes.saturating_mul(end)),
             is_upper_bound: args.compress.is_some(),
             stripes,
+            frames: frames.div_ceil(stripes),
+            is_page_blob: args.page_blob,
         })
     }
 }
@@ -62,11 +69,15 @@ impl Need {
 impl Targets {
     pub(super) fn parse(args: &BackupRunArgs) -> Result<Self, CliError> {
         let mut specs: Vec<PlaceSpec> = Vec::new();
+        let sas = args.sas_file.as_deref().map(|file| read(file, "signature")).transpose()?;
         for text in &args.to {
-            let spec = PlaceSpec::parse(text)?;
+            let spec = match (PlaceSpec::parse(text)?, &sas) {
+                (PlaceSpec::Blobs(url), Some(sas)) => PlaceSpec::Blobs(url.with_sas(sas)),
+                (spec, _) => spec,
+            };
             if specs.contains(&spec) {
                 return Err(CliError::Refused(format!(
-                    "{text} is a target twice; give more stripes with --stripes"
+                    "{spec} is a target twice; give more stripes with --stripes"
                 )));
             }
             if let PlaceSpec::Folder(path) = &spec {
@@ -74,7 +85,15 @@ impl Targets {
             }
             specs.push(spec);
         }
-        Ok(Self(specs, args.to.clone()))
+        let has_blobs = specs.iter().any(|spec| matches!(spec, PlaceSpec::Blobs(_)));
+        if !has_blobs && (args.page_blob || args.sas_file.is_some()) {
+            return Err(CliError::Refused(
+                "--page-blob and --sas-file are for https:// targets, and there are none".into(),
+            ));
+        }
+        // The signature of a URL is in no message.
+        let names = specs.iter().map(ToString::to_string).collect();
+        Ok(Self(specs, names))
     }
 
     pub(super) fn need_server(&self) -> bool {
@@ -127,6 +146,15 @@ impl Targets {
         need: &Need,
     ) -> Result<Vec<Arc<dyn StripeSink>>, CliError> {
         self.check_room(need)?;
+        let has_blocks =
+            !need.is_page_blob && self.0.iter().any(|spec| matches!(spec, PlaceSpec::Blobs(_)));
+        if has_blocks && need.frames > MAX_BLOCKS - 2 {
+            return Err(CliError::Refused(format!(
+                "a stripe would have {} frames, and a block blob takes {MAX_BLOCKS} blocks; give \
+                 more --stripes, a larger --max-transfer-size, or --page-blob",
+                need.frames
+            )));
+        }
         let mut sinks: Vec<Option<Arc<dyn StripeSink>>> = vec![None; identity.stripes.into()];
         for (at, spec) in self.0.iter().enumerate() {
             let own: Vec<u8> = (0..identity.stripes).skip(at).step_by(self.0.len()).collect();
@@ -184,19 +212,14 @@ fn create(
     need: &Need,
 ) -> Result<Vec<Arc<dyn StripeSink>>, BackupError> {
     match spec {
-        PlaceSpec::Folder(path) => {
-            let mut made: Vec<Arc<dyn StripeSink>> = Vec::new();
-            for stripe in stripes {
-                match StripeFile::create(path, &identity.file_name(*stripe)) {
-                    Ok(file) => made.push(Arc::new(file)),
-                    Err(error) => {
-                        made.iter().for_each(|own| own.discard());
-                        return Err(error);
-                    }
-                }
-            }
-            Ok(made)
-        }
+        PlaceSpec::Folder(path) => each(stripes, |stripe| {
+            Ok(Arc::new(StripeFile::create(path, &identity.file_name(stripe))?))
+        }),
+        PlaceSpec::Blobs(url) => each(stripes, |stripe| {
+            let kind =
+                if need.is_page_blob { BlobKind::Page(need.stripe) } else { BlobKind::Block };
+            Ok(Arc::new(StripeBlob::create(url, &identity.file_name(stripe), kind)?))
+        }),
         PlaceSpec::Volume { name, uri } => {
             let room = raw::Room { stripe: need.stripe, may_be_less: need.is_upper_bound };
             let made = raw::reserve(uri, name, identity, stripes, room)?;
@@ -206,6 +229,24 @@ fn create(
             Err(BackupError::Refused(format!("{name:?}: no server was found that exports it")))
         }
     }
+}
+
+/// Makes stripes one after the other. Nothing is left if one fails.
+fn each(
+    stripes: &[u8],
+    make: impl Fn(u8) -> Result<Arc<dyn StripeSink>, BackupError>,
+) -> Result<Vec<Arc<dyn StripeSink>>, BackupError> {
+    let mut made: Vec<Arc<dyn StripeSink>> = Vec::new();
+    for stripe in stripes {
+        match make(*stripe) {
+            Ok(sink) => made.push(sink),
+            Err(error) => {
+                made.iter().for_each(|own| own.discard());
+                return Err(error);
+            }
+        }
+    }
+    Ok(made)
 }
 
 /// Refuses a folder that is none, or in which the sources keep their data.

@@ -1,0 +1,263 @@
+//! `weir backup plan`: the cheapest disks that a backup fits its window with.
+
+use crate::cli::BackupPlanArgs;
+use crate::commands::plan::{self as of_plan, prices};
+use crate::commands::{edition_of, read, read_layout_text};
+use crate::error::{CliError, NO};
+use crate::output;
+use std::fs;
+use std::path::PathBuf;
+use weir_catalog::{Catalog, Edition};
+use weir_layout::Layout;
+use weir_plan::backup::{
+    Answer, Base, Beside, Binding, Choice, Compression, Outcome, Question, Relaxation, ground, plan,
+};
+use weir_plan::need::{NeedFile, WHOLE};
+use weir_report::backup_plan::{BackupChoice, BackupPlanReport, BackupRelaxation};
+use weir_report::number::{Amount, float};
+use weir_units::{Bytes, Span};
+use weir_workload::oltp::Description;
+
+/// The slowdown of databases where none is stated, in millionths.
+const SLOWDOWN: u64 = WHOLE / 10;
+/// The rate of a processor that is never waited for.
+const FAST: Bytes = Bytes::gib(1 << 10);
+/// Processors where the machine's are not known.
+const THREADS: u32 = 4;
+
+pub(super) fn run(args: &BackupPlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    check(args)?;
+    let there = there(args, catalog)?;
+    let own_prices = prices::own(args.prices.as_deref())?;
+    let keys = NeedFile {
+        region: args.region.clone(),
+        currency: args.currency.clone(),
+        ..NeedFile::default()
+    };
+    let (book, left_out) = prices::book(&keys, there.edition, args.prices.as_deref(), &own_prices)?;
+    let databases = databases(args)?;
+    let beside =
+        Beside { databases: &databases, max_slowdown: args.max_slowdown.unwrap_or(SLOWDOWN) };
+    let compression = args.compress.map(|ratio| Compression {
+        ratio,
+        rate: args.compress_rate.unwrap_or(FAST),
+        threads: args.compress_threads.or(there.processors).unwrap_or(THREADS),
+    });
+    let question = Question {
+        catalog,
+        edition: there.edition,
+        prices: book.as_ref(),
+        base: there.base,
+        sources: there.sources,
+        readers: args.readers,
+        size: there.size,
+        within: args.within,
+        setup: args.setup.unwrap_or(Span::ZERO),
+        compression,
+        families: args.disks.clone(),
+        max_disks: args.max_disks,
+        latency: args.latency,
+        beside: (!databases.is_empty()).then_some(beside),
+    };
+    let outcome = plan(&question)?;
+    let mut report = BackupPlanReport {
+        size_bytes: question.size.get(),
+        within_s: seconds(question.within),
+        edition: there.edition.name().to_owned(),
+        region: book.as_ref().map(|book| book.region().to_owned()),
+        currency: book.as_ref().map(|book| book.currency().to_owned()),
+        notes: left_out,
+        ..BackupPlanReport::default()
+    };
+    if compression.is_some() && args.compress_rate.is_none() {
+        let words =
+            "compression is assumed to keep up; --compress-rate plans with processors that do not";
+        report.notes.push(words.to_owned());
+    }
+    fill(&mut report, outcome, question.size);
+    if let Some(plan) = &report.plan {
+        for (path, text) in [(&args.out, &plan.layout), (&args.out_backup, &plan.backup)] {
+            if let Some(path) = path {
+                fs::write(path, text).map_err(|source| CliError::write(path, source))?;
+            }
+        }
+    }
+    output::print(&report, args.output.format())?;
+    Ok(if report.is_met { 0 } else { NO })
+}
+
+/// Checks the options before anything is planned.
+fn check(args: &BackupPlanArgs) -> Result<(), CliError> {
+    let inputs: Vec<&PathBuf> =
+        args.layout.iter().chain(&args.beside).chain(&args.prices).collect();
+    let outs = [("--out", &args.out), ("--out-backup", &args.out_backup)];
+    for (option, out) in outs {
+        let Some(out) = out else { continue };
+        if inputs.iter().any(|own| of_plan::is_same(own, out)) {
+            let words =
+                format!("{option} {}: is one of the inputs; take another name", out.display());
+            return Err(CliError::Refused(words));
+        }
+        of_plan::can_write(out)?;
+    }
+    if args.out.is_some() && args.out == args.out_backup {
+        let words = "--out and --out-backup name one file; give two";
+        return Err(CliError::Refused(words.to_owned()));
+    }
+    Ok(())
+}
+
+/// The sources that are there.
+struct There<'a> {
+    edition: &'a Edition,
+    base: Base,
+    sources: Vec<String>,
+    size: Bytes,
+    processors: Option<u32>,
+}
+
+fn there<'a>(args: &BackupPlanArgs, catalog: &'a Catalog) -> Result<There<'a>, CliError> {
+    let Some(path) = &args.layout else { return assumed(args, catalog) };
+    let (text, layout) = read_layout_text(path, catalog)?;
+    let edition = edition_of(&layout, catalog)?.ok_or_else(|| {
+        CliError::Refused(format!(
+            "{}: names no edition, so there are no disks to plan with; add edition = \"NAME\" to it",
+            path.display()
+        ))
+    })?;
+    let sources = match args.sources.is_empty() {
+        true => ground::usual_sources(&layout),
+        false => args.sources.clone(),
+    };
+    let size = args.size.unwrap_or_else(|| in_use(&layout, &sources));
+    let host = layout.hosts.first().and_then(|host| host.qualified_size());
+    let processors = host.and_then(|name| edition.host(&name).ok()?.vcpus);
+    let name = path.display().to_string();
+    let base = Base { name, text, is_assumed: false };
+    Ok(There { edition, base, sources, size, processors })
+}
+
+/// Returns the bytes of sources that are in use.
+fn in_use(layout: &Layout, sources: &[String]) -> Bytes {
+    let places = layout.places();
+    let own = places.iter().filter(|place| sources.contains(&place.name));
+    let sizes = own.map(|place| place.used.unwrap_or(place.size).get());
+    Bytes::new(sizes.fold(0, u64::saturating_add))
+}
+
+/// Returns a machine with a source that is assumed.
+fn assumed<'a>(args: &BackupPlanArgs, catalog: &'a Catalog) -> Result<There<'a>, CliError> {
+    let edition = catalog.edition(args.edition.as_deref().unwrap_or(of_plan::EDITION))?;
+    // The parser asks for both where there is no layout.
+    let (Some(name), Some(size)) = (args.host.as_deref(), args.size) else {
+        let words = "give --layout, or --host and --size";
+        return Err(CliError::Refused(words.to_owned()));
+    };
+    let host = edition.host(name)?;
+    let base = Base::assumed(edition, host, size);
+    let sources = vec![ground::ASSUMED.to_owned()];
+    Ok(There { edition, base, sources, size, processors: host.vcpus })
+}
+
+fn databases(args: &BackupPlanArgs) -> Result<Vec<Description>, CliError> {
+    let own = |path: &PathBuf| {
+        let text = read(path, "description of a database")?;
+        Ok(Description::parse(&path.display().to_string(), &text)?)
+    };
+    args.beside.iter().map(own).collect()
+}
+
+fn seconds(span: Span) -> f64 {
+    float(span.nanos()) / 1e9
+}
+
+fn fill(report: &mut BackupPlanReport, outcome: Outcome, size: Bytes) {
+    match outcome {
+        Outcome::Met(answer) => {
+            let Answer { plan, cheaper, better, simulated, excluded, notes } = *answer;
+            report.is_met = true;
+            let mut own = choice(&plan, size);
+            own.reasons = reasons(&plan, better.as_ref());
+            report.plan = Some(own);
+            report.cheaper = cheaper.map(|own| choice(&own, size));
+            report.better = better.map(|own| choice(&own, size));
+            (report.simulated, report.excluded) = (simulated, excluded);
+            report.notes.extend(notes);
+        }
+        Outcome::NotMet(own) => {
+            report.fastest = Some(choice(&own.fastest, size));
+            let relaxation = |own: &Relaxation| BackupRelaxation {
+                what: own.what.clone(),
+                then: own.then.as_ref().map(|own| choice(own, size)),
+            };
+            report.relaxations = own.relaxations.iter().map(relaxation).collect();
+            report.simulated = own.simulated;
+            report.notes.extend(own.notes);
+        }
+    }
+}
+
+fn choice(own: &Choice, size: Bytes) -> BackupChoice {
+    let (binding, limit, words) = bound(&own.binding);
+    BackupChoice {
+        disks: own.disks.clone(),
+        family: own.family.clone(),
+        tier: own.tier.clone(),
+        count: own.count,
+        stripes_per_disk: own.settings.stripes,
+        stripes: own.stripes(),
+        max_transfer_bytes: own.settings.transfer.get(),
+        buffer_count: own.buffer_count,
+        duration_s: seconds(own.duration),
+        mib_per_s: float(size.get()) / f64::from(1 << 20) / seconds(own.duration),
+        is_extrapolated: own.is_extrapolated,
+        month: Amount(own.cost.month),
+        unpriced: own.cost.unpriced,
+        binding: binding.to_owned(),
+        binding_limit: limit,
+        binding_words: words,
+        slowdown_throughput: own.slowdown.map(|own| own.throughput),
+        slowdown_response: own.slowdown.map(|own| own.response),
+        lines: of_plan::lines(&own.lines),
+        reasons: Vec::new(),
+        layout: own.layout.clone(),
+        backup: own.backup.clone(),
+    }
+}
+
+/// Returns what binds: its kind, its limit, and in words.
+fn bound(binding: &Binding) -> (&'static str, Option<String>, String) {
+    match binding {
+        Binding::Machine { limit } => {
+            let words = format!("the machine ({limit}, shared by reads and writes)");
+            ("machine", Some(limit.clone()), words)
+        }
+        Binding::Source { place, limit } => {
+            ("source", Some(limit.clone()), format!("the source {place} ({limit})"))
+        }
+        Binding::Target { limit, .. } => {
+            ("target", Some(limit.clone()), format!("the targets ({limit} of each disk)"))
+        }
+        Binding::Compression => ("compression", None, "compression".to_owned()),
+        Binding::Latency => ("latency", None, "the latency of transfers".to_owned()),
+    }
+}
+
+fn reasons(plan: &Choice, better: Option<&Choice>) -> Vec<String> {
+    let mut all = vec![format!(
+        "no other stripes and transfers on these disks are faster by more than 1 %; buffers: {} of {} \
+         each",
+        plan.buffer_count, plan.settings.transfer
+    )];
+    if let Some(slowdown) = plan.slowdown {
+        all.push(format!(
+            "it costs the databases {} of their throughput and makes their transactions {} longer",
+            weir_report::number::percent(slowdown.throughput),
+            weir_report::number::percent(slowdown.response)
+        ));
+    }
+    if better.is_none() {
+        all.push("no disks make it 5 % faster".to_owned());
+    }
+    all
+}

@@ -1,0 +1,347 @@
+//! `weir backup run`, to each kind of target, and back by `weir restore`.
+
+use crate::blob::Rig as BlobRig;
+use crate::common::{Place, Server, run};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use weir_client::Connection;
+
+const LAYOUT: &str = "[host]\nunlimited = true\n\
+    [[volume]]\nname = \"data\"\nsize = \"24 MiB\"\nunlimited = true\n\
+    [[volume]]\nname = \"log\"\nsize = \"4 MiB\"\nunlimited = true\n\
+    [[volume]]\nname = \"backup1\"\nsize = \"32 MiB\"\nunlimited = true\n\
+    [[volume]]\nname = \"backup2\"\nsize = \"32 MiB\"\nunlimited = true\n";
+
+/// A server with something on its volumes.
+struct Rig {
+    place: Place,
+    server: Option<Server>,
+}
+
+/// Bytes that do not repeat, and compress a little.
+fn pattern(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let step = move |_| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        if state >> 62 == 0 { 0 } else { state.to_be_bytes()[0] }
+    };
+    (0..length).map(step).collect()
+}
+
+impl Rig {
+    fn new() -> Self {
+        let place = Place::without_a_disk();
+        let server = Some(place.serve(LAYOUT, &["--data", "d"]));
+        let rig = Self { place, server };
+        for name in ["b", "c"] {
+            fs::create_dir(rig.place.path(name)).expect("a folder");
+        }
+        rig.write("data", 0, &pattern(1, 5 << 20));
+        rig.write("data", 9 << 20, &pattern(2, 3 << 20));
+        rig.write("log", 4096, &pattern(3, 1 << 20));
+        rig
+    }
+
+    fn open(&self, export: &str) -> Connection {
+        self.place.open(export)
+    }
+
+    fn write(&self, export: &str, offset: u64, bytes: &[u8]) {
+        self.open(export).write(offset, bytes).expect("a write");
+    }
+
+    fn contents(&self, export: &str) -> Vec<u8> {
+        let mut export = self.open(export);
+        let mut bytes = vec![0; usize::try_from(export.size().get()).expect("small")];
+        for (at, part) in bytes.chunks_mut(1 << 20).enumerate() {
+            export.read((at << 20) as u64, part).expect("a read");
+        }
+        bytes
+    }
+
+    fn weir(&self, args: &str) -> Command {
+        let mut command = self.place.weir(&args.split(' ').collect::<Vec<_>>());
+        command.env_remove("WEIR_BACKUP_KEY");
+        command
+    }
+
+    /// Backs up; returns the report.
+    #[track_caller]
+    fn backup(&self, args: &str) -> Value {
+        let (stdout, stderr, code) = run(self.weir(&format!("backup run {args} -o json")));
+        assert_eq!(code, Some(0), "{stderr}");
+        let report: Value = serde_json::from_str(&stdout).expect("JSON");
+        assert_eq!(report["is_complete"], true);
+        report
+    }
+
+    /// Refuses to back up; the message and the exit code.
+    #[track_caller]
+    fn refuse(&self, args: &str, code: i32, expect: &str) {
+        let (stdout, stderr, got) = run(self.weir(&format!("backup run {args}")));
+        assert_eq!((stdout.as_str(), got), ("", Some(code)), "{stderr}");
+        assert!(stderr.contains(expect), "{stderr}");
+    }
+
+    /// Restores to images and compares them with what was there.
+    #[track_caller]
+    fn restore(&self, args: &str, expect: &[(&str, &[u8])]) {
+        let images = self.place.path("images");
+        drop(fs::remove_dir_all(&images));
+        let (_, stderr, code) = run(self.weir(&format!("restore {args} --image images")));
+        assert_eq!(code, Some(0), "{stderr}");
+        for (name, bytes) in expect {
+            let image = fs::read(images.join(format!("{name}.raw"))).expect("an image");
+            assert!(image == *bytes, "{name} differs");
+        }
+    }
+
+    fn files(&self, folder: &str) -> Vec<String> {
+        files(&self.place.path(folder))
+    }
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let name = |entry: std::io::Result<fs::DirEntry>| {
+        entry.expect("an entry").file_name().to_string_lossy().into_owned()
+    };
+    let mut names: Vec<String> = entries.map(name).collect();
+    names.sort();
+    names
+}
+
+fn id(report: &Value) -> String {
+    report["id"].as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn files_in_two_folders() {
+    let rig = Rig::new();
+    let (data, log) = (rig.contents("data"), rig.contents("log"));
+    let report = rig.backup("data log --to b c --stripes 5 --verify --name sales");
+    assert_eq!((rig.files("b").len(), rig.files("c").len()), (3, 2));
+    assert_eq!(report["is_verified"], true);
+    // 8 MiB of data and 1 MiB of log, which begins within a block.
+    assert_eq!(report["bytes_read"], (9 << 20) + (64 << 10));
+    assert!(report["pause_ns"].as_u64().expect("a pause") > 0);
+    let message = report["message"].as_str().expect("a message");
+    assert!(message.starts_with("BACKUP DATABASE successfully processed 1160 pages"), "{message}");
+    rig.restore("sales --from b --from c", &[("data", &data), ("log", &log)]);
+}
+
+#[test]
+fn compressed_and_encrypted() {
+    let rig = Rig::new();
+    let data = rig.contents("data");
+    rig.place.file("key", &"ab".repeat(32));
+    rig.place.file("other", &"cd".repeat(32));
+    rig.refuse("data --to b --encrypt", 2, "--encrypt needs a key: give --key-file FILE");
+    rig.refuse("data --to b --encrypt --key-file none", 2, "cannot read the key file none");
+    rig.place.file("short", "abc");
+    rig.refuse("data --to b --encrypt --key-file short", 2, "too short");
+    assert_eq!(rig.files("b"), [""; 0]);
+    let report =
+        rig.backup("data --to b --stripes 2 --compress=3 --encrypt --key-file key --verify");
+    assert_eq!(report["is_verified"], true);
+    let stored = report["stored_bytes"].as_u64().expect("bytes");
+    assert!(stored < 8 << 20, "{stored}");
+    let all: Vec<u8> = rig
+        .files("b")
+        .iter()
+        .flat_map(|f| fs::read(rig.place.path("b").join(f)))
+        .flatten()
+        .collect();
+    assert!(!all.windows(64).any(|own| own == &data[..64]), "it is in the clear");
+    let id = id(&report);
+    rig.restore(&format!("{id} --from b --key-file key"), &[("data", &data)]);
+    let (_, stderr, code) =
+        run(rig.weir(&format!("restore {id} --from b --key-file other --image x")));
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("the key does not belong to backup"), "{stderr}");
+}
+
+#[test]
+fn raw_volumes_of_the_same_server() {
+    let rig = Rig::new();
+    let data = rig.contents("data");
+    // All exports but the targets.
+    let first = rig.backup("--to backup1 backup2 --stripes 4 --verify");
+    let second = rig.backup("data --to backup1 --stripes 2 --verify --compress");
+    let uri =
+        |name: &str| format!("nbd+unix:///{name}?socket={}", rig.place.path("nbd.sock").display());
+    let both = format!("--from {} --from {}", uri("backup1"), uri("backup2"));
+    rig.restore(
+        &format!("{} {both}", id(&first)),
+        &[("data", &data), ("log", &rig.contents("log"))],
+    );
+    rig.restore(&format!("{} {both}", id(&second)), &[("data", &data)]);
+    let full = "no room on backup1: a stripe needs";
+    rig.write("data", 12 << 20, &pattern(9, 12 << 20));
+    rig.refuse("data --to backup1", 2, full);
+    // What is no backup is not written over.
+    rig.refuse("data --to log", 2, "log holds something that is no backup; give an empty volume");
+    assert_eq!(rig.contents("log")[4096..][..100], pattern(3, 100));
+}
+
+#[test]
+fn a_volume_of_another_server_and_from_another_server() {
+    let (rig, other) = (Rig::new(), Rig::new());
+    let data = rig.contents("data");
+    let uri = |rig: &Rig, name: &str| {
+        format!("nbd+unix:///{name}?socket={}", rig.place.path("nbd.sock").display())
+    };
+    let target = uri(&other, "backup1");
+    let source = uri(&other, "data");
+    rig.backup(&format!("data --to {target} --name a --verify"));
+    rig.restore(&format!("a --from {target}"), &[("data", &data)]);
+    let report = rig.backup(&format!("{source} --to b --name foreign"));
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("it was not frozen"), "{notes}");
+    rig.restore("foreign --from b", &[("data", &other.contents("data"))]);
+    let own = format!("{source} --to {source}");
+    rig.refuse(&own, 2, "is a source and a target");
+    rig.refuse("nbd://127.0.0.1:1/x --to b", 3, "is the server running?");
+}
+
+#[test]
+fn a_differential_has_what_changed_and_what_is_zeros_now() {
+    let rig = Rig::new();
+    rig.refuse("data --to b --differential", 2, "take a full backup first");
+    rig.backup("data log --to b --name week");
+    rig.backup("data log --to b --name aside --copy-only");
+    rig.write("data", (2 << 20) + 5, &pattern(7, 100_000));
+    rig.open("data").write_zeroes(9 << 20, 1 << 20).expect("zeros");
+    rig.write("data", 20 << 20, &pattern(8, 1 << 20));
+    let expect = rig.contents("data");
+    let report = rig.backup("data log --to c --name day --differential --verify");
+    let read = report["bytes_read"].as_u64().expect("bytes");
+    assert!((1 << 20..2 << 20).contains(&read), "{read}");
+    assert_eq!(report["kind"], "differential");
+    rig.restore("day --from b --from c", &[("data", &expect), ("log", &rig.contents("log"))]);
+    // Since the full backup, not since the last differential.
+    rig.write("data", 3 << 20, &pattern(5, 4096));
+    let expect = rig.contents("data");
+    let report = rig.backup("data log --to c --name day2 --differential");
+    assert!(report["bytes_read"].as_u64() > Some(read));
+    rig.restore("day2 --from b --from c", &[("data", &expect)]);
+}
+
+#[test]
+fn a_data_folder_that_no_server_has() {
+    let mut rig = Rig::new();
+    let data = rig.contents("data");
+    rig.server.take().expect("a server").stop();
+    let own = "--layout layout.toml --data d";
+    rig.backup(&format!("{own} data --to b --verify"));
+    rig.restore("layout --from b", &[("data", &data)]);
+    rig.backup(&format!("{own} data --to backup1 --name raw --verify"));
+    rig.refuse(&format!("{own} none --to b"), 2, "there is no export \"none\"; there are ");
+    rig.refuse("--layout layout.toml --data e data --to b", 2, "it holds no data of weir");
+    fs::create_dir(rig.place.path("d/inside")).expect("a folder");
+    rig.refuse(&format!("{own} data --to d/inside"), 2, "is in the data folder of the sources");
+    rig.refuse("data --to b", 3, "control.sock");
+}
+
+#[test]
+fn blobs_behind_a_signature() {
+    for (kind, more) in [("block", ""), ("page", " --page-blob")] {
+        let layout = format!("{LAYOUT}[blob]\n");
+        let blobs = BlobRig::new(Place::without_a_disk(), &layout, &[]);
+        blobs.client.container("backups");
+        let rig = Rig { place: blobs.place, server: Some(blobs.server) };
+        rig.write("data", 0, &pattern(1, 5 << 20));
+        let data = rig.contents("data");
+        let signed = blobs.client.signed_url();
+        let (account, sas) = signed.split_once('?').expect("a signature");
+        let url = format!("{account}/backups/sales");
+        rig.place.file("sas", sas);
+        let report = rig
+            .backup(&format!("data --to {url} --sas-file sas --stripes 2 --verify --name x{more}"));
+        assert_eq!(report["is_verified"], true, "{kind}");
+        assert!(!report.to_string().contains("sig="), "{report}");
+        rig.restore(&format!("x --from {url}?{sas}"), &[("data", &data)]);
+        let wrong = sas.replace("sig=", "sig=A");
+        rig.refuse(&format!("data --to {url}?{wrong}"), 2, "refused with 403");
+        rig.refuse(&format!("data --to {account}/none?{sas}"), 3, "is there such a container?");
+        rig.refuse("data --to http://127.0.0.1:1/a/c", 3, "http://127.0.0.1:1/a/c/");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_written() {
+    let rig = Rig::new();
+    rig.refuse("data --to b --stripes 65", 2, "--stripes 65: a backup has 1 to 64 stripes");
+    rig.refuse("data --to b --stripes 0", 2, "--stripes 0: a backup has 1 to 64 stripes");
+    rig.refuse("data --to b c --stripes 1", 2, "c gets none of the 1 stripes");
+    rig.refuse("data --to data", 2, "data is a source and a target; write to another place");
+    rig.refuse("none --to b", 2, "there is no export \"none\"; there are ");
+    rig.refuse("data --to nowhere/x", 2, "cannot back up to nowhere/x: No such file");
+    rig.refuse("data --to layout.toml", 2, "cannot back up to layout.toml: it is no folder");
+    rig.refuse("data --to b b", 2, "b is a target twice");
+    rig.refuse("data --to b --max-transfer-size 100KB", 2, "give a multiple of 64 KiB up to 4 MiB");
+    rig.refuse("data --to b --max-transfer-size 8MiB", 2, "give a multiple of 64 KiB up to 4 MiB");
+    rig.refuse("data --to b --block-size 1000B", 2, "give a power of two, 512 B to 1 MiB");
+    rig.refuse("data --to b --limit 5", 2, "unit");
+    rig.refuse("data --to b --name a/b", 2, "is no file name");
+    rig.refuse("data --to b --page-blob", 2, "are for https:// targets");
+    rig.refuse("data --to ftp://x/y", 2, "ftp is no kind of place");
+    assert_eq!((rig.files("b"), rig.files("c")), (Vec::new(), Vec::new()));
+}
+
+/// The limit is exact: 8 MiB at 16 MiB/s take half a second, less the last transfer.
+#[test]
+fn a_limit_paces_the_reads() {
+    let rig = Rig::new();
+    let report = rig.backup("data --to b --limit 16MiB/s");
+    assert!(report["elapsed_s"].as_f64() > Some(0.43), "{}", report["elapsed_s"]);
+}
+
+/// Transactions that were acknowledged before the freeze are in a backup that was made while the
+/// database ran.
+#[test]
+fn a_database_that_runs() {
+    let place = Place::without_a_disk();
+    place.file(
+        "layout.toml",
+        "[[volume]]\nname = \"data\"\nsize = \"64 MiB\"\nlatency = \"1ms\"\nunlimited = true\n\
+         [[volume]]\nname = \"log\"\nsize = \"1 MiB\"\nlatency = \"1ms\"\nunlimited = true\n",
+    );
+    place.file(
+        "oltp.toml",
+        "users = 20\nthink_time = \"1ms\"\nvcores = 4\nsize = \"8 MiB\"\nbuffer_pool = \"2 MiB\"\n\
+         duration = \"600s\"\ndata = [\"data\"]\nlog = \"log\"\n[checkpoint]\nevery = \"200ms\"\n\
+         [[transaction]]\nname = \"t\"\nshare = 1\nreads = 2\nwrites = 4\nlog = \"1 KiB\"\n\
+         cpu = \"100us\"\n",
+    );
+    fs::create_dir(place.path("b")).expect("a folder");
+    let args = ["run", "layout.toml", "oltp.toml", "--data", "d", "--control", "run.sock"];
+    let mut database = place.weir(&args).spawn().expect("a program");
+    let acknowledged = place.path("d/acknowledged-log");
+    let committed = || {
+        let text = fs::read_to_string(&acknowledged).unwrap_or_default();
+        text.trim().parse::<u64>().unwrap_or(0)
+    };
+    while committed() < 300 {
+        assert!(database.try_wait().expect("a state").is_none(), "it ended");
+        std::thread::yield_now();
+    }
+    fs::copy(&acknowledged, place.path("before")).expect("a copy");
+    let backup = ["backup", "run", "--layout", "layout.toml", "--control", "run.sock", "oltp.toml"];
+    let (_, stderr, code) = run(place.weir(&[&backup[..], &["--to", "b", "--verify"]].concat()));
+    database.kill().expect("it runs");
+    database.wait().expect("an end");
+    assert_eq!(code, Some(0), "{stderr}");
+    let restore = ["restore", "oltp", "--from", "b", "--to", "layout.toml", "--data", "r"];
+    let (_, stderr, code) = run(place.weir(&restore));
+    assert_eq!(code, Some(0), "{stderr}");
+    let recover = ["run", "layout.toml", "oltp.toml", "--data", "r", "--recover-only"];
+    let more = ["--acknowledged", "before", "-o", "json"];
+    let (stdout, stderr, code) = run(place.weir(&[&recover[..], &more].concat()));
+    assert_eq!(code, Some(0), "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert!(report["acknowledged"].as_u64() >= Some(300), "{report}");
+}
