@@ -34,7 +34,7 @@ use crate::store::{Extent, Store, check_range};
 use crate::sync::{exclusive, locked, shared};
 use crate::{ErrorKind, Result};
 use bitmap::Bitmap;
-use era::{Era, Rules, Visit};
+use era::{Done, Era, Rules, Visit};
 use frozen::Parts;
 use record::Record;
 use std::sync::{Arc, Mutex, RwLock};
@@ -74,7 +74,7 @@ struct Admin {
     /// Blocks changed in earlier eras since the base, each with the last of its eras.
     older: Vec<(u64, Arc<Bitmap>)>,
     /// Eras that are over and may have changes under way.
-    past: Vec<Arc<Era>>,
+    past: Vec<Arc<Done>>,
     /// The medium has a right record, and nobody has tried to remove it.
     is_recorded: bool,
 }
@@ -140,8 +140,8 @@ impl Freezable {
         }
         let number = now.number;
         admin.older.extend(now.rules.changed.clone().map(|changed| (number, changed)));
-        admin.past.retain(|era| !era.is_idle());
-        admin.past.push(Arc::clone(&now));
+        admin.past.retain(|era| !era.is_done());
+        admin.past.push(now.done());
         let known = admin.older.iter().map(|(_, changed)| Arc::clone(changed));
         let frozen = Arc::new(Frozen::new(Parts {
             store: Arc::clone(&self.0.store),
@@ -172,7 +172,7 @@ impl Freezable {
                 .cloned()
                 .collect();
             let mut changed = now.rules.changed.clone();
-            admin.past.retain(|era| !era.is_idle());
+            admin.past.retain(|era| !era.is_done());
             if views.is_empty() && admin.tracking.base.is_none() {
                 changed = None;
                 admin.older.clear();
@@ -182,7 +182,7 @@ impl Freezable {
                 // Nothing marks the older ones any more, so they can become one.
                 admin.older.drain(..).for_each(|(_, older)| changed.add(&older));
             }
-            admin.past.push(Arc::clone(&now));
+            admin.past.push(now.done());
             let sealed = now.rules.sealed;
             *now = Arc::new(now.next(Rules { changed, frozen: views, sealed }));
         }
@@ -225,12 +225,12 @@ impl Freezable {
                 return Ok(());
             }
             let changed = now.rules.changed.clone();
-            let before = Arc::clone(&now);
+            let before = now.done();
             // The next change waits for this lock, and removes the record.
             *now = Arc::new(now.next(Rules { sealed: true, ..now.rules.clone() }));
             drop(now);
-            before.wait_idle();
-            admin.past.iter().for_each(|era| era.wait_idle());
+            before.wait();
+            admin.past.iter().for_each(|era| era.wait());
             (changed, self.0.store.size().get())
         };
         let all = Bitmap::default();
@@ -262,8 +262,8 @@ impl Freezable {
             home.forget()?;
         }
         let mut now = exclusive(&self.0.era);
-        admin.past.retain(|era| !era.is_idle());
-        admin.past.push(Arc::clone(&now));
+        admin.past.retain(|era| !era.is_done());
+        admin.past.push(now.done());
         *now = Arc::new(now.next(Rules { sealed: false, ..now.rules.clone() }));
         Ok(())
     }
@@ -271,12 +271,14 @@ impl Freezable {
     /// Changes the store by `act`, once `prepare` has done for it what views need.
     fn change(
         &self,
-        prepare: impl FnOnce(&Visit, &dyn Store),
+        prepare: impl FnOnce(&Visit, &dyn Store) -> Result<()>,
         act: impl Fn(&dyn Store) -> Result<()>,
     ) -> Result<()> {
         let store = &*self.0.store;
         let visit = self.enter()?;
-        prepare(&visit, store);
+        if !visit.is_free() {
+            prepare(&visit, store)?;
+        }
         match act(store) {
             Err(error) if error.kind() == ErrorKind::NoSpace && visit.make_room() => act(store),
             done => done,
@@ -288,12 +290,9 @@ impl Freezable {
         let prepare = |visit: &Visit, store: &dyn Store| {
             let old = store.size().get();
             visit.before_zeros(store, new.get(), old.saturating_sub(new.get()));
+            Ok(())
         };
         self.change(prepare, |_| resize())
-    }
-
-    fn check(&self, offset: u64, len: u64) -> Result<()> {
-        check_range(offset, len, self.0.store.size().get())
     }
 }
 
@@ -312,20 +311,29 @@ impl Store for Freezable {
 
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
         let len = data.len() as u64;
-        self.check(offset, len)?;
-        let prepare = |visit: &Visit, _: &dyn Store| visit.before_write(offset, len);
+        let prepare = |visit: &Visit, store: &dyn Store| {
+            check_range(offset, len, store.size().get())?;
+            visit.before_write(offset, len);
+            Ok(())
+        };
         self.change(prepare, |store| store.write_at(offset, data))
     }
 
     fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()> {
-        self.check(offset, len)?;
-        let prepare = |visit: &Visit, store: &dyn Store| visit.before_zeros(store, offset, len);
+        let prepare = |visit: &Visit, store: &dyn Store| {
+            check_range(offset, len, store.size().get())?;
+            visit.before_zeros(store, offset, len);
+            Ok(())
+        };
         self.change(prepare, |store| store.write_zeroes(offset, len, may_trim))
     }
 
     fn trim(&self, offset: u64, len: u64) -> Result<()> {
-        self.check(offset, len)?;
-        let prepare = |visit: &Visit, store: &dyn Store| visit.before_zeros(store, offset, len);
+        let prepare = |visit: &Visit, store: &dyn Store| {
+            check_range(offset, len, store.size().get())?;
+            visit.before_zeros(store, offset, len);
+            Ok(())
+        };
         self.change(prepare, |store| store.trim(offset, len))
     }
 

@@ -123,7 +123,10 @@ fn set_in(leaf: &Leaf, blocks: Range<u64>) {
         let from = at % WORD_BITS;
         let count = (WORD_BITS - from).min(blocks.end - at);
         let mask = (u64::MAX >> (WORD_BITS - count)) << from;
-        leaf[word].fetch_or(mask, Ordering::AcqRel);
+        // Most blocks that change have changed before, and looking costs less.
+        if leaf[word].load(Ordering::Acquire) & mask != mask {
+            leaf[word].fetch_or(mask, Ordering::AcqRel);
+        }
         at += count;
     }
 }

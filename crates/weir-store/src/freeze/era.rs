@@ -6,7 +6,7 @@ use super::frozen::Frozen;
 use crate::store::{ExtentKind, Store};
 use crate::sync::locked;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// A shorter range that becomes zeros counts as changed as a whole. In a longer one, the
@@ -26,13 +26,19 @@ pub(super) struct Rules {
     pub(super) sealed: bool,
 }
 
-/// The time in which the same rules hold.
-#[derive(Debug, Default)]
+/// The time in which the same rules hold. It is over when another has taken its place, and
+/// done when the changes that had begun in it are: then nothing has it any more.
+#[derive(Debug)]
 pub(super) struct Era {
     pub(super) number: u64,
     pub(super) rules: Rules,
-    in_flight: AtomicUsize,
-    is_over: AtomicBool,
+    done: Arc<Done>,
+}
+
+/// Whether the changes of an era are done.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    is_done: AtomicBool,
     waiting: Mutex<()>,
     idle: Condvar,
 }
@@ -43,46 +49,53 @@ pub(super) struct Visit(Arc<Era>);
 
 impl Era {
     pub(super) fn first(rules: Rules) -> Self {
-        Self { rules, ..Self::default() }
+        Self { number: 0, rules, done: Arc::default() }
     }
 
-    /// Ends it and begins the next; no change enters it any more.
+    /// Returns the era that takes its place.
     pub(super) fn next(&self, rules: Rules) -> Self {
-        self.is_over.store(true, Ordering::SeqCst);
-        Self { number: self.number + 1, rules, ..Self::default() }
+        Self { number: self.number + 1, rules, done: Arc::default() }
     }
 
-    /// Counts a change; the era must be the present one until this returns.
+    /// Begins a change.
     pub(super) fn enter(self: &Arc<Self>) -> Visit {
-        self.in_flight.fetch_add(1, Ordering::SeqCst);
         Visit(Arc::clone(self))
     }
 
-    pub(super) fn is_idle(&self) -> bool {
-        self.in_flight.load(Ordering::SeqCst) == 0
+    /// Returns what tells when its changes are done.
+    pub(super) fn done(&self) -> Arc<Done> {
+        Arc::clone(&self.done)
+    }
+}
+
+impl Drop for Era {
+    fn drop(&mut self) {
+        self.done.is_done.store(true, Ordering::SeqCst);
+        drop(locked(&self.done.waiting));
+        self.done.idle.notify_all();
+    }
+}
+
+impl Done {
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done.load(Ordering::SeqCst)
     }
 
-    /// Waits for the changes under way; the era is over.
-    pub(super) fn wait_idle(&self) {
+    /// Waits; the era is over.
+    pub(super) fn wait(&self) {
         let mut waiting = locked(&self.waiting);
-        while !self.is_idle() {
+        while !self.is_done() {
             waiting = self.idle.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
-impl Drop for Visit {
-    fn drop(&mut self) {
-        let era = &self.0;
-        let last = era.in_flight.fetch_sub(1, Ordering::SeqCst) == 1;
-        if last && era.is_over.load(Ordering::SeqCst) {
-            drop(locked(&era.waiting));
-            era.idle.notify_all();
-        }
-    }
-}
-
 impl Visit {
+    /// Whether nothing is to be done for a change.
+    pub(super) fn is_free(&self) -> bool {
+        self.0.rules.changed.is_none() && self.0.rules.frozen.is_empty()
+    }
+
     pub(super) fn is_sealed(&self) -> bool {
         self.0.rules.sealed
     }

@@ -5,7 +5,7 @@
 //! read old contents.
 
 use super::bitmap::Bitmap;
-use super::era::{Era, blocks, for_each_data};
+use super::era::{Done, blocks, for_each_data};
 use super::{BLOCK, Scratch, Tracking};
 use crate::pieces::{index, len_of};
 use crate::store::{Extent, ExtentKind, ExtentList, Store, check_range};
@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use weir_units::Bytes;
 
+/// Compared with, which is fast.
+const ZEROS: [u8; 4096] = [0; 4096];
 /// Blocks that are settled at the same time.
 const TURNS: usize = 16;
 
@@ -27,7 +29,7 @@ pub struct Frozen {
     /// The last era that it shows.
     pub(super) era: u64,
     /// Eras whose changes may still be under way. They belong to the view.
-    before: Vec<Arc<Era>>,
+    before: Vec<Arc<Done>>,
     is_quiet: AtomicBool,
     settled: Bitmap,
     /// Settled blocks whose contents were not kept.
@@ -55,7 +57,7 @@ pub struct Changed {
 pub(super) struct Parts {
     pub(super) store: Arc<dyn Store>,
     pub(super) era: u64,
-    pub(super) before: Vec<Arc<Era>>,
+    pub(super) before: Vec<Arc<Done>>,
     pub(super) scratch: Scratch,
     pub(super) tracking: Tracking,
     pub(super) changed: Vec<Arc<Bitmap>>,
@@ -161,14 +163,14 @@ impl Frozen {
     /// Waits until the changes that had begun before the freeze are done.
     fn wait_quiet(&self) {
         if !self.is_quiet.load(Ordering::Acquire) {
-            self.before.iter().for_each(|era| era.wait_idle());
+            self.before.iter().for_each(|era| era.wait());
             self.is_quiet.store(true, Ordering::Release);
         }
     }
 
     fn try_quiet(&self) -> bool {
         let quiet =
-            self.is_quiet.load(Ordering::Acquire) || self.before.iter().all(|e| e.is_idle());
+            self.is_quiet.load(Ordering::Acquire) || self.before.iter().all(|era| era.is_done());
         if quiet {
             self.is_quiet.store(true, Ordering::Release);
         }
@@ -218,7 +220,7 @@ impl Frozen {
         let end = (offset + BLOCK).min(self.size).min(self.store.size().get());
         let mut old = vec![0; index(end.saturating_sub(offset))];
         self.store.read_at(offset, &mut old)?;
-        if old.iter().any(|byte| *byte != 0) {
+        if old.chunks(ZEROS.len()).any(|part| *part != ZEROS[..part.len()]) {
             scratch.store(self.size)?.write_at(offset, &old)?;
             self.kept.fetch_add(len_of(&old), Ordering::Relaxed);
         }
