@@ -275,7 +275,7 @@ impl Assembly {
         thread::scope(|scope| {
             let readers = usize::from(identity.stripes).min(MAX_READERS);
             for _ in 1..readers {
-                scope.spawn(&read);
+                scope.spawn(read);
             }
             read();
         });

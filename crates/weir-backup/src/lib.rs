@@ -11,6 +11,7 @@
 //! | [`library`], [`retention`] | the backups in some places, and which of them to keep |
 //! | [`restore`](mod@restore) | frames into volumes and images |
 //! | [`memory`] | a backup written to memory |
+//! | [`fuzz`] | what must hold for any bytes that are read as stripes |
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ pub mod assemble;
 pub mod damage;
 pub mod error;
 pub mod format;
+pub mod fuzz;
 pub mod key;
 pub mod library;
 pub mod memory;

@@ -61,7 +61,7 @@ fn frames_come_back_as_they_were() {
     check(&[7; 4096], None, true, (4112, false));
     check(&[0; 100_000], Some(3), true, (0, false));
     let text = b"the quick brown fox ".repeat(1000);
-    let compressed = zstd::bulk::compress(&text, 1).unwrap().len() as u32;
+    let compressed = u32::try_from(zstd::bulk::compress(&text, 1).unwrap().len()).unwrap();
     check(&text, Some(1), false, (compressed, true));
     check(&text, Some(1), true, (compressed + 16, true));
 }

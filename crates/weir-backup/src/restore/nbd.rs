@@ -8,7 +8,7 @@ use weir_client::{ClientError, Connection};
 use weir_proto::{TransmissionFlags, Uri};
 
 /// The most bytes of writes that wait for an answer, for each connection.
-const IN_FLIGHT: usize = 8 << 20;
+const IN_FLIGHT: usize = 4 << 20;
 /// The longest single write or read, in bytes.
 const REQUEST: usize = 1 << 20;
 /// The longest range that is asked for, or zeroed, at once.
