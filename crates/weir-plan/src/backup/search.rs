@@ -21,6 +21,8 @@ const CLOSE: u64 = 10_000;
 const BETTER: u64 = 50_000;
 /// The most simulations of a search.
 const MOST_SIMULATED: u64 = 6_000;
+/// The same beside databases, which take longer.
+const MOST_BESIDE: u64 = 240;
 /// The most disks where the edition does not say how many the machine takes.
 const MOST_DISKS: u64 = 64;
 /// The cheaper choices that are simulated to find the fastest.
@@ -123,16 +125,43 @@ impl<'a> Search<'_, '_, 'a> {
         if self.alone.is_none() && !self.could_be(within)? {
             return Ok(None);
         }
+        let most = self.bench.simulated + self.most_simulated();
         for candidate in Streams::new(self.market, self.least(within)) {
-            if self.bench.simulated > MOST_SIMULATED {
+            if self.bench.simulated > most {
                 self.has_given_up = true;
                 return Ok(None);
             }
             if let Some(choice) = self.fits(&candidate, within)? {
-                return Ok(Some(choice));
+                return self.with_fewer_disks(choice, within).map(Some);
             }
         }
         Ok(None)
+    }
+
+    /// Returns the fewest disks that meet a window too and cost within 1 % of the cheapest, as for
+    /// other plans.
+    fn with_fewer_disks(&mut self, cheapest: Choice, within: Span) -> Result<Choice, PlanError> {
+        let most = self.bench.simulated + self.most_simulated();
+        let limit = cheapest.cost.month.micros();
+        let mut best = cheapest;
+        for candidate in Streams::new(self.market, self.least(within)) {
+            let (own, unpriced) = (candidate.cost.month.micros(), candidate.cost.unpriced);
+            let is_close = u128::from(own) * 100 <= u128::from(limit) * 101;
+            if !is_close || unpriced > best.cost.unpriced || self.bench.simulated > most {
+                break;
+            }
+            if candidate.count < best.count
+                && let Some(choice) = self.fits(&candidate, within)?
+            {
+                best = choice;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Returns the most simulations of a search.
+    fn most_simulated(&self) -> u64 {
+        if self.alone.is_some() { MOST_BESIDE } else { MOST_SIMULATED }
     }
 
     /// Returns whether targets without limits would do; if not, no disks will.
@@ -233,7 +262,7 @@ impl<'a> Search<'_, '_, 'a> {
     fn cheaper(&mut self, plan: &Choice) -> Result<Option<Choice>, PlanError> {
         let least = self.least(Span::from_nanos(u64::MAX));
         let candidates = below(self.market, least, plan.cost);
-        Ok(self.fastest_of(candidates, CHEAPER)?)
+        self.fastest_of(candidates, CHEAPER)
     }
 
     /// Returns the fastest of some candidates. `most` of those with the shortest lower bounds are
@@ -352,7 +381,8 @@ impl<'a> Search<'_, '_, 'a> {
         }
         if self.has_given_up {
             notes.push(format!(
-                "the search ended after {MOST_SIMULATED} simulations; choices that cost more were not tried"
+                "a search ended after {} simulations; choices that cost more were not tried",
+                self.most_simulated()
             ));
         }
         notes

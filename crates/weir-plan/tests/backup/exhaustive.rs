@@ -88,7 +88,7 @@ fn case(rng: &mut Rng) -> Case {
     });
     // What a machine of 300 MB/s would need, more or less.
     let within = Span::from_micros(size.get() / 150 * rng.within(20, 250) / 100);
-    Case { base, sources, readers: 1 + (rng.within(0, 2) as u32), size, compression, within }
+    Case { base, sources, readers: *rng.one(&[1, 2, 3]), size, compression, within }
 }
 
 /// The duration of a backup by the texts of a layout and of its description.
@@ -100,7 +100,7 @@ pub(crate) fn simulated(catalog: &Catalog, layout: &str, backup: &str) -> Span {
     assert_eq!(simulation.run_until(Instant::FAR), None);
     let seconds = simulation.report().backups[0].elapsed_s;
     assert!(simulation.report().backups[0].is_complete);
-    Span::from_nanos((seconds * 1e9).round() as u64)
+    Span::from_nanos(format!("{:.0}", seconds * 1e9).parse().expect("nanoseconds"))
 }
 
 fn names(all: &[String]) -> String {
@@ -192,7 +192,10 @@ fn nothing_cheaper_meets_the_window() {
         };
         for (at, tier) in TIERS.iter().enumerate() {
             for count in 1..=MOST {
-                let is_cheaper = bound.is_none_or(|bound| price(at, count) < bound);
+                // Within 1 % of the cheapest price fewer disks come first.
+                let own = u128::from(price(at, count).micros()) * 101;
+                let is_cheaper =
+                    bound.is_none_or(|bound: Money| own < u128::from(bound.micros()) * 100);
                 beaten += u64::from(is_cheaper && bound.is_some());
                 let is_missed = is_cheaper && meets(&case, &catalog, tier, count);
                 assert!(!is_missed, "{number}: {count} x {tier} is cheaper than {outcome:#?}");
@@ -201,5 +204,5 @@ fn nothing_cheaper_meets_the_window() {
     }
     assert!(met > 200 && unmet > 100, "{met} met, {unmet} not");
     // Most plans had cheaper disks to reject.
-    assert!(beaten > 500, "{beaten} sets of disks are cheaper than their plans");
+    assert!(beaten > 150, "{beaten} sets of disks are cheaper than their plans");
 }

@@ -3,7 +3,7 @@
 mod fleet;
 mod observed;
 mod present;
-mod prices;
+pub(super) mod prices;
 mod verified;
 
 use crate::cli::PlanArgs;
@@ -27,7 +27,7 @@ use weir_report::plan::{
 };
 
 /// The edition where none is named: what can be bought now.
-const EDITION: &str = "azure-now";
+pub(super) const EDITION: &str = "azure-now";
 
 pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(folder) = &args.fleet {
@@ -117,7 +117,7 @@ fn check(args: &PlanArgs) -> Result<(), CliError> {
 }
 
 /// Whether a file can be there: better said before a plan is made than after.
-fn can_write(out: &Path) -> Result<(), CliError> {
+pub(super) fn can_write(out: &Path) -> Result<(), CliError> {
     if out.is_dir() {
         let words =
             format!("--out {}: is a folder; give a name for the layout's file", out.display());
@@ -278,7 +278,7 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
 }
 
 /// Whether two paths are of one file or folder that is there.
-fn is_same(one: &Path, other: &Path) -> bool {
+pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).ok();
     real(one).is_some_and(|one| real(other) == Some(one))
 }
@@ -329,7 +329,7 @@ fn choice(plan: &Plan) -> PlanChoice {
 }
 
 /// Returns the lines of a bill that count something.
-fn lines(all: &[Line]) -> Vec<PlanLine> {
+pub(super) fn lines(all: &[Line]) -> Vec<PlanLine> {
     let counted = all.iter().filter(|line| line.units > 0);
     let line = |line: &Line| PlanLine {
         what: line.what.clone(),

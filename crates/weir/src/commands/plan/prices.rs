@@ -7,7 +7,7 @@ use weir_catalog::{Edition, PriceBook, PriceList};
 use weir_plan::need::NeedFile;
 
 /// The price lists of a file, if one was given.
-pub(super) fn own(path: Option<&Path>) -> Result<Vec<PriceList>, CliError> {
+pub(in crate::commands) fn own(path: Option<&Path>) -> Result<Vec<PriceList>, CliError> {
     let Some(path) = path else { return Ok(Vec::new()) };
     let text = fs::read_to_string(path);
     let text = text.map_err(|source| CliError::Read { path: path.to_owned(), source })?;
@@ -18,7 +18,7 @@ pub(super) fn own(path: Option<&Path>) -> Result<Vec<PriceList>, CliError> {
 const WHOLE_LIST: usize = 20;
 
 /// The prices of one place, and what is to be said of those that are of another, or of nothing.
-pub(super) fn book<'a>(
+pub(in crate::commands) fn book<'a>(
     keys: &NeedFile,
     edition: &'a Edition,
     path: Option<&Path>,
