@@ -141,7 +141,8 @@ impl<'a> Job<'a> {
         for (name, path) in &self.options.mounts {
             let is_used = self.backup.stripes.iter().any(|place| self.device(place) == name);
             let is_source = self.backup.sources.iter().any(|place| self.device(place) == name);
-            if !is_used && !(is_source && self.kind == Kind::Pgbackrest) {
+            let is_cluster = is_source && self.kind == Kind::Pgbackrest;
+            if !is_used && !is_cluster {
                 let reason = "no stripe of the backup is on it; leave it out".to_owned();
                 return Err(refused(format!("--mount {name}={path}"), reason));
             }

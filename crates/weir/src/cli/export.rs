@@ -53,6 +53,16 @@ pub(crate) struct ExportArgs {
     /// The file system on Linux [default: xfs].
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) filesystem: Option<FilesystemArg>,
+    /// The description of the backup (docs/BACKUP.md), for tsql-backup, ola, dbatools and pgbackrest.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) backup: Option<PathBuf>,
+    /// Back up to this container instead of the targets' mounts, for example
+    /// https://ACCOUNT.blob.core.windows.net/CONTAINER; may be repeated.
+    #[arg(long = "url", value_name = "URL")]
+    pub(crate) urls: Vec<String>,
+    /// Make a backup that does not count as the base of differential backups (COPY_ONLY).
+    #[arg(long)]
+    pub(crate) copy_only: bool,
     /// Write the script to a file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -85,6 +95,9 @@ impl ExportArgs {
             zone: self.zone.clone(),
             os: self.os.map(OsArg::os),
             filesystem: self.filesystem.map(FilesystemArg::kind),
+            backup: None,
+            urls: self.urls.clone(),
+            copy_only: self.copy_only,
         })
     }
 }
@@ -139,6 +152,14 @@ pub(crate) enum KindArg {
     StorageSpaces,
     /// Lines for /etc/fstab.
     Fstab,
+    /// BACKUP DATABASE to the stripes of --backup, RESTORE VERIFYONLY and RESTORE, in T-SQL.
+    TsqlBackup,
+    /// A call of Ola Hallengren's DatabaseBackup for --backup.
+    Ola,
+    /// A call of Backup-DbaDatabase of dbatools for --backup.
+    Dbatools,
+    /// Settings of pgBackRest for --backup.
+    Pgbackrest,
 }
 
 impl KindArg {
@@ -153,6 +174,10 @@ impl KindArg {
             Self::Lvm => Kind::Lvm,
             Self::StorageSpaces => Kind::StorageSpaces,
             Self::Fstab => Kind::Fstab,
+            Self::TsqlBackup => Kind::TsqlBackup,
+            Self::Ola => Kind::Ola,
+            Self::Dbatools => Kind::Dbatools,
+            Self::Pgbackrest => Kind::Pgbackrest,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `weir export`: a layout as a script that builds it.
 
-use super::read_layout;
+use super::{read, read_layout};
 use crate::cli::ExportArgs;
 use crate::error::CliError;
 use crate::output;
@@ -10,13 +10,15 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
-use weir_export::{Source, export};
+use weir_export::{Backup, Source, export};
 use weir_layout::Layout;
+use weir_units::Bytes;
+use weir_workload::backup::{Buffers, Description, PlaceAbout};
 
 pub(crate) fn run(args: &ExportArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(out) = &args.out {
         let inputs: Vec<&PathBuf> = std::iter::once(&args.layout).chain(&args.from).collect();
-        check_out(out, &inputs)?;
+        check_out(out, &inputs, args.backup.as_ref())?;
     }
     let layout = read_layout(&args.layout, catalog)?;
     let from = args.from.as_ref().map(|path| read_layout(path, catalog)).transpose()?;
@@ -27,7 +29,8 @@ pub(crate) fn run(args: &ExportArgs, catalog: &Catalog) -> Result<u8, CliError> 
         .as_deref()
         .zip(from.as_ref())
         .map(|(name, own): (&str, &Layout)| source(name, own));
-    let options = args.options().map_err(CliError::Refused)?;
+    let mut options = args.options().map_err(CliError::Refused)?;
+    options.backup = args.backup.as_deref().map(|path| backup(path, &layout)).transpose()?;
     let script = export(args.kind.kind(), source(&name, &layout), from, &options)?;
     script.notes.iter().for_each(|note| output::talk(&format!("note: {note}")));
     match &args.out {
@@ -38,6 +41,33 @@ pub(crate) fn run(args: &ExportArgs, catalog: &Catalog) -> Result<u8, CliError> 
         }
     }
     Ok(0)
+}
+
+/// Reads the description of a backup and places it on the layout.
+fn backup(path: &Path, layout: &Layout) -> Result<Backup, CliError> {
+    let text = read(path, "description of a backup")?;
+    let description = Description::parse(&path.display().to_string(), &text)?;
+    let places = layout.places();
+    let about =
+        places.iter().map(|own| PlaceAbout { name: &own.name, size: own.size, used: own.used });
+    let plan = description.plan(&about.collect::<Vec<_>>())?;
+    let name = |at: u32| places.get(at as usize).map(|own| own.name.clone());
+    let mut sources: Vec<String> = plan.sources.iter().filter_map(|own| name(own.place)).collect();
+    sources.dedup();
+    let own = plan.buffers;
+    let is_compressed = own.sets > 1;
+    let usual = Buffers::new((own.readers, own.devices), is_compressed, own.max_transfer, None);
+    let bytes = u128::from(plan.bytes()) * u128::from(plan.compressed_per_mille.min(1000)) / 1000;
+    Ok(Backup {
+        file: name_of(path),
+        sources,
+        stripes: plan.stripes.iter().filter_map(|own| name(own.0)).collect(),
+        max_transfer: own.max_transfer,
+        buffer_count: (own.count != usual.count).then_some(own.count),
+        is_compressed,
+        encoders: if is_compressed { plan.encoders } else { 0 },
+        bytes: Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX)),
+    })
 }
 
 /// The machines of a service are not one's own to build.
@@ -64,7 +94,7 @@ fn name_of(path: &Path) -> String {
 }
 
 /// Whether a script may be written there.
-fn check_out(out: &Path, inputs: &[&PathBuf]) -> Result<(), CliError> {
+fn check_out(out: &Path, inputs: &[&PathBuf], backup: Option<&PathBuf>) -> Result<(), CliError> {
     let refused = |why: &str| {
         let words = format!("--out {}: {why}; give the name of a file", out.display());
         Err(CliError::Refused(words))
@@ -73,11 +103,12 @@ fn check_out(out: &Path, inputs: &[&PathBuf]) -> Result<(), CliError> {
         return refused("a script is on the standard output without --out");
     }
     let Ok(there) = fs::symlink_metadata(out) else { return Ok(()) };
-    let is_one = |file: &&&PathBuf| fs::canonicalize(file).ok() == fs::canonicalize(out).ok();
+    let is_one = |file: &PathBuf| fs::canonicalize(file).ok() == fs::canonicalize(out).ok();
     match () {
         () if there.is_symlink() => refused("it is a link, which would be replaced"),
         () if !there.is_file() => refused("it is there and is no file"),
-        () if inputs.iter().find(is_one).is_some() => refused("it is a layout that is read"),
+        () if inputs.iter().any(|own| is_one(own)) => refused("it is a layout that is read"),
+        () if backup.is_some_and(is_one) => refused("it is the backup that is read"),
         () => Ok(()),
     }
 }
