@@ -1,13 +1,13 @@
-//! Who may do what: Shared Key, shared access signatures, and what is public.
+//! Authentication: Shared Key, shared access signatures, and public access.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `account` | accounts and their keys |
 //! | `shared_key` | the signature of a request by an account's key |
-//! | `sas` | shared access signatures: what is signed and what it permits |
+//! | `sas` | shared access signatures: the signed text and its permissions |
 //!
-//! A request that fails here learns the service's code and nothing else: not whether the
-//! account, the container or the blob exists.
+//! A request that fails authentication receives only the service's error code. It does not show
+//! whether the account, the container or the blob exists.
 
 pub mod account;
 pub mod sas;
@@ -18,25 +18,25 @@ use crate::head::Head;
 use account::{Account, Accounts};
 use sas::Permits;
 
-/// For how long, before and after, the date of a signed request is good.
+/// Maximum difference between a signed request's date and the server's clock.
 const SKEW: u64 = 15 * 60;
 
-/// As whom a request comes.
+/// The identity that a request was authenticated as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
     /// The owner of the account.
     Owner,
-    /// Who has a signature that permits something.
+    /// The holder of a shared access signature with these permissions.
     Signed(Permits),
-    /// Anybody.
+    /// A request without a signature.
     Anonymous,
 }
 
-/// Finds out who asks.
+/// Authenticates a request.
 ///
 /// # Errors
 ///
-/// [`Code::AuthenticationFailed`] and its kin.
+/// [`Code::AuthenticationFailed`] and related codes.
 pub fn authenticate(head: &Head, accounts: &Accounts, policies: &sas::Policies) -> Result<Caller> {
     let account = accounts.get(&head.target.account);
     if let Some(authorization) = head.header("authorization") {
@@ -59,12 +59,12 @@ pub fn authenticate(head: &Head, accounts: &Accounts, policies: &sas::Policies) 
     Ok(Caller::Anonymous)
 }
 
-/// A refusal that says which step failed and nothing about what is there.
+/// Builds a refusal that names the failed step and nothing about the account's contents.
 fn failed(detail: &str) -> Fault {
     Fault::from(Code::AuthenticationFailed).with("AuthenticationErrorDetail", detail.to_owned())
 }
 
-/// A key that everybody knows opens nothing to other machines.
+/// Refuses the published key of the development account from other machines.
 fn check_reach(account: &Account, head: &Head) -> Result<()> {
     if account.is_for(head.from) {
         Ok(())
@@ -73,11 +73,11 @@ fn check_reach(account: &Account, head: &Head) -> Result<()> {
     }
 }
 
-/// A request that was signed long ago may be a replay.
+/// Refuses requests signed long ago, which may be replays.
 fn check_date(head: &Head) -> Result<()> {
     let text = head.header("x-ms-date").or_else(|| head.header("date"));
     let date = text.and_then(crate::time::Moment::parse_http);
-    let Some(date) = date else { return Err(failed("the date is missing or is none")) };
+    let Some(date) = date else { return Err(failed("the date header is missing or invalid")) };
     if date.secs().abs_diff(head.now.secs()) > SKEW {
         return Err(failed("the date is more than 15 minutes from the server's clock"));
     }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_well_known_key_is_for_this_machine_unless_asked() {
+    fn the_published_key_is_restricted_to_this_machine() {
         assert_eq!(reach([127, 0, 0, 1], false), None);
         assert_eq!(reach([10, 0, 0, 1], false), Some(Code::AuthenticationFailed));
         assert_eq!(reach([10, 0, 0, 1], true), None);

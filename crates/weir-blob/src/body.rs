@@ -1,4 +1,4 @@
-//! Bodies of requests and answers.
+//! Bodies of requests and responses.
 
 use crate::digest::{Check, Sums};
 use crate::fault::{Code, Fault, Result};
@@ -10,29 +10,29 @@ use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// How long a client may take for the next bytes of a body.
+/// Timeout for the next bytes of a request body.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it may take to send the rest of one that is refused.
+/// Timeout for the rest of a refused request body.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// The body of a request as it comes.
+/// A request body that is being received.
 #[derive(Debug)]
 pub struct Body {
     incoming: Option<Incoming>,
 }
 
 impl Body {
-    /// What a connection gives.
+    /// Wraps the body of a connection.
     #[must_use]
     pub const fn new(incoming: Incoming) -> Self {
         Self { incoming: Some(incoming) }
     }
 
-    /// The next bytes, if more come.
+    /// Returns the next bytes; `None` at the end.
     ///
     /// # Errors
     ///
-    /// The client has gone in the middle of it.
+    /// The client disconnected or timed out before the end.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let Some(incoming) = &mut self.incoming else { return Ok(None) };
         loop {
@@ -49,11 +49,11 @@ impl Body {
         }
     }
 
-    /// All of it, if it is no more than `most` bytes.
+    /// Receives the whole body, of up to `most` bytes.
     ///
     /// # Errors
     ///
-    /// [`Code::RequestBodyTooLarge`], and as of [`next`](Self::next).
+    /// [`Code::RequestBodyTooLarge`], and the errors of [`next`](Self::next).
     pub async fn all(&mut self, most: usize) -> Result<Bytes> {
         let Some(first) = self.next().await? else { return Ok(Bytes::new()) };
         let mut rest = BytesMut::new();
@@ -75,19 +75,19 @@ impl Body {
         Ok(whole.freeze())
     }
 
-    /// All of it, checked.
+    /// Receives the whole body and verifies its checksums.
     ///
     /// # Errors
     ///
-    /// As of [`all`](Self::all), and [`Code::Md5Mismatch`] or [`Code::Crc64Mismatch`].
+    /// The errors of [`all`](Self::all), and [`Code::Md5Mismatch`] or [`Code::Crc64Mismatch`].
     pub async fn checked(&mut self, mut check: Check, most: usize) -> Result<(Bytes, Sums)> {
         let bytes = self.all(most).await?;
         check.add(&bytes);
         Ok((bytes, check.end()?))
     }
 
-    /// Reads what is left up to `most` bytes, so that the client hears the answer: some
-    /// send all of a body before they listen. Whether that was all.
+    /// Reads and discards up to `most` bytes, because some clients send the whole body before they
+    /// read the response. Returns whether the body ended.
     pub async fn drain(&mut self, most: usize) -> bool {
         tokio::time::timeout(DRAIN, self.drain_all(most)).await.unwrap_or(false)
     }
@@ -108,10 +108,10 @@ fn too_large(most: usize) -> Fault {
     Fault::from(Code::RequestBodyTooLarge).with("MaxLimit", most.to_string())
 }
 
-/// Gives the parts of an answer one after the other.
+/// A future that yields the next part of a response.
 pub type Source = Pin<Box<dyn Future<Output = Option<(Result<Bytes>, Rest)>>>>;
 
-/// What comes after a part.
+/// The continuation of a response after a part.
 pub struct Rest(pub Box<dyn FnOnce() -> Source>);
 
 impl fmt::Debug for Rest {
@@ -120,13 +120,13 @@ impl fmt::Debug for Rest {
     }
 }
 
-/// What an answer carries.
+/// The body of a response.
 pub enum Content {
-    /// Nothing.
+    /// No body.
     Empty,
-    /// All at once.
+    /// A body in memory.
     Whole(Bytes),
-    /// So many bytes, part by part: the first, and the rest.
+    /// A streamed body: its length, the first part, and the rest.
     Parts(u64, Bytes, Rest),
 }
 
@@ -140,26 +140,26 @@ impl fmt::Debug for Content {
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Reply {
-    /// The status.
+    /// HTTP status.
     pub status: StatusCode,
-    /// The headers.
+    /// HTTP headers.
     pub headers: HeaderMap,
-    /// The body.
+    /// The response's body.
     pub content: Content,
 }
 
 impl Reply {
-    /// One with that status and nothing else.
+    /// Builds a response with a status, and neither headers nor body.
     #[must_use]
     pub fn new(status: u16) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Self { status, headers: HeaderMap::new(), content: Content::Empty }
     }
 
-    /// With a header. One that cannot be sent is left out.
+    /// Adds a header. A value that is not valid in HTTP is left out.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
         if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value.to_string())) {
@@ -168,7 +168,7 @@ impl Reply {
         self
     }
 
-    /// With a header, if there is a value.
+    /// Adds a header if there is a value.
     #[must_use]
     pub fn with_some(self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
         match value {
@@ -177,7 +177,7 @@ impl Reply {
         }
     }
 
-    /// Sets a header. One that cannot be sent is left out.
+    /// Sets a header. A value that is not valid in HTTP is left out.
     pub fn set(&mut self, name: &str, value: &str) {
         let name = HeaderName::from_bytes(name.as_bytes());
         let value = HeaderValue::from_bytes(value.as_bytes());
@@ -186,7 +186,7 @@ impl Reply {
         }
     }
 
-    /// With a document.
+    /// Sets an XML document as body.
     #[must_use]
     pub fn xml(mut self, document: String) -> Self {
         self.set("content-type", "application/xml");
@@ -194,14 +194,14 @@ impl Reply {
         self
     }
 
-    /// With bytes.
+    /// Sets bytes as body.
     #[must_use]
     pub fn bytes(mut self, bytes: Bytes) -> Self {
         self.content = Content::Whole(bytes);
         self
     }
 
-    /// How long its body is.
+    /// Returns the length of the body.
     #[must_use]
     pub fn len(&self) -> u64 {
         match &self.content {
@@ -211,7 +211,7 @@ impl Reply {
         }
     }
 
-    /// Whether it has none.
+    /// Returns whether the body is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,4 +1,4 @@
-//! Conditions on ETag, time and tags, and what they come to.
+//! Conditional requests: conditions on ETags, times and tags.
 
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The state of a resource: never the same for two states, not even over a crash.
+/// An ETag. Every state of a resource has a different one, even across a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Etag(pub u64);
@@ -20,28 +20,29 @@ impl fmt::Display for Etag {
 }
 
 impl Etag {
-    /// As it stands in a header.
+    /// Returns the value of an `ETag` header.
     #[must_use]
     pub fn quoted(self) -> String {
         format!("\"{self}\"")
     }
 
-    /// Whether a condition's list names it: quoted or not, or any by `*`.
+    /// Returns whether a condition's list contains it, quoted or not, or is `*`.
     fn is_in(self, list: &str) -> bool {
         let own = self.to_string();
-        let one = |text: &str| text.trim().trim_start_matches("W/").trim_matches('"').to_owned();
-        list.split(',').map(one).any(|text| text == "*" || text.eq_ignore_ascii_case(&own))
+        list.split(',')
+            .map(|tag| tag.trim().trim_start_matches("W/").trim_matches('"'))
+            .any(|tag| tag == "*" || tag.eq_ignore_ascii_case(&own))
     }
 }
 
-/// What conditions are held against.
+/// The properties of a resource that conditions are checked against.
 #[derive(Debug, Clone, Copy)]
 pub struct State<'a> {
-    /// The resource's.
+    /// The resource's ETag.
     pub etag: Etag,
-    /// When it was last changed.
+    /// Time of the last change.
     pub modified: Moment,
-    /// Its tags.
+    /// The blob's tags.
     pub tags: &'a Tags,
 }
 
@@ -55,25 +56,25 @@ pub struct Conditions {
     tags: Option<tags::Condition>,
 }
 
-/// What the conditions are of.
+/// The resource that conditions apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
-    /// The resource.
-    Itself,
-    /// The source that is copied from.
+pub enum Subject {
+    /// The resource of the request.
+    Target,
+    /// The source of a copy.
     Source,
 }
 
 impl Conditions {
-    /// Reads them.
+    /// Parses the conditions of a request.
     ///
     /// # Errors
     ///
     /// [`Code::InvalidHeaderValue`].
-    pub fn parse(head: &Head, of: Of) -> Result<Self> {
-        let name = |own: &'static str, source: &'static str| match of {
-            Of::Itself => own,
-            Of::Source => source,
+    pub fn parse(head: &Head, subject: Subject) -> Result<Self> {
+        let name = |own: &'static str, source: &'static str| match subject {
+            Subject::Target => own,
+            Subject::Source => source,
         };
         let text = |name: &str| head.header(name).map(str::to_owned);
         let time = |name: &str| -> Result<Option<Moment>> {
@@ -90,17 +91,17 @@ impl Conditions {
         })
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no conditions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Holds them against a resource that is to be read.
+    /// Checks the conditions for a read.
     ///
     /// # Errors
     ///
-    /// [`Code::ConditionNotMet`], as 304 if the reader has what there is.
+    /// [`Code::ConditionNotMet`], with status 304 if the client's copy is current.
     pub fn check_read(&self, state: State<'_>) -> Result<()> {
         self.check_write(state).map_err(|fault| {
             let has_it = self.none_match.is_some() || self.modified_since.is_some();
@@ -113,18 +114,18 @@ impl Conditions {
         })
     }
 
-    /// Holds them against a resource that is to be changed, or read as a source.
+    /// Checks the conditions for a write.
     ///
     /// # Errors
     ///
     /// [`Code::ConditionNotMet`].
     pub fn check_write(&self, state: State<'_>) -> Result<()> {
-        // Times have seconds on the wire.
+        // HTTP dates have a resolution of one second.
         let modified = state.modified.secs();
         let matches = self.matches.as_deref().is_none_or(|list| state.etag.is_in(list));
         let unmodified = self.unmodified_since.is_none_or(|since| modified <= since.secs());
         let tags = self.tags.as_ref().is_none_or(|condition| condition.holds(state.tags));
-        // Who gives both is content with either.
+        // If both are given, either of them suffices.
         let is_other = self.none_match.as_deref().map(|list| !state.etag.is_in(list));
         let is_newer = self.modified_since.map(|since| modified > since.secs());
         let is_new = match (is_other, is_newer) {
@@ -138,7 +139,7 @@ impl Conditions {
         }
     }
 
-    /// Holds them against a source.
+    /// Checks the conditions for the source of a copy.
     ///
     /// # Errors
     ///
@@ -147,11 +148,12 @@ impl Conditions {
         self.check_write(state).map_err(|_| Code::SourceConditionNotMet.into())
     }
 
-    /// Holds them against what is to be made, over what may be there.
+    /// Checks the conditions for creating a resource, which may replace the existing one in
+    /// `state`.
     ///
     /// # Errors
     ///
-    /// [`Code::BlobAlreadyExists`] if only a new one may be made, [`Code::ConditionNotMet`].
+    /// [`Code::BlobAlreadyExists`] if the request excludes replacement, [`Code::ConditionNotMet`].
     pub fn check_make(&self, state: Option<State<'_>>) -> Result<()> {
         match state {
             Some(_) if self.none_match.as_deref() == Some("*") => {
@@ -179,7 +181,7 @@ mod tests {
         for (name, value) in headers {
             head.headers.insert(*name, value.parse().unwrap());
         }
-        Conditions::parse(&head, Of::Itself).unwrap()
+        Conditions::parse(&head, Subject::Target).unwrap()
     }
 
     #[track_caller]
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn each_condition_holds_or_not() {
+    fn conditions_are_evaluated() {
         check(&[], true, 200);
         check(&[("if-match", "\"0x00000000000000AB\"")], true, 200);
         check(&[("if-match", "0x00000000000000AB")], true, 200);
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_new_one_may_be_made_if_so_asked() {
+    fn if_none_match_excludes_replacement() {
         let tags = Tags::default();
         let state = State { etag: Etag(1), modified: MODIFIED, tags: &tags };
         let new = conditions(&[("if-none-match", "*")]);

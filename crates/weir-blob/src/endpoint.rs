@@ -1,4 +1,4 @@
-//! Where page blobs are served: a socket, a thread, and the service behind it.
+//! The page blob endpoint: a listening socket, and a thread that runs the service.
 
 use crate::auth::account::{Account, Accounts, WELL_KNOWN};
 use crate::fault::Fault;
@@ -25,66 +25,66 @@ use weir_layout::blob::BlobKey;
 use weir_layout::file::WellKnownKey;
 use weir_server::Handle;
 
-/// The folder of the service within the data directory.
+/// Folder of the service within the data directory.
 const FOLDER: &str = "blob";
 const JOURNAL: &str = "records.redb";
 const PIECES: &str = "pieces";
-/// Connections at once; further ones wait in the socket.
+/// Maximum number of connections. Further ones wait in the socket's backlog.
 const MAX_CONNECTIONS: usize = 4096;
-/// How long a client may take to agree on a key.
+/// Timeout of the TLS handshake.
 const TLS_TIMEOUT: Duration = Duration::from_secs(10);
-/// Before another connection is accepted where that failed: out of descriptors, say.
+/// Delay after a failed accept, for example if file descriptors are exhausted.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why page blobs cannot be served.
+/// Errors of the page blob endpoint.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlobError {
-    /// The address cannot be listened on.
-    #[error("blobs cannot be served at {address}: {source}{}", advice(.source))]
+    /// Listening on the address failed.
+    #[error("listening for blob requests at {address}: {source}{}", advice(.source))]
     Listen {
-        /// The address.
+        /// The configured address.
         address: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A certificate or a key is not one, or cannot be made.
-    #[error("the certificate or key {}: {reason}", .path.display())]
+    /// A certificate or key is invalid, or cannot be created.
+    #[error("certificate or key {}: {reason}", .path.display())]
     Certificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the problem.
         reason: String,
     },
-    /// An account that cannot be.
+    /// The account's name or key is invalid.
     #[error("{0}")]
     Account(String),
-    /// What is remembered of blobs cannot be read.
+    /// The journal of blobs cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// What is remembered of blobs is damaged.
+    /// The journal of blobs is damaged or missing.
     #[error("{}: {reason}", .path.display())]
     Damaged {
-        /// The folder.
+        /// The service's folder.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the problem.
         reason: String,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("{context}: {source}")]
     System {
-        /// What was done.
+        /// The attempted operation.
         context: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The service could not put itself in order.
-    #[error("the blobs could not be put in order: {0}")]
+    /// Recovery at the start failed.
+    #[error("recovery of the blobs failed: {0}")]
     Recover(Fault),
 }
 
 impl BlobError {
-    /// Whether what was given is wrong, and not the machine.
+    /// Returns whether the configuration is at fault, rather than the machine.
     #[must_use]
     pub const fn is_input(&self) -> bool {
         matches!(self, Self::Certificate { .. } | Self::Account(_))
@@ -97,13 +97,15 @@ impl BlobError {
 
 fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::AddrInUse => "; another server has it: stop it or give another address",
+        io::ErrorKind::AddrInUse => {
+            "; another process uses this address: stop it, or choose another address"
+        }
         io::ErrorKind::PermissionDenied => "; choose a port that this user may use",
         _ => "",
     }
 }
 
-/// Blobs being served. Dropping it ends that.
+/// A running page blob endpoint. Dropping it stops it.
 #[derive(Debug)]
 pub struct Endpoint {
     address: SocketAddr,
@@ -114,20 +116,20 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Serves the page blobs of a running server; returns when clients can connect.
+    /// Serves the page blobs of a running server. Returns when clients can connect.
     ///
     /// # Errors
     ///
     /// [`BlobError`].
     pub fn start(server: Handle, settings: &Settings) -> Result<Self, BlobError> {
-        let failed = |source| BlobError::Listen { address: settings.listen.clone(), source };
-        let accounts = accounts_of(settings)?;
+        let listen_error = |source| BlobError::Listen { address: settings.listen.clone(), source };
+        let accounts = configured_accounts(settings)?;
         let tls = settings.tls.as_ref().map(|(certificate, key)| tls::acceptor(certificate, key));
         let tls = tls.transpose()?;
         let secure = tls.is_some();
-        let socket = StdListener::bind(&settings.listen).map_err(failed)?;
-        socket.set_nonblocking(true).map_err(failed)?;
-        let address = socket.local_addr().map_err(failed)?;
+        let socket = StdListener::bind(&settings.listen).map_err(listen_error)?;
+        socket.set_nonblocking(true).map_err(listen_error)?;
+        let address = socket.local_addr().map_err(listen_error)?;
         let (stop, stopped) = watch::channel(false);
         let (ready, is_ready) = oneshot::channel();
         let (settings, own) = (settings.clone(), accounts.clone());
@@ -136,16 +138,19 @@ impl Endpoint {
             let parts = Parts { server, settings, accounts: own, socket, tls };
             run(parts, ready, stopped)
         });
-        let system = |source| BlobError::System { context: "starting the blobs".into(), source };
+        let system =
+            |source| BlobError::System { context: "starting the blob service".into(), source };
         let thread = thread.map_err(system)?;
         match is_ready.blocking_recv() {
             Ok(()) => Ok(Self { address, secure, accounts, stop, thread: Some(thread) }),
-            // It ended before it was ready, and says why.
-            Err(_) => Err(ended(thread).err().unwrap_or_else(|| system(io::Error::other("ended")))),
+            // The thread failed before it was ready; its result has the reason.
+            Err(_) => Err(ended(thread)
+                .err()
+                .unwrap_or_else(|| system(io::Error::other("it ended early")))),
         }
     }
 
-    /// Where it is reached.
+    /// Returns the address that it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
@@ -159,11 +164,11 @@ impl Endpoint {
             .map(move |account| format!("{scheme}://{}/{}", self.address, account.name))
     }
 
-    /// Answers what is under way, and ends.
+    /// Completes the requests in flight and stops.
     ///
     /// # Errors
     ///
-    /// [`BlobError`] if not everything could be remembered.
+    /// [`BlobError`] if not all state could be stored.
     pub fn stop(mut self) -> Result<(), BlobError> {
         self.shut_down()
     }
@@ -182,12 +187,12 @@ impl Drop for Endpoint {
 
 fn ended(thread: JoinHandle<Result<(), BlobError>>) -> Result<(), BlobError> {
     thread.join().unwrap_or_else(|_| {
-        let source = io::Error::other("it panicked");
+        let source = io::Error::other("the thread panicked");
         Err(BlobError::System { context: "serving blobs".into(), source })
     })
 }
 
-fn accounts_of(settings: &Settings) -> Result<Accounts, BlobError> {
+fn configured_accounts(settings: &Settings) -> Result<Accounts, BlobError> {
     let mut accounts = Accounts::default();
     match settings.well_known {
         WellKnownKey::Loopback => accounts.add(Account::well_known(false)),
@@ -196,20 +201,23 @@ fn accounts_of(settings: &Settings) -> Result<Accounts, BlobError> {
     }
     for account in &settings.accounts {
         if account.name == WELL_KNOWN {
-            let reason = "its key is known; well_known_key says who may use it";
+            let reason =
+                "the development account has a published key; permit it with well_known_key";
             return Err(BlobError::Account(format!("account {WELL_KNOWN:?}: {reason}")));
         }
         let key = match &account.key {
             BlobKey::Is(key) => key.clone(),
             BlobKey::InEnvironment(name) => std::env::var(name).map_err(|_| {
                 let own = &account.name;
-                BlobError::Account(format!("account {own:?}: {name} is not in the environment"))
+                BlobError::Account(format!(
+                    "account {own:?}: the environment variable {name} is not set"
+                ))
             })?,
         };
         accounts.add(Account::new(&account.name, &key).map_err(BlobError::Account)?);
     }
     if accounts.iter().next().is_none() {
-        let reason = "there is no account; add one, or allow the well-known one";
+        let reason = "the layout has no blob account: add one, or permit the development account";
         return Err(BlobError::Account(reason.to_owned()));
     }
     Ok(accounts)
@@ -228,25 +236,25 @@ fn run(
     ready: oneshot::Sender<()>,
     stop: watch::Receiver<bool>,
 ) -> Result<(), BlobError> {
-    let system = |source| BlobError::System { context: "starting the blobs".into(), source };
+    let system = |source| BlobError::System { context: "starting the blob service".into(), source };
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
     let tasks = tokio::task::LocalSet::new();
     tasks.block_on(&runtime, async {
         let Parts { server, settings, accounts, socket, tls } = parts;
-        let service = service_of(server, &settings, accounts)?;
+        let service = open_service(server, &settings, accounts)?;
         service.recover().await.map_err(BlobError::Recover)?;
         let listener = TcpListener::from_std(socket).map_err(system)?;
         let service = Rc::new(service);
-        // Whoever started it waits for this.
+        // `start` waits for this.
         let _ = ready.send(());
         accept(&listener, tls, &service, stop).await;
         service.close().await.map_err(BlobError::Recover)
     })
 }
 
-/// The service over what the data directory remembers, or over nothing.
-fn service_of(
+/// Builds the service from the journal of the data directory, or in memory.
+fn open_service(
     server: Handle,
     settings: &Settings,
     accounts: Accounts,
@@ -260,28 +268,28 @@ fn service_of(
     };
     let is_new = !folder.join(JOURNAL).exists();
     if is_new {
-        check_that_nothing_is_lost(&folder, &volumes)?;
+        check_journal_is_not_lost(&folder, &volumes)?;
     }
     std::fs::create_dir_all(folder.join(PIECES))
         .map_err(|source| BlobError::io(&folder, source))?;
     let (journal, records) = Journal::open(&folder.join(JOURNAL))?;
     if is_new {
-        // A loss of power must not take the journal and leave what it speaks of.
+        // After a loss of power, the folder must exist whenever the volumes do.
         for folder in [Some(&*folder), folder.parent()].into_iter().flatten() {
             let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
             synced.map_err(|source| BlobError::io(folder, source))?;
         }
     }
-    let damaged = |reason| BlobError::Damaged { path: folder.clone(), reason };
-    let state = State::load(records).map_err(damaged)?;
+    let state = State::load(records)
+        .map_err(|reason| BlobError::Damaged { path: folder.clone(), reason })?;
     let pieces = Pieces::open(folder.join(PIECES), state.pieces());
     let pieces = pieces.map_err(|source| BlobError::io(&folder, source))?;
     Ok(Service::new(accounts, volumes, journal, pieces, state, clock))
 }
 
-/// Without its journal nobody knows what blobs there are: their bytes are not to be taken for
-/// what a crash has left.
-fn check_that_nothing_is_lost(folder: &Path, volumes: &Volumes) -> Result<(), BlobError> {
+/// Refuses to start without a journal while volumes of blobs exist. Recovery would otherwise delete
+/// them as left over from a crash.
+fn check_journal_is_not_lost(folder: &Path, volumes: &Volumes) -> Result<(), BlobError> {
     let pieces = std::fs::read_dir(folder.join(PIECES)).map_or(0, Iterator::count);
     let blobs = volumes.all().len();
     if pieces == 0 && blobs == 0 {
@@ -290,13 +298,13 @@ fn check_that_nothing_is_lost(folder: &Path, volumes: &Volumes) -> Result<(), Bl
     Err(BlobError::Damaged {
         path: folder.join(JOURNAL),
         reason: format!(
-            "it is missing, and there are {blobs} volumes and {pieces} pieces of blobs: put it back \
-             from a copy, or remove their folders to do without them"
+            "it is missing, and there are {blobs} volumes and {pieces} pieces of blobs: restore it \
+             from a copy, or remove their folders to start without blobs"
         ),
     })
 }
 
-/// Takes connections until `stop` changes, and waits for those that are open.
+/// Accepts connections until `stop` changes, then waits for the open ones.
 async fn accept(
     listener: &TcpListener,
     tls: Option<TlsAcceptor>,
@@ -321,7 +329,7 @@ async fn accept(
             connect(stream, from, tls, service, stop).await;
         });
     }
-    // Each gives its place back when it ends.
+    // Every connection returns its permit when it ends.
     drop(places.acquire_many(all).await);
 }
 

@@ -1,7 +1,7 @@
-//! Refusals, by the service's own codes.
+//! Error responses with the service's own codes.
 //!
-//! The codes, their status and their words are those of "Blob service error codes" and
-//! "Common REST API error codes" in Microsoft's reference, which clients match on.
+//! The codes, statuses and messages are those of "Blob service error codes" and "Common REST API
+//! error codes" in Microsoft's reference, which clients match on.
 
 use http::StatusCode;
 use std::fmt;
@@ -9,26 +9,26 @@ use std::fmt::Write as _;
 
 macro_rules! codes {
     ($($name:ident $status:literal $message:literal)*) => {
-        /// Why a request is refused.
+        /// The service's error codes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each has its message beside it")]
         pub enum Code { $($name,)* }
 
         impl Code {
-            /// As it stands in `x-ms-error-code`.
+            /// Returns the value of `x-ms-error-code`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
-            /// The status of the answer.
+            /// Returns the HTTP status.
             #[must_use]
             pub fn status(self) -> StatusCode {
                 let status: u16 = match self { $(Self::$name => $status,)* };
                 StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
             }
 
-            /// What it means.
+            /// Returns the message of the reference.
             #[must_use]
             pub const fn message(self) -> &'static str {
                 match self { $(Self::$name => $message,)* }
@@ -134,18 +134,18 @@ codes! {
     UnsupportedQueryParameter 400 "One of the query parameters specified in the request URI is not supported."
 }
 
-/// A refusal.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Its code.
+    /// The service's code.
     pub code: Code,
-    /// What else the answer says, as elements: which header, which value.
+    /// Further elements of the response, such as the header and value at fault.
     pub details: Vec<(&'static str, String)>,
-    /// When to ask again, in seconds.
+    /// Value of `Retry-After`, in seconds.
     pub retry_after: Option<u64>,
-    /// In place of the code's status.
+    /// Overrides the code's status.
     status: Option<StatusCode>,
-    /// More words behind the code's own.
+    /// Text added to the code's message.
     more: Option<String>,
 }
 
@@ -159,7 +159,7 @@ impl From<Code> for Fault {
 }
 
 impl Fault {
-    /// A header that is wrong.
+    /// An invalid header value.
     #[must_use]
     pub fn header(name: &str, value: &str) -> Self {
         Self::from(Code::InvalidHeaderValue)
@@ -167,13 +167,13 @@ impl Fault {
             .with("HeaderValue", value.to_owned())
     }
 
-    /// A header that is not there.
+    /// A missing header.
     #[must_use]
     pub fn missing_header(name: &str) -> Self {
         Self::from(Code::MissingRequiredHeader).with("HeaderName", name.to_owned())
     }
 
-    /// A query parameter that is wrong.
+    /// An invalid query parameter.
     #[must_use]
     pub fn query(name: &str, value: &str, reason: &str) -> Self {
         Self::from(Code::InvalidQueryParameterValue)
@@ -182,7 +182,7 @@ impl Fault {
             .with("Reason", reason.to_owned())
     }
 
-    /// An operation that is not there.
+    /// An operation that Weir does not support.
     #[must_use]
     pub fn not_implemented(operation: &str) -> Self {
         let mut fault = Self::from(Code::NotImplemented).with("Operation", operation.to_owned());
@@ -190,7 +190,7 @@ impl Fault {
         fault
     }
 
-    /// The storage failed.
+    /// A storage failure.
     #[must_use]
     pub fn internal(reason: impl fmt::Display) -> Self {
         let mut fault = Self::from(Code::InternalError);
@@ -198,34 +198,34 @@ impl Fault {
         fault
     }
 
-    /// Says more.
+    /// Adds an element to the response.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: String) -> Self {
         self.details.push((name, value));
         self
     }
 
-    /// Says more in words.
+    /// Adds text to the message.
     #[must_use]
     pub fn because(mut self, reason: impl fmt::Display) -> Self {
         self.more = Some(reason.to_string());
         self
     }
 
-    /// With another status than the code's.
+    /// Overrides the code's status.
     #[must_use]
     pub fn as_status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
         self
     }
 
-    /// The status of the answer.
+    /// Returns the HTTP status.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.status.unwrap_or_else(|| self.code.status())
     }
 
-    /// The body of the answer to the request with that id.
+    /// Returns the XML body.
     #[must_use]
     pub fn body(&self, request_id: &str, now: &str) -> String {
         let mut out = String::from("\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?><Error>");

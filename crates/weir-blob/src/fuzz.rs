@@ -1,12 +1,11 @@
-//! Requests made of arbitrary bytes, for fuzzers and for the tests.
+//! Requests built from arbitrary bytes, for fuzzers and tests.
 //!
-//! What must hold whatever arrives: nothing panics; a refusal is a document that can be
-//! read; nobody passes as the owner of a key, or as whom it signed, without that key; and
-//! what is read of XML comes out again as it was.
+//! Invariants for any input: nothing panics; an error response is a well-formed document; no
+//! request authenticates without the key; and parsed XML is written back unchanged.
 
 use crate::auth::account::{Account, Accounts};
 use crate::auth::{Caller, authenticate, sas};
-use crate::condition::{Conditions, Of};
+use crate::condition::{Conditions, Subject};
 use crate::digest::Check;
 use crate::fault::Fault;
 use crate::head::{Head, check_blob_name, check_container_name};
@@ -21,16 +20,16 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Uri};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// No request can know it.
+/// A key that no input contains.
 const SECRET: &str = "bm9ib2R5IGtub3dzIHRoaXMga2V5LCBub3QgZXZlbiBhIGZ1enplcg==";
-/// Sunday, 22 November 2026, noon: in the time of the committed inputs' signatures.
+/// Sunday, 22 November 2026, 12:00 UTC, within the validity of the committed inputs' signatures.
 const NOW: Moment = Moment(1_795_348_800 * 1_000_000_000);
 
-/// Hands `data`, a request as text, to all that reads one before anything is done.
+/// Runs all parsers that see a request before it is executed on `data`, a request as text.
 ///
 /// # Panics
 ///
-/// When an invariant does not hold.
+/// If an invariant is violated.
 pub fn request_bytes(data: &[u8]) {
     let (text, body) = split(data);
     document(body);
@@ -44,13 +43,13 @@ pub fn request_bytes(data: &[u8]) {
     }
 }
 
-/// The head and what is behind its empty line.
+/// Splits at the empty line after the headers.
 fn split(data: &[u8]) -> (&[u8], &[u8]) {
     let at = data.windows(2).position(|two| two == b"\n\n");
     at.map_or((data, &[]), |at| (&data[..at], &data[at + 2..]))
 }
 
-/// As an HTTP server would have it.
+/// Parses a head as an HTTP server would.
 fn parts_of(head: &[u8]) -> Option<Parts> {
     let mut lines = head.split(|byte| *byte == b'\n');
     let first = std::str::from_utf8(lines.next()?).ok()?;
@@ -76,11 +75,11 @@ fn request(head: &Head, body: &[u8]) {
     let mut known = Accounts::default();
     known.add(Account::well_known(false));
     let caller = tell(authenticate(head, &known, &sas::Policies::new()));
-    let operation = tell(Operation::of(head));
+    let operation = tell(Operation::parse(head));
     if let (Some(caller), Some(operation)) = (&caller, operation) {
         let may = tell(operation.authorize(caller, None, false)).is_some();
         let signed = head.from.is_loopback() && *caller != Caller::Anonymous;
-        assert!(signed || !may, "it is permitted what nobody signed: {head:?}");
+        assert!(signed || !may, "permitted without a signature: {head:?}");
     }
     for name in head.target.container.iter() {
         tell(check_container_name(name));
@@ -89,7 +88,7 @@ fn request(head: &Head, body: &[u8]) {
         tell(check_blob_name(name));
     }
     tell(head.snapshot());
-    for of in [Of::Itself, Of::Source] {
+    for of in [Subject::Target, Subject::Source] {
         tell(Conditions::parse(head, of));
     }
     if let Some(mut check) = tell(Check::parse(head, true)) {
@@ -127,8 +126,8 @@ fn document(body: &[u8]) {
     }
 }
 
-/// Whether it is as the protocol has it: an element has others in it or a text, and its name
-/// is a word.
+/// Returns whether an element conforms to the protocol: it has either children or text, and a valid
+/// name.
 fn is_plain(element: &Element) -> bool {
     !element.name.is_empty()
         && element.name.bytes().all(|byte| byte.is_ascii_alphabetic())
@@ -148,7 +147,7 @@ fn tell<T>(result: Result<T, Fault>) -> Option<T> {
     result.inspect_err(said).ok()
 }
 
-/// A refusal is a document that names its code.
+/// Checks that an error response is a well-formed document with its code.
 fn said(fault: &Fault) {
     let text = fault.body("id", "now");
     let read = Element::root(text.as_bytes(), "Error");

@@ -1,4 +1,4 @@
-//! A request without its body: whom it is for, and what it says.
+//! The head of a request: its target, parameters and headers.
 
 use crate::fault::{Code, Fault, Result};
 use crate::time::Moment;
@@ -6,44 +6,44 @@ use http::{HeaderMap, Method};
 use percent_encoding::percent_decode_str;
 use std::net::IpAddr;
 
-/// What a request is about.
+/// The resource of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The account.
+    /// Account name.
     pub account: String,
-    /// The container, if it is not about all of the account.
+    /// Container name; `None` for operations on the account.
     pub container: Option<String>,
-    /// The blob, if it is not about all of the container.
+    /// Blob name; `None` for operations on the container.
     pub blob: Option<String>,
 }
 
 /// A request without its body.
 #[derive(Debug, Clone)]
 pub struct Head {
-    /// The verb.
+    /// HTTP method.
     pub method: Method,
-    /// What it is about.
+    /// The resource.
     pub target: Target,
-    /// The path, as it was sent.
+    /// The path as sent.
     pub path: String,
-    /// The parameters, names and values decoded, in order.
+    /// Query parameters in order, with names and values decoded.
     pub query: Vec<(String, String)>,
-    /// The headers.
+    /// HTTP headers.
     pub headers: HeaderMap,
-    /// Whether it came by HTTPS.
+    /// Whether the connection uses TLS.
     pub secure: bool,
-    /// Where it came from.
+    /// The client's address.
     pub from: IpAddr,
-    /// When.
+    /// Time of arrival.
     pub now: Moment,
 }
 
 impl Head {
-    /// Of the head of an HTTP request, where it came from, whether by HTTPS, and when.
+    /// Parses the head of an HTTP request.
     ///
     /// # Errors
     ///
-    /// The refusal of what cannot be understood, or in two ways.
+    /// An error response for an invalid or ambiguous head.
     pub fn read(
         parts: http::request::Parts,
         (from, secure, now): (IpAddr, bool, Moment),
@@ -54,7 +54,7 @@ impl Head {
         let target = parse_target(host.unwrap_or_default(), &path, is_account)?;
         let query = parse_query(parts.uri.query().unwrap_or_default());
         if let Some((name, value)) = twice(&query) {
-            return Err(Fault::query(name, value, "it is given twice"));
+            return Err(Fault::query(name, value, "it occurs twice"));
         }
         let (method, headers) = (parts.method, parts.headers);
         let head = Self { method, target, path, query, headers, secure, from, now };
@@ -66,14 +66,14 @@ impl Head {
         Ok(head)
     }
 
-    /// A header, if it is there and is text; an empty one counts as not there.
+    /// Returns a header. Empty headers and headers that are not text count as missing.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let value = self.headers.get(name)?;
         std::str::from_utf8(value.as_bytes()).ok().map(str::trim).filter(|text| !text.is_empty())
     }
 
-    /// A header that must be there.
+    /// Returns a required header.
     ///
     /// # Errors
     ///
@@ -82,21 +82,21 @@ impl Head {
         self.header(name).ok_or_else(|| Fault::missing_header(name))
     }
 
-    /// A header that is a number.
+    /// Returns a numeric header.
     ///
     /// # Errors
     ///
-    /// [`Code::InvalidHeaderValue`] if it is none.
+    /// [`Code::InvalidHeaderValue`] if it is not a number.
     pub fn number(&self, name: &str) -> Result<Option<u64>> {
         let parse = |text: &str| text.parse().map_err(|_| Fault::header(name, text));
         self.header(name).map(parse).transpose()
     }
 
-    /// A header that is true or false.
+    /// Returns a boolean header; `false` if it is missing.
     ///
     /// # Errors
     ///
-    /// [`Code::InvalidHeaderValue`] if it is neither.
+    /// [`Code::InvalidHeaderValue`] if it is neither `true` nor `false`.
     pub fn flag(&self, name: &str) -> Result<bool> {
         match self.header(name) {
             None => Ok(false),
@@ -106,59 +106,60 @@ impl Head {
         }
     }
 
-    /// A query parameter; an empty one counts as not there.
+    /// Returns a query parameter. Empty parameters count as missing.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<&str> {
         let found = self.query.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// The snapshot that is meant, if one is.
+    /// Returns the `snapshot` parameter.
     ///
     /// # Errors
     ///
-    /// [`Code::InvalidQueryParameterValue`] if that is no time.
+    /// [`Code::InvalidQueryParameterValue`] if it is not a time.
     pub fn snapshot(&self) -> Result<Option<Moment>> {
-        moment_of(self.param("snapshot"), "snapshot")
+        parse_moment(self.param("snapshot"), "snapshot")
     }
 
-    /// The container's name.
+    /// Returns the container's name.
     ///
     /// # Errors
     ///
-    /// [`Code::InvalidUri`] if the request is about all of the account.
+    /// [`Code::InvalidUri`] if the target is the account.
     pub fn container(&self) -> Result<&str> {
         self.target.container.as_deref().ok_or_else(|| Code::InvalidUri.into())
     }
 
-    /// The blob's name.
+    /// Returns the blob's name.
     ///
     /// # Errors
     ///
-    /// [`Code::InvalidUri`] if the request is about all of a container.
+    /// [`Code::InvalidUri`] if the target is the account or a container.
     pub fn blob(&self) -> Result<&str> {
         self.target.blob.as_deref().ok_or_else(|| Code::InvalidUri.into())
     }
 }
 
-/// The time that a parameter names, as snapshots are named.
+/// Parses a snapshot time from the parameter `name`.
 ///
 /// # Errors
 ///
-/// [`Code::InvalidQueryParameterValue`] if it is no time.
-pub fn moment_of(value: Option<&str>, name: &str) -> Result<Option<Moment>> {
-    let bad = |text: &str| Fault::query(name, text, "it is not the time of a snapshot");
+/// [`Code::InvalidQueryParameterValue`] if it is not a time.
+pub fn parse_moment(value: Option<&str>, name: &str) -> Result<Option<Moment>> {
+    let bad = |text: &str| Fault::query(name, text, "it is not a snapshot time");
     value.map(|text| Moment::parse_iso(text).ok_or_else(|| bad(text))).transpose()
 }
 
-/// A parameter that comes twice: which of the two was signed, and which is meant?
+/// Returns a repeated parameter. The signature would cover one value and the operation use the
+/// other.
 fn twice(query: &[(String, String)]) -> Option<&(String, String)> {
     let is = |a: &str, b: &str| a.eq_ignore_ascii_case(b) && !a.eq_ignore_ascii_case("include");
     let before = |at: usize| query[..at].iter().any(|(name, _)| is(name, &query[at].0));
     (0..query.len()).find(|at| before(*at)).map(|at| &query[at])
 }
 
-/// The parameters of a query.
+/// Parses a query string.
 #[must_use]
 pub fn parse_query(query: &str) -> Vec<(String, String)> {
     let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -166,7 +167,7 @@ pub fn parse_query(query: &str) -> Vec<(String, String)> {
         true => plain(&text.replace('+', " ")),
         false => text.to_owned(),
     };
-    // A signature is Base64, where clients leave a plus as it is.
+    // In a signature, which is Base64, clients leave `+` unescaped.
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -177,12 +178,12 @@ pub fn parse_query(query: &str) -> Vec<(String, String)> {
     pairs.map(pair).collect()
 }
 
-/// What a path is about: `/account/container/blob`, or `/container/blob` where the host's
-/// name begins with that of an account.
+/// Parses a path: `/account/container/blob`, or `/container/blob` if the host name begins with an
+/// account.
 ///
 /// # Errors
 ///
-/// [`Code::InvalidUri`] if it climbs or names nobody.
+/// [`Code::InvalidUri`] if the path contains `..` or has no account.
 pub fn parse_target(host: &str, path: &str, is_account: impl Fn(&str) -> bool) -> Result<Target> {
     let invalid = || Fault::from(Code::InvalidUri);
     let path = path.strip_prefix('/').ok_or_else(invalid)?;
@@ -211,8 +212,8 @@ pub fn parse_target(host: &str, path: &str, is_account: impl Fn(&str) -> bool) -
     Ok(Target { account, container, blob })
 }
 
-/// A part of a path. A blob's name is any text; it never becomes a file's name, and a part
-/// of it that would climb is refused as the service's clients resolve it before they ask.
+/// Decodes a part of a path. Blob names never become file names. Parts such as `..` are refused
+/// nevertheless, because the service's clients resolve them before sending.
 fn decode(text: &str) -> Result<String> {
     let decoded = percent_decode_str(text).decode_utf8().map_err(|_| Code::InvalidUri)?;
     let climbs = decoded.split(['/', '\\']).any(|part| part == "." || part == "..");
@@ -222,7 +223,7 @@ fn decode(text: &str) -> Result<String> {
     Ok(decoded.into_owned())
 }
 
-/// Refuses a name that no container can have.
+/// Checks a container name against the service's rules.
 ///
 /// # Errors
 ///
@@ -243,7 +244,7 @@ pub fn check_container_name(name: &str) -> Result<()> {
     }
 }
 
-/// Refuses a name that no blob can have.
+/// Checks a blob name against the service's rules.
 ///
 /// # Errors
 ///

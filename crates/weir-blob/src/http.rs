@@ -1,4 +1,4 @@
-//! HTTP: connections in, requests to the service, answers out.
+//! HTTP connections: reads requests, calls the service, sends responses.
 
 use crate::body::{Body, Content, Reply, Rest, Source};
 use crate::fault::{Code, Fault};
@@ -21,14 +21,15 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-/// How long a client may take for the head of a request.
+/// Timeout for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the answers under way may take once the server is to stop.
+/// Timeout for the requests in flight when the server stops.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Bytes of a refused request that are read so that its client hears why.
+/// Maximum number of bytes of a refused request that are read before the response is sent.
 const DRAIN: usize = 8 << 20;
 
-/// Serves a connection until it ends, or `stop` changes and what is under way is answered.
+/// Serves a connection until it ends, or until `stop` changes and the request in flight is
+/// answered.
 pub(crate) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
     from: IpAddr,
@@ -41,7 +42,7 @@ pub(crate) async fn serve(
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), handler));
     tokio::select! {
-        // A client that breaks off is its own problem.
+        // A disconnected client is not an error.
         _ = connection.as_mut() => return,
         _ = stop.changed() => {}
     }
@@ -55,14 +56,13 @@ async fn handle(
     from: IpAddr,
     secure: bool,
 ) -> Result<Response<Carried>, Infallible> {
-    // In a task of its own: a client that goes does not leave a change half done.
+    // Runs in a separate task, so that a disconnected client does not leave a change half done.
     let answer = tokio::task::spawn_local(answer(service, request, from, secure)).await;
-    let failed = |_| {
+    Ok(answer.unwrap_or_else(|_| {
         let mut response = Response::new(Carried::Whole(None));
         *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
         response
-    };
-    Ok(answer.unwrap_or_else(failed))
+    }))
 }
 
 async fn answer(
@@ -75,7 +75,7 @@ async fn answer(
     let (parts, incoming) = request.into_parts();
     let mut body = Body::new(incoming);
     let is_head = parts.method == Method::HEAD;
-    let echo = Echo::of(&parts.headers);
+    let echo = Echo::new(&parts.headers);
     let (head, reply) =
         match Head::read(parts, (from, secure, now), |name| service.is_account(name)) {
             Err(fault) => (None, Err(fault)),
@@ -106,14 +106,14 @@ async fn answer(
     respond(reply, is_head)
 }
 
-/// What every answer repeats of its request.
+/// Headers that every response repeats from its request.
 struct Echo {
     version: Option<HeaderValue>,
     client_id: Option<HeaderValue>,
 }
 
 impl Echo {
-    fn of(headers: &http::HeaderMap) -> Self {
+    fn new(headers: &http::HeaderMap) -> Self {
         let short = |value: &&HeaderValue| value.len() <= 1024;
         Self {
             version: headers.get("x-ms-version").cloned(),
@@ -142,7 +142,7 @@ fn preflight(service: &Service, head: &Head) -> Result<Reply, Fault> {
     Ok(reply)
 }
 
-/// A refusal as the service answers it.
+/// Builds an error response.
 fn refusal(fault: &Fault, id: &str, now: Moment) -> Reply {
     let mut reply = Reply::new(500);
     reply.status = fault.status();
@@ -164,7 +164,7 @@ fn respond(reply: Reply, is_head: bool) -> Response<Carried> {
     *response.status_mut() = reply.status;
     *response.headers_mut() = reply.headers;
     let body = match reply.content {
-        // The length of what a GET would give stands in the header already.
+        // Content-Length has already been set to that of a GET.
         _ if is_head => Carried::Whole(None),
         Content::Empty => Carried::Whole(None),
         Content::Whole(bytes) => Carried::Whole(Some(bytes)),
@@ -176,7 +176,7 @@ fn respond(reply: Reply, is_head: bool) -> Response<Carried> {
     response
 }
 
-/// The body of an answer.
+/// The body of a response on a connection.
 pub(crate) enum Carried {
     Whole(Option<Bytes>),
     Parts { left: u64, first: Option<Bytes>, rest: Option<Rest>, next: Option<Source> },
@@ -213,7 +213,7 @@ impl hyper::body::Body for Carried {
                         *rest = Some(more);
                         Poll::Ready(Some(Ok(Frame::data(bytes))))
                     }
-                    // The answer breaks off: its client sees that bytes are missing.
+                    // Aborts the response, so that the client sees that bytes are missing.
                     Poll::Ready(Some((Err(fault), _))) => {
                         Poll::Ready(Some(Err(io::Error::other(fault))))
                     }

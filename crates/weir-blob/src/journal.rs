@@ -1,5 +1,5 @@
-//! What makes records durable: an embedded database in the data directory, and a thread
-//! that commits what comes together at once.
+//! The journal, which makes records durable: an embedded database in the data directory, and a
+//! thread that commits concurrent changes together.
 
 use crate::record::Key;
 use redb::{Database, ReadableTable, TableDefinition};
@@ -11,21 +11,21 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("records");
-/// Bytes of the database that are kept in memory: it is read once.
+/// Cache size of the database in bytes. It is small because the database is read only once.
 const CACHE: usize = 4 << 20;
 
-/// Why the journal could not do it.
+/// A failure of the journal.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub struct JournalError(String);
 
 impl JournalError {
-    fn of(error: impl std::fmt::Display) -> Self {
+    fn new(error: impl std::fmt::Display) -> Self {
         Self(error.to_string())
     }
 }
 
-/// A record that changes: its new content, or none.
+/// A change of a record: its new value, or its removal.
 #[derive(Debug, Clone)]
 pub struct Change {
     key: Key,
@@ -33,24 +33,24 @@ pub struct Change {
 }
 
 impl Change {
-    /// It is this from now on.
+    /// Sets a record.
     #[must_use]
     pub fn put(key: Key, record: &impl Serialize) -> Self {
-        // Records are plain structures of texts and numbers.
+        // Serialisation cannot fail: records are plain structures of texts and numbers.
         Self { key, value: serde_json::to_value(record).ok() }
     }
 
-    /// It goes.
+    /// Removes a record.
     #[must_use]
     pub const fn remove(key: Key) -> Self {
         Self { key, value: None }
     }
 }
 
-/// Changes that are made together, and who waits for them.
+/// Changes that are committed together, and the channel for the result.
 type Batch = (Vec<Change>, oneshot::Sender<Result<(), JournalError>>);
 
-/// Where records are kept, if they are.
+/// The storage of records; it may be in memory only.
 #[derive(Debug)]
 pub struct Journal {
     sender: Option<Sender<Batch>>,
@@ -58,20 +58,20 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Keeps nothing.
+    /// Creates a journal that stores nothing.
     #[must_use]
     pub const fn in_memory() -> Self {
         Self { sender: None, thread: None }
     }
 
-    /// Opens the journal in that file, or makes one; with what it holds.
+    /// Opens or creates the journal file and returns its records.
     ///
     /// # Errors
     ///
     /// [`JournalError`].
     pub fn open(path: &Path) -> Result<(Self, Vec<(Key, Value)>), JournalError> {
         let wrong = |error: &dyn std::fmt::Display| {
-            JournalError(format!("the blobs' records in {}: {error}", path.display()))
+            JournalError(format!("reading the blob journal {}: {error}", path.display()))
         };
         let database = Database::builder().set_cache_size(CACHE).create(path);
         let database = database.map_err(|error| wrong(&error))?;
@@ -88,11 +88,11 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// [`JournalError`]: none of them is, and none that comes later will be.
+    /// [`JournalError`]: none of the changes is durable, and all later commits fail.
     pub async fn commit(&self, changes: Vec<Change>) -> Result<(), JournalError> {
         let Some(sender) = &self.sender else { return Ok(()) };
         let (told, heard) = oneshot::channel();
-        let ended = || JournalError("the journal has ended".to_owned());
+        let ended = || JournalError("the journal has stopped".to_owned());
         sender.send((changes, told)).map_err(|_| ended())?;
         heard.await.map_err(|_| ended())?
     }
@@ -108,19 +108,19 @@ impl Drop for Journal {
 }
 
 fn read(database: &Database) -> Result<Vec<(Key, Value)>, JournalError> {
-    let transaction = database.begin_write().map_err(JournalError::of)?;
+    let transaction = database.begin_write().map_err(JournalError::new)?;
     let mut records = Vec::new();
     {
-        let table = transaction.open_table(RECORDS).map_err(JournalError::of)?;
-        for entry in table.iter().map_err(JournalError::of)? {
-            let (key, value) = entry.map_err(JournalError::of)?;
-            let unknown = || JournalError(format!("record {:?} is not known", key.value()));
+        let table = transaction.open_table(RECORDS).map_err(JournalError::new)?;
+        for entry in table.iter().map_err(JournalError::new)? {
+            let (key, value) = entry.map_err(JournalError::new)?;
+            let unknown = || JournalError(format!("unknown record {:?}", key.value()));
             let key = Key::decode(key.value()).ok_or_else(unknown)?;
             let value = serde_json::from_slice(value.value());
-            records.push((key, value.map_err(JournalError::of)?));
+            records.push((key, value.map_err(JournalError::new)?));
         }
     }
-    transaction.commit().map_err(JournalError::of)?;
+    transaction.commit().map_err(JournalError::new)?;
     Ok(records)
 }
 
@@ -130,8 +130,8 @@ fn run(database: &Database, inbox: &Receiver<Batch>) {
         let mut batches = vec![first];
         batches.extend(inbox.try_iter());
         let changes = batches.iter().flat_map(|(changes, _)| changes);
-        // What is in memory is ahead of what is kept once a commit has failed: nothing
-        // that rests on it may be promised.
+        // After a failed commit, the state in memory is ahead of the journal, so later changes must
+        // fail as well.
         let result = match &failed {
             Some(error) => Err(error.clone()),
             None => write(database, changes),
@@ -140,7 +140,7 @@ fn run(database: &Database, inbox: &Receiver<Batch>) {
             failed.get_or_insert_with(|| error.clone());
         }
         for (_, told) in batches {
-            // Whoever asked may have gone.
+            // The request may have been cancelled.
             drop(told.send(result.clone()));
         }
     }
@@ -150,21 +150,21 @@ fn write<'a>(
     database: &Database,
     changes: impl Iterator<Item = &'a Change>,
 ) -> Result<(), JournalError> {
-    let transaction = database.begin_write().map_err(JournalError::of)?;
+    let transaction = database.begin_write().map_err(JournalError::new)?;
     {
-        let mut table = transaction.open_table(RECORDS).map_err(JournalError::of)?;
+        let mut table = transaction.open_table(RECORDS).map_err(JournalError::new)?;
         for change in changes {
             let key = change.key.encode();
             match &change.value {
                 Some(value) => {
                     let text = value.to_string();
-                    table.insert(&*key, text.as_bytes()).map_err(JournalError::of)?;
+                    table.insert(&*key, text.as_bytes()).map_err(JournalError::new)?;
                 }
-                None => drop(table.remove(&*key).map_err(JournalError::of)?),
+                None => drop(table.remove(&*key).map_err(JournalError::new)?),
             }
         }
     }
-    transaction.commit().map_err(JournalError::of)
+    transaction.commit().map_err(JournalError::new)
 }
 
 #[cfg(test)]
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_committed_is_there_again() {
+    fn committed_records_survive_reopening() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("records");
         let key = |name: &str| Key::Container("a".to_owned(), name.to_owned());
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_journal_is_told() {
+    fn a_file_that_is_not_a_journal_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("records");
         std::fs::write(&path, b"something else").unwrap();

@@ -1,4 +1,4 @@
-//! Leases: who alone may write, for how long.
+//! Leases: exclusive write access for a limited time.
 //!
 //! ```text
 //!   available --acquire--> leased --break--> breaking --time--> broken
@@ -6,21 +6,21 @@
 //!       +-----release-------+  +------------acquire---------------+
 //! ```
 //!
-//! As in the tables of "Lease Blob", Microsoft. A lease that has run out may be renewed by
-//! its holder, and acquired by anybody.
+//! Source: the tables of "Lease Blob", Microsoft. An expired lease can be renewed by its holder,
+//! and acquired by any client.
 
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use crate::time::Moment;
 use serde::{Deserialize, Serialize};
 
-/// A lease, or none.
+/// The lease of a resource, which may be available.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     id: Option<String>,
-    /// In seconds; without an end if not said.
+    /// Duration in seconds; `None` for an infinite lease.
     duration: Option<u64>,
-    /// When it runs out, or is broken.
+    /// End of the lease, or of its break period.
     until: Option<Moment>,
     stage: Stage,
 }
@@ -33,7 +33,7 @@ enum Stage {
     Breaking,
 }
 
-/// How it stands.
+/// The states of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "see the module")]
 pub enum State {
@@ -45,7 +45,7 @@ pub enum State {
 }
 
 impl State {
-    /// As in `x-ms-lease-state`.
+    /// Returns the value of `x-ms-lease-state`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl State {
         }
     }
 
-    /// As in `x-ms-lease-status`.
+    /// Returns the value of `x-ms-lease-status`.
     #[must_use]
     pub const fn status(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl State {
     }
 }
 
-/// What is leased, for the codes.
+/// The kind of leased resource, which determines error codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each says it")]
 pub enum Leased {
@@ -75,19 +75,19 @@ pub enum Leased {
     Container,
 }
 
-/// What came of an action on a lease.
+/// The result of a lease operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
-    /// The status of the answer.
+    /// HTTP status.
     pub status: u16,
-    /// The lease, if the answer names it.
+    /// The lease id, if the response contains it.
     pub id: Option<String>,
-    /// Seconds until it is broken.
+    /// Remaining seconds of the break period.
     pub left: Option<u64>,
 }
 
 impl Lease {
-    /// How it stands at `now`.
+    /// Returns the state at `now`.
     #[must_use]
     pub fn state(&self, now: Moment) -> State {
         let over = self.until.is_some_and(|until| until <= now);
@@ -100,7 +100,7 @@ impl Lease {
         }
     }
 
-    /// Until when nobody else may write; `None` if anybody may.
+    /// Returns the end of exclusive access; `None` if the lease is not held.
     #[must_use]
     pub fn held_until(&self, now: Moment) -> Option<Moment> {
         match self.state(now) {
@@ -109,25 +109,25 @@ impl Lease {
         }
     }
 
-    /// The lease of a client of the blob's export that writes to it.
+    /// Builds the lease that a writing client of the blob's export is represented by.
     #[must_use]
     pub fn of_export() -> Self {
         let id = Some(String::new());
         Self { id, duration: None, until: None, stage: Stage::Leased }
     }
 
-    /// `infinite` or `fixed`, while it is leased.
+    /// Returns `infinite` or `fixed`; `None` if the resource is not leased.
     #[must_use]
     pub fn duration(&self, now: Moment) -> Option<&'static str> {
         let leased = self.state(now) == State::Leased;
         leased.then_some(if self.duration.is_some() { "fixed" } else { "infinite" })
     }
 
-    /// Whether a request that gives the lease `given` may change what is leased.
+    /// Checks that a request with the lease id `given` may write.
     ///
     /// # Errors
     ///
-    /// [`Code::LeaseIdMissing`] and its kin.
+    /// [`Code::LeaseIdMissing`] and related codes.
     pub fn check_write(&self, of: Leased, given: Option<&str>, now: Moment) -> Result<()> {
         match (self.state(now), given) {
             (State::Leased | State::Breaking, None) => Err(Code::LeaseIdMissing.into()),
@@ -136,11 +136,11 @@ impl Lease {
         }
     }
 
-    /// Whether a request that gives the lease `given` may read what is leased.
+    /// Checks that a request with the lease id `given` may read.
     ///
     /// # Errors
     ///
-    /// As of [`check_write`](Self::check_write), but that none needs to be given.
+    /// As for [`check_write`](Self::check_write), except that no id is needed.
     pub fn check_read(&self, of: Leased, given: Option<&str>, now: Moment) -> Result<()> {
         given.map_or(Ok(()), |given| self.check_given(of, given, now))
     }
@@ -169,12 +169,11 @@ impl Lease {
         self.id.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(id))
     }
 
-    /// Does what a request asks of the lease at its `now`. `new_id` makes an id that was
-    /// never used.
+    /// Executes a lease operation at the request's `now`. `new_id` returns a unique id.
     ///
     /// # Errors
     ///
-    /// The codes of the tables; nothing is changed then.
+    /// The codes of the tables. The lease is then unchanged.
     pub fn act(&mut self, head: &Head, new_id: impl FnOnce() -> String) -> Result<Done> {
         let now = head.now;
         let action = head.needs("x-ms-lease-action")?;
@@ -188,7 +187,7 @@ impl Lease {
         let done = |status, id: &Option<String>| Done { status, id: id.clone(), left: None };
         match action.to_ascii_lowercase().as_str() {
             "acquire" => {
-                let duration = duration_of(head)?;
+                let duration = parse_duration(head)?;
                 self.acquire(proposed.map(str::to_owned), duration, now, new_id)?;
                 Ok(done(201, &self.id))
             }
@@ -265,7 +264,7 @@ impl Lease {
         Ok(())
     }
 
-    /// Returns how many seconds are left until it is broken.
+    /// Starts the break period and returns its length in seconds.
     fn break_it(&mut self, period: Option<u64>, now: Moment) -> Result<u64> {
         let nanos = |until: Moment| until.0.saturating_sub(now.0);
         let left = match self.state(now) {
@@ -287,7 +286,7 @@ impl Lease {
     }
 }
 
-fn duration_of(head: &Head) -> Result<Option<u64>> {
+fn parse_duration(head: &Head) -> Result<Option<u64>> {
     match head.needs("x-ms-lease-duration")? {
         "-1" => Ok(None),
         text => match text.parse() {
@@ -297,7 +296,7 @@ fn duration_of(head: &Head) -> Result<Option<u64>> {
     }
 }
 
-/// 32 hexadecimal digits, with or without the usual hyphens and braces.
+/// Returns whether `text` has 32 hexadecimal digits, with or without hyphens and braces.
 fn is_guid(text: &str) -> bool {
     let bare = text.trim_matches(['{', '}', '(', ')']);
     let digits = bare.chars().filter(|c| *c != '-');

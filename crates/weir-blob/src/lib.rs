@@ -1,33 +1,33 @@
-//! Page blobs over REST: volumes of a running server as Azure's own clients see them.
+//! Page blobs over REST: the volumes of a running server, as Azure's own clients see them.
 //!
 //! ```text
-//!  socket --> http --> service --> operation: who may? --> state, journal: names, properties, leases
+//!  socket --> http --> service --> operation: authorise --> state, journal: names, properties, leases
 //!                                             |
-//!                                             +----------> volumes: bytes, by the server's limits
+//!                                             +----------> volumes: page blobs, with the server's limits
 //!                                             +----------> pieces: bytes of block blobs
 //! ```
 //!
-//! The protocol is that of Microsoft's "Blob service REST API". One thread serves all
-//! connections, so what happens between two waits happens at once; whatever may wait for a
-//! medium runs elsewhere.
+//! The protocol is that of Microsoft's "Blob service REST API". A single thread serves all
+//! connections, so code between two awaits is atomic. Operations that may wait for a medium run on
+//! other threads.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`endpoint`] | starting and stopping: socket, thread, what the data directory remembers |
-//! | `http` | connections, requests, answers |
+//! | [`endpoint`] | start and stop: socket, thread, state in the data directory |
+//! | `http` | connections, requests, responses |
 //! | [`tls`] | certificates |
-//! | [`head`] | a request without its body |
-//! | [`auth`] | who asks, and what that permits |
-//! | [`operation`] | what is asked for, and the right that it needs |
+//! | [`head`] | the head of a request |
+//! | [`auth`] | authentication and signatures |
+//! | [`operation`] | parsing of operations, and authorisation |
 //! | [`service`] | the operations |
-//! | [`condition`], [`tags`], [`lease`] | what a request may depend on |
-//! | [`state`], [`record`] | what there is, and how it is remembered |
-//! | [`journal`] | what makes records durable |
+//! | [`condition`], [`tags`], [`lease`] | preconditions of a request |
+//! | [`state`], [`record`] | accounts, containers and blobs in memory, and their records |
+//! | [`journal`] | durable storage of records |
 //! | [`volumes`] | page blobs as volumes |
 //! | [`pieces`] | the bytes of block and append blobs |
-//! | [`body`], [`digest`], [`xml`], [`time`] | what goes over the wire |
-//! | [`fault`] | refusals, by the service's own codes |
-//! | [`fuzz`] | requests made of arbitrary bytes |
+//! | [`body`], [`digest`], [`xml`], [`time`] | encodings of the protocol |
+//! | [`fault`] | error responses with the service's codes |
+//! | [`fuzz`] | requests built from arbitrary bytes |
 
 #![forbid(unsafe_code)]
 
@@ -59,7 +59,7 @@ mod tests {
     use crate::head::{Head, Target};
     use crate::time::Moment;
 
-    /// A request that says nothing.
+    /// Returns the head of a request without parameters or headers.
     pub(crate) fn head() -> Head {
         Head {
             method: http::Method::GET,

@@ -1,4 +1,4 @@
-//! Which operation a request asks for, and what right it needs.
+//! The operations of the service: parsing from requests, and authorisation.
 
 use crate::auth::Caller;
 use crate::auth::sas::{Level, Scope};
@@ -54,13 +54,13 @@ pub enum Operation {
 use Operation as Op;
 
 impl Operation {
-    /// The operation that a request asks for.
+    /// Parses the operation that a request asks for.
     ///
     /// # Errors
     ///
-    /// [`Code::NotImplemented`] with its name for one that the service has and Weir has
-    /// not, [`Code::UnsupportedHttpVerb`] for one that nobody has.
-    pub fn of(head: &Head) -> Result<Self> {
+    /// [`Code::NotImplemented`] with the name of an operation that Weir does not support,
+    /// [`Code::UnsupportedHttpVerb`] for a request that is no operation of the service.
+    pub fn parse(head: &Head) -> Result<Self> {
         let comp = head.param("comp").unwrap_or_default().to_ascii_lowercase();
         let restype = head.param("restype").unwrap_or_default().to_ascii_lowercase();
         let verb = match head.method {
@@ -75,14 +75,14 @@ impl Operation {
             return Ok(Op::GetAccountInfo);
         }
         let found = match (&head.target.container, &head.target.blob) {
-            (None, _) => of_service(verb, &comp, &restype),
-            (Some(_), None) => of_container(verb, &comp, &restype),
-            (Some(_), Some(_)) => of_blob(verb, &comp, head),
+            (None, _) => service_operation(verb, &comp, &restype),
+            (Some(_), None) => container_operation(verb, &comp, &restype),
+            (Some(_), Some(_)) => blob_operation(verb, &comp, head),
         };
         found.ok_or_else(|| missing(&comp, &restype))
     }
 
-    /// What it works on.
+    /// Returns the resource type.
     #[must_use]
     pub const fn level(self) -> Level {
         match self {
@@ -104,8 +104,8 @@ impl Operation {
         }
     }
 
-    /// The letters of which a signature must permit one. `makes` is whether there is no
-    /// such blob yet.
+    /// Returns the permission letters, one of which a signature needs. `makes` is whether the blob
+    /// does not exist yet.
     #[must_use]
     pub const fn letters(self, makes: bool) -> &'static str {
         match self {
@@ -125,13 +125,13 @@ impl Operation {
             | Op::GetBlobProperties
             | Op::GetPageRanges
             | Op::GetBlockList => "r",
-            // Nobody but the owner reads and writes who may do what.
+            // Only the owner may read or change access policies.
             Op::GetContainerAcl | Op::SetContainerAcl => "",
             _ => "w",
         }
     }
 
-    /// Whether it makes a blob, maybe over another.
+    /// Returns whether the operation creates or replaces a blob.
     #[must_use]
     pub const fn makes(self) -> bool {
         matches!(
@@ -144,7 +144,7 @@ impl Operation {
         )
     }
 
-    /// Whether it may be about a snapshot.
+    /// Returns whether the operation applies to snapshots.
     #[must_use]
     pub const fn takes_snapshot(self) -> bool {
         matches!(
@@ -158,7 +158,7 @@ impl Operation {
         )
     }
 
-    /// Whether anybody may do it on what is so public.
+    /// Returns whether public access of this level includes the operation.
     #[must_use]
     pub const fn is_public(self, public: Public) -> bool {
         match self {
@@ -170,18 +170,19 @@ impl Operation {
         }
     }
 
-    /// Refuses a caller that may not do it.
+    /// Checks that a caller may execute the operation.
     ///
     /// # Errors
     ///
-    /// [`Code::AuthorizationPermissionMismatch`] and its kin; who gave no signature learns
-    /// no more of what is not public than of what is not there.
+    /// [`Code::AuthorizationPermissionMismatch`] and related codes. Without a signature, a private
+    /// resource and a missing one give the same code.
     pub fn authorize(self, caller: &Caller, public: Option<Public>, makes: bool) -> Result<()> {
         match caller {
             Caller::Owner => Ok(()),
             Caller::Signed(permits) => {
                 let is_list = matches!(self, Op::ListBlobs);
-                // A snapshot is read or deleted, whatever else the signature says.
+                // A signature for a snapshot permits reading and deleting it, whatever else it
+                // lists.
                 if permits.scope == Scope::Snapshot && !self.takes_snapshot() {
                     return Err(Code::AuthorizationPermissionMismatch.into());
                 }
@@ -196,7 +197,7 @@ impl Operation {
     }
 }
 
-fn of_service(verb: &str, comp: &str, restype: &str) -> Option<Operation> {
+fn service_operation(verb: &str, comp: &str, restype: &str) -> Option<Operation> {
     Some(match (verb, comp, restype) {
         ("GET", "list", "") => Op::ListContainers,
         ("GET", "properties", "service") => Op::GetServiceProperties,
@@ -207,7 +208,7 @@ fn of_service(verb: &str, comp: &str, restype: &str) -> Option<Operation> {
     })
 }
 
-fn of_container(verb: &str, comp: &str, restype: &str) -> Option<Operation> {
+fn container_operation(verb: &str, comp: &str, restype: &str) -> Option<Operation> {
     if restype != "container" {
         return None;
     }
@@ -225,7 +226,7 @@ fn of_container(verb: &str, comp: &str, restype: &str) -> Option<Operation> {
     })
 }
 
-fn of_blob(verb: &str, comp: &str, head: &Head) -> Option<Operation> {
+fn blob_operation(verb: &str, comp: &str, head: &Head) -> Option<Operation> {
     let copies = head.header("x-ms-copy-source").is_some();
     Some(match (verb, comp) {
         ("PUT", "") if copies && head.header("x-ms-blob-type").is_some() => Op::PutBlobFromUrl,
@@ -256,7 +257,7 @@ fn of_blob(verb: &str, comp: &str, head: &Head) -> Option<Operation> {
     })
 }
 
-/// What the service has and Weir has not, by its name in the reference.
+/// Builds the error for an operation of the service that Weir does not support.
 fn missing(comp: &str, restype: &str) -> Fault {
     let name = match comp {
         "batch" => "Blob Batch",

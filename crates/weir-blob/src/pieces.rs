@@ -1,7 +1,7 @@
-//! The bytes of block and append blobs, piece by piece: in memory, or a file each.
+//! The bytes of block and append blobs, in pieces: in memory, or one file per piece.
 //!
-//! A piece is written once and never changed. It is durable before a record that names it
-//! is; one that no record names is removed when the server starts.
+//! Pieces are immutable. A piece is durable before any record refers to it. Pieces without
+//! references are removed when the server starts.
 
 use crate::record::Piece;
 use bytes::{Bytes, BytesMut};
@@ -12,15 +12,15 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes that are gathered before they are written.
+/// Size of the write buffer.
 const GATHER: usize = 1 << 20;
 
-/// Where pieces are.
+/// The storage of pieces.
 #[derive(Debug)]
 pub struct Pieces {
     place: Place,
     next: Cell<u64>,
-    /// How many records name each.
+    /// Reference counts by piece.
     named: RefCell<HashMap<u64, usize>>,
 }
 
@@ -31,7 +31,7 @@ enum Place {
 }
 
 impl Pieces {
-    /// In memory.
+    /// Creates a storage in memory.
     #[must_use]
     pub fn in_memory() -> Self {
         Self {
@@ -41,11 +41,12 @@ impl Pieces {
         }
     }
 
-    /// In that folder, which is made if it is not there. Removes what is not in `named`.
+    /// Opens a folder, which is created if necessary, and removes the pieces that are not in
+    /// `named`.
     ///
     /// # Errors
     ///
-    /// What the system says, or that a piece is not there or is cut.
+    /// The system's error, or an error that names a missing or truncated piece.
     pub fn open(folder: PathBuf, named: impl Iterator<Item = Piece>) -> io::Result<Self> {
         std::fs::create_dir_all(&folder)?;
         let mut counts = HashMap::new();
@@ -70,7 +71,8 @@ impl Pieces {
         }
         if let Some(lost) = lens.keys().find(|id| !found.contains(*id)) {
             let path = path_of(&folder, *lost);
-            let reason = format!("{} is missing or cut: bytes of a blob", path.display());
+            let reason =
+                format!("{} is missing or truncated; it holds bytes of a blob", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
         }
         let next = lens.keys().max().map_or(1, |last| last + 1);
@@ -78,11 +80,11 @@ impl Pieces {
         Ok(Self { place, next: Cell::new(next), named: RefCell::new(counts) })
     }
 
-    /// Begins a piece.
+    /// Starts a new piece.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn begin(&self) -> io::Result<NewPiece> {
         let id = self.next.get();
         self.next.set(id + 1);
@@ -96,12 +98,11 @@ impl Pieces {
         Ok(NewPiece { id, len: 0, gathered: BytesMut::new(), file })
     }
 
-    /// Ends a piece: it is durable. It goes when nobody names it any more; whoever ends it
-    /// is one who does.
+    /// Completes a piece and makes it durable. The piece has one reference, which the caller owns.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub async fn end(&self, mut new: NewPiece) -> io::Result<Piece> {
         let piece = Piece { id: new.id, len: new.len };
         match &self.place {
@@ -112,11 +113,11 @@ impl Pieces {
                 new.write().await?;
                 let folder = folder.clone();
                 if let Some((file, _)) = new.file.take() {
-                    let sync = move || {
+                    blocking(move || {
                         file.sync_all()?;
                         File::open(&folder)?.sync_all()
-                    };
-                    blocking(sync).await?;
+                    })
+                    .await?;
                 }
             }
         }
@@ -124,12 +125,12 @@ impl Pieces {
         Ok(piece)
     }
 
-    /// One more record names it.
+    /// Adds a reference to a piece.
     pub fn name(&self, piece: Piece) {
         *self.named.borrow_mut().entry(piece.id).or_insert(0) += 1;
     }
 
-    /// A record does not name it any more.
+    /// Removes a reference. A piece without references is deleted.
     pub fn forget(&self, piece: Piece) {
         let mut named = self.named.borrow_mut();
         if let Some(count) = named.get_mut(&piece.id) {
@@ -141,7 +142,7 @@ impl Pieces {
         named.remove(&piece.id);
         match &self.place {
             Place::Memory(all) => drop(all.borrow_mut().remove(&piece.id)),
-            // One that stays is removed at the next start.
+            // If deletion fails, the piece is removed at the next start.
             Place::Folder(folder) => drop(std::fs::remove_file(path_of(folder, piece.id))),
         }
     }
@@ -150,7 +151,7 @@ impl Pieces {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub async fn read(&self, piece: Piece, offset: u64, len: usize) -> io::Result<Bytes> {
         match &self.place {
             Place::Memory(all) => {
@@ -161,12 +162,12 @@ impl Pieces {
             }
             Place::Folder(folder) => {
                 let path = path_of(folder, piece.id);
-                let read = move || {
+                blocking(move || {
                     let mut bytes = vec![0; len];
                     File::open(&path)?.read_exact_at(&mut bytes, offset)?;
                     Ok(Bytes::from(bytes))
-                };
-                blocking(read).await
+                })
+                .await
             }
         }
     }
@@ -182,11 +183,11 @@ pub struct NewPiece {
 }
 
 impl NewPiece {
-    /// Adds to it.
+    /// Appends bytes.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub async fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.len += bytes.len() as u64;
         self.gathered.extend_from_slice(bytes);
@@ -213,7 +214,7 @@ impl NewPiece {
 
 impl Drop for NewPiece {
     fn drop(&mut self) {
-        // It was not ended: whoever sent it has gone.
+        // The piece was not completed, because the client disconnected.
         if let Some((_, path)) = self.file.take() {
             drop(std::fs::remove_file(path));
         }

@@ -1,5 +1,4 @@
-//! What is remembered of accounts, containers and blobs: one record each, kept in the
-//! journal as JSON.
+//! The persistent state of containers and blobs: one JSON record each in the journal.
 
 use crate::auth::sas::Policy;
 use crate::condition::{Etag, State};
@@ -9,24 +8,24 @@ use crate::time::Moment;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Metadata, by names in lower case.
+/// Metadata; the names are in lower case.
 pub type Metadata = BTreeMap<String, String>;
 
-/// Who may read without a signature.
+/// Public access to a container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Public {
-    /// Nobody.
+    /// No access without a signature.
     #[default]
     Private,
-    /// Whoever knows a blob's name.
+    /// Read access to blobs, but not to lists.
     Blob,
-    /// Anybody, lists too.
+    /// Read access to blobs and lists.
     Container,
 }
 
 impl Public {
-    /// As in `x-ms-blob-public-access`.
+    /// Returns the value of `x-ms-blob-public-access`.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         match self {
@@ -40,25 +39,25 @@ impl Public {
 /// A container.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Container {
-    /// Its state.
+    /// Version of the record.
     pub etag: Etag,
-    /// When it was last changed, its blobs apart.
+    /// Time of the last change of the record, which changes of blobs do not affect.
     pub modified: Moment,
-    /// Its metadata.
+    /// User metadata.
     #[serde(default)]
     pub metadata: Metadata,
-    /// Who may read.
+    /// Public access level.
     #[serde(default)]
     pub public: Public,
-    /// Policies that signatures refer to.
+    /// Stored access policies.
     #[serde(default)]
     pub policies: Vec<Policy>,
-    /// Who may delete it.
+    /// The lease, which protects the container from deletion.
     #[serde(default)]
     pub lease: Lease,
 }
 
-/// The headers that a blob is given out with.
+/// The headers stored with a blob and returned when it is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentHeaders {
     /// `Content-Type`.
@@ -71,88 +70,88 @@ pub struct ContentHeaders {
     pub disposition: Option<String>,
     /// `Cache-Control`.
     pub cache_control: Option<String>,
-    /// `Content-MD5`, of all of it.
+    /// `Content-MD5` of the whole blob.
     pub md5: Option<String>,
 }
 
-/// A blob, or a snapshot of one.
+/// A blob or a snapshot.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Blob {
-    /// When it was made.
+    /// Creation time.
     pub created: Moment,
-    /// When it was last changed.
+    /// Time of the last change.
     pub modified: Moment,
-    /// Its state.
+    /// Version of the blob.
     pub etag: Etag,
-    /// The headers that it is given out with.
+    /// The headers returned when the blob is read.
     #[serde(default)]
     pub headers: ContentHeaders,
-    /// Its metadata.
+    /// User metadata.
     #[serde(default)]
     pub metadata: Metadata,
-    /// Its tags.
+    /// Index tags.
     #[serde(default)]
     pub tags: Tags,
-    /// The tier that was asked for.
+    /// The tier set by a client, if any.
     #[serde(default)]
     pub tier: Option<String>,
-    /// When that was.
+    /// Time at which the tier was set.
     #[serde(default)]
     pub tier_changed: Option<Moment>,
-    /// Who may write.
+    /// The lease, which protects the blob from writes.
     #[serde(default)]
     pub lease: Lease,
-    /// The last copy to it.
+    /// The last copy to this blob.
     #[serde(default)]
     pub copy: Option<Copied>,
-    /// Its bytes.
+    /// The location of the blob's bytes.
     pub content: Content,
 }
 
-/// Where a blob's bytes are.
+/// The location of a blob's bytes, by type.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
-    /// In a volume.
+    /// A page blob.
     Page(PageContent),
-    /// In blocks.
+    /// A block blob.
     Block(Blocks),
-    /// In blocks that only grow in number.
+    /// An append blob, whose blocks only grow in number.
     Append(Blocks),
 }
 
-/// The bytes of a page blob.
+/// The location of a page blob's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageContent {
-    /// The volume.
+    /// Name of the volume.
     pub volume: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// The sequence number.
+    /// The sequence number of the protocol.
     #[serde(default)]
     pub sequence: u64,
-    /// Of a snapshot: its number in the volume.
+    /// The volume's snapshot number; `None` for a blob that is not a snapshot.
     #[serde(default)]
     pub snapshot: Option<u64>,
-    /// Of a blob that is only copied to by increments: what was copied last.
+    /// State of the incremental copy, for a blob that is the target of one.
     #[serde(default)]
     pub incremental: Option<Increment>,
-    /// What it is exported as, if not as its volume is called: a blob that was made over
-    /// another takes over its name.
+    /// Export name, if it differs from the volume's. A blob that replaces another takes over its
+    /// export name.
     #[serde(default)]
     pub export: Option<String>,
-    /// Pages were written since this was recorded: its ETag is not what it was.
+    /// Pages have been written since this record was stored, so the ETag in it is out of date.
     #[serde(skip)]
     pub unclean: bool,
 }
 
 impl PageContent {
-    /// What it is exported as.
+    /// Returns the name under which the blob is exported.
     pub fn exported_as(&self) -> &str {
         self.export.as_deref().unwrap_or(&self.volume)
     }
 
-    /// The pages of a new blob, `size` bytes in `volume`.
+    /// Builds the content of a new blob of `size` bytes in `volume`.
     pub fn new(volume: String, size: u64, sequence: u64) -> Self {
         Self {
             volume,
@@ -166,37 +165,37 @@ impl PageContent {
     }
 }
 
-/// How far an incremental copy has come.
+/// The state of an incremental copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Increment {
-    /// The source: account, container, blob.
+    /// The source's account, container and blob.
     pub source: [String; 3],
-    /// The volume that it was in.
+    /// The source's volume.
     pub volume: String,
-    /// The source's snapshot that was copied last: its time and its number.
+    /// Time and number of the source's snapshot that was copied last.
     pub last: (Moment, u64),
-    /// The snapshot that was made of it then.
+    /// Time of the snapshot that this copy produced.
     pub made: Moment,
-    /// A later copy has begun and not come to its end.
+    /// A later copy has started and not finished.
     #[serde(default)]
     pub torn: bool,
 }
 
-/// The bytes of a block or append blob.
+/// The blocks of a block or append blob.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocks {
-    /// In order.
+    /// In the order of the blob's bytes.
     pub blocks: Vec<Block>,
 }
 
 impl Blocks {
-    /// How many bytes they are.
+    /// Returns the total length in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.blocks.iter().map(|block| block.piece.len).sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -206,39 +205,39 @@ impl Blocks {
 /// A block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// Its id in Base64; none if it came with all of its blob.
+    /// Block id in Base64; empty for a blob written in one request.
     pub id: String,
-    /// Its bytes.
+    /// Location of the bytes.
     pub piece: Piece,
 }
 
-/// Bytes that are kept under a number.
+/// A reference to stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Piece {
-    /// The number.
+    /// The piece's number.
     pub id: u64,
-    /// How many bytes.
+    /// Length in bytes.
     pub len: u64,
 }
 
-/// A copy to a blob.
+/// The state of a copy to a blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copied {
-    /// Its id.
+    /// Copy id.
     pub id: String,
-    /// The source's URL, without a signature.
+    /// The source's URL without signature.
     pub source: String,
-    /// How it stands.
+    /// Status.
     pub status: CopyStatus,
-    /// Bytes that are there, and all bytes.
+    /// Bytes copied so far, and in total.
     pub progress: (u64, u64),
-    /// When it ended.
+    /// Time of completion.
     pub completed: Option<Moment>,
-    /// Why it failed.
+    /// Reason of a failure.
     pub description: Option<String>,
 }
 
-/// How a copy stands.
+/// The status of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "each says it")]
@@ -250,7 +249,7 @@ pub enum CopyStatus {
 }
 
 impl CopyStatus {
-    /// As in `x-ms-copy-status`.
+    /// Returns the value of `x-ms-copy-status`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -263,13 +262,13 @@ impl CopyStatus {
 }
 
 impl Blob {
-    /// What conditions are held against.
+    /// Returns the properties that conditions are checked against.
     #[must_use]
     pub const fn state(&self) -> State<'_> {
         State { etag: self.etag, modified: self.modified, tags: &self.tags }
     }
 
-    /// As in `x-ms-blob-type`.
+    /// Returns the value of `x-ms-blob-type`.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self.content {
@@ -279,13 +278,13 @@ impl Blob {
         }
     }
 
-    /// Whether a copy to it is under way.
+    /// Returns whether a copy to this blob is in progress.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending)
     }
 
-    /// Its bytes' number.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         match &self.content {
@@ -294,13 +293,13 @@ impl Blob {
         }
     }
 
-    /// Whether it has none.
+    /// Returns whether the blob is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its pages.
+    /// Returns the content of a page blob.
     #[must_use]
     pub const fn page(&self) -> Option<&PageContent> {
         match &self.content {
@@ -309,7 +308,7 @@ impl Blob {
         }
     }
 
-    /// The pieces that it refers to.
+    /// Iterates over the pieces of the blob.
     pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
         let blocks = match &self.content {
             Content::Page(_) => &[][..],
@@ -319,23 +318,23 @@ impl Blob {
     }
 }
 
-/// What is remembered, under its name.
+/// The key of a record.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
-    /// The service runs, or ended without a word.
+    /// Present while the service runs; left over from a crash otherwise.
     Running,
-    /// The properties of an account's service.
+    /// Properties of an account's service: account.
     Service(String),
-    /// A container of an account.
+    /// Container: account, name.
     Container(String, String),
-    /// A blob of a container, or a snapshot of it.
+    /// Blob or snapshot: account, container, name, time of the snapshot.
     Blob(String, String, String, Option<Moment>),
-    /// A block that is not in a blob yet: its blob, and its id.
+    /// Uncommitted block: account, container, blob, block id.
     Uncommitted(String, String, String, String),
 }
 
 impl Key {
-    /// As it stands in the journal. No name has a zero byte.
+    /// Encodes the key for the journal. Zero bytes separate the names, which contain none.
     #[must_use]
     pub fn encode(&self) -> String {
         match self {
@@ -352,7 +351,7 @@ impl Key {
         }
     }
 
-    /// Reads what [`encode`](Self::encode) wrote.
+    /// Decodes the result of [`encode`](Self::encode).
     #[must_use]
     pub fn decode(text: &str) -> Option<Self> {
         let parts: Vec<String> = text.split('\0').map(str::to_owned).collect();
@@ -383,7 +382,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_read_as_they_were_written() {
+    fn keys_round_trip() {
         let name = |text: &str| text.to_owned();
         for key in [
             Key::Running,

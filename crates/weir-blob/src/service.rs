@@ -1,17 +1,17 @@
-//! The operations.
+//! The operations of the service.
 //!
-//! All of them run on one thread, so what happens between two waits happens at once. A
-//! blob has a lock: what changes its record or has conditions has it alone, plain writes of
-//! pages share it, so that a condition that was met is still met when the write is done.
+//! All of them run on one thread, so code between two awaits is atomic. Each blob has a lock.
+//! Changes of a record and operations with conditions hold it exclusively; plain page writes share
+//! it. A condition that was met thus remains met until the write is done.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`properties`] | the properties of a service, CORS among them |
-//! | `account` | what is about all of an account |
+//! | [`properties`] | the properties of a service, including CORS |
+//! | `account` | operations on an account |
 //! | `container` | containers |
 //! | `list` | lists of containers and blobs |
-//! | `blob` | what all kinds of blobs have |
-//! | `read` | giving out bytes |
+//! | `blob` | operations on blobs of all types |
+//! | `read` | reading of blobs |
 //! | `page` | page blobs |
 //! | `block` | block and append blobs |
 //! | `copy` | copies |
@@ -31,7 +31,7 @@ use block::From;
 use crate::auth::account::Accounts;
 use crate::auth::{Caller, authenticate};
 use crate::body::{Body, Reply};
-use crate::condition::{Conditions, Of};
+use crate::condition::{Conditions, Subject};
 use crate::fault::{Code, Fault, Result};
 use crate::head::{Head, check_blob_name, check_container_name};
 use crate::journal::{Change, Journal};
@@ -54,12 +54,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{RwLock, Semaphore, SemaphorePermit};
 use weir_store::SnapshotId;
 
-/// Bytes of requests that are in memory at once; who comes with more waits.
+/// Limit of request bytes in memory. Further requests wait.
 const BUDGET_KIB: usize = 256 << 10;
-/// Largest document that a client may send.
+/// Maximum size of an XML document in a request.
 const MAX_DOCUMENT: usize = 8 << 20;
 
-/// The service of blobs.
+/// The blob service.
 #[derive(Debug)]
 pub struct Service {
     accounts: Accounts,
@@ -67,20 +67,20 @@ pub struct Service {
     journal: Journal,
     pieces: Pieces,
     state: RefCell<State>,
-    /// By a hash of the names: two blobs that share one only wait for each other.
+    /// By hash of the names. Blobs with equal hashes share a lock.
     locks: RefCell<HashMap<u64, Rc<RwLock<()>>>>,
     clock: fn() -> Moment,
-    /// What tells the requests of this run from others, and how many there were.
+    /// Distinguishes the request ids of this run from those of others; a counter follows.
     run: u64,
     requests: Cell<u64>,
-    /// It ends: what may take long does not go on.
+    /// Set at shutdown, to end long operations.
     ending: Arc<AtomicBool>,
-    /// Bytes of requests that may be in memory, in KiB.
+    /// Remaining budget of request bytes in memory, in KiB.
     budget: Semaphore,
 }
 
 impl Service {
-    /// The service of what `records` remember.
+    /// Builds the service from its components.
     pub fn new(
         accounts: Accounts,
         volumes: Volumes,
@@ -104,7 +104,7 @@ impl Service {
         }
     }
 
-    /// An id for a request.
+    /// Returns a unique request id.
     #[must_use]
     pub fn request_id(&self) -> String {
         let count = self.requests.get() + 1;
@@ -112,8 +112,8 @@ impl Service {
         uuid::Uuid::from_u64_pair(self.run, count).to_string()
     }
 
-    /// Puts in order what a crash may have left: volumes of no blob go, and blobs whose
-    /// pages were written without a record of that get a new state.
+    /// Recovers from a crash: deletes volumes without a blob, and gives blobs whose pages were
+    /// written without a record a new ETag.
     ///
     /// # Errors
     ///
@@ -146,8 +146,7 @@ impl Service {
         self.name_exports()
     }
 
-    /// Exports the volumes of blobs as these are called, and those that only snapshots have
-    /// not at all.
+    /// Exports the volumes of blobs under their names, and hides those that only snapshots use.
     fn name_exports(&self) -> Result<()> {
         let named: HashMap<String, Option<String>> = {
             let mut state = self.state.borrow_mut();
@@ -166,7 +165,7 @@ impl Service {
         Ok(())
     }
 
-    /// Whether it was not as its record says.
+    /// Returns whether the record was out of date.
     fn recover_blob(
         &self,
         blob: &mut Blob,
@@ -177,13 +176,13 @@ impl Service {
         let mut changed = blob.is_pending();
         if let (true, Some(copy)) = (changed, &mut blob.copy) {
             copy.status = CopyStatus::Failed;
-            copy.description = Some("the server ended in the middle of it".to_owned());
+            copy.description = Some("the server stopped during the copy".to_owned());
         }
         if let (Content::Page(page), None) = (&mut blob.content, snapshot) {
-            // The volume knows its size; one of nothing has the smallest there is.
+            // The size in the volume is current, except that an empty blob has the smallest size.
             let size = self.volumes.size(&page.volume).unwrap_or(page.size);
             let is_empty = page.size == 0 && size == 512;
-            // What was written before a crash is in no record.
+            // Writes before a crash are in no record.
             if changed || crashed || (size != page.size && !is_empty) {
                 page.size = if is_empty { 0 } else { size };
                 *at = at.next(*at);
@@ -195,7 +194,7 @@ impl Service {
         changed
     }
 
-    /// Snapshots of a volume that no record names go: a crash came between the two.
+    /// Deletes snapshots of a volume without a record, which a crash between the two leaves.
     async fn forget_snapshots(&self, volume: &str) -> Result<()> {
         let open = self.volumes.open(volume)?;
         let mut named: Vec<u64> = Vec::new();
@@ -211,7 +210,7 @@ impl Service {
         Ok(())
     }
 
-    /// The server ends: what only memory knows of blobs is put into the journal.
+    /// Stores the state that is only in memory, at shutdown.
     ///
     /// # Errors
     ///
@@ -229,7 +228,7 @@ impl Service {
         for [account, container, blob] in &all {
             let names = Names { account, container, blob };
             self.hear_export(names);
-            // Whoever still writes makes it another's once more.
+            // A client that still writes would change the ETag again.
             quiet &= self.lock(names).try_write().is_ok();
             let mut state = self.state.borrow_mut();
             let Ok(blob) = state.blob_mut(names, None) else { continue };
@@ -244,7 +243,7 @@ impl Service {
         self.commit(changes).await
     }
 
-    /// A client of a blob's export may have written: the blob is in another state then.
+    /// Updates the ETag if a client of the blob's export may have written.
     fn hear_export(&self, names: Names<'_>) {
         let volume = {
             let state = self.state.borrow();
@@ -256,7 +255,7 @@ impl Service {
         }
     }
 
-    /// A blob's pages change, or have changed: it is in another state.
+    /// Gives a blob whose pages change a new ETag.
     fn touch(&self, names: Names<'_>) {
         let at = self.next();
         let mut state = self.state.borrow_mut();
@@ -268,28 +267,29 @@ impl Service {
         }
     }
 
-    /// Whether there is such an account.
+    /// Returns whether an account exists.
     #[must_use]
     pub fn is_account(&self, name: &str) -> bool {
         self.accounts.get(name).is_some()
     }
 
-    /// The properties of an account's service.
+    /// Returns the properties of an account's service.
     #[must_use]
     pub fn properties_of(&self, account: &str) -> properties::Properties {
         self.state.borrow().properties(account)
     }
 
-    /// Does what a request asks for.
+    /// Executes a request.
     ///
     /// # Errors
     ///
-    /// The refusal to send.
+    /// The error response.
     pub async fn answer(self: &Rc<Self>, head: &Head, body: &mut Body) -> Result<Reply> {
         let (operation, caller, only_new) = self.admit(head)?;
         let own;
         let head = if only_new {
-            // Who may only create asks for a new one, whatever comes meanwhile.
+            // Permission to create only must not replace a blob that another request creates
+            // meanwhile.
             let mut asked = head.clone();
             asked.headers.insert(http::header::IF_NONE_MATCH, HeaderValue::from_static("*"));
             own = asked;
@@ -339,17 +339,17 @@ impl Service {
         }
     }
 
-    /// Who asks for what, if that may be.
+    /// Authenticates and authorises a request.
     fn admit(&self, head: &Head) -> Result<(Operation, Caller, bool)> {
         let state = self.state.borrow();
         let caller = authenticate(head, &self.accounts, &state.policies)?;
         if caller == Caller::Anonymous && !self.is_account(&head.target.account) {
             return Err(Code::NoAuthenticationInformation.into());
         }
-        let operation = Operation::of(head);
+        let operation = Operation::parse(head);
         let operation = match (operation, &caller) {
             (Ok(operation), _) => operation,
-            // Whoever gave no signature does not learn what there is.
+            // Without a signature, the response must not show what exists.
             (Err(_), Caller::Anonymous) => return Err(Code::NoAuthenticationInformation.into()),
             (Err(fault), _) => return Err(fault),
         };
@@ -365,7 +365,7 @@ impl Service {
         }
         if head.param("snapshot").is_some() && !operation.takes_snapshot() {
             let value = head.param("snapshot").unwrap_or_default();
-            return Err(Fault::query("snapshot", value, "a snapshot is not changed"));
+            return Err(Fault::query("snapshot", value, "snapshots are read-only"));
         }
         if let Some(name) = &head.target.container {
             check_container_name(name)?;
@@ -376,7 +376,7 @@ impl Service {
         Ok((operation, caller, only_new))
     }
 
-    /// Room in memory for the body of a request.
+    /// Reserves memory for the body of a request.
     async fn room_for(&self, head: &Head, most: usize) -> Result<SemaphorePermit<'_>> {
         let len = head.number("content-length")?.unwrap_or(most as u64).min(most as u64);
         let kib = u32::try_from(len.div_ceil(1024)).unwrap_or(u32::MAX);
@@ -390,9 +390,9 @@ impl Service {
         self.journal.commit(changes).await.map_err(Fault::internal)
     }
 
-    /// The lock of a blob.
+    /// Returns the lock of a blob.
     fn lock(&self, names: Names<'_>) -> Rc<RwLock<()>> {
-        /// Those that nobody holds are forgotten beyond this number.
+        /// Unused locks are dropped beyond this number.
         const MANY: usize = 1024;
         let mut locks = self.locks.borrow_mut();
         if locks.len() > MANY {
@@ -403,12 +403,12 @@ impl Service {
         Rc::clone(locks.entry(hasher.finish()).or_default())
     }
 
-    /// A moment that no other change has.
+    /// Returns a unique time.
     fn next(&self) -> Moment {
         self.state.borrow_mut().next((self.clock)())
     }
 
-    /// Keeps a blob's record as it is in memory.
+    /// Stores a blob's record.
     async fn keep(&self, names: Names<'_>, snapshot: Option<Moment>) -> Result<()> {
         let change = {
             let state = self.state.borrow();
@@ -417,7 +417,7 @@ impl Service {
         self.commit(vec![change]).await
     }
 
-    /// Puts a blob in the place of what was there, and forgets the bytes of that.
+    /// Puts a blob in place of an existing one, and deletes the latter's bytes.
     async fn replace(&self, names: Names<'_>, mut blob: Blob) -> Result<()> {
         let old: Option<PageContent> =
             self.state.borrow().blob(names, None).ok().and_then(|old| old.page().cloned());
@@ -447,8 +447,8 @@ impl Service {
         Ok(())
     }
 
-    /// Records went: so do their bytes. One that cannot go now is found at the next start, and
-    /// keeps none of the others.
+    /// Deletes the bytes of removed records. A failure does not affect the others, and is made up
+    /// for at the next start.
     async fn forget_all(&self, gone: &[Rc<Blob>]) -> Result<()> {
         let mut result = Ok(());
         for blob in gone {
@@ -457,7 +457,7 @@ impl Service {
         result
     }
 
-    /// A record went: so do its bytes, if no other has them.
+    /// Deletes the bytes of a removed record, unless another record uses them.
     async fn forget_bytes(&self, blob: &Blob) -> Result<()> {
         blob.pieces().for_each(|piece| self.pieces.forget(piece));
         let Some(page) = blob.page() else { return Ok(()) };
@@ -466,7 +466,7 @@ impl Service {
         }
         match page.snapshot {
             Some(id) => self.delete_snapshot(&page.volume, id).await,
-            // Snapshots have it; nobody is to write to it any more.
+            // Only snapshots use the volume now, so it must not be writable.
             None if !self.state.borrow().has_blob_in(&page.volume) => {
                 self.volumes.hide(&page.volume)
             }
@@ -474,7 +474,7 @@ impl Service {
         }
     }
 
-    /// Deletes a snapshot of a volume; its space comes back in time.
+    /// Deletes a snapshot of a volume. Its space is reclaimed in the background.
     async fn delete_snapshot(&self, volume: &str, id: u64) -> Result<()> {
         let open = self.volumes.open(volume)?;
         let pages = open.pages.clone();
@@ -483,17 +483,17 @@ impl Service {
             Ok::<_, weir_store::StoreError>(pages)
         });
         let pages = gone.await.map_err(Fault::internal)?.map_err(Fault::internal)?;
-        // Nobody waits for it; what it does not come to is done after the next deletion.
+        // Not awaited. Work that is cut short continues after the next deletion.
         let ending = Arc::clone(&self.ending);
         let goes_on = move || !ending.load(Ordering::Relaxed);
         tokio::task::spawn_blocking(move || while goes_on() && pages.tidy().unwrap_or(false) {});
         Ok(())
     }
 
-    /// Checks what a change of a blob must fulfil: its lease, and its conditions.
+    /// Checks the lease and the conditions of a change to a blob.
     fn check_change(&self, head: &Head, names: Names<'_>) -> Result<()> {
         self.hear_export(names);
-        let conditions = Conditions::parse(head, Of::Itself)?;
+        let conditions = Conditions::parse(head, Subject::Target)?;
         let state = self.state.borrow();
         let blob = state.blob(names, None)?;
         if blob.is_pending() {
@@ -503,7 +503,7 @@ impl Service {
         self.check_lease(head, blob)
     }
 
-    /// The lease of a blob: that of a client of its export, if one writes.
+    /// Returns the lease of a blob, or of the client that writes to its export.
     fn lease<'a>(&self, blob: &'a Blob) -> Cow<'a, Lease> {
         let volume = blob.page().and_then(|page| self.volumes.open(&page.volume).ok());
         match volume {
@@ -512,12 +512,12 @@ impl Service {
         }
     }
 
-    /// Whether a request may change a blob that is leased, or not.
+    /// Checks the lease of a blob that a request changes.
     fn check_lease(&self, head: &Head, blob: &Blob) -> Result<()> {
         self.lease(blob).check_write(Leased::Blob, head.header("x-ms-lease-id"), head.now)
     }
 
-    /// Lets clients of a blob's export know how its lease stands; whether they leave it.
+    /// Passes the end of a blob's lease to its export. Returns whether the export accepted it.
     fn tell_export(&self, blob: &Blob, now: Moment) -> bool {
         let Some(page) = blob.page() else { return true };
         let leased = blob.lease.held_until(now).map_or(0, |until| until.0);
@@ -525,7 +525,7 @@ impl Service {
         self.volumes.open(&page.volume).map_or(true, |volume| volume.pages.seat().lease(until))
     }
 
-    /// Changes a blob's record, which gets a new state, and keeps that.
+    /// Changes a blob's record, with a new ETag, and stores it.
     async fn change(
         &self,
         names: Names<'_>,
@@ -543,43 +543,43 @@ impl Service {
         self.stamped(Reply::new(200), names)
     }
 
-    /// With a blob's state.
+    /// Adds the current ETag and time of a blob to a response.
     fn stamped(&self, reply: Reply, names: Names<'_>) -> Result<Reply> {
         let state = self.state.borrow();
         Ok(stamp(reply, state.blob(names, None)?))
     }
 }
 
-/// With a blob's state.
+/// Adds a blob's ETag and time to a response.
 fn stamp(reply: Reply, blob: &Blob) -> Reply {
     reply.with("etag", blob.etag.quoted()).with("last-modified", blob.modified.http())
 }
 
-/// The names of the blob that a request is about.
+/// Returns the names of the request's blob.
 fn names(head: &Head) -> Result<Names<'_>> {
     let account = &head.target.account;
     Ok(Names { account, container: head.container()?, blob: head.blob()? })
 }
 
-/// Reads whatever an operation may read of a request, and returns the refusals.
+/// Runs all parsers of operations on a request, and returns the errors.
 pub(crate) fn read_parts(head: &Head, body: &[u8]) -> Vec<Fault> {
     let refused = [
-        read::range_of(head, 1 << 40).err(),
+        read::request_range(head, 1 << 40).err(),
         page::check_sequence(head, 7).err(),
-        blob::tags_of(head).err(),
-        metadata_of(head).err(),
-        container::public_of(head).err(),
-        container::policies_of(body).err(),
-        block::wanted_of(body).err(),
+        blob::parse_tags(head).err(),
+        parse_metadata(head).err(),
+        container::parse_public(head).err(),
+        container::parse_policies(body).err(),
+        block::parse_block_list(body).err(),
         list::max_results(head).err(),
         list::read_marker(head).err(),
     ];
     refused.into_iter().flatten().collect()
 }
 
-/// The metadata that a request gives.
-fn metadata_of(head: &Head) -> Result<Metadata> {
-    /// Bytes of all names and values.
+/// Parses the metadata headers of a request.
+fn parse_metadata(head: &Head) -> Result<Metadata> {
+    /// Limit of the bytes of all names and values.
     const MOST: usize = 8 << 10;
     let mut metadata = Metadata::new();
     let mut size = 0;
@@ -599,12 +599,12 @@ fn metadata_of(head: &Head) -> Result<Metadata> {
     if size > MOST { Err(Code::MetadataTooLarge.into()) } else { Ok(metadata) }
 }
 
-/// A new id.
+/// Returns a random id.
 fn new_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// The key of a block that is in no blob yet.
+/// Returns the key of an uncommitted block.
 fn uncommitted_key(names: Names<'_>, id: &str) -> Key {
     let [account, container, blob] = names.owned();
     Key::Uncommitted(account, container, blob, id.to_owned())

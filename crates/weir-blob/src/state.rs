@@ -1,7 +1,6 @@
-//! What there is: accounts, containers, blobs and their snapshots, in memory and in order.
+//! The accounts, containers, blobs and snapshots, in memory and in order.
 //!
-//! Nothing here waits. Whoever changes something puts the change into the journal before
-//! its client is answered.
+//! No function here waits. Each change is committed to the journal before the response.
 
 use crate::auth::sas::Policies;
 use crate::fault::{Code, Result};
@@ -13,60 +12,60 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
-/// Where a blob stands in its container: snapshots come before what they are of.
+/// The sort key of a blob in its container. Snapshots sort before their blob.
 pub type Place = (String, Moment);
 
-/// The place of a blob itself.
+/// Returns the sort key of a blob that is not a snapshot.
 #[must_use]
 pub fn base(name: &str) -> Place {
     (name.to_owned(), Moment::FAR)
 }
 
-/// A container and what is in it.
+/// A container with its contents.
 #[derive(Debug)]
-pub struct Held {
-    /// What is remembered of it.
+pub struct ContainerEntry {
+    /// The container's record.
     pub record: Container,
-    /// Its blobs and their snapshots.
+    /// Blobs and snapshots.
     pub blobs: BTreeMap<Place, Rc<Blob>>,
-    /// Blocks that are in no blob yet, by blob, in the order in which they came.
+    /// Uncommitted blocks by blob, in order of arrival.
     pub uncommitted: BTreeMap<String, Vec<Block>>,
 }
 
-/// All there is.
+/// The state of all accounts.
 #[derive(Debug, Default)]
 pub struct State {
-    /// By account, by name.
-    containers: BTreeMap<String, BTreeMap<String, Held>>,
+    /// By account and name.
+    containers: BTreeMap<String, BTreeMap<String, ContainerEntry>>,
     properties: BTreeMap<String, Properties>,
-    /// What signatures may refer to.
+    /// The access policies that signatures can refer to.
     pub policies: Policies,
-    /// The last ETag that was given.
+    /// The last ETag.
     last: Moment,
-    /// The service that wrote the journal ended without a word.
+    /// The journal was not closed by the previous run.
     pub crashed: bool,
 }
 
-/// A blob by its names.
+/// The full name of a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Names<'a> {
-    /// The account.
+    /// Account name.
     pub account: &'a str,
-    /// The container.
+    /// Container name.
     pub container: &'a str,
-    /// The blob.
+    /// Blob name.
     pub blob: &'a str,
 }
 
 impl Names<'_> {
-    /// What it, or a snapshot of it, is remembered under.
+    /// Returns the journal key of the blob or a snapshot of it.
     #[must_use]
     pub fn key(&self, snapshot: Option<Moment>) -> Key {
         let [account, container, blob] = self.owned();
         Key::Blob(account, container, blob, snapshot)
     }
 
-    /// The three.
+    /// Returns account, container and blob.
     #[must_use]
     pub fn owned(&self) -> [String; 3] {
         [self.account, self.container, self.blob].map(str::to_owned)
@@ -74,14 +73,14 @@ impl Names<'_> {
 }
 
 impl State {
-    /// What the journal remembers.
+    /// Builds the state from the journal's records.
     ///
     /// # Errors
     ///
-    /// The record that cannot be read, and why.
+    /// A message that names the invalid record and the reason.
     pub fn load(records: Vec<(Key, Value)>) -> std::result::Result<Self, String> {
         let mut state = Self::default();
-        // Containers come before what is in them.
+        // Containers first, because the others refer to them.
         let (containers, others): (Vec<_>, Vec<_>) =
             records.into_iter().partition(|(key, _)| matches!(key, Key::Container(..)));
         for (key, value) in containers.into_iter().chain(others) {
@@ -115,50 +114,50 @@ impl State {
         Ok(state)
     }
 
-    /// A moment that no other change has, from `now` on.
+    /// Returns a unique time, not before `now`.
     pub fn next(&mut self, now: Moment) -> Moment {
         self.last = self.last.next(now);
         self.last
     }
 
-    /// The properties of an account's service.
+    /// Returns the properties of an account's service.
     #[must_use]
     pub fn properties(&self, account: &str) -> Properties {
         self.properties.get(account).cloned().unwrap_or_default()
     }
 
-    /// Changes them.
+    /// Sets the properties of an account's service.
     pub fn set_properties(&mut self, account: &str, properties: Properties) {
         self.properties.insert(account.to_owned(), properties);
     }
 
-    /// The containers of an account, in order.
-    pub fn containers(&self, account: &str) -> impl Iterator<Item = (&str, &Held)> {
+    /// Iterates over the containers of an account in order.
+    pub fn containers(&self, account: &str) -> impl Iterator<Item = (&str, &ContainerEntry)> {
         let own = self.containers.get(account).into_iter().flatten();
         own.map(|(name, held)| (&**name, held))
     }
 
-    /// A container.
+    /// Returns a container.
     ///
     /// # Errors
     ///
     /// [`Code::ContainerNotFound`].
-    pub fn container(&self, account: &str, name: &str) -> Result<&Held> {
+    pub fn container(&self, account: &str, name: &str) -> Result<&ContainerEntry> {
         let held = self.containers.get(account).and_then(|own| own.get(name));
         held.ok_or_else(|| Code::ContainerNotFound.into())
     }
 
-    /// A container, to change it.
+    /// Returns a container for modification.
     ///
     /// # Errors
     ///
     /// [`Code::ContainerNotFound`].
-    pub fn container_mut(&mut self, account: &str, name: &str) -> Result<&mut Held> {
+    pub fn container_mut(&mut self, account: &str, name: &str) -> Result<&mut ContainerEntry> {
         let held = self.containers.get_mut(account).and_then(|own| own.get_mut(name));
         held.ok_or_else(|| Code::ContainerNotFound.into())
     }
 
-    /// Puts a container's record in place.
+    /// Adds a container or replaces its record.
     pub fn put_container(&mut self, account: &str, name: &str, record: Container) {
         let key = (account.to_owned(), name.to_owned());
         self.last = self.last.max(Moment(record.etag.0));
@@ -168,13 +167,17 @@ impl State {
             Some(held) => held.record = record,
             None => {
                 let (blobs, uncommitted) = (BTreeMap::new(), BTreeMap::new());
-                own.insert(name.to_owned(), Held { record, blobs, uncommitted });
+                own.insert(name.to_owned(), ContainerEntry { record, blobs, uncommitted });
             }
         }
     }
 
-    /// Takes a container out, with all that is in it: what is to be forgotten with it.
-    pub fn take_container(&mut self, account: &str, name: &str) -> Option<(Held, Vec<Change>)> {
+    /// Removes a container. Returns it with the removals for the journal.
+    pub fn take_container(
+        &mut self,
+        account: &str,
+        name: &str,
+    ) -> Option<(ContainerEntry, Vec<Change>)> {
         let key = (account.to_owned(), name.to_owned());
         self.policies.remove(&key);
         let held = self.containers.get_mut(account)?.remove(name)?;
@@ -193,7 +196,7 @@ impl State {
         Some((held, changes))
     }
 
-    /// A blob, or a snapshot of it.
+    /// Returns a blob or a snapshot.
     ///
     /// # Errors
     ///
@@ -204,7 +207,7 @@ impl State {
         held.blobs.get(&place).ok_or_else(|| Code::BlobNotFound.into())
     }
 
-    /// A blob, to change it.
+    /// Returns a blob for modification.
     ///
     /// # Errors
     ///
@@ -216,7 +219,7 @@ impl State {
         blob.ok_or_else(|| Code::BlobNotFound.into())
     }
 
-    /// The snapshots of a blob, oldest first.
+    /// Returns the snapshots of a blob, oldest first.
     ///
     /// # Errors
     ///
@@ -227,29 +230,29 @@ impl State {
         Ok(held.blobs.range(range).map(|((_, at), _)| *at).collect())
     }
 
-    /// The volumes that records are in.
+    /// Returns the volumes that records refer to.
     #[must_use]
     pub fn volumes(&self) -> HashSet<String> {
-        let blobs = self.held().flat_map(|held| held.blobs.values());
+        let blobs = self.entries().flat_map(|held| held.blobs.values());
         blobs.filter_map(|blob| Some(blob.page()?.volume.clone())).collect()
     }
 
-    /// Whether a record, of a blob or a snapshot, is in that volume.
+    /// Returns whether a blob or snapshot is in the volume.
     #[must_use]
     pub fn names_volume(&self, volume: &str) -> bool {
-        let blobs = self.held().flat_map(|held| held.blobs.values());
+        let blobs = self.entries().flat_map(|held| held.blobs.values());
         blobs.filter_map(|blob| blob.page()).any(|page| page.volume == volume)
     }
 
-    /// Whether a blob, and not only snapshots of one, is in that volume.
+    /// Returns whether a blob that is not a snapshot is in the volume.
     #[must_use]
     pub fn has_blob_in(&self, volume: &str) -> bool {
-        let blobs = self.held().flat_map(|held| &held.blobs);
+        let blobs = self.entries().flat_map(|held| &held.blobs);
         let mut base = blobs.filter(|((_, at), _)| *at == Moment::FAR);
         base.any(|(_, blob)| blob.page().is_some_and(|page| page.volume == volume))
     }
 
-    /// All blobs and snapshots, to change them.
+    /// Iterates over all blobs and snapshots for modification.
     pub fn all_mut(&mut self) -> impl Iterator<Item = (Names<'_>, Option<Moment>, &mut Blob)> {
         self.containers.iter_mut().flat_map(|(account, own)| {
             own.iter_mut().flat_map(move |(container, held)| {
@@ -261,13 +264,13 @@ impl State {
         })
     }
 
-    fn held(&self) -> impl Iterator<Item = &Held> {
+    fn entries(&self) -> impl Iterator<Item = &ContainerEntry> {
         self.containers.values().flat_map(BTreeMap::values)
     }
 
-    /// The pieces that records name, as often as they do.
+    /// Iterates over the pieces in all records; shared pieces are repeated.
     pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
-        self.held().flat_map(|held| {
+        self.entries().flat_map(|held| {
             let blobs = held.blobs.values().flat_map(|blob| blob.pieces());
             let loose = held.uncommitted.values().flatten().map(|block| block.piece);
             blobs.chain(loose)

@@ -1,15 +1,15 @@
-//! Tags of blobs, and conditions on them.
+//! Blob tags and conditions on them.
 
 use crate::fault::{Code, Fault, Result};
 use percent_encoding::percent_decode_str;
 use std::collections::BTreeMap;
 
-/// A blob's tags.
+/// The tags of a blob.
 pub type Tags = BTreeMap<String, String>;
 
 const MOST: usize = 10;
 
-/// Refuses tags that no blob can have.
+/// Checks tags against the service's rules.
 ///
 /// # Errors
 ///
@@ -31,7 +31,7 @@ pub fn check(tags: &Tags) -> Result<()> {
 ///
 /// # Errors
 ///
-/// [`Code::InvalidHeaderValue`], and those of [`check`].
+/// [`Code::InvalidHeaderValue`], and the errors of [`check`].
 pub fn parse_header(text: &str) -> Result<Tags> {
     let bad = || Fault::header("x-ms-tags", text);
     let decode = |part: &str| {
@@ -49,25 +49,25 @@ pub fn parse_header(text: &str) -> Result<Tags> {
     Ok(tags)
 }
 
-/// A condition on tags, or a search for blobs: `"color" = 'red' AND "size" > '5'`.
+/// A condition on tags, for example `"color" = 'red' AND "size" > '5'`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// A tag against a value.
+    /// A comparison of a tag.
     Tag {
-        /// The tag's name; `@container` is the blob's container.
+        /// The tag's name. `@container` stands for the blob's container.
         name: String,
-        /// How it is compared.
+        /// The operator.
         is: Is,
-        /// With what.
+        /// The value to compare with.
         value: String,
     },
-    /// Both hold.
+    /// Both conditions.
     And(Box<Condition>, Box<Condition>),
-    /// One holds.
+    /// At least one condition.
     Or(Box<Condition>, Box<Condition>),
 }
 
-/// A comparison of texts.
+/// A comparison operator for text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each says it")]
 pub enum Is {
@@ -79,11 +79,11 @@ pub enum Is {
     GreaterOrEqual,
 }
 
-/// As deep as conditions may be nested.
+/// Maximum nesting depth of conditions.
 const DEEP: usize = 16;
 
 impl Condition {
-    /// Reads one, from the header or parameter `name`.
+    /// Parses a condition from the header or parameter `name`.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Condition {
         }
     }
 
-    /// Whether it holds. A tag that is not there fulfils nothing.
+    /// Evaluates the condition. Comparisons of missing tags are false.
     #[must_use]
     pub fn holds(&self, tags: &Tags) -> bool {
         match self {
@@ -182,7 +182,7 @@ impl Parser<'_> {
         (!name.is_empty()).then_some(name)
     }
 
-    /// A text in quotes, of which two stand for one.
+    /// Parses quoted text, in which a doubled quote stands for one.
     fn quoted(&mut self, quote: char) -> Option<String> {
         let mut rest = self.rest.trim_start().strip_prefix(quote)?;
         let mut text = String::new();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_read_and_held_against_tags() {
+    fn conditions_are_parsed_and_evaluated() {
         check("\"color\" = 'red'", Some(true));
         check("color='blue'", Some(false));
         check("\"color\" <> 'blue' AND \"size\" >= '5'", Some(true));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_read() {
+    fn tag_headers_are_parsed() {
         let tags = parse_header("a=b&c%20d=e%2Ff").unwrap();
         assert_eq!(tags["c d"], "e/f");
         assert!(parse_header("a").is_err());

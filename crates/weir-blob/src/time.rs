@@ -1,4 +1,4 @@
-//! Moments as the protocol writes them: HTTP dates, and ISO 8601 with seven decimals.
+//! The time formats of the protocol: HTTP dates, and ISO 8601 with seven decimals.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use std::fmt;
 use std::time::{Duration, UNIX_EPOCH};
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
-/// The protocol counts time in these.
+/// Resolution of the protocol's times, in nanoseconds.
 const TICK: u64 = 100;
 
-/// Time since 1970-01-01 UTC, in nanoseconds.
+/// A time in nanoseconds since 1970-01-01 UTC.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -17,26 +17,26 @@ const TICK: u64 = 100;
 pub struct Moment(pub u64);
 
 impl Moment {
-    /// The last second that an HTTP date can name, in the year 9999.
+    /// The last second that HTTP dates can express, in the year 9999.
     const LAST: u64 = 253_402_300_799;
 
-    /// Behind every other.
+    /// After all other times.
     pub const FAR: Self = Self(u64::MAX);
 
-    /// The next one that the protocol can tell from this one, from `now` on.
+    /// Returns the first time from `now` on that the protocol distinguishes from `self`.
     #[must_use]
     pub fn next(self, now: Self) -> Self {
         let now = now.0 / TICK * TICK;
         Self(now.max((self.0 / TICK + 1) * TICK))
     }
 
-    /// So many seconds later.
+    /// Adds seconds.
     #[must_use]
     pub fn plus_secs(self, secs: u64) -> Self {
         Self(self.0.saturating_add(secs.saturating_mul(NANOS_PER_SEC)))
     }
 
-    /// Whole seconds since 1970.
+    /// Returns whole seconds since 1970.
     #[must_use]
     pub const fn secs(self) -> u64 {
         self.0 / NANOS_PER_SEC
@@ -46,29 +46,29 @@ impl Moment {
         Timestamp::from_nanosecond(i128::from(self.0)).unwrap_or(Timestamp::MAX)
     }
 
-    /// As in `Last-Modified`: `Sun, 22 Nov 2026 00:05:09 GMT`.
+    /// Formats an HTTP date such as `Sun, 22 Nov 2026 00:05:09 GMT`.
     #[must_use]
     pub fn http(self) -> String {
         let since = Duration::from_secs(self.secs().min(Self::LAST));
         httpdate::fmt_http_date(UNIX_EPOCH + since)
     }
 
-    /// As a snapshot is called: `2026-11-22T00:05:09.1234567Z`.
+    /// Formats a snapshot time such as `2026-11-22T00:05:09.1234567Z`.
     #[must_use]
     pub fn iso(self) -> String {
         let second = self.stamp().strftime("%Y-%m-%dT%H:%M:%S").to_string();
         format!("{second}.{:07}Z", self.0 % NANOS_PER_SEC / TICK)
     }
 
-    /// Reads an HTTP date.
+    /// Parses an HTTP date.
     #[must_use]
     pub fn parse_http(text: &str) -> Option<Self> {
         let since = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
         u64::try_from(since.as_nanos()).ok().map(Self)
     }
 
-    /// Reads ISO 8601 as signatures have it: a day, or with hours and minutes, seconds,
-    /// and up to seven decimals, in UTC.
+    /// Parses the ISO 8601 forms that signatures use: a date, optionally with minutes, seconds and
+    /// up to seven decimals, in UTC.
     #[must_use]
     pub fn parse_iso(text: &str) -> Option<Self> {
         let whole = match text.len() {
@@ -77,10 +77,10 @@ impl Moment {
             17 => format!("{}:00Z", text.strip_suffix('Z')?),
             _ => text.to_owned(),
         };
-        Self::of(whole.parse().ok()?)
+        Self::from_stamp(whole.parse().ok()?)
     }
 
-    fn of(stamp: Timestamp) -> Option<Self> {
+    fn from_stamp(stamp: Timestamp) -> Option<Self> {
         u64::try_from(stamp.as_nanosecond()).ok().map(Self)
     }
 }
@@ -98,7 +98,7 @@ mod tests {
     const SECOND: u64 = 1_795_305_909;
 
     #[test]
-    fn moments_are_written_as_the_protocol_does() {
+    fn times_are_formatted() {
         let moment = Moment(SECOND * NANOS_PER_SEC + 123_456_789);
         assert_eq!(moment.http(), "Sun, 22 Nov 2026 00:05:09 GMT");
         assert_eq!(moment.iso(), "2026-11-22T00:05:09.1234567Z");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn and_read_in_all_its_forms() {
+    fn all_iso_forms_are_parsed() {
         iso("2026-11-22", Some((SECOND - 309) * NANOS_PER_SEC));
         iso("2026-11-22T00:05Z", Some((SECOND - 9) * NANOS_PER_SEC));
         iso("2026-11-22T00:05:09Z", Some(SECOND * NANOS_PER_SEC));

@@ -1,4 +1,4 @@
-//! HTTPS: a certificate of one's own, or one of an authority made for the purpose.
+//! HTTPS: TLS with given certificates, and creation of certificates for tests.
 
 use crate::endpoint::BlobError;
 use rcgen::{
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
-/// Accepts HTTPS with the certificate chain and the key of two PEM files.
+/// Builds a TLS acceptor from PEM files with the certificate chain and the key.
 pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, BlobError> {
     let wrong =
         |path: &Path, reason: String| BlobError::Certificate { path: path.to_owned(), reason };
@@ -24,7 +24,7 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Bl
         .collect();
     let chain = chain.map_err(|error| wrong(certificate, error.to_string()))?;
     if chain.is_empty() {
-        return Err(wrong(certificate, "it has no certificate in PEM".to_owned()));
+        return Err(wrong(certificate, "the file contains no PEM certificate".to_owned()));
     }
     let own = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, error.to_string()))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -37,10 +37,10 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Bl
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// The files of a certificate that was made.
+/// The files created by [`make`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
-    /// The authority's certificate, which clients are to trust.
+    /// The authority's certificate, which clients have to trust.
     pub authority: PathBuf,
     /// The server's certificate.
     pub certificate: PathBuf,
@@ -48,12 +48,12 @@ pub struct Made {
     pub key: PathBuf,
 }
 
-/// Makes an authority and a certificate of it for `names`, host names and addresses, in the
-/// folder `dir`. The authority's own key is not kept: nobody can sign another with it.
+/// Creates an authority and a certificate for `names`, which are host names or addresses, in `dir`.
+/// The authority's key is not stored, so that it cannot sign other certificates.
 ///
 /// # Errors
 ///
-/// [`BlobError`] if a name is none, one of the files is there already, or cannot be written.
+/// [`BlobError`] if a name is invalid, or a file exists or cannot be written.
 pub fn make(dir: &Path, names: &[String]) -> Result<Made, BlobError> {
     let made = Made {
         authority: dir.join("authority.pem"),
@@ -62,7 +62,7 @@ pub fn make(dir: &Path, names: &[String]) -> Result<Made, BlobError> {
     };
     for path in [&made.authority, &made.certificate, &made.key] {
         if path.exists() {
-            let reason = "it is there already; remove it, or take another folder".to_owned();
+            let reason = "the file exists; remove it, or choose another folder".to_owned();
             return Err(BlobError::Certificate { path: path.clone(), reason });
         }
     }

@@ -1,4 +1,4 @@
-//! Page blobs as volumes: their names, and requests to their devices.
+//! The volumes of page blobs: names, and requests to their devices.
 
 use crate::digest::hex;
 use crate::fault::{Code, Fault, Result};
@@ -13,10 +13,10 @@ use weir_layout::coming::NewVolume;
 use weir_server::{Ask, Disk, Handle, NotDone, Opened, Paged, ServerError, Terms};
 use weir_units::Bytes as Size;
 
-/// What of a volume's name is that of its container and blob; the rest tells it from others.
+/// Length of the readable part of a volume's name. A number makes the name unique.
 const READABLE: usize = 96;
 
-/// The volumes of page blobs.
+/// The volumes of all page blobs.
 #[derive(Debug)]
 pub struct Volumes {
     server: Handle,
@@ -26,19 +26,19 @@ pub struct Volumes {
     open: RefCell<HashMap<String, Rc<Volume>>>,
 }
 
-/// A volume that is a page blob.
+/// The volume of a page blob.
 #[derive(Debug)]
 pub struct Volume {
     disk: Disk,
-    /// Its pages.
+    /// The stored pages.
     pub pages: Paged,
     terms: Terms,
-    /// Whether the host's thread is about to be woken.
+    /// Whether a wake-up of the host's thread is already scheduled.
     waking: Rc<Cell<bool>>,
 }
 
 impl Volumes {
-    /// Those of a server, as the layout wants them.
+    /// Returns the volumes of a server with the blob settings of its layout.
     #[must_use]
     pub fn new(server: Handle, settings: &Settings) -> Self {
         let terms = Terms { most_wait: settings.most_wait, most_before: Some(settings.queue) };
@@ -51,11 +51,11 @@ impl Volumes {
         }
     }
 
-    /// Makes one for a blob that has these names, of that size and tier; returns its name.
+    /// Creates a volume for a blob of that size and tier, and returns its name.
     ///
     /// # Errors
     ///
-    /// The host cannot have it.
+    /// The host cannot have the volume.
     pub async fn make(&self, names: [&str; 3], size: u64, tier: Option<&str>) -> Result<String> {
         if self.tier_is_unknown(tier, size) {
             return Err(Code::InvalidBlobTier.into());
@@ -69,7 +69,7 @@ impl Volumes {
             let made = blocking(move || {
                 let taken = server.is_taken(&new.name);
                 let made = server.make(Some(&host), &new).map(drop);
-                // Another blob came first to a name that both would have.
+                // Another request has taken the name meanwhile.
                 Ok(if taken && made.is_err() { None } else { Some(made) })
             });
             if let Some(made) = made.await? {
@@ -78,7 +78,7 @@ impl Volumes {
         }
     }
 
-    /// Whether a tier is asked for that no volume of that size can have.
+    /// Returns whether a tier is requested that no volume of that size can have.
     fn tier_is_unknown(&self, tier: Option<&str>, size: u64) -> bool {
         let Some(tier) = tier else { return false };
         let host = Some(&*self.host);
@@ -89,17 +89,17 @@ impl Volumes {
         sized(Some(tier)).is_err() && sized(None).is_ok()
     }
 
-    /// The volume of that name.
+    /// Opens a volume.
     ///
     /// # Errors
     ///
-    /// [`Code::InternalError`] if it is not served.
+    /// [`Code::InternalError`] if the server does not have it.
     pub fn open(&self, name: &str) -> Result<Rc<Volume>> {
         if let Some(volume) = self.open.borrow().get(name) {
             return Ok(Rc::clone(volume));
         }
         let Some(Opened { disk, pages: Some(pages) }) = self.server.open(name) else {
-            return Err(Fault::internal(format!("volume {name:?} is not served")));
+            return Err(Fault::internal(format!("the server has no volume {name:?}")));
         };
         let (terms, waking) = (self.terms, Rc::default());
         let volume = Rc::new(Volume { disk, pages, terms, waking });
@@ -107,16 +107,16 @@ impl Volumes {
         Ok(volume)
     }
 
-    /// Exports one as `name`.
+    /// Exports a volume as `name`.
     pub fn export_as(&self, volume: &str, name: &str) {
         self.server.export_as(volume, Some(name));
     }
 
-    /// One that only snapshots have is no export, and nobody writes to it.
+    /// Removes the export of a volume that only snapshots use.
     ///
     /// # Errors
     ///
-    /// [`Code::LeaseIdMissing`] if a client of its export is about to.
+    /// [`Code::LeaseIdMissing`] if a client of its export is writing.
     pub fn hide(&self, volume: &str) -> Result<()> {
         if self.open(volume)?.pages.seat().lease(u64::MAX) {
             self.server.export_as(volume, None);
@@ -126,11 +126,11 @@ impl Volumes {
         }
     }
 
-    /// Deletes one. One that has gone already is no error.
+    /// Deletes a volume. A missing volume is not an error.
     ///
     /// # Errors
     ///
-    /// What the server says.
+    /// The server's error.
     pub async fn delete(&self, name: &str) -> Result<()> {
         self.open.borrow_mut().remove(name);
         if self.server.open(name).is_none() {
@@ -138,28 +138,27 @@ impl Volumes {
         }
         let (server, own) = (self.server.clone(), name.to_owned());
         let deleted = blocking(move || server.delete(&own)).await;
-        // Somebody may have opened it once more before it went.
+        // A concurrent request may have opened it again.
         self.open.borrow_mut().remove(name);
         deleted
     }
 
-    /// Resizes one; what is behind a nearer end goes.
+    /// Resizes a volume. Bytes beyond a lower size are lost.
     ///
     /// # Errors
     ///
-    /// The host cannot have it in that size.
+    /// The host cannot have the volume in that size.
     pub async fn resize(&self, name: &str, size: u64) -> Result<()> {
         let (server, name) = (self.server.clone(), name.to_owned());
         blocking(move || server.resize(&name, Size::new(size.max(512))).map(drop)).await
     }
 
-    /// Gives one the limits of a tier. One that it was given by name is not taken back for
-    /// a smaller one.
+    /// Sets the tier of a volume. A tier that a client has set cannot be lowered.
     ///
     /// # Errors
     ///
-    /// [`Code::InvalidBlobTier`], [`Code::CannotChangeToLowerTier`], or the tier is too small
-    /// for it.
+    /// [`Code::InvalidBlobTier`], [`Code::CannotChangeToLowerTier`], or an error for a tier that is
+    /// too small.
     pub async fn retier(&self, name: &str, named: Option<&str>, tier: &str) -> Result<()> {
         if let Some(own) = named
             && let (Some(own), Some(wanted)) = (self.tier_size(own), self.tier_size(tier))
@@ -186,7 +185,7 @@ impl Volumes {
         }
     }
 
-    /// The size up to which a volume has that tier.
+    /// Returns the maximum size of a tier.
     fn tier_size(&self, tier: &str) -> Option<u64> {
         let host = Some(&*self.host);
         let sized = self.server.sized(host, &self.template, "blob", Size::new(512)).ok()?;
@@ -195,25 +194,25 @@ impl Volumes {
         coming.volume.tier_size.map(Size::get)
     }
 
-    /// The tier of one.
+    /// Returns the tier of a volume.
     #[must_use]
     pub fn tier(&self, name: &str) -> Option<String> {
         self.server.tier(name)
     }
 
-    /// The size of one.
+    /// Returns the size of a volume.
     #[must_use]
     pub fn size(&self, name: &str) -> Option<u64> {
         self.server.size(name).map(Size::get)
     }
 
-    /// All of them.
+    /// Returns the names of all volumes.
     #[must_use]
     pub fn all(&self) -> Vec<String> {
         self.server.blobs()
     }
 
-    /// A name that says which blob it is, if that can be said, and that nobody has.
+    /// Returns an unused name that contains the blob's names as far as possible.
     fn free_name(&self, [account, container, blob]: [&str; 3]) -> String {
         let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let clean = |text: &str| text.chars().map(|c| if fine(c) { c } else { '-' }).collect();
@@ -240,37 +239,37 @@ impl Volumes {
 }
 
 impl Volume {
-    /// Reads a range of what there is now.
+    /// Reads a range.
     ///
     /// # Errors
     ///
-    /// [`Code::ServerBusy`], or the storage failed.
+    /// [`Code::ServerBusy`], or a storage error.
     pub async fn read(&self, offset: u64, len: u32) -> Result<Bytes> {
         self.ask(Ask::Read { offset, len }, self.terms).await
     }
 
-    /// The same, and waits for as long as it takes.
+    /// Reads a range without a timeout.
     ///
     /// # Errors
     ///
-    /// The storage failed.
-    pub async fn read_patiently(&self, offset: u64, len: u32) -> Result<Bytes> {
+    /// A storage error.
+    pub async fn read_without_timeout(&self, offset: u64, len: u32) -> Result<Bytes> {
         self.ask(Ask::Read { offset, len }, Terms::default()).await
     }
 
-    /// Reads a range of a snapshot; who is patient waits for as long as it takes.
+    /// Reads a range of a snapshot; `is_patient` disables the timeout.
     ///
     /// # Errors
     ///
-    /// [`Code::BlobNotFound`] if it has gone, and as [`read`](Self::read).
+    /// [`Code::BlobNotFound`] if the snapshot is missing, and the errors of [`read`](Self::read).
     pub async fn read_snapshot(
         &self,
         id: u64,
         offset: u64,
         len: u32,
-        patient: bool,
+        is_patient: bool,
     ) -> Result<Bytes> {
-        let terms = if patient { Terms::default() } else { self.terms };
+        let terms = if is_patient { Terms::default() } else { self.terms };
         let view = self.pages.view(weir_store::SnapshotId(id)).ok_or(Code::BlobNotFound)?;
         let (told, heard) = oneshot::channel();
         let told = move |answer| drop(told.send(answer));
@@ -282,17 +281,17 @@ impl Volume {
     ///
     /// # Errors
     ///
-    /// [`Code::ServerBusy`], or the storage failed.
+    /// [`Code::ServerBusy`], or a storage error.
     pub async fn write(&self, offset: u64, data: Vec<u8>) -> Result<()> {
         self.ask(Ask::Write { offset, data, durable: true }, self.terms).await.map(drop)
     }
 
-    /// Writes, not durably yet, for as long as it takes.
+    /// Writes without a timeout. The bytes are not durable before [`flush`](Self::flush).
     ///
     /// # Errors
     ///
-    /// The storage failed.
-    pub async fn write_patiently(&self, offset: u64, data: Vec<u8>) -> Result<()> {
+    /// A storage error.
+    pub async fn write_without_timeout(&self, offset: u64, data: Vec<u8>) -> Result<()> {
         let ask = Ask::Write { offset, data, durable: false };
         self.ask(ask, Terms::default()).await.map(drop)
     }
@@ -301,9 +300,9 @@ impl Volume {
     ///
     /// # Errors
     ///
-    /// [`Code::ServerBusy`], or the storage failed.
+    /// [`Code::ServerBusy`], or a storage error.
     pub async fn clear(&self, mut offset: u64, mut len: u64, terms: Option<Terms>) -> Result<()> {
-        /// One request has no more.
+        /// Maximum length of one request.
         const MOST: u64 = 1 << 30;
         let mut terms = terms.unwrap_or(self.terms);
         while len > 0 {
@@ -311,17 +310,17 @@ impl Volume {
             self.ask(Ask::Zero { offset, len: some, durable: true }, terms).await?;
             offset += u64::from(some);
             len -= u64::from(some);
-            // What has begun is not refused in the middle.
+            // Only the first request may be refused, so that a clear is not left half done.
             terms = Terms::default();
         }
         Ok(())
     }
 
-    /// Makes durable what was written.
+    /// Makes earlier writes durable.
     ///
     /// # Errors
     ///
-    /// The storage failed.
+    /// A storage error.
     pub async fn flush(&self) -> Result<()> {
         self.ask(Ask::Flush, Terms::default()).await.map(drop)
     }
@@ -333,7 +332,7 @@ impl Volume {
         done(heard.await)
     }
 
-    /// Wakes the host's thread once the requests that came together have been taken.
+    /// Wakes the host's thread after the other ready requests have been submitted.
     fn wake(&self) {
         if !self.waking.replace(true) {
             let (disk, waking) = (self.disk.clone(), Rc::clone(&self.waking));
@@ -358,19 +357,19 @@ fn done(
             Err(fault)
         }
         Ok(Err(NotDone::Failed(errno))) => {
-            Err(Fault::internal(format!("the storage says {errno}")))
+            Err(Fault::internal(format!("the storage returned {errno}")))
         }
         Ok(Err(NotDone::Gone)) | Err(_) => {
-            Err(Fault::internal("the blob's host has ended or crashed"))
+            Err(Fault::internal("the blob's host has stopped or crashed"))
         }
     }
 }
 
-/// Does what may wait for a medium.
+/// Runs a function that may wait for a medium on another thread.
 ///
 /// # Errors
 ///
-/// What the server says.
+/// The server's error.
 pub async fn blocking<T: Send + 'static>(
     what: impl FnOnce() -> std::result::Result<T, ServerError> + Send + 'static,
 ) -> Result<T> {

@@ -1,26 +1,26 @@
-//! XML as the protocol has it: small documents, no attributes that matter, no namespaces.
+//! XML as the protocol uses it: small documents without namespaces or significant attributes.
 
 use crate::fault::{Code, Result};
 use quick_xml::events::Event;
 use quick_xml::{Reader, escape};
 use std::fmt::Write as _;
 
-/// As deep as a document may be.
+/// Maximum nesting depth.
 const DEEP: usize = 16;
 
-/// An element that was read.
+/// A parsed element.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Element {
-    /// Its name.
+    /// Element name.
     pub name: String,
-    /// Its text, of all its parts together.
+    /// Its text, concatenated.
     pub text: String,
-    /// What is in it.
+    /// Child elements.
     pub children: Vec<Element>,
 }
 
 impl Element {
-    /// Reads a document; nothing at all is none.
+    /// Parses a document; `None` if it is empty.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl Element {
         if open.is_empty() { Ok(root) } else { Err(Code::InvalidXmlDocument.into()) }
     }
 
-    /// Reads a document of which the root is called `name`.
+    /// Parses a document whose root element is `name`.
     ///
     /// # Errors
     ///
@@ -93,20 +93,20 @@ impl Element {
         root.ok_or_else(|| Code::InvalidXmlDocument.into())
     }
 
-    /// The first child of that name.
+    /// Returns the first child element with that name.
     #[must_use]
     pub fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.name == name)
     }
 
-    /// The text of the first child of that name, trimmed.
+    /// Returns the trimmed text of the first child element with that name.
     #[must_use]
     pub fn text_of(&self, name: &str) -> Option<&str> {
         self.child(name).map(|child| child.text.trim())
     }
 }
 
-/// A document that is written.
+/// An XML document under construction.
 #[derive(Debug)]
 pub struct Writer(String);
 
@@ -117,13 +117,13 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// An empty one.
+    /// Creates an empty document.
     #[must_use]
     pub fn new() -> Self {
         Self(String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>"))
     }
 
-    /// An element with a text.
+    /// Writes an element with text.
     pub fn leaf(&mut self, name: &str, text: &str) {
         if text.is_empty() {
             let _ = write!(self.0, "<{name} />");
@@ -132,17 +132,16 @@ impl Writer {
         }
     }
 
-    /// The same, if there is a text.
+    /// Writes an element if there is text.
     pub fn maybe(&mut self, name: &str, text: Option<&str>) {
         if let Some(text) = text {
             self.leaf(name, text);
         }
     }
 
-    /// The name of a blob, which may have characters that XML cannot carry.
+    /// Writes the name of a blob, which may contain characters that XML cannot represent.
     pub fn name(&mut self, name: &str) {
-        let foreign = |c: char| matches!(c, '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
-        if name.contains(foreign) {
+        if name.contains(|c| matches!(c, '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')) {
             let all = percent_encoding::NON_ALPHANUMERIC;
             let encoded = percent_encoding::utf8_percent_encode(name, all);
             let _ = write!(self.0, "<Name Encoded=\"true\">{encoded}</Name>");
@@ -151,14 +150,14 @@ impl Writer {
         }
     }
 
-    /// An element with others in it.
+    /// Writes an element with the children that `fill` writes.
     pub fn within(&mut self, name: &str, fill: impl FnOnce(&mut Self)) {
         let _ = write!(self.0, "<{name}>");
         fill(self);
         let _ = write!(self.0, "</{name}>");
     }
 
-    /// The same, with attributes.
+    /// Writes an element with attributes and the children that `fill` writes.
     pub fn with(&mut self, name: &str, attributes: &[(&str, &str)], fill: impl FnOnce(&mut Self)) {
         let _ = write!(self.0, "<{name}");
         for (attribute, value) in attributes {
@@ -169,7 +168,7 @@ impl Writer {
         let _ = write!(self.0, "</{name}>");
     }
 
-    /// The document.
+    /// Returns the document.
     #[must_use]
     pub fn done(self) -> String {
         self.0
@@ -181,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_documents_are_parsed_back() {
         let mut writer = Writer::new();
         writer.with("Root", &[("A", "a\"<b")], |writer| {
             writer.name("a & b < c");
@@ -199,12 +198,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_refused() {
+    fn malformed_documents_are_refused() {
         for document in ["", "<a>", "<a></b>", "<b/>", "<a/><a/>", "text", "<a>&unknown;</a>"] {
             refused(document);
         }
         refused(&"<a>".repeat(100));
-        // Entities of one's own are not known: nothing expands.
+        // Custom entities are not expanded.
         refused("<!DOCTYPE a [<!ENTITY x \"y\">]><a>&x;</a>");
     }
 }

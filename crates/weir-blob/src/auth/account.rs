@@ -11,46 +11,46 @@ use std::net::IpAddr;
 /// The account of `UseDevelopmentStorage=true`.
 pub const WELL_KNOWN: &str = "devstoreaccount1";
 
-/// Its key, which is published: every client of the service knows it, so it protects nothing.
-/// Source: "Use the Azurite emulator for local Azure Storage development", Microsoft.
+/// The published key of that account. It is known to every client, so it protects nothing. Source:
+/// "Use the Azurite emulator for local Azure Storage development", Microsoft.
 const WELL_KNOWN_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// An account.
+/// A storage account with its keys.
 #[derive(Clone)]
 pub struct Account {
-    /// Its name.
+    /// The account's name, which is part of its URLs.
     pub name: String,
     keys: Vec<Vec<u8>>,
-    /// Its key is the published one, and it is not to be had from other machines.
+    /// Whether the account has the published key and is restricted to this machine.
     loopback_only: bool,
 }
 
 impl fmt::Debug for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the keys.
+        // The keys are left out.
         f.debug_struct("Account").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 impl Account {
-    /// The account that every SDK knows. `from_anywhere` gives it to other machines too.
+    /// Builds the development account that every SDK knows. `from_anywhere` permits other machines.
     #[must_use]
     pub fn well_known(from_anywhere: bool) -> Self {
         let key = STANDARD.decode(WELL_KNOWN_KEY).unwrap_or_default();
         Self { name: WELL_KNOWN.to_owned(), keys: vec![key], loopback_only: !from_anywhere }
     }
 
-    /// An account with a key in Base64.
+    /// Builds an account with a key in Base64.
     ///
     /// # Errors
     ///
-    /// What is wrong with the name or the key.
+    /// A message that describes the invalid name or key.
     pub fn new(name: &str, key: &str) -> Result<Self, String> {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         if !(3..=24).contains(&name.len()) || !name.chars().all(allowed) {
             return Err(format!(
-                "{name:?} is not an account: 3 to 24 lower-case letters and digits"
+                "account name {name:?} is invalid: use 3 to 24 lower-case letters and digits"
             ));
         }
         match STANDARD.decode(key.trim()) {
@@ -64,14 +64,13 @@ impl Account {
         }
     }
 
-    /// Whether whoever is there may use it.
+    /// Returns whether a client at `from` may use this account.
     #[must_use]
     pub fn is_for(&self, from: IpAddr) -> bool {
         !self.loopback_only || from.to_canonical().is_loopback()
     }
 
-    /// Whether `signature` is that of `text` by one of its keys. Takes the same time
-    /// wherever they differ.
+    /// Returns whether `signature` is the signature of `text` by one of the keys, in constant time.
     pub(super) fn signed(&self, text: &str, signature: &str) -> bool {
         let Ok(signature) = STANDARD.decode(signature) else { return false };
         self.keys.iter().any(|key| {
@@ -80,7 +79,7 @@ impl Account {
         })
     }
 
-    /// The signature of `text`.
+    /// Signs `text` with the first key.
     #[must_use]
     pub fn sign(&self, text: &str) -> String {
         let key = self.keys.first().map_or(&[][..], |key| key);
@@ -90,12 +89,12 @@ impl Account {
     }
 }
 
-/// All accounts.
+/// The accounts of a server, by name.
 #[derive(Debug, Clone, Default)]
 pub struct Accounts(BTreeMap<String, Account>);
 
 impl Accounts {
-    /// Takes an account in; one of that name gets its keys as well.
+    /// Adds an account. If the name exists, its keys are added to the existing account.
     pub fn add(&mut self, account: Account) {
         match self.0.get_mut(&account.name) {
             Some(own) => {
@@ -106,13 +105,13 @@ impl Accounts {
         }
     }
 
-    /// The account of that name.
+    /// Returns the account with that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Account> {
         self.0.get(name)
     }
 
-    /// All of them.
+    /// Iterates over the accounts in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Account> {
         self.0.values()
     }

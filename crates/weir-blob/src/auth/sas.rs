@@ -1,7 +1,7 @@
-//! Shared access signatures: what is signed, and what it permits.
+//! Shared access signatures: verification of the signed text, and permissions.
 //!
-//! As in "Create an account SAS" and "Create a service SAS", Microsoft. A version before
-//! 2015-04-05 is not known here.
+//! Source: "Create an account SAS" and "Create a service SAS", Microsoft. Versions before
+//! 2015-04-05 are not supported.
 
 use super::account::Account;
 use super::failed;
@@ -12,38 +12,38 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Also for an account that there is not: nobody learns which there are.
+/// Also the message for unknown accounts, so that it does not show which exist.
 pub(super) const NOT_SIGNED: &str = "the signature did not match";
 
-/// A policy that is kept with a container, which signatures can refer to.
+/// A stored access policy of a container, which signatures can refer to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// Its name.
+    /// Identifier within the container.
     pub id: String,
-    /// From when on it permits something.
+    /// Start of validity.
     pub start: Option<String>,
-    /// Until when.
+    /// End of validity.
     pub expiry: Option<String>,
-    /// What it permits.
+    /// Permission letters.
     pub permission: Option<String>,
 }
 
 /// The policies of containers, by account and container.
 pub type Policies = BTreeMap<(String, String), Vec<Policy>>;
 
-/// What a signature permits.
+/// The permissions of a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permits {
-    /// The letters of what may be done.
+    /// The permission letters.
     pub permissions: String,
-    /// On what.
+    /// The resources that they apply to.
     pub scope: Scope,
 }
 
-/// What a signature is good for.
+/// The resources that a signature applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// An account: the levels `s`, `c`, `o` that it names.
+    /// An account, with the resource types `s`, `c` and `o` that it permits.
     Account(String),
     /// A container and its blobs.
     Container,
@@ -53,10 +53,10 @@ pub enum Scope {
     Snapshot,
 }
 
-/// On which level a request works.
+/// The resource type of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// All of the account.
+    /// The account's service.
     Service,
     /// A container.
     Container,
@@ -65,8 +65,8 @@ pub enum Level {
 }
 
 impl Permits {
-    /// Whether this permits one of `letters` on `level`. A signature of a service, not of
-    /// an account, does nothing to containers but list them and what is in them.
+    /// Checks that one of `letters` is permitted on `level`. A service SAS permits listing a
+    /// container and access to its blobs, but no other operation on the container.
     ///
     /// # Errors
     ///
@@ -96,23 +96,23 @@ impl Permits {
     }
 }
 
-/// Checks a signature: what it permits.
+/// Verifies a signature and returns its permissions.
 pub(super) fn verify(head: &Head, account: &Account, policies: &Policies) -> Result<Permits> {
     let version = head.param("sv").ok_or_else(|| failed("sv is mandatory"))?;
     if Moment::parse_iso(version).is_none() || version < "2015-04-05" {
-        return Err(failed("sv is not a version from 2015-04-05 on"));
+        return Err(failed("sv is not 2015-04-05 or later"));
     }
     if head.param("skoid").is_some() {
-        return Err(Fault::not_implemented("a signature by a user delegation key"));
+        return Err(Fault::not_implemented("user delegation SAS"));
     }
     if head.param("ss").is_some() {
-        of_account(head, account, version)
+        verify_account(head, account, version)
     } else {
-        of_service(head, account, version, policies)
+        verify_service(head, account, version, policies)
     }
 }
 
-fn of_account(head: &Head, account: &Account, version: &str) -> Result<Permits> {
+fn verify_account(head: &Head, account: &Account, version: &str) -> Result<Permits> {
     let get = |name: &str| head.param(name).unwrap_or_default();
     let mut lines = vec![&*account.name];
     lines.extend(["sp", "ss", "srt", "st", "se", "sip", "spr", "sv"].map(get));
@@ -129,7 +129,7 @@ fn of_account(head: &Head, account: &Account, version: &str) -> Result<Permits> 
     Ok(Permits { permissions: get("sp").to_owned(), scope })
 }
 
-fn of_service(
+fn verify_service(
     head: &Head,
     account: &Account,
     version: &str,
@@ -146,7 +146,7 @@ fn of_service(
             (Scope::Snapshot, format!("/blob/{}/{container}/{blob}", account.name))
         }
         ("b" | "bs", None) => return Err(Code::AuthorizationFailure.into()),
-        ("d", _) => return Err(Fault::not_implemented("a signature of a directory")),
+        ("d", _) => return Err(Fault::not_implemented("directory SAS")),
         _ => return Err(failed("sr is not c, b or bs")),
     };
     let mut lines = ["sp", "st", "se"].map(get).to_vec();
@@ -161,7 +161,7 @@ fn of_service(
     }
     lines.extend(["rscc", "rscd", "rsce", "rscl", "rsct"].map(get));
     check_signature(head, account, &lines.join("\n"))?;
-    // Only a snapshot that was signed for is one; a blob's signature covers its snapshots.
+    // A signature for a snapshot needs one; a signature for a blob includes its snapshots.
     if scope == Scope::Snapshot && head.param("snapshot").is_none() {
         return Err(Code::AuthorizationFailure.into());
     }
@@ -171,12 +171,12 @@ fn of_service(
         Some(id) => {
             let key = (account.name.clone(), container.to_owned());
             let kept = policies.get(&key).into_iter().flatten().find(|policy| policy.id == id);
-            kept.ok_or_else(|| failed("the signed identifier is not one of the container's"))?
+            kept.ok_or_else(|| failed("the container has no policy with the signed identifier"))?
         }
     };
     check_terms(head, policy)?;
     let permissions = match (head.param("sp"), &policy.permission) {
-        (Some(_), Some(_)) => return Err(failed("sp is in the signature and in its policy")),
+        (Some(_), Some(_)) => return Err(failed("sp is in both the signature and its policy")),
         (Some(own), None) => own.to_owned(),
         (None, kept) => kept.clone().unwrap_or_default(),
     };
@@ -188,11 +188,13 @@ fn check_signature(head: &Head, account: &Account, text: &str) -> Result<()> {
     if account.signed(text, signature) { Ok(()) } else { Err(failed(NOT_SIGNED)) }
 }
 
-/// The times, addresses and protocols that it is good for.
+/// Checks the times, addresses and protocols that a signature is restricted to.
 fn check_terms(head: &Head, policy: &Policy) -> Result<()> {
     let time = |name: &str, kept: &Option<String>| -> Result<Option<Moment>> {
         let text = match (head.param(name), kept) {
-            (Some(_), Some(_)) => return Err(failed("a time is in the signature and its policy")),
+            (Some(_), Some(_)) => {
+                return Err(failed("a time is in both the signature and its policy"));
+            }
             (Some(own), None) => own,
             (None, Some(kept)) => kept,
             (None, None) => return Ok(None),
@@ -221,7 +223,7 @@ fn check_terms(head: &Head, policy: &Policy) -> Result<()> {
     Ok(())
 }
 
-/// Whether an address is one of `a` or `a-b`.
+/// Returns whether an address is `a`, or within `a-b`.
 fn in_range(from: IpAddr, range: &str) -> bool {
     let (first, last) = range.split_once('-').unwrap_or((range, range));
     match (first.parse::<IpAddr>(), last.parse::<IpAddr>()) {

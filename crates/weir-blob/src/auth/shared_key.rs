@@ -1,7 +1,7 @@
-//! The signature of a request by an account's key.
+//! Shared Key: the signature of a request with an account's key.
 //!
-//! As in "Authorize with Shared Key", Microsoft: the verb, eleven headers, every `x-ms-`
-//! header, and the resource with its parameters.
+//! Source: "Authorize with Shared Key", Microsoft. The signed text consists of the verb, eleven
+//! headers, all `x-ms-` headers, and the resource with its parameters.
 
 use super::account::Account;
 use super::failed;
@@ -10,10 +10,10 @@ use crate::head::Head;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Also for an account that there is not: nobody learns which there are.
-pub(super) const NOT_SIGNED: &str = "the signature is not that of this request";
+/// Also the message for unknown accounts, so that it does not show which exist.
+pub(super) const NOT_SIGNED: &str = "the signature does not match the request";
 
-/// What the `Authorization` header says.
+/// The parsed `Authorization` header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Authorization {
     lite: bool,
@@ -34,13 +34,13 @@ pub(super) fn parse(text: &str) -> Result<Authorization> {
 }
 
 pub(super) fn verify(head: &Head, account: &Account, sent: &Authorization) -> Result<()> {
-    // Clients order the headers by bytes, or as the service's own runtime orders words.
+    // Clients sort headers by bytes, or by words as the .NET runtime does. Both are accepted.
     let orders: [fn(&str, &str) -> Ordering; 2] = [by_words, |a, b| a.cmp(b)];
     let is_signed = orders.iter().any(|order| {
         if sent.lite {
             return account.signed(&lite(head, &account.name, *order), &sent.signature);
         }
-        // Some leave parameters without a value out.
+        // Some clients omit empty parameters.
         let texts = [true, false].map(|empty| full(head, &account.name, *order, empty));
         texts.iter().any(|text| account.signed(text, &sent.signature))
     });
@@ -91,7 +91,7 @@ fn lite(head: &Head, account: &str, order: fn(&str, &str) -> Ordering) -> String
     format!("{}\n{}/{account}{}{comp}", lines.join("\n"), headers(head, order), head.path)
 }
 
-/// The `x-ms-` headers, a line each.
+/// Returns the `x-ms-` headers as signed, one per line.
 fn headers(head: &Head, order: fn(&str, &str) -> Ordering) -> String {
     let names = head.headers.keys().map(http::HeaderName::as_str);
     let mut names: Vec<&str> = names.filter(|name| name.starts_with("x-ms-")).collect();
@@ -105,8 +105,8 @@ fn headers(head: &Head, order: fn(&str, &str) -> Ordering) -> String {
     names.into_iter().map(line).collect()
 }
 
-/// The order of words: hyphens count only between names that are alike without them, and
-/// an underscore comes before digits, digits before letters.
+/// Compares names in word order: hyphens only break ties, and underscores sort before digits,
+/// digits before letters.
 fn by_words(a: &str, b: &str) -> Ordering {
     let weight = |c: char| match c {
         '_' => (0, c),
@@ -143,9 +143,9 @@ mod tests {
         }
     }
 
-    /// The example of Microsoft's page.
+    /// The example in Microsoft's reference.
     #[test]
-    fn what_is_signed_is_what_the_reference_shows() {
+    fn the_signed_text_is_that_of_the_reference() {
         let head = head(
             "/mycontainer",
             "restype=container&comp=metadata&timeout=20",
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn several_values_of_a_parameter_and_the_date_without_x_ms() {
+    fn repeated_parameters_and_the_plain_date_header_are_signed() {
         let head = head(
             "/mycontainer",
             "restype=container&comp=list&include=snapshots&include=metadata",

@@ -1,4 +1,4 @@
-//! What is about all of an account.
+//! Operations on an account.
 
 use super::{MAX_DOCUMENT, Service};
 use crate::body::{Body, Reply};
@@ -10,7 +10,7 @@ use crate::tags::Condition;
 use crate::time::Moment;
 use crate::xml::Writer;
 
-/// What the account is: premium page blobs are kept in one of this kind.
+/// Returns the account's type. Premium page blobs require this one.
 pub(super) fn info() -> Reply {
     Reply::new(200)
         .with("x-ms-sku-name", "Premium_LRS")
@@ -33,7 +33,7 @@ impl Service {
         Ok(Reply::new(202))
     }
 
-    /// Blobs whose tags fulfil a condition.
+    /// Finds blobs by a condition on their tags.
     pub(super) fn find_blobs(&self, head: &Head) -> Result<Reply> {
         let text = head.param("where").unwrap_or_default();
         let wrong = |_| Fault::query("where", text, "it is not a condition on tags");

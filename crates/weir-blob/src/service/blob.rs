@@ -1,8 +1,8 @@
-//! What all kinds of blobs have: properties, metadata, tags, leases, snapshots, an end.
+//! Operations on blobs of all types: properties, metadata, tags, leases, snapshots, deletion.
 
-use super::{MAX_DOCUMENT, Service, metadata_of, names, new_id, stamp};
+use super::{MAX_DOCUMENT, Service, names, new_id, parse_metadata, stamp};
 use crate::body::{Body, Reply};
-use crate::condition::{Conditions, Of};
+use crate::condition::{Conditions, Subject};
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use crate::journal::Change;
@@ -14,11 +14,11 @@ use crate::time::Moment;
 use crate::xml::{Element, Writer};
 use std::rc::Rc;
 
-/// The type of a blob that has none.
+/// The default content type.
 pub(super) const TYPE: &str = "application/octet-stream";
 
-/// The headers of a blob that a request sets, by `x-ms-blob-` names.
-pub(super) fn headers_of(head: &Head) -> ContentHeaders {
+/// Parses the blob's headers, whose names start with `x-ms-blob-`.
+pub(super) fn parse_headers(head: &Head) -> ContentHeaders {
     let text = |name: &str| head.header(name).map(str::to_owned);
     ContentHeaders {
         content_type: text("x-ms-blob-content-type"),
@@ -30,8 +30,8 @@ pub(super) fn headers_of(head: &Head) -> ContentHeaders {
     }
 }
 
-/// The tags that a request sets.
-pub(super) fn tags_of(head: &Head) -> Result<Tags> {
+/// Parses the tags header of a request.
+pub(super) fn parse_tags(head: &Head) -> Result<Tags> {
     head.header("x-ms-tags").map(tags::parse_header).transpose().map(Option::unwrap_or_default)
 }
 
@@ -49,18 +49,18 @@ pub(super) fn write_tags(writer: &mut Writer, tags: &Tags) {
 }
 
 impl Service {
-    /// The tier of a blob, and whether it has it by its size alone.
+    /// Returns the tier of a blob, and whether it follows from the size alone.
     pub(super) fn tier_of(&self, blob: &Blob) -> (Option<String>, bool) {
         match (&blob.content, &blob.tier) {
             (Content::Page(page), None) => (self.volumes.tier(&page.volume), true),
-            // It may have been resized since; the volume knows.
+            // Resizing may have changed the tier, so the volume is authoritative.
             (Content::Page(page), Some(_)) => (self.volumes.tier(&page.volume), false),
             (Content::Block(_), None) => (Some("Hot".to_owned()), true),
             (_, tier) => (tier.clone(), false),
         }
     }
 
-    /// A blob as headers say it.
+    /// Builds a response with a blob's properties as headers.
     pub(super) fn described(&self, head: &Head, blob: &Blob, snapshot: Option<Moment>) -> Reply {
         let headers = &blob.headers;
         let overridden = |param: &str, own: &Option<String>| {
@@ -119,13 +119,13 @@ impl Service {
         reply
     }
 
-    /// Finds a blob that a request wants to read, and checks that it may now.
+    /// Returns the blob that a request reads, after a check of its lease and conditions.
     pub(super) fn readable(&self, head: &Head) -> Result<(Rc<Blob>, Option<Moment>)> {
         let (names, snapshot) = (names(head)?, head.snapshot()?);
         if snapshot.is_none() {
             self.hear_export(names);
         }
-        let conditions = Conditions::parse(head, Of::Itself)?;
+        let conditions = Conditions::parse(head, Subject::Target)?;
         let state = self.state.borrow();
         let blob = state.blob(names, snapshot)?;
         if snapshot.is_none() {
@@ -159,9 +159,10 @@ impl Service {
         if let Some(size) = size {
             self.resize(names, size).await?;
         }
-        // Who resizes or numbers sets no headers; who sets headers sets all of them.
+        // A request that changes size or sequence number leaves the headers; any other one sets
+        // them all.
         let only_pages = size.is_some() || action.is_some();
-        let headers = headers_of(head);
+        let headers = parse_headers(head);
         let sets_headers = !only_pages || headers != ContentHeaders::default();
         let reply = self
             .change(names, |blob| {
@@ -182,7 +183,7 @@ impl Service {
 
     pub(super) async fn set_blob_metadata(&self, head: &Head) -> Result<Reply> {
         let names = names(head)?;
-        let metadata = metadata_of(head)?;
+        let metadata = parse_metadata(head)?;
         let lock = self.lock(names);
         let _alone = lock.write().await;
         self.check_change(head, names)?;
@@ -195,7 +196,7 @@ impl Service {
 
     pub(super) fn get_tags(&self, head: &Head) -> Result<Reply> {
         let (names, snapshot) = (names(head)?, head.snapshot()?);
-        let conditions = Conditions::parse(head, Of::Itself)?;
+        let conditions = Conditions::parse(head, Subject::Target)?;
         let state = self.state.borrow();
         let blob = state.blob(names, snapshot)?;
         conditions.check_write(blob.state())?;
@@ -205,7 +206,7 @@ impl Service {
         Ok(Reply::new(200).xml(writer.done()))
     }
 
-    /// Tags are no part of a blob's state: its ETag stays.
+    /// Sets tags. They are not part of the blob's state, so its ETag stays.
     pub(super) async fn set_tags(&self, head: &Head, body: &mut Body) -> Result<Reply> {
         let names = names(head)?;
         let document = body.all(MAX_DOCUMENT).await?;
@@ -226,11 +227,11 @@ impl Service {
         Ok(Reply::new(204))
     }
 
-    /// A lease is no part of a blob's state either.
+    /// Executes a lease operation, which does not change the ETag either.
     pub(super) async fn lease_blob(&self, head: &Head) -> Result<Reply> {
         let names = names(head)?;
-        let conditions = Conditions::parse(head, Of::Itself)?;
-        // No lock: who renews must not wait for the writes that the lease is for.
+        let conditions = Conditions::parse(head, Subject::Target)?;
+        // Does not take the lock: renewal must not wait for the writes that the lease protects.
         let done = {
             let mut state = self.state.borrow_mut();
             let blob = state.blob_mut(names, None)?;
@@ -238,7 +239,7 @@ impl Service {
             let before = blob.lease.clone();
             let done = blob.lease.act(head, new_id)?;
             if !self.tell_export(blob, head.now) {
-                // A client of the export writes: it has the lease, in effect.
+                // A client of the export is writing, which counts as holding the lease.
                 blob.lease = before;
                 return Err(Code::LeaseAlreadyPresent.into());
             }
@@ -253,11 +254,11 @@ impl Service {
 
     pub(super) async fn snapshot_blob(&self, head: &Head) -> Result<Reply> {
         let names = names(head)?;
-        let metadata = metadata_of(head)?;
+        let metadata = parse_metadata(head)?;
         let lock = self.lock(names);
         let _alone = lock.write().await;
         {
-            let conditions = Conditions::parse(head, Of::Itself)?;
+            let conditions = Conditions::parse(head, Subject::Target)?;
             let state = self.state.borrow();
             let blob = state.blob(names, None)?;
             conditions.check_write(blob.state())?;
@@ -269,7 +270,7 @@ impl Service {
         Ok(reply.with("x-ms-request-server-encrypted", "false"))
     }
 
-    /// Makes a snapshot; whoever calls has the blob alone.
+    /// Creates a snapshot. The caller holds the blob's lock exclusively.
     pub(super) async fn snapshot(
         &self,
         names: Names<'_>,
@@ -303,7 +304,7 @@ impl Service {
         let (names, snapshot) = (names(head)?, head.snapshot()?);
         let lock = self.lock(names);
         let _alone = lock.write().await;
-        let conditions = Conditions::parse(head, Of::Itself)?;
+        let conditions = Conditions::parse(head, Subject::Target)?;
         let mut going = Vec::new();
         {
             let state = self.state.borrow();
@@ -353,7 +354,7 @@ impl Service {
         let tier = head.needs("x-ms-access-tier")?.to_owned();
         let lock = self.lock(names);
         let _alone = lock.write().await;
-        let conditions = Conditions::parse(head, Of::Itself)?;
+        let conditions = Conditions::parse(head, Subject::Target)?;
         let volume = {
             let state = self.state.borrow();
             let blob = state.blob(names, None)?;

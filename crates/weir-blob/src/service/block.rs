@@ -1,10 +1,10 @@
-//! Block and append blobs: enough of them to put backups into.
+//! Block and append blobs, to the extent that backups need.
 
 use super::read::{PART, parse_range};
-use super::{MAX_DOCUMENT, Service, blob, metadata_of, names, stamp, uncommitted_key};
+use super::{MAX_DOCUMENT, Service, blob, names, parse_metadata, stamp, uncommitted_key};
 use crate::auth::Caller;
 use crate::body::{Body, Reply};
-use crate::condition::{Conditions, Etag, Of};
+use crate::condition::{Conditions, Etag, Subject};
 use crate::digest::{Check, Sums};
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
@@ -19,10 +19,10 @@ use base64::engine::general_purpose::STANDARD;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Most bytes of a block, and of a blob that is put at once: 4000 and 5000 MiB.
+/// Maximum sizes of a block (4000 MiB) and of a blob written in one request (5000 MiB).
 const MAX_BLOCK: u64 = 4000 << 20;
 const MAX_PUT: u64 = 5000 << 20;
-/// Most bytes of one append: 100 MiB.
+/// Maximum size of an append: 100 MiB.
 const MAX_APPEND: u64 = 100 << 20;
 const MOST_BLOCKS: usize = 50_000;
 const MOST_UNCOMMITTED: usize = 100_000;
@@ -37,11 +37,11 @@ impl Service {
         }
     }
 
-    /// A new blob of blocks, as a request describes it.
+    /// Builds a blob of blocks from a request's headers.
     fn new_blob(&self, head: &Head, content: Content, md5: Option<String>) -> Result<Blob> {
         let at = self.next();
-        let mut headers = blob::headers_of(head);
-        // Where the blob's own type is not said, that of the body is.
+        let mut headers = blob::parse_headers(head);
+        // The type of the body is the default for that of the blob.
         let of_body = head.header("content-type").map(str::to_owned);
         headers.content_type = headers.content_type.or(of_body);
         headers.md5 = headers.md5.or(md5);
@@ -56,8 +56,8 @@ impl Service {
             modified: at,
             etag: Etag(at.0),
             headers,
-            metadata: metadata_of(head)?,
-            tags: blob::tags_of(head)?,
+            metadata: parse_metadata(head)?,
+            tags: blob::parse_tags(head)?,
             tier_changed: tier.as_ref().map(|_| at),
             tier,
             lease: self.lease_of(names(head)?),
@@ -68,7 +68,7 @@ impl Service {
 
     async fn put_block_blob(&self, head: &Head, body: &mut Body) -> Result<Reply> {
         let names = names(head)?;
-        // Before all of a body has come for nothing.
+        // Checked before the body is received.
         self.check_make(head, names)?;
         let (piece, sums) = self.take_piece(head, body, true, MAX_PUT).await?;
         let lock = self.lock(names);
@@ -106,7 +106,7 @@ impl Service {
         Ok(reply.with("x-ms-request-server-encrypted", "false"))
     }
 
-    /// Takes a body in as a piece.
+    /// Receives a body as a piece.
     async fn take_piece(
         &self,
         head: &Head,
@@ -142,7 +142,7 @@ impl Service {
         }
     }
 
-    /// Takes a range of another blob in as a piece.
+    /// Stores a range of another blob as a piece.
     async fn take_source(&self, head: &Head, caller: &Caller, most: u64) -> Result<(Piece, Sums)> {
         let source = self.source_of(head, caller)?;
         let size = source.blob.len();
@@ -215,7 +215,7 @@ impl Service {
             self.check_lease(head, blob)?;
         }
         let Some(blocks) = held.uncommitted.get(names.blob) else { return Ok(()) };
-        // All ids of a blob have one length.
+        // All block ids of a blob must have the same length.
         if blocks.iter().any(|own| own.id.len() != id.len()) {
             return Err(Code::InvalidBlobOrBlock.into());
         }
@@ -229,15 +229,15 @@ impl Service {
         let names = names(head)?;
         let check = Check::parse(head, false)?;
         let (document, sums) = body.checked(check, MAX_DOCUMENT).await?;
-        let wanted = wanted_of(&document)?;
+        let wanted = parse_block_list(&document)?;
         let lock = self.lock(names);
         let _alone = lock.write().await;
         self.check_make(head, names)?;
         let blocks = self.find_blocks(names, &wanted)?;
         let content = Content::Block(Blocks { blocks: blocks.clone() });
         let mut blob = self.new_blob(head, content, None)?;
-        // That of the list is not that of the blob.
-        let own = blob::headers_of(head);
+        // Content-Type and Content-MD5 of the list are not those of the blob.
+        let own = blob::parse_headers(head);
         blob.headers = ContentHeaders { content_type: own.content_type.clone(), ..own };
         let reply = summed(stamp(Reply::new(201), &blob), &sums);
         blocks.iter().for_each(|block| self.pieces.name(block.piece));
@@ -249,8 +249,7 @@ impl Service {
         Ok(reply.with("x-ms-request-server-encrypted", "false"))
     }
 
-    /// Puts the blob in place of what was there and forgets the blocks that are in no list,
-    /// all at once.
+    /// Replaces the blob and drops its uncommitted blocks in one commit.
     async fn commit_list(&self, names: Names<'_>, blob: Blob) -> Result<()> {
         let mut changes = vec![Change::put(names.key(None), &blob)];
         let (old, loose) = {
@@ -269,7 +268,7 @@ impl Service {
         }
     }
 
-    /// The blocks that a list names.
+    /// Resolves the blocks that a list names.
     fn find_blocks(&self, names: Names<'_>, wanted: &[(Which, String)]) -> Result<Vec<Block>> {
         let state = self.state.borrow();
         let held = state.container(names.account, names.container)?;
@@ -293,7 +292,7 @@ impl Service {
         wanted.iter().map(find).collect()
     }
 
-    /// Forgets blocks that are in no blob.
+    /// Deletes the uncommitted blocks of a blob.
     pub(super) async fn forget_uncommitted(&self, names: Names<'_>) -> Result<()> {
         let loose = {
             let mut state = self.state.borrow_mut();
@@ -314,7 +313,7 @@ impl Service {
             "uncommitted" => (false, true),
             "all" => (true, true),
             other => {
-                let reason = "it is committed, uncommitted or all";
+                let reason = "it must be committed, uncommitted or all";
                 return Err(Fault::query("blocklisttype", other, reason));
             }
         };
@@ -333,7 +332,7 @@ impl Service {
             let Content::Block(blocks) = &blob.content else {
                 return Err(Code::InvalidBlobType.into());
             };
-            Conditions::parse(head, Of::Itself)?.check_read(blob.state())?;
+            Conditions::parse(head, Subject::Target)?.check_read(blob.state())?;
             blob.lease.check_read(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
             own = &blocks.blocks[..];
             reply = stamp(reply, blob).with("x-ms-blob-content-length", blob.len());
@@ -391,7 +390,7 @@ impl Service {
             .with("x-ms-request-server-encrypted", "false"))
     }
 
-    /// Where an append of so many bytes would begin, and how many there were before.
+    /// Checks an append of `len` bytes. Returns its offset and the number of blocks before it.
     fn check_append(&self, head: &Head, names: Names<'_>, len: u64) -> Result<(u64, usize)> {
         self.check_change(head, names)?;
         let state = self.state.borrow();
@@ -411,8 +410,8 @@ impl Service {
         Ok((size, blocks.blocks.len()))
     }
 
-    /// A blob of blocks with the bytes of another: they share them.
-    pub(super) fn copy_of_blocks(&self, head: &Head, source: &Blob) -> Result<Blob> {
+    /// Builds a blob of blocks that shares the bytes of another.
+    pub(super) fn share_blocks(&self, head: &Head, source: &Blob) -> Result<Blob> {
         source.pieces().for_each(|piece| self.pieces.name(piece));
         let mut blob = self.new_blob(head, source.content.clone(), None)?;
         blob.headers = source.headers.clone();
@@ -426,15 +425,15 @@ impl Service {
     }
 }
 
-/// Where the bytes of a block come from.
+/// The source of a block's bytes.
 pub(super) enum From<'a> {
-    /// The request.
+    /// The request's body.
     Body(&'a mut Body),
-    /// Another blob, if this caller may read it.
+    /// Another blob, which this caller must be permitted to read.
     Url(&'a Caller),
 }
 
-/// Which block of an id a list means.
+/// The set of blocks in which a list looks up an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     Committed,
@@ -442,7 +441,7 @@ pub(super) enum Which {
     Latest,
 }
 
-pub(super) fn wanted_of(document: &[u8]) -> Result<Vec<(Which, String)>> {
+pub(super) fn parse_block_list(document: &[u8]) -> Result<Vec<(Which, String)>> {
     let root = Element::root(document, "BlockList")?;
     if root.children.len() > MOST_BLOCKS {
         return Err(Code::BlockListTooLong.into());
@@ -459,7 +458,7 @@ pub(super) fn wanted_of(document: &[u8]) -> Result<Vec<(Which, String)>> {
     root.children.iter().map(one).collect()
 }
 
-/// With the checksum of what came.
+/// Adds the checksums to a response.
 fn summed(reply: Reply, sums: &Sums) -> Reply {
     let crc = sums.md5.is_none().then_some(&sums.crc64);
     reply.with_some("content-md5", sums.md5.as_ref()).with_some("x-ms-content-crc64", crc)

@@ -1,9 +1,9 @@
 //! Containers.
 
-use super::{MAX_DOCUMENT, Service, metadata_of, new_id};
+use super::{MAX_DOCUMENT, Service, new_id, parse_metadata};
 use crate::auth::sas::Policy;
 use crate::body::{Body, Reply};
-use crate::condition::{Conditions, Etag, Of};
+use crate::condition::{Conditions, Etag, Subject};
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use crate::journal::Change;
@@ -13,10 +13,10 @@ use crate::tags::Tags;
 use crate::time::Moment;
 use crate::xml::{Element, Writer};
 
-/// Most policies of a container.
+/// Maximum number of access policies of a container.
 const MOST_POLICIES: usize = 5;
 
-pub(super) fn public_of(head: &Head) -> Result<Public> {
+pub(super) fn parse_public(head: &Head) -> Result<Public> {
     match head.header("x-ms-blob-public-access") {
         None => Ok(Public::Private),
         Some("blob") => Ok(Public::Blob),
@@ -25,7 +25,7 @@ pub(super) fn public_of(head: &Head) -> Result<Public> {
     }
 }
 
-/// A lease as headers say it.
+/// Adds the headers of a lease.
 pub(super) fn with_lease(reply: Reply, lease: &Lease, now: Moment) -> Reply {
     let state = lease.state(now);
     reply
@@ -48,8 +48,8 @@ impl Service {
         let record = Container {
             etag: Etag(at.0),
             modified: at,
-            metadata: metadata_of(head)?,
-            public: public_of(head)?,
+            metadata: parse_metadata(head)?,
+            public: parse_public(head)?,
             policies: Vec::new(),
             lease: Lease::default(),
         };
@@ -77,14 +77,14 @@ impl Service {
         Ok(with_lease(reply, &record.lease, head.now))
     }
 
-    /// Checks a change of a container against its lease and the request's conditions.
+    /// Checks the lease and the conditions of a change to a container.
     fn check_container(&self, head: &Head, record: &Container) -> Result<()> {
-        let conditions = Conditions::parse(head, Of::Itself)?;
+        let conditions = Conditions::parse(head, Subject::Target)?;
         let tags = Tags::new();
         let (etag, modified) = (record.etag, record.modified);
         conditions.check_write(crate::condition::State { etag, modified, tags: &tags })?;
         let given = head.header("x-ms-lease-id");
-        // A lease protects the container from being deleted, and nothing else.
+        // The lease of a container protects it from deletion only.
         record.lease.check_read(Leased::Container, given, head.now)
     }
 
@@ -110,13 +110,13 @@ impl Service {
     }
 
     pub(super) async fn set_container_metadata(&self, head: &Head) -> Result<Reply> {
-        let metadata = metadata_of(head)?;
-        let change = |record: &mut Container| {
+        let metadata = parse_metadata(head)?;
+        self.change_container(head, true, |record: &mut Container| {
             self.check_container(head, record)?;
             record.metadata = metadata;
             Ok(())
-        };
-        self.change_container(head, true, change).await
+        })
+        .await
     }
 
     pub(super) fn get_acl(&self, head: &Head) -> Result<Reply> {
@@ -142,7 +142,7 @@ impl Service {
 
     pub(super) async fn set_acl(&self, head: &Head, body: &mut Body) -> Result<Reply> {
         let document = body.all(MAX_DOCUMENT).await?;
-        let (public, policies) = (public_of(head)?, policies_of(&document)?);
+        let (public, policies) = (parse_public(head)?, parse_policies(&document)?);
         let change = |record: &mut Container| {
             self.check_container(head, record)?;
             record.public = public;
@@ -185,7 +185,7 @@ impl Service {
     }
 }
 
-pub(super) fn policies_of(document: &[u8]) -> Result<Vec<Policy>> {
+pub(super) fn parse_policies(document: &[u8]) -> Result<Vec<Policy>> {
     let Some(root) = Element::parse(document)? else { return Ok(Vec::new()) };
     if root.name != "SignedIdentifiers" || root.children.len() > MOST_POLICIES {
         return Err(Code::InvalidXmlDocument.into());

@@ -1,10 +1,10 @@
 //! Copies within the service.
 
 use super::page::page_of;
-use super::{Service, blob, metadata_of, names, new_id, stamp};
+use super::{Service, blob, names, new_id, parse_metadata, stamp};
 use crate::auth::{Caller, authenticate};
 use crate::body::Reply;
-use crate::condition::{Conditions, Etag, Of};
+use crate::condition::{Conditions, Etag, Subject};
 use crate::fault::{Code, Fault, Result};
 use crate::head::{Head, parse_query, parse_target};
 use crate::operation::Operation;
@@ -15,30 +15,30 @@ use http::{HeaderMap, Method};
 use std::rc::Rc;
 use weir_store::SnapshotId;
 
-/// A copy of no more than this is done before its client is answered.
+/// Copies up to this size complete before the response.
 const AT_ONCE: u64 = 16 << 20;
 
-/// When a copy is done.
+/// The time at which a copy completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
-    /// Before its client is answered.
+    /// Before the response.
     AtOnce,
-    /// A large one goes on behind the answer.
+    /// In the background, for large copies.
     InTime,
 }
 
-/// What is copied from.
+/// The source of a copy.
 #[derive(Debug)]
 pub(super) struct Source {
     names: [String; 3],
     snapshot: Option<Moment>,
     pub(super) blob: Rc<Blob>,
-    /// Its URL without a signature.
+    /// URL without signature.
     url: String,
 }
 
 impl Service {
-    /// The source that a request names, if its caller may read that.
+    /// Finds the source of a request, and checks that the caller may read it.
     pub(super) fn source_of(&self, head: &Head, caller: &Caller) -> Result<Source> {
         let url = head.needs("x-ms-copy-source")?;
         let wrong = || Fault::from(Code::CannotVerifyCopySource);
@@ -50,7 +50,7 @@ impl Service {
         };
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         if !self.is_here(head, address) {
-            return Err(wrong().because("Weir copies from its own accounts alone."));
+            return Err(wrong().because("The source is not in an account of this server."));
         }
         let target = parse_target(address, path, |name| self.is_account(name))?;
         let source = Head {
@@ -64,8 +64,8 @@ impl Service {
             now: head.now,
         };
         let state = self.state.borrow();
-        // The owner of an account may read all of it; whoever else has a signature in the URL,
-        // or the source is public.
+        // The owner of the account may read all of it. Others need a signature in the URL, or a
+        // public source.
         let own = *caller == Caller::Owner && target.account == head.target.account;
         if !own {
             let reader = authenticate(&source, &self.accounts, &state.policies)?;
@@ -77,13 +77,13 @@ impl Service {
         let names = super::names(&source)?;
         let snapshot = source.snapshot()?;
         let blob = state.blob(names, snapshot).map_err(|_| wrong())?;
-        Conditions::parse(head, Of::Source)?.check_source(blob.state())?;
+        Conditions::parse(head, Subject::Source)?.check_source(blob.state())?;
         let stamp = source.param("snapshot").map(|at| format!("?snapshot={at}"));
         let plain = format!("{scheme}://{address}{path}{}", stamp.unwrap_or_default());
         Ok(Source { names: names.owned(), snapshot, blob: Rc::clone(blob), url: plain })
     }
 
-    /// Whether an address is this service's own.
+    /// Returns whether an address belongs to this service.
     fn is_here(&self, head: &Head, address: &str) -> bool {
         let own = head.header("host").unwrap_or_default();
         let bare = |text: &str| match text.split_once('.') {
@@ -109,7 +109,7 @@ impl Service {
         let requires_sync = head.flag("x-ms-requires-sync")?;
         let lock = self.lock(names);
         let _alone = lock.write().await;
-        // Not before: it may have gone meanwhile.
+        // Resolved again, because the source may have been deleted meanwhile.
         let source = self.source_of(head, caller)?;
         self.check_copy(head, names, &source)?;
         match &source.blob.content {
@@ -121,7 +121,7 @@ impl Service {
                 self.copy_page_blob(head, names, &source, page).await
             }
             Content::Block(_) | Content::Append(_) => {
-                let mut blob = self.copy_of_blocks(head, &source.blob)?;
+                let mut blob = self.share_blocks(head, &source.blob)?;
                 let len = blob.len();
                 blob.copy = Some(copied(&source, CopyStatus::Success, (len, len), Some(head.now)));
                 let reply = copy_reply(&blob, if how == How::AtOnce { 201 } else { 202 });
@@ -132,7 +132,7 @@ impl Service {
     }
 
     fn check_copy(&self, head: &Head, names: Names<'_>, source: &Source) -> Result<()> {
-        let conditions = Conditions::parse(head, Of::Itself)?;
+        let conditions = Conditions::parse(head, Subject::Target)?;
         let state = self.state.borrow();
         state.container(names.account, names.container)?;
         let old = state.blob(names, None).ok();
@@ -157,8 +157,8 @@ impl Service {
     ) -> Result<Reply> {
         let tier = head.header("x-ms-access-tier").map(str::to_owned);
         let names_of = [names.account, names.container, names.blob];
-        let given = metadata_of(head)?;
-        // What is written to the source meanwhile is no part of the copy.
+        let given = parse_metadata(head)?;
+        // The snapshot excludes later writes to the source from the copy.
         let frozen = match from.snapshot {
             Some(_) => None,
             None => Some(self.freeze(&from.volume).await?),
@@ -180,7 +180,7 @@ impl Service {
             etag: Etag(at.0),
             headers: source.blob.headers.clone(),
             metadata: if given.is_empty() { source.blob.metadata.clone() } else { given },
-            tags: blob::tags_of(head)?,
+            tags: blob::parse_tags(head)?,
             tier_changed: tier.as_ref().map(|_| at),
             tier,
             lease: self.lease_of(names),
@@ -210,13 +210,13 @@ impl Service {
         tokio::task::spawn_local(async move {
             let source = from.volume.clone();
             service.copy_in_time(to, id, volume, from, ranges).await;
-            // One that stays is found at the next start.
+            // A remaining snapshot is deleted at the next start.
             let _ = service.thaw(&source, frozen).await;
         });
         Ok(reply)
     }
 
-    /// Freezes a volume as it is: a snapshot that no record names.
+    /// Takes a snapshot of a volume without a record.
     async fn freeze(&self, volume: &str) -> Result<u64> {
         let pages = self.volumes.open(volume)?.pages.clone();
         let made = tokio::task::spawn_blocking(move || pages.snapshot());
@@ -230,7 +230,7 @@ impl Service {
         }
     }
 
-    /// Copies behind the answer; how it went stands in the blob's record.
+    /// Copies in the background. The result is stored in the blob's record.
     async fn copy_in_time(
         &self,
         to: [String; 3],
@@ -281,7 +281,7 @@ impl Service {
             }
         };
         if own {
-            // A journal that fails says so to whoever asks for the next change.
+            // A failed journal is reported by the next change.
             drop(self.keep(names, None).await);
             let state = self.state.borrow();
             if let Ok(blob) = state.blob(names, None) {
@@ -313,7 +313,7 @@ impl Service {
             }
             blob.page().map(|page| (page.volume.clone(), page.size))
         };
-        // What is left is a blob of nothing.
+        // An aborted copy leaves an empty blob.
         if from_size.is_some() {
             self.resize(names, 0).await?;
         }
@@ -327,7 +327,7 @@ impl Service {
         Ok(Reply::new(204))
     }
 
-    /// Copies what changed in a page blob since the snapshot that was copied last.
+    /// Copies the changes of a page blob since the snapshot that was copied last.
     pub(super) async fn incremental_copy(&self, head: &Head, caller: &Caller) -> Result<Reply> {
         let names = names(head)?;
         let lock = self.lock(names);
@@ -391,8 +391,7 @@ impl Service {
         Ok(reply)
     }
 
-    /// Remembers that an incremental copy is between two snapshots of its source: if it stays
-    /// there, the next one copies all.
+    /// Marks an incremental copy as incomplete. If the mark remains, the next copy is a full one.
     async fn tear(&self, names: Names<'_>, torn: bool) -> Result<()> {
         {
             let mut state = self.state.borrow_mut();
@@ -405,7 +404,7 @@ impl Service {
         self.keep(names, None).await
     }
 
-    /// All pages of a snapshot in a volume that is made for them.
+    /// Copies all pages of a snapshot to a new volume.
     async fn copy_to_new(&self, names: Names<'_>, from: &PageContent) -> Result<String> {
         let names = [names.account, names.container, names.blob];
         let volume = self.volumes.make(names, from.size, None).await?;
@@ -418,8 +417,7 @@ impl Service {
         Ok(volume)
     }
 
-    /// Brings an incremental copy from one snapshot of its source to a later one, or to that
-    /// from wherever it is.
+    /// Applies the changes between two snapshots of the source, or all pages of the second one.
     async fn apply_changes(
         &self,
         to: &PageContent,
@@ -471,16 +469,16 @@ impl Service {
     }
 }
 
-/// From where on an incremental copy goes on.
+/// The base of an incremental copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Since {
-    /// From a snapshot of the source, by its number.
+    /// A snapshot of the source, by number.
     Snapshot(u64),
-    /// From anywhere: the last one did not come to its end.
+    /// None, because the last copy did not finish.
     Anywhere,
 }
 
-/// Checks that a blob is an incremental copy of this source, and of an earlier snapshot of it.
+/// Checks that a blob is an incremental copy of this source, and that the snapshot is newer.
 fn check_increment(
     page: &PageContent,
     source: &Source,

@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::ops::Bound;
 
-/// Most entries of one answer.
+/// Maximum number of entries in a response.
 const MOST: usize = 5000;
 
 pub(super) fn max_results(head: &Head) -> Result<usize> {
@@ -26,14 +26,14 @@ pub(super) fn max_results(head: &Head) -> Result<usize> {
     }
 }
 
-/// What is asked for beside the names.
+/// Returns the values of the `include` parameter.
 fn includes(head: &Head) -> Vec<String> {
     let all = head.query.iter().filter(|(name, _)| name.eq_ignore_ascii_case("include"));
     let parts = all.flat_map(|(_, value)| value.split(','));
     parts.map(|part| part.trim().to_ascii_lowercase()).collect()
 }
 
-/// Where a list goes on, as a client is told: nothing that it should read.
+/// Builds a continuation marker, which is opaque to clients.
 fn marker(name: &str, at: Moment) -> String {
     URL_SAFE_NO_PAD.encode(format!("{}\0{name}", at.0))
 }
@@ -47,7 +47,7 @@ pub(super) fn read_marker(head: &Head) -> Result<Option<Place>> {
     Ok(Some((name.to_owned(), Moment(at.parse().map_err(|_| wrong())?))))
 }
 
-/// What was asked, repeated.
+/// Writes the parameters of the request, which the response repeats.
 fn write_question(writer: &mut Writer, head: &Head) {
     for (element, param) in [
         ("Prefix", "prefix"),
@@ -92,7 +92,7 @@ fn write_metadata(writer: &mut Writer, metadata: &crate::record::Metadata) {
 }
 
 impl Service {
-    /// The address under which a client reaches an account.
+    /// Returns the URL under which the client addressed the account.
     pub(super) fn service_url(&self, head: &Head) -> String {
         let scheme = if head.secure { "https" } else { "http" };
         let host = head.header("host").unwrap_or("localhost");
@@ -135,7 +135,7 @@ impl Service {
                 return Err(Fault::not_implemented("versions of blobs"));
             }
         }
-        let what = What {
+        let what = ListOptions {
             snapshots: includes("snapshots"),
             metadata: includes("metadata"),
             tags: includes("tags"),
@@ -168,12 +168,12 @@ impl Service {
         Ok(Reply::new(200).xml(writer.done()))
     }
 
-    /// Writes at most so many; where it goes on.
+    /// Writes up to `most` blobs. Returns the position at which the list continues.
     fn write_blobs<'a>(
         &self,
         writer: &mut Writer,
         all: &mut dyn Iterator<Item = (&'a String, Moment, Option<&'a Blob>)>,
-        what: &What<'_>,
+        what: &ListOptions<'_>,
         most: usize,
         now: Moment,
     ) -> Option<String> {
@@ -219,7 +219,7 @@ impl Service {
         writer: &mut Writer,
         (name, at): (&str, Moment),
         blob: &Blob,
-        what: &What<'_>,
+        what: &ListOptions<'_>,
         now: Moment,
     ) {
         writer.within("Blob", |writer| {
@@ -283,8 +283,8 @@ impl Service {
     }
 }
 
-/// What of the blobs is listed.
-struct What<'a> {
+/// The parts of a list request.
+struct ListOptions<'a> {
     snapshots: bool,
     metadata: bool,
     tags: bool,
@@ -295,7 +295,7 @@ struct What<'a> {
 
 type Entry<'a> = (&'a String, Moment, Option<&'a Blob>);
 
-/// Two lists in order, as one.
+/// Merges two sorted lists.
 fn merge<'a>(
     a: impl Iterator<Item = Entry<'a>>,
     b: impl Iterator<Item = Entry<'a>>,

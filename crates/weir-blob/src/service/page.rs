@@ -1,13 +1,13 @@
-//! Page blobs: a volume each.
+//! Page blobs, each of which is a volume.
 
-use super::read::{parse_range, range_of};
-use super::{Service, blob, metadata_of, names, stamp};
+use super::read::{parse_range, request_range};
+use super::{Service, blob, names, parse_metadata, stamp};
 use crate::auth::Caller;
 use crate::body::{Body, Reply};
-use crate::condition::{Conditions, Etag, Of};
+use crate::condition::{Conditions, Etag, Subject};
 use crate::digest::{Check, Sums};
 use crate::fault::{Code, Fault, Result};
-use crate::head::{Head, moment_of};
+use crate::head::{Head, parse_moment};
 use crate::lease::Lease;
 use crate::record::{Blob, Content, PageContent};
 use crate::state::Names;
@@ -16,17 +16,17 @@ use crate::xml::Writer;
 use std::rc::Rc;
 use weir_store::SnapshotId;
 
-/// The unit in which pages are written.
+/// Size of a page.
 const PAGE: u64 = 512;
 
-/// Largest page blob: 8 TiB.
+/// Maximum size of a page blob: 8 TiB.
 const MAX_SIZE: u64 = 8 << 40;
-/// Most bytes of one write.
+/// Maximum size of one write.
 const MAX_WRITE: u64 = 4 << 20;
-/// Most ranges of one list.
+/// Maximum number of ranges in a list.
 const MAX_RANGES: usize = 10_000;
 
-/// What a request does to pages.
+/// A write or clear of pages.
 struct Write {
     start: u64,
     len: u64,
@@ -34,7 +34,7 @@ struct Write {
 }
 
 impl Service {
-    /// Makes an empty page blob, over whatever was there.
+    /// Creates an empty page blob, or replaces an existing blob by one.
     pub(super) async fn put_page_blob(&self, head: &Head) -> Result<Reply> {
         let names = names(head)?;
         let size = head.number("x-ms-blob-content-length")?;
@@ -43,9 +43,9 @@ impl Service {
         if head.header("content-length").is_some_and(|length| length != "0") {
             return Err(Fault::header("Content-Length", head.needs("content-length")?));
         }
-        let sequence = sequence_of(head, "x-ms-blob-sequence-number")?.unwrap_or(0);
+        let sequence = parse_sequence(head, "x-ms-blob-sequence-number")?.unwrap_or(0);
         let tier = head.header("x-ms-access-tier").map(str::to_owned);
-        let (metadata, tags) = (metadata_of(head)?, blob::tags_of(head)?);
+        let (metadata, tags) = (parse_metadata(head)?, blob::parse_tags(head)?);
         let lock = self.lock(names);
         let _alone = lock.write().await;
         self.check_make(head, names)?;
@@ -58,7 +58,7 @@ impl Service {
             created: at,
             modified: at,
             etag: Etag(at.0),
-            headers: blob::headers_of(head),
+            headers: blob::parse_headers(head),
             metadata,
             tags,
             tier_changed: tier.as_ref().map(|_| at),
@@ -72,7 +72,7 @@ impl Service {
         Ok(reply)
     }
 
-    /// Puts a blob in place; its volume goes again if that cannot be.
+    /// Replaces a blob. On failure, the new volume is deleted.
     pub(super) async fn replace_or_undo(
         &self,
         names: Names<'_>,
@@ -86,9 +86,9 @@ impl Service {
         replaced
     }
 
-    /// Checks that a blob may be made, maybe over another.
+    /// Checks that a request may create or replace a blob.
     pub(super) fn check_make(&self, head: &Head, names: Names<'_>) -> Result<()> {
-        let conditions = Conditions::parse(head, Of::Itself)?;
+        let conditions = Conditions::parse(head, Subject::Target)?;
         let state = self.state.borrow();
         state.container(names.account, names.container)?;
         let old = state.blob(names, None).ok();
@@ -99,7 +99,7 @@ impl Service {
                 Some(kind) => kind != old.kind(),
                 None => false,
             };
-            // Its snapshots would be of another kind than the blob.
+            // A blob and its snapshots must have the same type.
             if differs && !state.snapshots(names)?.is_empty() {
                 return Err(Code::SnapshotsPresent.into());
             }
@@ -107,7 +107,7 @@ impl Service {
         Ok(())
     }
 
-    /// The lease of a blob, which stays when the blob is written over.
+    /// Returns the lease of a blob, which survives replacement.
     pub(super) fn lease_of(&self, names: Names<'_>) -> Lease {
         let state = self.state.borrow();
         state.blob(names, None).map(|blob| blob.lease.clone()).unwrap_or_default()
@@ -159,7 +159,7 @@ impl Service {
         self.write_pages(head, names, &write, bytes.into(), sums).await
     }
 
-    /// What a request wants to do to which pages.
+    /// Parses the range and kind of a page write.
     fn write_of(&self, head: &Head, names: Names<'_>) -> Result<Write> {
         let from_url = head.header("x-ms-copy-source").is_some();
         let clears = match head.header("x-ms-page-write") {
@@ -176,7 +176,7 @@ impl Service {
         };
         let state = self.state.borrow();
         let page = page_of(state.blob(names, None)?)?;
-        // To clear all that is behind is to clear up to the end.
+        // A clear without an end extends to the end of the blob.
         let end = match end {
             Some(end) => end,
             None if clears && start < page.size => page.size,
@@ -201,7 +201,7 @@ impl Service {
         Ok(Write { start, len, clears })
     }
 
-    /// Writes pages durably, if all conditions are met.
+    /// Writes pages durably after a check of all conditions.
     async fn write_pages(
         &self,
         head: &Head,
@@ -211,9 +211,9 @@ impl Service {
         sums: Sums,
     ) -> Result<Reply> {
         let lock = self.lock(names);
-        let has_conditions = !Conditions::parse(head, Of::Itself)?.is_empty()
+        let has_conditions = !Conditions::parse(head, Subject::Target)?.is_empty()
             || SEQUENCE_TESTS.iter().any(|(name, _)| head.headers.contains_key(*name));
-        // Another's write between the check and the end of this one must not go unseen.
+        // Exclusive if there are conditions, so that no other write comes between check and write.
         let (_alone, _shared);
         if has_conditions {
             _alone = lock.write().await;
@@ -230,7 +230,7 @@ impl Service {
             }
             page.volume.clone()
         };
-        // Some of it may be seen from now on, all of it once it is done: two states.
+        // A concurrent read may see a part of the write, so the ETag changes before and after it.
         self.touch(names);
         let open = self.volumes.open(&volume)?;
         if write.clears {
@@ -250,11 +250,11 @@ impl Service {
             .with("x-ms-request-server-encrypted", "false"))
     }
 
-    /// The sequence number that a request leads to, if it changes it.
+    /// Returns the new sequence number of a request that changes it.
     pub(super) fn next_sequence(&self, head: &Head, names: Names<'_>) -> Result<Option<u64>> {
         let name = "x-ms-sequence-number-action";
         let Some(action) = head.header(name) else { return Ok(None) };
-        let given = sequence_of(head, "x-ms-blob-sequence-number")?;
+        let given = parse_sequence(head, "x-ms-blob-sequence-number")?;
         let state = self.state.borrow();
         let own = page_of(state.blob(names, None)?)?.sequence;
         let needed = || given.ok_or_else(|| Fault::missing_header("x-ms-blob-sequence-number"));
@@ -272,7 +272,7 @@ impl Service {
         }
     }
 
-    /// Resizes a page blob; whoever calls has it alone.
+    /// Resizes a page blob. The caller holds the blob's lock exclusively.
     pub(super) async fn resize(&self, names: Names<'_>, size: u64) -> Result<()> {
         check_size(size)?;
         let volume = {
@@ -281,7 +281,7 @@ impl Service {
         };
         self.volumes.resize(&volume, size).await?;
         if size == 0 {
-            // The volume keeps the smallest size that there is.
+            // An empty blob keeps the smallest volume, whose bytes must be cleared.
             self.volumes.open(&volume)?.clear(0, PAGE, Some(weir_server::Terms::default())).await?;
         }
         Ok(())
@@ -293,7 +293,7 @@ impl Service {
         if page.incremental.is_some() && snapshot.is_none() {
             return Err(Code::OperationNotAllowedOnIncrementalCopyBlob.into());
         }
-        let (mut start, end) = range_of(head, page.size)?.unwrap_or((0, page.size));
+        let (mut start, end) = request_range(head, page.size)?.unwrap_or((0, page.size));
         if let Some(marker) = head.param("marker") {
             let wrong = || Fault::query("marker", marker, "it is not a marker of this service");
             start = start.max(marker.parse().map_err(|_| wrong())?);
@@ -312,7 +312,7 @@ impl Service {
         let volume = self.volumes.open(&page.volume)?;
         let of = page.snapshot.map(SnapshotId);
         let since = self.previous(head, names(head)?, snapshot, page)?;
-        // One more than is told shows whether there is more.
+        // One range more than the limit shows whether there are more.
         let found: std::result::Result<Vec<(u64, u64, bool)>, _> = match since {
             None => volume
                 .pages
@@ -320,8 +320,8 @@ impl Service {
                 .map(|ranges| ranges.into_iter().map(|r| (r.offset, r.len, false)).collect()),
             Some(since) => {
                 volume.pages.changes(SnapshotId(since), of, start, len, most + 1).map(|changes| {
-                    let one = |c: weir_store::Change| (c.range.offset, c.range.len, c.cleared);
-                    changes.into_iter().map(one).collect()
+                    let ranges = changes.into_iter();
+                    ranges.map(|c| (c.range.offset, c.range.len, c.cleared)).collect()
                 })
             }
         };
@@ -344,7 +344,7 @@ impl Service {
         Ok(reply.xml(writer.done()))
     }
 
-    /// The snapshot against which changes are asked for: its number in the volume.
+    /// Returns the number of the snapshot that changes are requested against.
     fn previous(
         &self,
         head: &Head,
@@ -365,7 +365,9 @@ impl Service {
             }
             None => head.param("prevsnapshot").map(str::to_owned),
         };
-        let Some(previous) = moment_of(text.as_deref(), "prevsnapshot")? else { return Ok(None) };
+        let Some(previous) = parse_moment(text.as_deref(), "prevsnapshot")? else {
+            return Ok(None);
+        };
         if snapshot.is_some_and(|of| previous > of) {
             return Err(Code::PreviousSnapshotCannotBeNewer.into());
         }
@@ -379,7 +381,7 @@ impl Service {
         Ok(before.snapshot)
     }
 
-    /// Writes all pages of `source` to a volume that has none, patiently.
+    /// Copies all pages of `source` to an empty volume, without a timeout.
     pub(super) async fn copy_pages(
         &self,
         source: &PageContent,
@@ -394,9 +396,9 @@ impl Service {
                 let part = u32::try_from((end - at).min(MAX_WRITE)).unwrap_or(0);
                 let bytes = match source.snapshot {
                     Some(id) => from.read_snapshot(id, at, part, true).await?,
-                    None => from.read_patiently(at, part).await?,
+                    None => from.read_without_timeout(at, part).await?,
                 };
-                volume.write_patiently(at, bytes.into()).await?;
+                volume.write_without_timeout(at, bytes.into()).await?;
                 at += u64::from(part);
                 if !progress(u64::from(part)) {
                     return Err(Code::NoPendingCopyOperation.into());
@@ -407,7 +409,7 @@ impl Service {
     }
 }
 
-/// The pages of a page blob.
+/// Returns the content of a page blob.
 pub(super) fn page_of(blob: &Blob) -> Result<&PageContent> {
     blob.page().ok_or_else(|| Code::InvalidBlobType.into())
 }
@@ -423,8 +425,8 @@ fn check_size(size: u64) -> Result<()> {
     }
 }
 
-/// A sequence number, which has 63 bits.
-fn sequence_of(head: &Head, name: &str) -> Result<Option<u64>> {
+/// Parses a sequence number, which has 63 bits.
+fn parse_sequence(head: &Head, name: &str) -> Result<Option<u64>> {
     let number = head.number(name)?;
     match number {
         Some(number) if i64::try_from(number).is_err() => {
@@ -436,18 +438,18 @@ fn sequence_of(head: &Head, name: &str) -> Result<Option<u64>> {
 
 type SequenceTest = fn(&u64, &u64) -> bool;
 
-/// The conditions on the sequence number: the header, and how the blob's number must stand to
-/// the one given.
+/// The headers of conditions on the sequence number, with the comparison of the blob's number to
+/// the given one.
 const SEQUENCE_TESTS: [(&str, SequenceTest); 3] = [
     ("x-ms-if-sequence-number-le", u64::le),
     ("x-ms-if-sequence-number-lt", u64::lt),
     ("x-ms-if-sequence-number-eq", u64::eq),
 ];
 
-/// Holds the conditions on the sequence number.
+/// Checks the conditions on the sequence number.
 pub(super) fn check_sequence(head: &Head, own: u64) -> Result<()> {
     for (name, holds) in SEQUENCE_TESTS {
-        if sequence_of(head, name)?.is_some_and(|given| !holds(&own, &given)) {
+        if parse_sequence(head, name)?.is_some_and(|given| !holds(&own, &given)) {
             return Err(Code::SequenceNumberConditionNotMet.into());
         }
     }

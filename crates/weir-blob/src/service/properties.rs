@@ -1,15 +1,15 @@
-//! The properties of a service: kept and given back as they were set. Weir follows those
-//! of CORS; the others it only keeps.
+//! The properties of a service. All are stored and returned as set; only the CORS rules have an
+//! effect.
 
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use crate::xml::{Element, Writer};
 use serde::{Deserialize, Serialize};
 
-/// Most rules that there may be.
+/// Maximum number of CORS rules.
 const MOST_RULES: usize = 5;
 
-/// A rule of CORS.
+/// A CORS rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorsRule {
     origins: Vec<String>,
@@ -22,11 +22,11 @@ pub struct CorsRule {
 /// The properties of an account's service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Properties {
-    /// Who may ask from which pages.
+    /// CORS rules, by origin.
     pub cors: Vec<CorsRule>,
-    /// The version of requests that say none.
+    /// Protocol version of requests without one.
     pub default_version: Option<String>,
-    /// Sections that are kept as they were set.
+    /// Other sections, as they were set.
     #[serde(default)]
     kept: Vec<(String, Vec<(String, String)>)>,
 }
@@ -35,12 +35,12 @@ const SECTIONS: [&str; 5] =
     ["Logging", "HourMetrics", "MinuteMetrics", "DeleteRetentionPolicy", "StaticWebsite"];
 
 impl Properties {
-    /// These, changed as a document asks: a section that it does not name stays.
+    /// Returns the properties changed by a document. Sections that it omits are unchanged.
     ///
     /// # Errors
     ///
-    /// [`Code::InvalidXmlDocument`], [`Code::InvalidXmlNodeValue`]; and what Weir does not
-    /// do is not accepted as if it did.
+    /// [`Code::InvalidXmlDocument`], [`Code::InvalidXmlNodeValue`], or an error for a feature that
+    /// Weir does not support.
     pub fn changed(&self, document: &[u8]) -> Result<Self> {
         let root = Element::root(document, "StorageServiceProperties")?;
         let mut changed = self.clone();
@@ -70,7 +70,7 @@ impl Properties {
         Ok(changed)
     }
 
-    /// The document.
+    /// Returns the XML document.
     #[must_use]
     pub fn document(&self) -> String {
         let mut writer = Writer::new();
@@ -87,7 +87,7 @@ impl Properties {
         writer.done()
     }
 
-    /// The headers by which a browser lets a page read the answer to its request.
+    /// Returns the CORS headers for the response to a request.
     #[must_use]
     pub fn cors_headers(&self, head: &Head) -> Vec<(&'static str, String)> {
         let Some(origin) = head.header("origin") else { return Vec::new() };
@@ -110,23 +110,22 @@ impl Properties {
         headers
     }
 
-    /// The answer to a browser that asks whether a page may ask.
+    /// Returns the headers for the response to a preflight request.
     ///
     /// # Errors
     ///
-    /// [`Code::AuthorizationFailure`] if it may not.
+    /// [`Code::AuthorizationFailure`] if no rule permits it.
     pub fn preflight(&self, head: &Head) -> Result<Vec<(&'static str, String)>> {
         let origin = head.needs("origin")?;
         let method = head.needs("access-control-request-method")?;
         let asked = head.header("access-control-request-headers").unwrap_or_default();
         let asked: Vec<&str> =
             asked.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-        let fits = |rule: &&CorsRule| {
-            rule.allows(origin, method) && asked.iter().all(|name| rule.allows_header(name))
-        };
-        let rule = self.cors.iter().find(fits).ok_or_else(|| {
+        let mut rules = self.cors.iter().filter(|rule| rule.allows(origin, method));
+        let rule = rules.find(|rule| asked.iter().all(|name| rule.allows_header(name)));
+        let rule = rule.ok_or_else(|| {
             Fault::from(Code::AuthorizationFailure)
-                .because("CORS is not enabled, or no rule of it matches this request.")
+                .because("CORS is not enabled, or no CORS rule matches this request.")
         })?;
         let any = rule.origins.iter().any(|own| own == "*");
         let origin = if any { "*" } else { origin };
@@ -144,8 +143,8 @@ impl Properties {
 
 impl CorsRule {
     fn allows(&self, origin: &str, method: &str) -> bool {
-        let fits = |own: &String| own == "*" || own.eq_ignore_ascii_case(origin);
-        self.origins.iter().any(fits) && self.methods.iter().any(|own| own == method)
+        self.origins.iter().any(|own| own == "*" || own.eq_ignore_ascii_case(origin))
+            && self.methods.iter().any(|own| own == method)
     }
 
     fn allows_header(&self, name: &str) -> bool {
@@ -194,7 +193,7 @@ fn rules(section: &Element) -> Result<Vec<CorsRule>> {
     section.children.iter().map(rule).collect()
 }
 
-/// The leaves of a section by their paths.
+/// Collects the leaves of a section with their paths.
 fn flatten(element: &Element, path: &str, into: &mut Vec<(String, String)>) {
     for child in &element.children {
         let path =
@@ -258,7 +257,7 @@ mod tests {
         </CorsRule></Cors></StorageServiceProperties>";
 
     #[test]
-    fn a_section_that_is_not_named_stays() {
+    fn omitted_sections_are_unchanged() {
         let first = Properties::default().changed(RULE.as_bytes()).unwrap();
         let second = first
             .changed(
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_may_ask_what_a_rule_allows() {
+    fn cors_rules_decide_preflight_requests() {
         let properties = Properties::default().changed(RULE.as_bytes()).unwrap();
         let ask = |origin: &str, method: &str, headers: &str| {
             let mut head = crate::tests::head();
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_done_is_not_accepted() {
+    fn unsupported_features_are_refused() {
         let soft = b"<StorageServiceProperties><DeleteRetentionPolicy><Enabled>true</Enabled>\
             <Days>7</Days></DeleteRetentionPolicy></StorageServiceProperties>";
         let fault = Properties::default().changed(soft).unwrap_err();

@@ -1,20 +1,19 @@
-//! Giving out bytes.
+//! Reading of blobs.
 
 use super::Service;
 use crate::body::{Content as Carried, Reply, Rest, Source};
-use crate::digest::md5_of;
+use crate::digest::md5_base64;
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use crate::record::{Blob, Blocks, Content, Piece};
 use bytes::{Bytes, BytesMut};
 use std::rc::Rc;
 
-/// Bytes that are read at once; an answer that is longer comes in such parts.
+/// Size of a read. Longer responses are streamed in parts of this size.
 pub(super) const PART: u64 = 4 << 20;
 
-/// The range that a request names: its first byte and the one behind the last, cut at the
-/// end of what there is.
-pub(super) fn range_of(head: &Head, len: u64) -> Result<Option<(u64, u64)>> {
+/// Parses the range of a request: start and end, the latter exclusive and limited to `len`.
+pub(super) fn request_range(head: &Head, len: u64) -> Result<Option<(u64, u64)>> {
     let name = if head.header("x-ms-range").is_some() { "x-ms-range" } else { "range" };
     let Some(text) = head.header(name) else { return Ok(None) };
     let Some((first, end)) = parse_range(text) else { return Err(Fault::header(name, text)) };
@@ -25,7 +24,7 @@ pub(super) fn range_of(head: &Head, len: u64) -> Result<Option<(u64, u64)>> {
     Ok(Some((first, end.map_or(len, |end| end.min(len)))))
 }
 
-/// `bytes=0-511`, `bytes=512-`: where it begins, and the byte behind its last.
+/// Parses `bytes=0-511` or `bytes=512-`: start and exclusive end.
 pub(super) fn parse_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
     let first = first.trim().parse().ok()?;
@@ -45,7 +44,7 @@ impl Service {
             return Err(Code::OperationNotAllowedOnIncrementalCopyBlob.into());
         }
         let len = blob.len();
-        let range = range_of(head, len)?;
+        let range = request_range(head, len)?;
         let (start, end) = range.unwrap_or((0, len));
         let wants_md5 = head.flag("x-ms-range-get-content-md5")?;
         let wants_crc = head.flag("x-ms-range-get-content-crc64")?;
@@ -69,7 +68,7 @@ impl Service {
         let first_end = end.min(start + PART);
         let first = self.read_part(&blob, start, first_end, false).await?;
         if wants_md5 {
-            reply.set("content-md5", &md5_of(&first));
+            reply.set("content-md5", &md5_base64(&first));
         }
         if wants_crc {
             let mut crc = crc64fast_nvme::Digest::new();
@@ -87,7 +86,7 @@ impl Service {
         Ok(reply)
     }
 
-    /// Reads a part of a blob.
+    /// Reads a range of a blob.
     pub(super) async fn read_part(
         &self,
         blob: &Blob,
@@ -101,7 +100,7 @@ impl Service {
                 let len = u32::try_from(end - start).map_err(|_| Code::OutOfRangeInput)?;
                 match page.snapshot {
                     Some(id) => volume.read_snapshot(id, start, len, patient).await,
-                    None if patient => volume.read_patiently(start, len).await,
+                    None if patient => volume.read_without_timeout(start, len).await,
                     None => volume.read(start, len).await,
                 }
             }
@@ -133,7 +132,7 @@ impl Service {
     }
 }
 
-/// The parts of a blob from `start` on, each read when it is asked for.
+/// Returns the parts of a blob from `start` on. Each is read when it is needed.
 fn parts(named: Rc<Named>, blob: Rc<Blob>, start: u64, end: u64) -> Rest {
     Rest(Box::new(move || -> Source {
         Box::pin(async move {
@@ -141,14 +140,14 @@ fn parts(named: Rc<Named>, blob: Rc<Blob>, start: u64, end: u64) -> Rest {
                 return None;
             }
             let next = end.min(start + PART);
-            // An answer that has begun cannot be refused any more, so it waits.
+            // A response that has started cannot fail with a status, so the read waits.
             let part = named.service.read_part(&blob, start, next, true).await;
             Some((part, parts(named, blob, next, end)))
         })
     }))
 }
 
-/// Whoever reads a blob in parts names its pieces, so that they are there until he is done.
+/// References to a blob's pieces, which keep them until a streamed read ends.
 struct Named {
     service: Rc<Service>,
     pieces: Vec<Piece>,
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges() {
+    fn ranges_are_parsed() {
         check("bytes=0-511", Some((0, Some(512))));
         check("bytes=0-18446744073709551615", None);
         check("bytes=512-", Some((512, None)));
