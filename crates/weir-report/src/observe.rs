@@ -1,6 +1,9 @@
 //! What is in an observation: who was observed, and what each came to.
 
+mod backups;
 mod tables;
+
+pub use backups::ObservedBackup;
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -39,6 +42,9 @@ pub struct ObservationReport {
     /// Machines of which all I/O is told together.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<ObservedIo>,
+    /// Backups and restores.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub backups: Vec<ObservedBackup>,
     /// Everybody, with what is known of them.
     pub entities: Vec<ObservedEntity>,
     /// What a reader should know: restarts, gaps, what is not whole.

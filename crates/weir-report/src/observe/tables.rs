@@ -105,7 +105,7 @@ impl ObservationReport {
     fn others_table(&self) -> Table {
         let mut table = Table::new("", &["kind|", "name|", "what is known|"]);
         for entity in &self.entities {
-            if ["file", "volume", "wait"].contains(&entity.kind.as_str()) {
+            if ["file", "volume", "wait", "backup", "backup-target"].contains(&entity.kind.as_str()) {
                 continue;
             }
             let known = entity.attributes.iter().map(|(name, value)| format!("{name} {value}"));
@@ -237,6 +237,7 @@ impl Report for ObservationReport {
         vec![
             self.databases_table(),
             self.waits_table(),
+            super::backups::table(&self.backups),
             Self::io_table("file", &self.files),
             Self::io_table("volume", &self.volumes),
             Self::io_table("machine", &self.hosts),

@@ -1,5 +1,6 @@
 //! `weir observe`.
 
+mod backups;
 mod between;
 mod checklist;
 mod figures;

@@ -91,6 +91,10 @@ impl Stripes {
     }
 }
 
+/// Inputs, the options with the tables of stripes that were among them, and what was read of each:
+/// its name, its kind and its samples.
+type WithMedia = (Vec<Input>, Options, Vec<(String, &'static str, u64)>);
+
 /// Takes the tables of stripes out of the inputs. Returns them with the other inputs, which they
 /// are for.
 ///
@@ -100,7 +104,7 @@ impl Stripes {
 pub(in crate::import) fn with_media(
     inputs: Vec<Input>,
     options: &Options,
-) -> Result<(Vec<Input>, Options, Vec<(String, &'static str, u64)>), Failure> {
+) -> Result<WithMedia, Failure> {
     let mut options = options.clone();
     if inputs.len() < 2 {
         return Ok((inputs, options, Vec::new()));

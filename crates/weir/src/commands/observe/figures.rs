@@ -1,5 +1,6 @@
 //! An observation in figures: what each file, volume and database came to.
 
+use super::backups::Backups;
 use std::collections::BTreeMap;
 use weir_observe::load::Loads;
 use weir_observe::rates::{Spread, Track, Tracker};
@@ -115,6 +116,7 @@ pub(super) struct Figures {
     latencies: BTreeMap<EntityId, (f64, f64)>,
     /// What benchmarks came to: each of their gauges with its last value.
     results: Vec<(SeriesId, Option<i64>)>,
+    backups: Backups,
     samples: u64,
     first: Option<Instant>,
     last: Instant,
@@ -156,6 +158,7 @@ impl Figures {
             loads: Loads::new(contents),
             latencies: BTreeMap::new(),
             results: results(contents),
+            backups: Backups::new(contents),
             samples: 0,
             first: None,
             last: Instant::ZERO,
@@ -182,6 +185,7 @@ impl Figures {
             size.first = size.first.or(size_now);
             size.last = size_now.or(size.last);
         }
+        self.backups.sample(at, row);
         let rates = &mut self.rates;
         self.rate_tracker.sample(at, row, |index, reading| {
             let rate = &mut rates[index];
@@ -235,6 +239,7 @@ impl Figures {
             files: io(&self.files),
             volumes: io(&self.volumes),
             hosts: io(&self.hosts),
+            backups: self.backups.report(contents),
             entities: entities(contents, &self.results),
             notes: self.notes(notes),
         }
