@@ -6,6 +6,9 @@ use crate::error::XtaskError;
 use std::fs;
 use std::path::Path;
 
+/// The targets whose inputs are generated.
+const GENERATED: [Target; 3] = [Target::NbdServer, Target::NbdClient, Target::Backup];
+
 /// What a target's inputs are made from.
 #[derive(Debug, Clone)]
 pub struct Corpus {
@@ -55,7 +58,7 @@ fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, XtaskError> {
 /// [`XtaskError::File`] if one cannot be written.
 pub fn generate() -> Result<usize, XtaskError> {
     let mut count = 0;
-    for target in [Target::NbdServer, Target::NbdClient] {
+    for target in GENERATED {
         let folder = target.corpus();
         fs::create_dir_all(&folder).map_err(XtaskError::file("making", &folder))?;
         for (name, input) in seeds::of(target) {
@@ -149,8 +152,8 @@ mod tests {
     }
 
     #[test]
-    fn the_nbd_corpora_are_what_is_generated_now() {
-        for target in [Target::NbdServer, Target::NbdClient] {
+    fn the_generated_corpora_are_what_is_generated_now() {
+        for target in GENERATED {
             let mut expect: Vec<(String, Vec<u8>)> =
                 seeds::of(target).into_iter().map(|(name, data)| (name.to_owned(), data)).collect();
             expect.sort();

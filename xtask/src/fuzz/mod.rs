@@ -10,7 +10,7 @@
 //! | [`target`] | the targets by name |
 //! | `layout`, `fio`, `oltp`, `observation`, `import` | what must hold for files of these kinds |
 //! | [`corpus`] | the committed inputs, and the dictionaries |
-//! | `seeds` | NBD conversations, to generate inputs from |
+//! | `seeds` | NBD conversations and small backups, to generate inputs from |
 //! | [`mutate`] | one input made from others |
 //! | [`smoke`] | the loop, its watchdog, and what it says of a finding |
 //! | `trap` | panics caught with their place |

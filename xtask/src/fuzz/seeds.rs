@@ -1,4 +1,4 @@
-//! NBD conversations, to generate inputs from.
+//! NBD conversations and small backups, to generate inputs from.
 //!
 //! Most are what this project's own client and server say to each other, so that
 //! they stay right when those change. What our client never says (INFO, ABORT, the
@@ -21,6 +21,7 @@ pub(super) fn of(target: Target) -> Vec<Seed> {
     match target {
         Target::NbdServer => to_server(),
         Target::NbdClient => to_client(),
+        Target::Backup => weir_backup::fuzz::seeds().unwrap_or_default(),
         Target::Layout
         | Target::Fio
         | Target::Oltp

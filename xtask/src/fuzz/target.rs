@@ -23,11 +23,13 @@ pub enum Target {
     BlobRequest,
     /// What another system says, of whatever kind.
     Import,
+    /// The stripes of a backup.
+    Backup,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NbdServer,
         Self::NbdClient,
         Self::Layout,
@@ -36,6 +38,7 @@ impl Target {
         Self::Observation,
         Self::BlobRequest,
         Self::Import,
+        Self::Backup,
     ];
 
     /// Its name: of its folders, and on the command line.
@@ -50,6 +53,7 @@ impl Target {
             Self::Observation => "observation",
             Self::BlobRequest => "blob-request",
             Self::Import => "import",
+            Self::Backup => "backup",
         }
     }
 
@@ -91,6 +95,7 @@ impl Target {
             Self::Observation => observation::run(data),
             Self::BlobRequest => weir_blob::fuzz::request_bytes(data),
             Self::Import => import::run(data),
+            Self::Backup => weir_backup::fuzz::stripe_bytes(data),
         }
     }
 }
