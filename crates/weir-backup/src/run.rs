@@ -62,15 +62,19 @@ impl Source {
     /// `transfer` bytes, without reading them.
     ///
     /// # Errors
-    /// When the export cannot be opened, or does not say which ranges hold data.
-    pub fn measure(&mut self, block: u64, transfer: u64) -> Result<Extent, BackupError> {
+    /// When the export cannot be opened, does not say which ranges hold data, or `is_stopped`.
+    pub fn measure(
+        &mut self,
+        (block, transfer): (u64, u64),
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Extent, BackupError> {
         let walk = Walk::open(&self.uri, (&self.about.name, block), self.changes.as_deref_mut())?;
         let mut all = Extent::default();
         walk.each(&mut |piece| {
             all.add(&piece, transfer);
-            true
+            !is_stopped()
         })?;
-        Ok(all)
+        if is_stopped() { Err(BackupError::Interrupted) } else { Ok(all) }
     }
 }
 

@@ -15,7 +15,7 @@ use weir_proto::{BlockState, Uri};
 
 /// Ranges in the hands of the event loop at most.
 const AHEAD: usize = 256;
-/// Bytes that one block status asks for.
+/// Bytes that one block status asks for, and of a piece that is handed on before its end.
 const ASKED: u64 = 1 << 30;
 
 /// Tells which ranges of a source changed since the base.
@@ -119,6 +119,16 @@ impl<'a> Walk<'a> {
                     false => self.whole_blocks(at..end),
                 };
                 if is_wanted && end > at && !self.add(whole, is_zeros, on_piece) {
+                    return Ok(false);
+                }
+                // A gap that no block spans ends the open piece.
+                let ends = self.open.as_ref().is_some_and(|open| {
+                    !is_wanted && end > open.range.end.next_multiple_of(self.block)
+                });
+                if ends
+                    && let Some(open) = self.open.take()
+                    && !on_piece(open)
+                {
                     return Ok(false);
                 }
                 at = end;

@@ -142,21 +142,62 @@ impl DeviceMap {
         max: usize,
     ) -> Result<Vec<Extent>, StoreError> {
         let mut found: Vec<Extent> = Vec::new();
-        for (volume, at_volume, _, len) in self.pieces(offset, len) {
-            let mut told = 0;
-            for extent in stores[volume].extents(at_volume, len, max)? {
-                told += extent.len;
-                match found.last_mut() {
-                    Some(last) if last.kind == extent.kind => last.len += extent.len,
-                    _ => found.push(extent),
+        let (mut at, end) = (offset, offset + len);
+        let row = self.unit.saturating_mul(self.volumes.len() as u64);
+        while at < end && found.len() <= max {
+            let rows = if self.unit > 0 && at.is_multiple_of(row) { (end - at) / row } else { 0 };
+            if let Some(extent) = self.alike(stores, (at, rows))? {
+                at += extent.len;
+                push(&mut found, extent);
+                continue;
+            }
+            let until = if self.unit > 0 { end.min((at / row + 1) * row) } else { end };
+            for (volume, at_volume, _, len) in self.pieces(at, until - at) {
+                let mut told = 0;
+                for extent in stores[volume].extents(at_volume, len, max)? {
+                    told += extent.len;
+                    push(&mut found, extent);
+                }
+                // What comes next does not follow where the store has not told all.
+                if found.len() > max || told < len {
+                    found.truncate(max);
+                    return Ok(found);
                 }
             }
-            // What comes next does not follow where the store has not told all.
-            if found.len() > max || told < len {
-                found.truncate(max);
-                break;
+            at = until;
+        }
+        found.truncate(max);
+        Ok(found)
+    }
+
+    /// Returns the rows from `at` on in which all columns are alike, at most `rows`: without it,
+    /// a hole of terabytes would be asked for unit by unit.
+    fn alike(
+        &self,
+        stores: &[Arc<dyn Store>],
+        (at, rows): (u64, u64),
+    ) -> Result<Option<Extent>, StoreError> {
+        let width = self.volumes.len() as u64;
+        let (mut kind, mut least) = (None, rows);
+        for volume in &self.volumes {
+            if least == 0 {
+                return Ok(None);
+            }
+            let first = stores[*volume].extents(at / width, least * self.unit, 1)?;
+            let Some(first) = first.first() else { return Ok(None) };
+            least = least.min(first.len / self.unit);
+            if *kind.get_or_insert(first.kind) != first.kind {
+                return Ok(None);
             }
         }
-        Ok(found)
+        let len = least * self.unit * width;
+        Ok(kind.filter(|_| len > 0).map(|kind| Extent { len, kind }))
+    }
+}
+
+fn push(found: &mut Vec<Extent>, extent: Extent) {
+    match found.last_mut() {
+        Some(last) if last.kind == extent.kind => last.len += extent.len,
+        _ => found.push(extent),
     }
 }

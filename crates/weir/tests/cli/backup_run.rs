@@ -2,10 +2,11 @@
 
 use crate::blob::Rig as BlobRig;
 use crate::common::{Place, Server, run};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use weir_client::Connection;
 
 const LAYOUT: &str = "[host]\nunlimited = true\n\
@@ -344,4 +345,35 @@ fn a_database_that_runs() {
     assert_eq!(code, Some(0), "{stderr}");
     let report: Value = serde_json::from_str(&stdout).expect("JSON");
     assert!(report["acknowledged"].as_u64() >= Some(300), "{report}");
+}
+
+/// Ctrl-C and kill -9: nothing looks like a backup, and the sources are not frozen any more.
+#[test]
+fn an_interrupted_backup_is_none() {
+    let rig = Rig::new();
+    for signal in [Signal::INT, Signal::KILL] {
+        let mut command = rig.weir("backup run data --to b --stripes 2 --limit 1MiB/s");
+        let backup = command.stderr(Stdio::null()).spawn().expect("a program");
+        // A frame of one stripe is there.
+        let has_begun = || {
+            let paths = rig.files("b").into_iter().map(|name| rig.place.path("b").join(name));
+            paths.map(|path| fs::metadata(path).map_or(0, |about| about.len())).sum::<u64>() > 4096
+        };
+        while !has_begun() {
+            std::thread::yield_now();
+        }
+        assert!(rig.files("b").iter().all(|name| name.ends_with(".weirbak.tmp")));
+        let pid = i32::try_from(backup.id()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(pid, signal).expect("it runs");
+        let code = backup.wait_with_output().expect("an end").status.code();
+        if signal == Signal::INT {
+            assert_eq!((code, rig.files("b")), (Some(130), Vec::new()));
+        }
+        let (stdout, _, _) = run(rig.weir("backup list b -o json"));
+        assert!(!stdout.contains("\"complete\""), "{stdout}");
+    }
+    // A freeze that was left would be of the same exports, with the same changes.
+    let data = rig.contents("data");
+    rig.backup("data --to c --name after --verify");
+    rig.restore("after --from c", &[("data", &data)]);
 }

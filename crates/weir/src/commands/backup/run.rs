@@ -164,7 +164,8 @@ fn back_up(
     let transfer = args.max_transfer_size.get();
     let mut extents = Vec::new();
     for source in &mut all {
-        extents.push(source.measure(args.block_size.get(), transfer)?);
+        let sizes = (args.block_size.get(), transfer);
+        extents.push(source.measure(sizes, &|| signals.code().is_some())?);
     }
     let manifest = manifest(args, &identity, (&all, &extents), freeze.as_ref(), &sources)?;
     let need = targets::Need::new(args, &extents, stripes, &manifest)?;
