@@ -1,6 +1,6 @@
-//! Beside bindfs, a plain pass-through file system: `against_bindfs FOLDER [ROUNDS]`. Both serve
-//! folders in FOLDER, in turns; the table gives each one's median and their ratio. Needs fio
-//! and bindfs, and root.
+//! Compares the mount with bindfs, a plain pass-through file system: `against_bindfs FOLDER
+//! [ROUNDS]`. Both serve folders in FOLDER alternately; the table shows the medians and their
+//! ratio. Requires fio, bindfs and root.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
@@ -12,7 +12,7 @@ use weir_mount::{DirId, Mount, Mounted, Options, Top, Unlimited};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What is measured: fio's pattern, whether past the cache, and how many at once.
+/// The measurements: fio's access pattern, whether direct, and the I/O engine.
 const KINDS: [(&str, bool, &str); 8] = [
     ("read", false, "psync"),
     ("randread", false, "psync"),
@@ -24,7 +24,7 @@ const KINDS: [(&str, bool, &str); 8] = [
     ("randwrite", true, "libaio"),
 ];
 
-/// A way to serve a folder, until it is dropped.
+/// A served folder, until it is dropped.
 enum Served {
     Weir(Mounted),
     Bindfs(Child, PathBuf),
@@ -52,7 +52,7 @@ fn serve(weir: bool, folder: &Path) -> Outcome<(Served, PathBuf)> {
     let child =
         Command::new("bindfs").arg("-f").arg(&backing).arg(&dir).stdin(Stdio::null()).spawn()?;
     let served = Served::Bindfs(child, dir.clone());
-    // It says nothing when it is ready.
+    // bindfs does not report when it is ready.
     while !Command::new("mountpoint").arg("-q").arg(&dir).status()?.success() {}
     Ok((served, dir))
 }
@@ -67,7 +67,7 @@ fn measure(dir: &Path, (pattern, direct, engine): (&str, bool, &str)) -> Outcome
     fio.arg(format!("--rw={pattern}"));
     fio.arg(format!("--iodepth={}", if engine == "libaio" { 16 } else { 1 }));
     fio.arg(format!("--direct={}", u8::from(direct))).arg(format!("--ioengine={engine}"));
-    // What was written before is read from the medium's side of the mount, not its own cache.
+    // Earlier data must be read through the mount, not from its page cache.
     fio.arg("--invalidate=1");
     let output = fio.output()?;
     if !output.status.success() {

@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: passthrough BACKING DIR".into());
     };
     let top = Top { name: "volume".into(), backing: backing.into(), id: DirId(0) };
-    let mount = Mount::of_one(top, Arc::new(Unlimited), Options::default());
+    let mount = Mount::single(top, Arc::new(Unlimited), Options::default());
     mount.spawn(Path::new(&dir))?.wait()?;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! What all requests share, and how a request gets from the thread that read it to where it
-//! is done: here if nothing holds it back, else on the pool, when it has been admitted.
+//! The state shared by all requests, and the scheduling of a request: on the thread that read it if
+//! nothing delays it, otherwise on the pool after its admission.
 
 use crate::inode::{Inode, Table, node_id};
 use crate::limits::{DirId, Errno, FileId, Io, Limits, Op};
@@ -22,10 +22,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(crate) struct TopDir {
     pub(crate) name: OsString,
     pub(crate) id: DirId,
-    /// The device of its file system: what is on another is not part of it.
+    /// Device number of its file system. Files on other devices are not part of the top directory.
     pub(crate) device: u64,
     pub(crate) root: Arc<Inode>,
-    /// The folder itself, with the lock on it.
+    /// The folder's descriptor, which holds the lock.
     pub(crate) folder: OwnedFd,
 }
 
@@ -35,24 +35,24 @@ pub(crate) struct Open {
     pub(crate) fd: OwnedFd,
     pub(crate) inode: Arc<Inode>,
     pub(crate) writes: bool,
-    /// It is written past the kernel's cache, whose idea of the times does not change then.
+    /// Opened for I/O past the kernel's page cache, so the kernel does not update its times.
     pub(crate) direct: bool,
 }
 
-/// A name that the kernel is to let go of, and its directory.
+/// A directory entry that the kernel has to invalidate: the directory and the name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LetGo(pub(crate) u64, pub(crate) OsString);
+pub(crate) struct Invalidation(pub(crate) u64, pub(crate) OsString);
 
 /// An open directory.
 #[derive(Debug)]
 pub(crate) struct OpenDir {
     pub(crate) fd: OwnedFd,
     pub(crate) inode: Arc<Inode>,
-    /// Held while its position is used.
+    /// Locked while the directory's position is used.
     pub(crate) position: Mutex<()>,
 }
 
-/// Everything of a top directory.
+/// The state of a top directory.
 pub(crate) struct Core {
     pub(crate) top: TopDir,
     pub(crate) limits: Arc<dyn Limits>,
@@ -60,18 +60,18 @@ pub(crate) struct Core {
     pub(crate) table: Table,
     pub(crate) files: Handles<Open>,
     pub(crate) dirs: Handles<OpenDir>,
-    /// `/proc/self/fd`, by which a descriptor becomes another with more rights.
+    /// `/proc/self/fd`, through which a descriptor is reopened with other access rights.
     pub(crate) proc: OwnedFd,
     pub(crate) pool: Arc<Pool>,
     pub(crate) flights: Arc<Flights>,
     pub(crate) readers: Readers,
-    /// To tell the kernel to let go of something; there while the session lives.
+    /// The channel for invalidations; `None` after the end of the session.
     pub(crate) notifier: Mutex<Option<Notifier>>,
-    /// Whether the kernel keeps its cache right beside direct writes that overtake each other.
+    /// Whether the kernel keeps its cache consistent with parallel direct writes.
     pub(crate) direct_in_parallel: OnceLock<bool>,
-    /// To whoever makes the kernel let go of names, which must not be a thread that answers:
-    /// the kernel may hold their directory until it has an answer.
-    pub(crate) let_go: SyncSender<LetGo>,
+    /// Queue of the thread that sends invalidations. A thread that answers requests must not send
+    /// them: the kernel may hold the directory's lock until it gets an answer.
+    pub(crate) invalidations: SyncSender<Invalidation>,
 }
 
 impl fmt::Debug for Core {
@@ -81,44 +81,44 @@ impl fmt::Debug for Core {
 }
 
 impl Core {
-    /// What the kernel means by a number.
+    /// Returns the inode with the kernel's number `node`.
     pub(crate) fn inode(&self, node: u64) -> Result<Arc<Inode>, Errno> {
         self.table.get(node).ok_or(Errno::STALE)
     }
 
-    /// The number for the kernel of a backing inode.
+    /// Returns the kernel's number of a backing inode.
     pub(crate) fn node(&self, inode: u64) -> u64 {
         node_id(self.top.root.file.inode, inode)
     }
 
-    /// What the limits know a backing inode by.
+    /// Returns the id of a backing inode in [`Limits`].
     pub(crate) fn file(&self, stat: &Stat) -> FileId {
         FileId { dir: self.top.id, inode: stat.st_ino }
     }
 
-    /// The path by which a descriptor is opened anew, relative to [`Self::proc`].
+    /// Returns the path that reopens a descriptor, relative to [`Self::proc`].
     pub(crate) fn proc_name(fd: &OwnedFd) -> String {
         fd.as_raw_fd().to_string()
     }
 
-    /// The same path, from the root.
+    /// Returns the absolute path that reopens a descriptor.
     pub(crate) fn proc_path(fd: &OwnedFd) -> String {
         format!("/proc/self/fd/{}", fd.as_raw_fd())
     }
 
-    /// Opens what `fd` stands for.
+    /// Reopens the file of `fd`.
     pub(crate) fn reopen(&self, fd: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
         rustix::fs::openat(&self.proc, Self::proc_name(fd), flags | OFlags::CLOEXEC, Mode::empty())
     }
 
-    /// Whether a file that is opened with `flags` is read and written past the kernel's cache,
-    /// by many at once. Otherwise it is the kernel that does what `O_DIRECT` asks for.
+    /// Returns whether a file opened with `flags` bypasses the page cache and permits parallel I/O.
+    /// Otherwise the kernel implements `O_DIRECT`.
     pub(crate) fn goes_direct(&self, flags: i32) -> bool {
         let parallel = self.direct_in_parallel.get().copied().unwrap_or(false);
         parallel && OFlags::from_bits_retain(flags.cast_unsigned()).contains(OFlags::DIRECT)
     }
 
-    /// The path of `name` in `dir`, from the top directory on.
+    /// Returns the path of `name` in `dir`, relative to the top directory.
     pub(crate) fn path(&self, dir: &Inode, name: &OsStr) -> PathBuf {
         if dir.node == self.top.root.node {
             return PathBuf::from(name);
@@ -128,8 +128,8 @@ impl Core {
         dir.strip_prefix(top).unwrap_or(Path::new("")).join(name)
     }
 
-    /// Does what may wait for the backing file system's names: on this thread if another goes
-    /// on reading, else on the pool.
+    /// Runs a job that may wait for names of the backing file system: on this thread if another one
+    /// remains to read requests, otherwise on the pool.
     pub(crate) fn run(self: &Arc<Self>, job: impl FnOnce(&Arc<Self>) + Send + 'static) {
         if let Some(_permit) = self.readers.permit() {
             job(self);
@@ -138,7 +138,7 @@ impl Core {
         }
     }
 
-    /// Does it on the pool. Meanwhile it holds `bytes`.
+    /// Runs a job on the pool; until then it accounts for `bytes`.
     pub(crate) fn run_later(
         self: &Arc<Self>,
         sync: bool,
@@ -153,7 +153,7 @@ impl Core {
         if sync { self.pool.run_sync(job) } else { self.pool.run(job) }
     }
 
-    /// Does it on the pool once `io` has been admitted. Meanwhile it holds `bytes`.
+    /// Runs a job on the pool when `io` is admitted; until then it accounts for `bytes`.
     pub(crate) fn run_admitted(
         self: &Arc<Self>,
         io: Io,
@@ -173,7 +173,7 @@ impl Core {
         self.limits.admit(io, Box::new(go));
     }
 
-    /// What the kernel is told of an inode.
+    /// Returns the attributes of an inode for the kernel.
     pub(crate) fn attributes(&self, node: u64, stat: &Stat) -> Result<FileAttr, Errno> {
         let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
         Ok(FileAttr {
@@ -196,7 +196,7 @@ impl Core {
     }
 }
 
-/// What kind of thing has a name.
+/// Converts a file type.
 pub(crate) fn kind(kind: rustix::fs::FileType) -> Option<FileType> {
     use rustix::fs::FileType as Backing;
     Some(match kind {
@@ -217,7 +217,7 @@ fn time(seconds: i64, nanos: impl TryInto<u32>) -> SystemTime {
     if seconds < 0 { UNIX_EPOCH - whole + nanos } else { UNIX_EPOCH + whole + nanos }
 }
 
-/// What is open, by numbers that are not given twice.
+/// Open files or directories by handle. Handles are never reused.
 #[derive(Debug)]
 pub(crate) struct Handles<T> {
     open: RwLock<HashMap<u64, Arc<T>>>,
@@ -251,12 +251,12 @@ impl<T> Handles<T> {
         self.open.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether one of them is as `is` says.
+    /// Returns whether any entry satisfies `is`.
     pub(crate) fn any(&self, is: impl Fn(&T) -> bool) -> bool {
         self.open.read().unwrap_or_else(PoisonError::into_inner).values().any(|open| is(open))
     }
 
-    /// All that are left, at the end.
+    /// Removes and returns all entries, at the end of the mount.
     pub(crate) fn drain(&self) -> Vec<Arc<T>> {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         open.drain().map(|(_, opened)| opened).collect()

@@ -1,9 +1,9 @@
-//! The data path: take, ask the limits, do, answer.
+//! The data path: receive, ask the limits, execute, reply.
 //!
-//! A read that is admitted at once is tried without waiting, on the thread that took it: what
-//! is in the backing file system's cache is answered there. A write that is admitted at once
-//! goes into that cache there too, as long as another thread goes on reading. Everything else
-//! is done on the pool: what waits for the limits, for the medium, or for room.
+//! An admitted read is first tried without blocking on the thread that received it, which completes
+//! hits in the backing file system's cache. An admitted write goes into that cache on the same
+//! thread, as long as another thread remains to read requests. Everything else runs on the pool:
+//! operations that wait for limits, for the medium or for budget.
 
 use crate::core::{Core, Open, OpenDir};
 use crate::inode::{Change, Changing};
@@ -17,24 +17,24 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 thread_local! {
-    /// Where a thread puts what it reads; as long as the longest read until now.
+    /// A buffer per thread, as large as the longest read so far.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What of a write is to be durable before it is answered.
+/// The durability that a write has to reach before the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durable {
-    /// Nothing: it is durable after a sync.
+    /// None, until a sync.
     Nothing,
-    /// The bytes and what it takes to find them.
+    /// Data and the metadata needed to read it.
     Bytes,
-    /// The times too.
+    /// Data and all metadata, including times.
     All,
 }
 
 impl Durable {
-    /// What the flags of `open` say, or of a single write. The kernel sends its own numbers.
-    pub(crate) fn asked_by(flags: i32) -> Self {
+    /// Reads the flags of `open` or of a single write, which have the kernel's values.
+    pub(crate) fn from_open_flags(flags: i32) -> Self {
         const O_DSYNC: i32 = 0o10_000;
         const O_SYNC: i32 = 0o4_010_000;
         match (flags & O_DSYNC, flags & O_SYNC) {
@@ -53,13 +53,12 @@ impl Durable {
     }
 }
 
-/// A write as the kernel sent it.
+/// A write request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Write {
     pub(crate) offset: u64,
-    /// What is to be durable before it is answered.
     pub(crate) durable: Durable,
-    /// The set-id bits go with it.
+    /// Whether set-id bits have to be removed.
     pub(crate) drops_set_id: bool,
 }
 
@@ -148,10 +147,10 @@ impl Core {
         }
         let written = write_all(&open.fd, write, data);
         if write.drops_set_id {
-            // The bytes are there; that a file keeps its mode is no reason to say otherwise.
+            // The write has succeeded; a failure to change the mode does not make it fail.
             let _ = self.drop_set_id(&open.inode.fd);
         }
-        // Before the answer, so that whoever gets it finds the space counted.
+        // Settled before the reply, so that the program that receives it finds the space counted.
         drop(changing);
         match written {
             Ok(written) => reply.written(written),
@@ -159,11 +158,11 @@ impl Core {
         }
     }
 
-    /// Makes a file durable, or a directory's names.
-    pub(crate) fn sync(self: &Arc<Self>, what: Synced, data_only: bool, reply: ReplyEmpty) {
+    /// Syncs a file or the names of a directory.
+    pub(crate) fn sync(self: &Arc<Self>, what: SyncTarget, data_only: bool, reply: ReplyEmpty) {
         let file = match &what {
-            Synced::File(open) => open.inode.file,
-            Synced::Dir(dir) => dir.inode.file,
+            SyncTarget::File(open) => open.inode.file,
+            SyncTarget::Dir(dir) => dir.inode.file,
         };
         let io = Io { file, op: Op::Flush, offset: 0, len: 0, durable: false };
         let done = move |core: &Arc<Self>, verdict: Result<(), Errno>| {
@@ -176,7 +175,7 @@ impl Core {
         }
     }
 
-    /// Allocates a range, or makes it read as zeros.
+    /// Allocates a range, or zeroes it.
     pub(crate) fn fallocate(
         self: &Arc<Self>,
         handle: u64,
@@ -219,7 +218,7 @@ impl Core {
         }
     }
 
-    /// Finds the next hole or the next data.
+    /// Finds the next hole or data.
     pub(crate) fn lseek(
         self: &Arc<Self>,
         handle: u64,
@@ -240,10 +239,10 @@ impl Core {
             Err(errno) => return reply.error(fuse(errno)),
         };
         if open.inode.may_be_dirty() {
-            // What the kernel holds and has not sent would look like a hole, and only it knows
-            // where the file ends. It could be made to send it; but whoever waits for that in
-            // this process keeps it from ending when it is killed. This is what programs hear
-            // of file systems that know no holes: they read all of it then.
+            // The kernel's unsent pages would look like holes, and only the kernel knows the file's
+            // end. Forcing it to send them would wait within this process, which could then not
+            // exit when it is killed. EINVAL tells programs that the file system does not support
+            // holes; they then read the whole file.
             return reply.error(fuser::Errno::EINVAL);
         }
         self.run(move |_| {
@@ -256,31 +255,31 @@ impl Core {
     }
 }
 
-/// As `lseek` has them.
+/// The values of `lseek`.
 const SEEK_DATA: i32 = 3;
 const SEEK_HOLE: i32 = 4;
 
-/// What is to be made durable.
+/// The object of a sync.
 #[derive(Debug)]
-pub(crate) enum Synced {
+pub(crate) enum SyncTarget {
     File(Arc<Open>),
     Dir(Arc<OpenDir>),
 }
 
-impl Synced {
+impl SyncTarget {
     fn sync(&self, limits: &Arc<dyn Limits>, data_only: bool) -> Result<(), Errno> {
         let (fd, file) = match self {
             Self::File(open) => (&open.fd, Some(&open.inode)),
             Self::Dir(dir) => (&dir.fd, None),
         };
-        // Where its bytes are is decided only now, and what it takes to remember that.
+        // Delayed allocation takes effect at the sync, and changes the space of the file.
         let _changing = file.map(|inode| inode.reserve(limits, fd, Change::None)).transpose()?;
         if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) }
     }
 }
 
-/// Answers a read if all of it is in the backing file system's cache; else gives back what to
-/// answer with. A file system that cannot say whether it would wait answers there, too.
+/// Replies to a read if all of it is in the backing file system's cache; otherwise returns the
+/// reply. A file system without `RWF_NOWAIT` support answers here as well.
 fn read_cached(open: &Open, offset: u64, len: u32, reply: ReplyData) -> Option<ReplyData> {
     with_buffer(len, |buffer| {
         let wanted = buffer.len();
@@ -290,7 +289,7 @@ fn read_cached(open: &Open, offset: u64, len: u32, reply: ReplyData) -> Option<R
             Ok(read) => read,
             Err(_) => return Some(reply),
         };
-        // Less than was asked for is the end of the file, or where the cache has a gap.
+        // A short read means the end of the file or a gap in the cache.
         if read < wanted && offset + (read as u64) < open.inode.size() {
             return Some(reply);
         }
@@ -331,7 +330,7 @@ fn read_all(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> Result<usize, Errn
     Ok(read)
 }
 
-/// Writes until all is written, or as much as can be.
+/// Writes all of `data`, or as much as possible.
 fn write_all(fd: impl AsFd, write: Write, data: &[u8]) -> Result<u32, Errno> {
     let flags = write.durable.flags();
     let mut written = 0;
@@ -353,7 +352,7 @@ mod tests {
 
     #[test]
     fn flags_of_durable_writes() {
-        let check = |flags, expect| assert_eq!(Durable::asked_by(flags), expect);
+        let check = |flags, expect| assert_eq!(Durable::from_open_flags(flags), expect);
         check(0o2, Durable::Nothing);
         check(0o40_002, Durable::Nothing);
         check(0o50_002, Durable::Bytes);

@@ -1,113 +1,112 @@
-//! What can keep a mount from coming about, or from ending, as kinds with a message for a
-//! person and a hint about what to do.
+//! Errors of mounting and unmounting: kinds to match on, messages and hints.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a mount could not be made or ended.
+/// An error of mounting or unmounting.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
-    /// There is no directory to mount at.
+    /// The mount directory does not exist or is not a directory.
     #[error("cannot mount at {}: {source}", .dir.display())]
     NoDirectory {
-        /// Where it was to be mounted.
+        /// The mount directory.
         dir: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It would hide what is in the directory.
+    /// Files in the mount directory would be hidden.
     #[error("cannot mount at {}: it is not empty, it holds {found:?}", .dir.display())]
     NotEmpty {
-        /// Where it was to be mounted.
+        /// The mount directory.
         dir: PathBuf,
-        /// The first thing found in it.
+        /// An entry found in it.
         found: String,
     },
-    /// There is a mount of Weir at the directory, and it works.
+    /// A working mount of Weir exists at the directory.
     #[error("{} is mounted already", .dir.display())]
     Mounted {
-        /// Where it was to be mounted.
+        /// The mount directory.
         dir: PathBuf,
     },
-    /// There is a mount of something else at the directory, and nobody serves it.
+    /// A dead mount that is not Weir's exists at the directory.
     #[error("{} is a dead mount of type {kind}", .dir.display())]
     DeadMount {
-        /// Where it was to be mounted.
+        /// The mount directory.
         dir: PathBuf,
-        /// The type of its file system.
+        /// File system type of the dead mount.
         kind: String,
     },
-    /// A name that cannot be a directory's, or that two of them have.
+    /// The name of a top directory is invalid or used twice.
     #[error("top directory {name:?} {problem}")]
     Name {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: &'static str,
     },
-    /// The folder with the bytes cannot be used.
+    /// The backing folder cannot be used.
     #[error("backing folder {}: {context}", .dir.display())]
     Backing {
-        /// The folder.
+        /// The backing folder.
         dir: PathBuf,
-        /// What went wrong.
+        /// The operation that failed.
         context: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Another mount has the folder with the bytes.
+    /// Another mount uses the backing folder.
     #[error("backing folder {} is in use by another mount", .dir.display())]
     BackingInUse {
-        /// The folder.
+        /// The backing folder.
         dir: PathBuf,
     },
-    /// A file that is there already cannot be, by the limits.
+    /// An existing file exceeds the limits.
     #[error("{}: {reason}", .path.display())]
     Found {
         /// The file, in the backing folder.
         path: PathBuf,
-        /// Why.
+        /// Description of the problem.
         reason: String,
     },
-    /// The folder with the bytes is in the mount, or the mount in it.
-    #[error("backing folder {} and mount {} are one in the other", .backing.display(), .dir.display())]
+    /// The backing folder is inside the mount directory, or the reverse.
+    #[error("the backing folder {} and the mount {} are nested", .backing.display(), .dir.display())]
     Nested {
-        /// The folder.
+        /// The backing folder.
         backing: PathBuf,
-        /// Where it was to be mounted.
+        /// The mount directory.
         dir: PathBuf,
     },
-    /// The system has no FUSE, or does not give it to us.
+    /// FUSE is missing or not permitted.
     #[error("cannot open /dev/fuse: {source}")]
     NoFuse {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The program that mounts for users is not there.
+    /// The program `fusermount3` is missing.
     #[error("cannot run fusermount3, which mounts for users that are not root: {source}")]
     NoHelper {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The program that mounts for users refused.
+    /// `fusermount3` refused.
     #[error("fusermount3: {said}")]
     Helper {
-        /// What it said.
+        /// Its error output.
         said: String,
     },
-    /// There are open files, and they were not closed in time. The mount no longer has a name.
+    /// Open files were not closed in time. The mount has been detached.
     #[error("{} is still in use", .dir.display())]
     InUse {
-        /// Where it was mounted.
+        /// The mount directory.
         dir: PathBuf,
     },
-    /// The system refused for any other reason.
+    /// Another system call failed.
     #[error("{context}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         context: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -147,7 +146,7 @@ pub enum ErrorKind {
 }
 
 impl MountError {
-    /// The kind, to match on.
+    /// Returns the kind, to match on.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -168,7 +167,7 @@ impl MountError {
         }
     }
 
-    /// What to do about it, where there is something to do.
+    /// Returns advice, if there is any.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -176,8 +175,8 @@ impl MountError {
             Self::NotEmpty { .. } => Some("choose an empty directory"),
             Self::Mounted { .. } => Some("choose another directory, or unmount it: umount DIR"),
             Self::DeadMount { .. } => Some("unmount it: umount -l DIR, or fusermount3 -uz DIR"),
-            Self::Name { .. } => Some("use names that differ, of at most 255 bytes, without '/'"),
-            Self::BackingInUse { .. } => Some("end the other mount first"),
+            Self::Name { .. } => Some("use distinct names of at most 255 bytes, without '/'"),
+            Self::BackingInUse { .. } => Some("unmount the other mount first"),
             Self::Found { .. } => Some("give it more in the layout, or move the file elsewhere"),
             Self::Nested { .. } => Some("mount outside of the data directory"),
             Self::NoFuse { .. } => {
@@ -187,12 +186,12 @@ impl MountError {
             Self::Helper { said } if said.contains("user_allow_other") => {
                 Some("mount for yourself alone, or put 'user_allow_other' into /etc/fuse.conf")
             }
-            Self::InUse { .. } => Some("end the programs that have files open there"),
+            Self::InUse { .. } => Some("close the programs that have open files there"),
             Self::Helper { .. } | Self::Backing { .. } | Self::Io { .. } => None,
         }
     }
 
-    /// Whether what was given is wrong, and not the machine.
+    /// Returns whether the request is at fault, rather than the machine.
     #[must_use]
     pub fn is_input(&self) -> bool {
         matches!(

@@ -1,9 +1,9 @@
-//! What the kernel asks, and who answers it: names and attributes in `names`, bytes in
-//! `data`. What is not here the kernel does itself or refuses: locks are its own, a
-//! `copy_file_range` it reads and writes, and `O_TMPFILE` is not supported.
+//! The dispatch of FUSE requests: names and attributes to `names`, bytes to `data`. Operations not
+//! listed here are done by the kernel (locks, `copy_file_range` by reads and writes) or refused
+//! (`O_TMPFILE`).
 
 use crate::core::{Core, kind};
-use crate::data::{Durable, Synced, Write, answer, fuse};
+use crate::data::{Durable, SyncTarget, Write, answer, fuse};
 use crate::limits::Errno;
 use crate::listing::answer_statfs;
 use crate::names::{Caller, Change};
@@ -19,12 +19,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// The file system as the kernel asks it.
+/// The FUSE file system of a top directory.
 #[derive(Debug)]
 pub(crate) struct Fs(pub(crate) Arc<Core>);
 
-/// From this minor version of the protocol on, the kernel throws out what its cache has of a
-/// range after it was written past the cache, not only before (Linux 6.16).
+/// First minor version of the protocol with which the kernel invalidates cached pages after a
+/// direct write, not only before it (Linux 6.16).
 const CACHE_RIGHT_BESIDE_DIRECT: u32 = 44;
 
 impl Fs {
@@ -32,8 +32,8 @@ impl Fs {
         self.0.options.kept_for
     }
 
-    /// How an opened file is used: its cached pages stay, since nobody else changes it; and
-    /// direct writes to it need not wait for each other.
+    /// Returns the open flags: cached pages are kept, because only this mount changes the files,
+    /// and direct writes may run in parallel.
     fn opened_as(&self, flags: i32) -> FopenFlags {
         let direct = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
         if self.0.goes_direct(flags) {
@@ -78,14 +78,14 @@ impl Filesystem for Fs {
             InitFlags::FUSE_PARALLEL_DIROPS,
             InitFlags::FUSE_DO_READDIRPLUS | InitFlags::FUSE_READDIRPLUS_AUTO,
             InitFlags::FUSE_CACHE_SYMLINKS,
-            // Else the kernel asks for an attribute before each write.
+            // Without it, the kernel reads an attribute before each write.
             InitFlags::FUSE_HANDLE_KILLPRIV_V2,
         ];
         if options.writeback {
             wanted.push(InitFlags::FUSE_WRITEBACK_CACHE);
         }
         for flag in wanted {
-            // A kernel that doesn't know it does without.
+            // Older kernels do not need it.
             let _ = config.add_capabilities(flag);
         }
         let abi = config.kernel_abi();
@@ -286,17 +286,17 @@ impl Filesystem for Fs {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        // After a write from its cache the kernel asks for a sync itself, if there is to be one.
+        // After a write from its cache the kernel sends a sync itself, if one is needed.
         let cached = how.contains(WriteFlags::FUSE_WRITE_CACHE);
         let write = Write {
             offset,
-            durable: if cached { Durable::Nothing } else { Durable::asked_by(flags.0) },
+            durable: if cached { Durable::Nothing } else { Durable::from_open_flags(flags.0) },
             drops_set_id: how.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID),
         };
         self.0.write(handle.0, write, data, reply);
     }
 
-    /// The kernel has sent what it held before it asks, and asks no more once it heard this.
+    /// The kernel has sent its dirty pages before, and sends no more flushes after this reply.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.error(fuser::Errno::ENOSYS);
     }
@@ -326,7 +326,7 @@ impl Filesystem for Fs {
         reply: ReplyEmpty,
     ) {
         match self.0.files.get(handle.0) {
-            Ok(open) => self.0.sync(Synced::File(open), data_only, reply),
+            Ok(open) => self.0.sync(SyncTarget::File(open), data_only, reply),
             Err(errno) => reply.error(fuse(errno)),
         }
     }
@@ -373,11 +373,11 @@ impl Filesystem for Fs {
             let mut added = 0_u32;
             let read = core.dirs.get(handle.0).and_then(|dir| {
                 core.readdir(&dir, offset, |listed| {
-                    let attributes = match core.look_at(&dir, listed) {
+                    let attributes = match core.entry_attributes(&dir, listed) {
                         Ok(attributes) => attributes,
-                        // It went meanwhile, or is none of ours.
+                        // It was removed meanwhile, or is on another device.
                         Err(Errno::NOENT | Errno::XDEV) => return Ok(false),
-                        // What is there is delivered; the next call comes upon it again.
+                        // Deliver the entries so far; the next call meets the error again.
                         Err(_) if added > 0 => return Ok(true),
                         Err(errno) => return Err(errno),
                     };
@@ -419,7 +419,7 @@ impl Filesystem for Fs {
         reply: ReplyEmpty,
     ) {
         match self.0.dirs.get(handle.0) {
-            Ok(dir) => self.0.sync(Synced::Dir(dir), data_only, reply),
+            Ok(dir) => self.0.sync(SyncTarget::Dir(dir), data_only, reply),
             Err(errno) => reply.error(fuse(errno)),
         }
     }

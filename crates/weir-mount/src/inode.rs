@@ -1,9 +1,9 @@
-//! What the kernel knows: inodes by descriptors that stay right whatever a file is called,
-//! and the space that each file takes.
+//! The inode table. Inodes are held by descriptors, which stay valid when files are renamed,
+//! together with the space that each file takes.
 //!
-//! An inode is in the table for as long as the kernel counts it as looked up. Its number for
-//! the kernel is the backing file's, so it is the same after every restart, and cannot be given
-//! to another file while the descriptor is held.
+//! An inode is in the table while the kernel's lookup count is above zero. The kernel's number is
+//! that of the backing file. It is therefore the same after a restart, and is not reused while the
+//! descriptor is open.
 
 use crate::limits::{Errno, FileId, Limits, Space};
 use rustix::fs::{FileType, SeekFrom, Stat};
@@ -14,13 +14,13 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What space is counted in by most file systems.
+/// Block size in which most file systems allocate.
 const BLOCK: u64 = 4096;
-/// The number of the mount's root for the kernel.
+/// The kernel's number of the root.
 const ROOT: u64 = 1;
 
-/// The number by which the kernel knows a backing inode, where `root` is the one of the root:
-/// its own, but that the root's is exchanged for the one that the kernel demands.
+/// Returns the kernel's number of a backing inode: the backing number, with that of `root` and the
+/// number that the kernel requires for its root exchanged.
 pub(crate) fn node_id(root: u64, inode: u64) -> u64 {
     match inode {
         _ if inode == root => ROOT,
@@ -29,35 +29,35 @@ pub(crate) fn node_id(root: u64, inode: u64) -> u64 {
     }
 }
 
-/// A file, a directory or anything else that has a name.
+/// A file, a directory or another object with a name.
 pub(crate) struct Inode {
-    /// Its number for the kernel.
+    /// The kernel's number.
     pub(crate) node: u64,
     pub(crate) file: FileId,
     pub(crate) kind: FileType,
-    /// It itself, without the right to read or write.
+    /// An `O_PATH` descriptor, without read or write access.
     pub(crate) fd: OwnedFd,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What it takes, as the limits know it: what it took when a change was last complete,
-    /// and what those under way may add.
+    /// The space reported to the limits: that after the last complete change, plus the maximum
+    /// growth by changes in progress.
     space: Space,
-    /// How much of that those under way may add.
+    /// The part of the space reserved by changes in progress.
     pending: u64,
-    /// Changes that are not complete.
+    /// Number of changes in progress.
     changing: u32,
-    /// Before this there is no hole.
+    /// The file has no holes before this offset.
     dense: u64,
-    /// It was written past the kernel's cache, which does not know its time of modification.
+    /// Direct writes changed the modification time, which the kernel has not seen.
     modified_unseen: bool,
-    /// Open handles.
+    /// Number of open handles.
     handles: u32,
-    /// Those of them through which pages can be dirty in the kernel's cache.
+    /// Number of handles that can make pages in the kernel's cache dirty.
     dirtying: u32,
-    /// The limits have been told that it is gone.
+    /// The limits have been told of the removal.
     removed: bool,
 }
 
@@ -76,12 +76,12 @@ impl Inode {
         self.lock().space.size
     }
 
-    /// Whether the kernel may hold what was written and not sent on.
+    /// Returns whether the kernel may hold unsent writes.
     pub(crate) fn may_be_dirty(&self) -> bool {
         self.lock().dirtying > 0
     }
 
-    /// A handle is opened. Fails if the file is gone.
+    /// Counts a new handle. Fails if the file has been removed.
     pub(crate) fn opened(&self, dirtying: bool) -> Result<(), Errno> {
         let mut state = self.lock();
         if state.removed {
@@ -92,19 +92,19 @@ impl Inode {
         Ok(())
     }
 
-    /// A handle is closed; says whether it was the last.
+    /// Counts a closed handle. Returns whether it was the last one.
     pub(crate) fn closed(&self, dirtying: bool, limits: &dyn Limits) -> bool {
         let mut state = self.lock();
         state.handles -= 1;
         state.dirtying -= u32::from(dirtying);
         let last = state.handles == 0;
         drop(state);
-        self.look_whether_gone(limits);
+        self.report_if_removed(limits);
         last
     }
 
-    /// Tells the limits if the last name and the last handle are gone.
-    pub(crate) fn look_whether_gone(&self, limits: &dyn Limits) {
+    /// Reports the removal to the limits if neither names nor handles are left.
+    pub(crate) fn report_if_removed(&self, limits: &dyn Limits) {
         let unlinked = || rustix::fs::fstat(&self.fd).is_ok_and(|stat| stat.st_nlink == 0);
         let mut state = self.lock();
         if self.kind.is_file() && state.handles == 0 && !state.removed && unlinked() {
@@ -113,12 +113,12 @@ impl Inode {
         }
     }
 
-    /// The file was made and at once removed again; nobody has to hear of it.
-    pub(crate) fn never_was(&self) {
+    /// Marks a file as removed without a report, because its creation was undone.
+    pub(crate) fn discard(&self) {
         self.lock().removed = true;
     }
 
-    /// Asks the limits for what a change needs. It is then under way until what is returned is
+    /// Asks the limits for the space of a change. The change is in progress until the result is
     /// dropped. `fd` is the file, open for reading or writing.
     pub(crate) fn reserve(
         self: &Arc<Self>,
@@ -155,56 +155,56 @@ impl Inode {
         Ok(Changing { inode: Arc::clone(self), limits: Arc::clone(limits), more })
     }
 
-    /// It is written past the kernel's cache.
+    /// Marks the modification time as changed by direct writes.
     pub(crate) fn modified_unseen(&self) {
         self.lock().modified_unseen = true;
     }
 
-    /// Whether it was, since the kernel knows it.
+    /// Returns whether direct writes changed the modification time.
     pub(crate) fn is_modified_unseen(&self) -> bool {
         self.lock().modified_unseen
     }
 }
 
-/// What is about to be done to a file's bytes.
+/// A change of a file's space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Nothing that takes space.
+    /// None.
     None,
-    /// A hole is made.
+    /// A hole is punched.
     Hole {
-        /// Where it begins.
+        /// Start of the range.
         offset: u64,
     },
-    /// It gets another size.
+    /// The file is truncated or extended.
     Cut {
-        /// Which.
+        /// The new size.
         size: u64,
     },
-    /// A range gets blocks, if it has none.
+    /// A range is allocated.
     Filled {
-        /// Where it begins.
+        /// Start of the range.
         offset: u64,
-        /// How long it is.
+        /// Length of the range.
         len: u64,
-        /// It makes the file longer.
+        /// Whether the file grows.
         grows: bool,
     },
 }
 
 impl State {
-    /// How many bytes of a range that lies in the file have no block.
+    /// Returns the number of unallocated bytes in a range within the file.
     fn unmapped(&mut self, fd: &OwnedFd, start: u64, end: u64) -> u64 {
         let seek = |to| rustix::fs::seek(fd, to);
         if end <= self.dense {
             return 0;
         }
-        // Most files have no hole at all; then this is asked once.
+        // Most files have no holes, and then this one call suffices.
         if let Ok(hole) = seek(SeekFrom::Hole(self.dense)) {
             self.dense = hole;
         }
         let (mut at, mut unmapped) = (start.max(self.dense.min(end)), 0);
-        for _ in 0..MOST_HOLES {
+        for _ in 0..MAX_COUNTED_HOLES {
             let hole = seek(SeekFrom::Hole(at)).unwrap_or(at).min(end);
             let data = seek(SeekFrom::Data(hole)).unwrap_or(end).clamp(hole, end);
             unmapped += data - hole;
@@ -217,8 +217,8 @@ impl State {
     }
 }
 
-/// Holes of a range that are counted one by one.
-const MOST_HOLES: usize = 32;
+/// Maximum number of holes in a range that are counted individually.
+const MAX_COUNTED_HOLES: usize = 32;
 
 impl fmt::Debug for Inode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -226,12 +226,11 @@ impl fmt::Debug for Inode {
     }
 }
 
-/// A change of a file's bytes that is under way. When it is complete, the limits hear what the
-/// file takes in fact.
+/// A change in progress. When it is dropped, the limits are told the actual space.
 pub(crate) struct Changing {
     inode: Arc<Inode>,
     limits: Arc<dyn Limits>,
-    /// What it may add.
+    /// The reserved growth.
     more: u64,
 }
 
@@ -244,7 +243,7 @@ impl Drop for Changing {
         let mut now = space(&stat);
         now.allocated = now.allocated.saturating_add(state.pending);
         if state.changing > 0 {
-            // Another may be about to make it longer.
+            // Another change in progress may extend the file.
             now.size = now.size.max(state.space.size);
         }
         if now != state.space {
@@ -254,15 +253,15 @@ impl Drop for Changing {
     }
 }
 
-/// What a file takes.
+/// Returns the space of a file.
 pub(crate) fn space(stat: &Stat) -> Space {
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     let blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
     Space { size, allocated: blocks.saturating_mul(512) }
 }
 
-/// How much a file takes more, at most, when `len` bytes at `offset` have been allocated.
-/// `unmapped` counts the bytes of a range of the file that have no block.
+/// Returns the maximum growth of a file by an allocation of `len` bytes at `offset`. `unmapped`
+/// returns the number of unallocated bytes in a range of the file.
 fn needed(old: Space, offset: u64, len: u64, unmapped: impl FnOnce(u64, u64) -> u64) -> u64 {
     if len == 0 {
         return 0;
@@ -271,36 +270,35 @@ fn needed(old: Space, offset: u64, len: u64, unmapped: impl FnOnce(u64, u64) -> 
     let (start, end) = (offset / BLOCK * BLOCK, up(offset.saturating_add(len)));
     let edge = up(old.size);
     let inside = if start < edge { unmapped(start, end.min(edge)) } else { 0 };
-    // What is allocated and has no place in the file is a reserve behind its end.
+    // Blocks beyond those in use are preallocated after the end of the file.
     let reserved = old.allocated.max(edge);
     inside.saturating_add(end.saturating_sub(start.max(reserved)))
 }
 
-/// What the kernel knows, by its numbers.
+/// The inodes known to the kernel, by its numbers.
 ///
-/// It may know more than this process can have open. Then some of what nobody uses is closed,
-/// and whoever asks for it by its number hears `ESTALE`: the kernel looks the name up again and
-/// repeats what it was asked, as it does for a file system on a network.
+/// The kernel may know more inodes than this process can have open. Idle ones are then closed, and
+/// requests for them fail with `ESTALE`. The kernel repeats the lookup and the request, as for a
+/// network file system.
 #[derive(Debug)]
 pub(crate) struct Table {
     known: Mutex<HashMap<u64, Known>>,
-    /// What all top directories have open.
+    /// Number of open inodes of all top directories.
     open: Arc<AtomicUsize>,
-    /// How much of it there may be before some is closed.
+    /// The number at which idle inodes are closed.
     most: usize,
 }
 
 #[derive(Debug)]
 struct Known {
-    /// `None` once it was closed.
+    /// `None` after it was closed.
     inode: Option<Arc<Inode>>,
-    /// How often it was looked up and not forgotten.
+    /// The kernel's lookup count.
     lookups: u64,
-    /// Where it was looked up last: a directory's number and a name.
+    /// The directory and name of the last lookup.
     at: (u64, OsString),
-    /// The kernel has been asked to let go of it and may not have: somebody may have been using
-    /// the name just then.
-    let_go: bool,
+    /// An invalidation was sent, but the kernel may have kept the entry because it was in use.
+    was_invalidated: bool,
 }
 
 impl Known {
@@ -308,8 +306,8 @@ impl Known {
         self.inode.as_ref().is_some_and(|inode| inode.lock().handles > 0)
     }
 
-    /// Whether nothing is lost if it is closed. Directories stay: somebody may be in one, by
-    /// no name.
+    /// Returns whether the inode can be closed without loss. Directories cannot: a process may have
+    /// one as its working directory without a lookup.
     fn is_idle(&self) -> bool {
         let idle = |inode: &Arc<Inode>| {
             let state = inode.lock();
@@ -321,10 +319,10 @@ impl Known {
 }
 
 impl Table {
-    /// Knows the root, from the beginning to the end.
+    /// Creates a table with the root, which stays for the whole mount.
     pub(crate) fn new(root: Arc<Inode>, open: Arc<AtomicUsize>, most: usize) -> Self {
         let (node, at) = (root.node, (ROOT, OsString::new()));
-        let known = Known { inode: Some(root), lookups: 1, at, let_go: false };
+        let known = Known { inode: Some(root), lookups: 1, at, was_invalidated: false };
         let known = HashMap::from([(node, known)]);
         open.fetch_add(1, Ordering::Relaxed);
         Self { known: Mutex::new(known), open, most }
@@ -338,8 +336,7 @@ impl Table {
         self.lock().get(&node)?.inode.clone()
     }
 
-    /// Counts a lookup of `name` in `parent`, which found what `found` makes an inode of if it
-    /// is not open.
+    /// Counts a lookup of `name` in `parent`. If the inode is not open, `found` creates it.
     pub(crate) fn looked_up(
         &self,
         node: u64,
@@ -348,7 +345,7 @@ impl Table {
     ) -> Arc<Inode> {
         let mut table = self.lock();
         let at = || (parent, name.to_owned());
-        let new = || Known { inode: None, lookups: 0, at: at(), let_go: false };
+        let new = || Known { inode: None, lookups: 0, at: at(), was_invalidated: false };
         let known = table.entry(node).or_insert_with(new);
         known.lookups += 1;
         if known.at.0 != parent || known.at.1 != name {
@@ -365,7 +362,7 @@ impl Table {
         inode
     }
 
-    /// Closes an eighth of what may be open, so that it is not soon called again.
+    /// Closes an eighth of the limit, so that the next call is not soon.
     fn close_some(&self, table: &mut HashMap<u64, Known>) {
         let idle = table.values_mut().filter(|known| known.is_idle());
         for known in idle.take(self.most.div_ceil(8)) {
@@ -374,7 +371,7 @@ impl Table {
         }
     }
 
-    /// The kernel forgets `lookups` lookups.
+    /// Decreases the lookup count.
     pub(crate) fn forget(&self, node: u64, lookups: u64) {
         let mut table = self.lock();
         let Some(known) = table.get_mut(&node) else { return };
@@ -385,26 +382,26 @@ impl Table {
         let gone = table.remove(&node).and_then(|known| known.inode);
         drop(table);
         self.open.fetch_sub(usize::from(gone.is_some()), Ordering::Relaxed);
-        // The descriptor of an unlinked file may be what frees its blocks: not under the lock.
+        // Closing an unlinked file may free its blocks, so not under the lock.
         drop(gone);
     }
 
-    /// What name to let go of, so that the kernel forgets an inode.
-    pub(crate) fn let_go(&self, node: u64) -> Option<(u64, OsString)> {
+    /// Returns the entry to invalidate so that the kernel forgets an inode.
+    pub(crate) fn invalidation(&self, node: u64) -> Option<(u64, OsString)> {
         let mut table = self.lock();
         let known = table.get_mut(&node)?;
-        known.let_go = true;
+        known.was_invalidated = true;
         Some(known.at.clone())
     }
 
-    /// The same, if the kernel was asked before and it may not have forgotten.
-    pub(crate) fn let_go_again(&self, node: u64) -> Option<(u64, OsString)> {
+    /// Returns the entry of an inode whose invalidation may have failed.
+    pub(crate) fn failed_invalidation(&self, node: u64) -> Option<(u64, OsString)> {
         let table = self.lock();
         let known = table.get(&node)?;
-        (known.let_go && !known.is_open()).then(|| known.at.clone())
+        (known.was_invalidated && !known.is_open()).then(|| known.at.clone())
     }
 
-    /// All that is left, at the end.
+    /// Removes and returns all inodes, at the end of the mount.
     pub(crate) fn drain(&self) -> Vec<Arc<Inode>> {
         let left: Vec<_> = self.lock().drain().filter_map(|(_, known)| known.inode).collect();
         self.open.fetch_sub(left.len(), Ordering::Relaxed);
@@ -422,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_for_the_kernel_never_meet() {
+    fn kernel_numbers_are_unique() {
         let check = |root, inode, expect| {
             assert_eq!(node_id(root, inode), expect);
             assert_eq!(node_id(root, expect), inode, "it is its own inverse");
@@ -435,8 +432,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_write_takes_at_most() {
-        // A file with a hole at its end, or none.
+    fn the_growth_by_a_write_is_bounded() {
+        // Files with and without a hole at the end.
         let check = |old: (u64, u64), offset, len, expect: u64| {
             let data = old.1;
             let unmapped = |start: u64, end: u64| end.saturating_sub(start.max(data));
@@ -446,22 +443,21 @@ mod tests {
         check((0, 0), 4095, 2, 8192);
         check((4096, 4096), 0, 4096, 0);
         check((4096, 4096), 4096, 4096, 4096);
-        // Behind a hole.
+        // After a hole.
         check((0, 0), 1 << 20, 4096, 4096);
         // Into a hole.
         check((1 << 20, 0), 8192, 1, 4096);
-        // Into a file with little of a hole left.
+        // Into a file with a small hole.
         check((8192, 4096), 0, 8192, 4096);
-        // A reserve behind the end is used up first.
+        // Preallocated blocks after the end are used first.
         check((4096, 65536), 4096, 4096, 0);
         check((4096, 65536), 61440, 8192, 4096);
         check((10, 4096), 5, 0, 0);
     }
 
-    /// What a file that ends in a hole and has a reserve behind it takes looks like one
-    /// without either.
+    /// Preallocated blocks may hide a hole at the end of the file in the allocated size.
     #[test]
-    fn a_reserve_does_not_fill_holes() {
+    fn preallocation_does_not_hide_holes() {
         let all = |start: u64, end: u64| end - start;
         assert_eq!(needed(space(1 << 20, 1 << 20), 0, 1 << 20, all), 1 << 20);
     }
@@ -479,7 +475,7 @@ mod tests {
         assert_eq!(state.unmapped(&fd, 64 << 10, 68 << 10), 0);
         assert_eq!(state.unmapped(&fd, 60 << 10, 72 << 10), 8 << 10);
         assert_eq!(state.unmapped(&fd, 0, 1 << 20), (1 << 20) - 3 * 4096);
-        // Behind the end everything is missing.
+        // Everything after the end is unallocated.
         assert_eq!(state.unmapped(&fd, 1 << 20, 2 << 20), 1 << 20);
     }
 }

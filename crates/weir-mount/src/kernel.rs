@@ -1,4 +1,4 @@
-//! Mounting and unmounting: by the system call as root, through `fusermount3` as a user.
+//! Mounting and unmounting: by system calls as root, or through `fusermount3` as another user.
 
 use crate::error::MountError;
 use rustix::fs::{Mode, OFlags};
@@ -14,23 +14,23 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The program that mounts for users.
+/// The set-uid program that mounts for users.
 const HELPER: &str = "fusermount3";
-/// The type by which the kernel lists our mounts.
+/// File system type of Weir's mounts in `/proc`.
 const KIND: &str = "fuse.weir";
 
-/// A mount to be made.
-pub(crate) struct Wanted<'a> {
+/// The parameters of a mount.
+pub(crate) struct MountRequest<'a> {
     pub(crate) dir: &'a Path,
-    /// Others than who mounts may use it.
+    /// Whether other users may use it.
     pub(crate) allow_other: bool,
 }
 
-/// The directory as the kernel lists it, fit to be mounted at: a mount of ours that nobody
-/// serves any more is taken away first. It may hold what is in `but`.
+/// Returns the resolved mount directory. A dead mount of Weir is removed first. The directory must
+/// be empty except for the entries in `but`.
 pub(crate) fn prepare(dir: &Path, but: &[&OsStr]) -> Result<PathBuf, MountError> {
     let absent = |source| MountError::NoDirectory { dir: dir.to_owned(), source };
-    // A dead mount can't be resolved itself, what it is in can.
+    // The path of a dead mount cannot be resolved, but that of its parent can.
     let absolute = std::path::absolute(dir).map_err(absent)?;
     let resolved = match (absolute.canonicalize(), absolute.parent(), absolute.file_name()) {
         (Err(error), Some(parent), Some(name)) if is_dead(&error) => {
@@ -38,7 +38,7 @@ pub(crate) fn prepare(dir: &Path, but: &[&OsStr]) -> Result<PathBuf, MountError>
         }
         (resolved, ..) => resolved.map_err(absent)?,
     };
-    // There may be one upon the other.
+    // Dead mounts may be stacked.
     while let Err(source) = std::fs::metadata(&resolved) {
         match mounted_at(&resolved) {
             Some(dead) if is_dead(&source) && dead.kind == KIND => detach(&resolved)?,
@@ -61,7 +61,7 @@ pub(crate) fn prepare(dir: &Path, but: &[&OsStr]) -> Result<PathBuf, MountError>
     Ok(resolved)
 }
 
-/// Whoever answered has gone, or the connection was cut by hand.
+/// Returns whether an error shows that the serving process has ended or the connection was aborted.
 fn is_dead(error: &io::Error) -> bool {
     [Errno::NOTCONN, Errno::CONNABORTED]
         .map(Errno::raw_os_error)
@@ -69,23 +69,23 @@ fn is_dead(error: &io::Error) -> bool {
         .contains(&error.raw_os_error())
 }
 
-/// A mount as the kernel lists it.
+/// A mount in the kernel's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
-    /// The type of its file system.
+    /// File system type.
     kind: String,
-    /// The number of its device, which no other has while this one is in use.
+    /// Device number, which is unique among mounts in use.
     device: Vec<u8>,
 }
 
-/// The uppermost mount at a resolved path.
+/// Returns the uppermost mount at a resolved path.
 pub(crate) fn mounted_at(dir: &Path) -> Option<Listed> {
     let all = std::fs::read("/proc/self/mountinfo").ok()?;
     let at = |line: &[u8]| {
         let mut fields = line.split(|byte| *byte == b' ');
         let device = fields.nth(2)?.to_vec();
         let place = unescape(fields.nth(1)?);
-        // Optional fields end at a dash; the type comes next.
+        // Optional fields end at a dash; the type follows.
         let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
         let kind = String::from_utf8_lossy(kind).into_owned();
         (place == dir).then_some(Listed { kind, device })
@@ -93,7 +93,7 @@ pub(crate) fn mounted_at(dir: &Path) -> Option<Listed> {
     all.split(|byte| *byte == b'\n').rev().find_map(at)
 }
 
-/// A path as the kernel lists it: blanks and the like in octal.
+/// Decodes a path of the kernel's list, in which blanks are octal escapes.
 fn unescape(listed: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(listed.len());
     let mut rest = listed;
@@ -114,12 +114,12 @@ fn unescape(listed: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsString::from_vec(path))
 }
 
-/// Mounts, and returns what the kernel will ask through.
-pub(crate) fn mount(wanted: &Wanted<'_>) -> Result<OwnedFd, MountError> {
+/// Mounts and returns the FUSE descriptor.
+pub(crate) fn mount(wanted: &MountRequest<'_>) -> Result<OwnedFd, MountError> {
     if rustix::process::geteuid().is_root() { mount_as_root(wanted) } else { mount_as_user(wanted) }
 }
 
-fn mount_as_root(wanted: &Wanted<'_>) -> Result<OwnedFd, MountError> {
+fn mount_as_root(wanted: &MountRequest<'_>) -> Result<OwnedFd, MountError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let fuse = rustix::fs::open("/dev/fuse", flags, Mode::empty())
         .map_err(|errno| MountError::NoFuse { source: errno.into() })?;
@@ -137,14 +137,14 @@ fn mount_as_root(wanted: &Wanted<'_>) -> Result<OwnedFd, MountError> {
     let data = std::ffi::CString::new(data).map_err(|error| MountError::io("mount", error))?;
     match rustix::mount::mount("weir", wanted.dir, KIND, flags, data.as_c_str()) {
         Ok(()) => Ok(fuse),
-        // Root of a namespace that may not mount.
+        // Root in a namespace without the right to mount.
         Err(Errno::PERM) => mount_as_user(wanted),
         Err(errno) => Err(MountError::io("the system refused to mount", errno)),
     }
 }
 
-/// The program gets one end of a pair of sockets as its input and sends what it opened.
-fn mount_as_user(wanted: &Wanted<'_>) -> Result<OwnedFd, MountError> {
+/// Runs `fusermount3`, which sends the FUSE descriptor over a socket pair.
+fn mount_as_user(wanted: &MountRequest<'_>) -> Result<OwnedFd, MountError> {
     let failed = |source: io::Error| MountError::io("cannot talk to fusermount3", source);
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     let mut options = String::from("rw,nosuid,nodev,default_permissions,fsname=weir,subtype=weir");
@@ -165,7 +165,7 @@ fn mount_as_user(wanted: &Wanted<'_>) -> Result<OwnedFd, MountError> {
     }
 }
 
-/// The descriptor that came through a socket, if one did before its end.
+/// Receives a descriptor from a socket; `None` at its end.
 fn received(socket: &UnixStream) -> Result<Option<OwnedFd>, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -188,7 +188,7 @@ fn helper_said(stderr: &[u8]) -> MountError {
     MountError::Helper { said: said.to_owned() }
 }
 
-/// Unmounts if nobody has anything open; says whether.
+/// Unmounts. Returns `false` if files are open.
 pub(crate) fn unmount(dir: &Path) -> Result<bool, MountError> {
     match rustix::mount::unmount(dir, UnmountFlags::NOFOLLOW) {
         Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(true),
@@ -198,7 +198,7 @@ pub(crate) fn unmount(dir: &Path) -> Result<bool, MountError> {
     }
 }
 
-/// Takes the name away; what is open remains.
+/// Detaches the mount from its directory. Open files remain usable.
 pub(crate) fn detach(dir: &Path) -> Result<(), MountError> {
     match rustix::mount::unmount(dir, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH) {
         Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(()),
@@ -207,25 +207,25 @@ pub(crate) fn detach(dir: &Path) -> Result<(), MountError> {
     }
 }
 
-/// What the program made of it, or why it could not be run.
+/// Returns the result of `fusermount3`, or the error that prevented its start.
 fn helper_unmounts(dir: &Path, how: &str) -> Result<Result<(), MountError>, MountError> {
     let output = Command::new(HELPER).arg(how).arg("--").arg(dir).stdin(Stdio::null()).output();
     let output = output.map_err(|source| MountError::NoHelper { source })?;
     Ok(if output.status.success() { Ok(()) } else { Err(helper_said(&output.stderr)) })
 }
 
-/// Whether the root of a mount can be a file system that others are mounted upon: a user's can't,
-/// since `fusermount3` may not look into it.
+/// Returns whether other file systems can be mounted on the mount's root. For users they cannot,
+/// because `fusermount3` has no access to it.
 pub(crate) fn can_stack() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether one path is the other, or in it.
+/// Returns whether the paths are equal or one contains the other.
 pub(crate) fn nested(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }
 
-/// A name that a directory can have, and the kernel will send.
+/// Returns the problem with a directory name, if there is one.
 pub(crate) fn name_problem(name: &OsStr) -> Option<&'static str> {
     match name.as_bytes() {
         b"" => Some("is empty"),
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listed_paths_are_read() {
+    fn mount_list_paths_are_decoded() {
         let check = |listed: &str, path: &str| {
             assert_eq!(unescape(listed.as_bytes()), PathBuf::from(path));
         };

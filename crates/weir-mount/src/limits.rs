@@ -1,156 +1,153 @@
-//! What the file system asks of whoever models the volumes: when bytes may move, and
-//! whether files may take the space that they want.
+//! The interface between the file system and the model of its volumes: admission of I/O and
+//! accounting of space.
 
 pub use rustix::io::Errno;
 use std::path::Path;
 
-/// A top directory, by the number that its [`Top`](crate::Top) was given.
+/// A top directory, with the number in its [`Top`](crate::Top).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DirId(pub u32);
 
-/// A file of a top directory. It keeps its number for as long as it exists, whatever it is
-/// called, and over restarts: it is the inode's in the backing folder. Once a file is gone
-/// another may get the number.
+/// A file of a top directory. Its id is the backing inode's number, so renames and restarts do not
+/// change it. The id of a removed file may be reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId {
-    /// The top directory that it is in.
+    /// The top directory.
     pub dir: DirId,
-    /// Its inode's number in the backing file system.
+    /// Inode number in the backing file system.
     pub inode: u64,
 }
 
-/// What is done with bytes.
+/// The operation of an I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// Bytes are read.
+    /// A read.
     Read,
-    /// Bytes are written.
+    /// A write.
     Write,
-    /// A range is made to read as zeros, and no bytes move.
+    /// Zeroing of a range without a transfer of bytes.
     Discard,
-    /// What was written is made durable; of a directory, its names.
+    /// A sync of a file's data or a directory's names.
     Flush,
 }
 
-/// An I/O, as it would go to a disk: what the kernel's page cache took is not one.
+/// An I/O that goes to a disk. Hits and buffered writes of the kernel's page cache are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Io {
-    /// The file; of a flush also a directory.
+    /// The file; for a flush also a directory.
     pub file: FileId,
-    /// What is done.
+    /// The operation.
     pub op: Op,
-    /// Where it begins, in bytes; zero for a flush.
+    /// Offset in bytes; zero for a flush.
     pub offset: u64,
-    /// How long it is, in bytes; zero for a flush.
+    /// Length in bytes; zero for a flush.
     pub len: u64,
-    /// A write that is answered when it is durable: it is a write and a flush.
+    /// A write that must be durable before its reply, which makes it a write and a flush.
     pub durable: bool,
 }
 
 /// The space that a file takes, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Space {
-    /// How long it is.
+    /// Size.
     pub size: u64,
-    /// What the backing file system has allocated for it: less than the size if there are
-    /// holes, more if there is a reserve behind its end.
+    /// Allocated space in the backing file system: less than the size if there are holes, more if
+    /// blocks are preallocated after the end.
     pub allocated: u64,
 }
 
-/// What a top directory holds, as `statfs` tells it.
+/// Capacity of a top directory, as reported by `statfs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Capacity {
-    /// All of it, in bytes.
+    /// Total space in bytes.
     pub total: u64,
-    /// What is free, in bytes.
+    /// Free space in bytes.
     pub free: u64,
-    /// How many files it can hold.
+    /// Maximum number of files.
     pub files: u64,
-    /// How many more it can hold.
+    /// Remaining number of files.
     pub files_free: u64,
 }
 
-/// Says whether an I/O may go on. Dropped without being called, the I/O fails with `EIO`.
+/// The callback of an admission. If it is dropped without a call, the I/O fails with `EIO`.
 pub type Go = Box<dyn FnOnce(Result<(), Errno>) + Send>;
 
-/// What holds I/O back, and who counts space. Called by many threads at once. Nothing here may
-/// wait for a medium, for a limit or for whoever uses the mount, and nothing here may use the
-/// mount that asks.
+/// The model of the volumes. Its methods are called from many threads. They must not wait for a
+/// medium, for a limit or for a user of the mount, and must not use the mount.
 pub trait Limits: Send + Sync + 'static {
-    /// Whether `io` may be done at once. If so it has been charged, and [`Self::admit`] does
-    /// not follow.
+    /// Admits `io` if it may proceed at once. If this returns `true`, the I/O has been charged and
+    /// [`Self::admit`] is not called.
     fn try_admit(&self, io: &Io) -> bool {
         let _ = io;
         false
     }
 
-    /// Calls `go` when `io` may be done or must not, on whichever thread, also at once. It
-    /// returns soon: the I/O is done elsewhere.
+    /// Calls `go` when `io` is admitted or refused, on any thread and possibly at once. Returns
+    /// without waiting; the I/O is executed elsewhere.
     fn admit(&self, io: Io, go: Go);
 
-    /// A file that is there when the mount begins, and its path in its top directory. All of
-    /// them come before the first request.
+    /// Registers a file that exists at the start of the mount, with its path in the top directory.
+    /// All files are registered before the first request.
     ///
     /// # Errors
     ///
-    /// Why it cannot be there: nothing is mounted then.
-    fn found(&self, file: FileId, path: &Path, space: Space) -> Result<(), String> {
+    /// The reason why the file is not acceptable. The mount then fails.
+    fn register(&self, file: FileId, path: &Path, space: Space) -> Result<(), String> {
         let _ = (file, path, space);
         Ok(())
     }
 
-    /// An empty file has been made, and has that path in its top directory. If it is refused it
-    /// is removed again before anybody sees it, and [`Self::removed`] is not called.
+    /// Registers a new empty file with its path in the top directory. If it is refused, the file is
+    /// deleted before it becomes visible, without a call of [`Self::removed`].
     ///
     /// # Errors
     ///
-    /// What the caller gets, as `ENOSPC`.
+    /// The error for the caller, for example `ENOSPC`.
     fn create(&self, file: FileId, path: &Path) -> Result<(), Errno> {
         let _ = (file, path);
         Ok(())
     }
 
-    /// A file wants to take `new` instead of `old`, of which nothing is less. Called before the
-    /// backing file changes: `new` is the most that it can become. [`Self::settled`] follows.
-    /// Changes of one file come one after the other, each with the `new` before as its `old`.
+    /// Reserves space for a change from `old` to at most `new`; neither field decreases. It is
+    /// called before the backing file changes, and [`Self::settled`] follows. Changes of a file are
+    /// serialised, and each `old` is the `new` of the previous one.
     ///
     /// # Errors
     ///
-    /// What the caller gets, as `ENOSPC`: nothing changes then.
+    /// The error for the caller, for example `ENOSPC`. The file is then unchanged.
     fn reserve(&self, file: FileId, old: Space, new: Space) -> Result<(), Errno> {
         let _ = (file, old, new);
         Ok(())
     }
 
-    /// A file takes `new` instead of `old`, more or less. That cannot be refused: the backing
-    /// file is as it is.
+    /// Reports the actual change from `old` to `new`, which cannot be refused.
     fn settled(&self, file: FileId, old: Space, new: Space) {
         let _ = (file, old, new);
     }
 
-    /// The last name and the last open handle of a file are gone; it took `space` until now.
+    /// Reports that the last name and handle of a file are gone; `space` becomes free.
     fn removed(&self, file: FileId, space: Space) {
         let _ = (file, space);
     }
 
-    /// Whether a file may get another name: hard links.
+    /// Returns whether a file may get a further name (hard link).
     ///
     /// # Errors
     ///
-    /// What the caller gets, as `EPERM` where a file is a volume of its own.
+    /// The error for the caller, for example `EPERM` if a file is a volume.
     fn link(&self, file: FileId) -> Result<(), Errno> {
         let _ = file;
         Ok(())
     }
 
-    /// What a top directory holds; `None`: what its backing file system says of itself.
+    /// Returns the capacity of a top directory; `None` stands for that of its backing file system.
     fn capacity(&self, dir: DirId) -> Option<Capacity> {
         let _ = dir;
         None
     }
 }
 
-/// No limits at all.
+/// No limits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unlimited;
 

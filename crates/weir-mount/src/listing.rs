@@ -1,5 +1,5 @@
-//! The root of a mount: a file system that lists the top directories. They are mounts of their
-//! own upon it, so that they share nothing in the kernel, and nothing else is here to change.
+//! The root of a mount: a read-only file system that lists the top directories. These are separate
+//! mounts on top of it, so that they share no state in the kernel.
 
 use crate::core::Core;
 use crate::data::fuse;
@@ -13,12 +13,12 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What is listed never changes.
+/// The list never changes.
 const FOR_EVER: Duration = Duration::from_secs(86_400);
-/// The first top directory's number; the root has 1.
+/// Inode number of the first top directory. The root has 1.
 const FIRST: u64 = 2;
 
-/// The list.
+/// The root file system.
 #[derive(Debug)]
 pub(crate) struct Listing {
     names: Vec<OsString>,
@@ -34,7 +34,7 @@ impl Listing {
         (FIRST..).zip(self.names.iter().map(OsString::as_os_str))
     }
 
-    /// What all top directories hold.
+    /// Returns the total capacity of all top directories.
     fn capacity(&self) -> Result<Capacity, Errno> {
         let none = Capacity { total: 0, free: 0, files: 0, files_free: 0 };
         self.tops.iter().map(|top| top.statfs()).try_fold(none, |sum, one| {
@@ -49,7 +49,7 @@ impl Listing {
     }
 }
 
-/// The root is for reading. What is mounted upon is its owner's, as `fusermount3` wants it.
+/// The root is read-only. The mount points in it belong to the user, as `fusermount3` requires.
 fn attributes(node: u64) -> FileAttr {
     let root = node < FIRST;
     FileAttr {
@@ -71,7 +71,7 @@ fn attributes(node: u64) -> FileAttr {
     }
 }
 
-/// Answers what `statfs` asks.
+/// Replies to `statfs`.
 pub(crate) fn answer_statfs(reply: ReplyStatfs, capacity: Result<Capacity, Errno>) {
     const BLOCK: u32 = 4096;
     match capacity {

@@ -1,11 +1,12 @@
-//! A mount from its beginning to its end.
+//! The start and the end of a mount.
 
-use crate::core::{Core, Handles, LetGo, TopDir};
+use crate::core::{Core, Handles, Invalidation, TopDir};
 use crate::error::MountError;
 use crate::fs::Fs;
 use crate::inode::{Inode, Table, node_id};
 use crate::kernel::{
-    Listed, Wanted, can_stack, detach, mount, mounted_at, name_problem, nested, prepare, unmount,
+    Listed, MountRequest, can_stack, detach, mount, mounted_at, name_problem, nested, prepare,
+    unmount,
 };
 use crate::limits::{DirId, FileId, Limits, Space};
 use crate::listing::Listing;
@@ -26,53 +27,51 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How many requests to a top directory may be under way outside of the kernel.
-const MOST_UNDER_WAY: usize = 16_384;
-/// How many bytes they may hold that were written and wait to be admitted: all that the kernel
-/// has under way for nobody who waits, and so much for those who do. Whatever comes then is not
-/// read, names neither, until there is room.
-const MOST_WAITED_FOR: usize = 512 << 20;
+/// Maximum number of requests in flight in a top directory.
+const MAX_IN_FLIGHT: usize = 16_384;
+/// Maximum number of bytes of writes that wait for admission: those of the kernel's background
+/// writes, plus this many for synchronous ones. Beyond it no further requests are read, including
+/// those for names.
+const MAX_WAITING_BYTES: usize = 512 << 20;
 
-/// How many names the kernel can be asked to let go of at once. What finds no room here is not
-/// let go of now.
-const MOST_LET_GO: usize = 1024;
+/// Capacity of the invalidation queue. Invalidations beyond it are dropped.
+const MAX_INVALIDATIONS: usize = 1024;
 
 /// A top directory of a mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Top {
-    /// What it is called in the mount.
+    /// Name in the mount.
     pub name: OsString,
-    /// The folder with its names and bytes. Nothing else may change it meanwhile.
+    /// The backing folder, which nothing else may change meanwhile.
     pub backing: PathBuf,
-    /// By what the limits know it.
+    /// Id in [`Limits`].
     pub id: DirId,
 }
 
-/// How a mount works.
+/// The options of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Others than who mounts may use it, as far as the modes of the files allow. A user other
-    /// than root needs `user_allow_other` in `/etc/fuse.conf` for it.
+    /// Other users may use the mount, within the files' modes. Without root, this requires
+    /// `user_allow_other` in `/etc/fuse.conf`.
     pub allow_other: bool,
-    /// The kernel gathers what is written in its page cache, as it does for a file system on a
-    /// disk. Otherwise each write is an I/O.
+    /// The kernel buffers writes in its page cache, as for a file system on a disk. Otherwise each
+    /// write is an I/O.
     pub writeback: bool,
-    /// Direct writes to one file need not wait for each other, as on a file system on a disk.
-    /// Needs Linux 6.16; with an older kernel, or without it, those of synchronous I/O go one
-    /// after the other. It costs that a file's time of modification does not move by direct
-    /// writes until all have closed it.
+    /// Direct writes to a file run in parallel, as for a file system on a disk. This requires Linux
+    /// 6.16; with older kernels, synchronous direct writes are serialised. Direct writes then
+    /// change the modification time only when all direct writers have closed the file.
     pub direct_in_parallel: bool,
-    /// The largest I/O, in bytes: at least 4 KiB, at most 1 MiB.
+    /// Maximum I/O size in bytes, between 4 KiB and 1 MiB.
     pub largest_io: u32,
-    /// How many I/Os nobody waits for (of the page cache, of asynchronous I/O) the kernel has
-    /// under way at once, for each top directory.
+    /// Maximum number of background I/Os (page cache, asynchronous I/O) in flight in the kernel,
+    /// for each top directory.
     pub queue_depth: u16,
-    /// How many threads read from the kernel, for each top directory: at least two.
+    /// Number of threads that read requests, for each top directory; at least two.
     pub readers: usize,
-    /// How many threads do what waits, for all: at least two. Half of them sync at most.
+    /// Number of pool threads for all top directories; at least two. Up to half of them run syncs.
     pub workers: usize,
-    /// For how long the kernel keeps names and attributes without asking again. It matters
-    /// only if somebody changes a backing folder by hand.
+    /// Time for which the kernel caches names and attributes. It matters only if a backing folder
+    /// is changed directly.
     pub kept_for: Duration,
 }
 
@@ -91,9 +90,9 @@ impl Default for Options {
     }
 }
 
-/// A mount to be.
+/// A mount to be started.
 ///
-/// [`Mount::new`] and [`Mount::of_one`] say what is mounted, [`Mount::spawn`] mounts it.
+/// [`Mount::new`] and [`Mount::single`] define it, [`Mount::spawn`] starts it.
 pub struct Mount {
     tops: Vec<Top>,
     single: bool,
@@ -110,29 +109,29 @@ impl fmt::Debug for Mount {
 }
 
 impl Mount {
-    /// A mount whose root lists the top directories and cannot be changed. Each is a mount of
-    /// its own upon it: in one mount the kernel would let what one volume holds back, and has
-    /// not been written, hold back what is written to all others. For a user other than root
-    /// the root is the directory itself, with directories made for the mount; it can be changed,
-    /// but what is put there is no volume's.
+    /// Defines a mount whose read-only root lists the top directories. Each of them is a separate
+    /// mount: within one mount, the kernel's limit of dirty pages would let a throttled volume
+    /// block writes to all others. Without root, the root is the directory itself, with
+    /// subdirectories created for the mount; it can be changed, but other files in it belong to no
+    /// volume.
     #[must_use]
     pub fn new(tops: Vec<Top>, limits: Arc<dyn Limits>, options: Options) -> Self {
         Self { tops, single: false, limits, options }
     }
 
-    /// A mount whose root is the top directory.
+    /// Defines a mount whose root is the top directory.
     #[must_use]
-    pub fn of_one(top: Top, limits: Arc<dyn Limits>, options: Options) -> Self {
+    pub fn single(top: Top, limits: Arc<dyn Limits>, options: Options) -> Self {
         Self { tops: vec![top], single: true, limits, options }
     }
 
-    /// Whether `dir` is an empty directory, for who asks before making what a mount needs. A
-    /// dead mount of Weir there is taken away, as [`Mount::spawn`] does.
+    /// Checks that `dir` is an empty directory, before other resources are created. A dead mount of
+    /// Weir is removed, as in [`Mount::spawn`].
     ///
     /// # Errors
     ///
-    /// If it is not. A user's may hold the top directories, which only a mount knows: of that
-    /// it is only said whether it is there.
+    /// The directory is not suitable. Without root it may contain the names of top directories, so
+    /// only its existence is checked.
     pub fn check_dir(dir: &Path) -> Result<(), MountError> {
         if can_stack() {
             return prepare(dir, &[]).map(drop);
@@ -144,12 +143,12 @@ impl Mount {
         }
     }
 
-    /// Mounts at `dir`. A dead mount of Weir there, as a crash leaves it, is taken away first.
+    /// Mounts at `dir`. A dead mount of Weir, which a crash leaves, is removed first.
     ///
     /// # Errors
     ///
-    /// If `dir` is no empty directory, if a backing folder is not there or in use, or if the
-    /// system does not mount.
+    /// `dir` is not an empty directory, a backing folder is missing or in use, or the system
+    /// refuses the mount.
     pub fn spawn(self, dir: &Path) -> Result<Mounted, MountError> {
         self.check_names()?;
         let names: Vec<_> = self.tops.iter().map(|top| &*top.name).collect();
@@ -167,21 +166,21 @@ impl Mount {
         }
         let tops: Vec<_> = cores.iter().map(|(core, _)| Arc::clone(core)).collect();
         let (single, state, places) = (self.single, Arc::default(), Vec::new());
-        // Dropped on the way, it takes away what is mounted by then.
+        // If a later step fails, dropping it unmounts what has been mounted.
         let mut mounted = Mounted { dir: dir.clone(), single, plain, places, tops, state };
         if !single && !plain {
             let listing = (Listing::new(&mounted.tops), drop);
             mounted.add(dir.clone(), self.options, 1, listing, || {})?;
         }
-        for (core, let_go) in cores {
+        for (core, invalidations) in cores {
             let mut place = if single { dir.clone() } else { dir.join(&core.top.name) };
             if plain {
-                place = made(&place)?;
+                place = create_mount_point(&place)?;
             }
-            let added = mounted.add_top(place.clone(), core, let_go);
+            let added = mounted.add_top(place.clone(), core, invalidations);
             added.inspect_err(|_| {
                 if plain {
-                    // It was made for the mount; what was mounted before goes by itself.
+                    // The directory was created for this mount; mounts in it are detached on drop.
                     let _ = std::fs::remove_dir(&place);
                 }
             })?;
@@ -210,15 +209,15 @@ impl Mount {
         top: &Top,
         dir: &Path,
         shared: &Shared,
-    ) -> Result<(Arc<Core>, Receiver<LetGo>), MountError> {
-        let (let_go, told) = sync_channel(MOST_LET_GO);
+    ) -> Result<(Arc<Core>, Receiver<Invalidation>), MountError> {
+        let (invalidations, told) = sync_channel(MAX_INVALIDATIONS);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let proc = rustix::fs::open("/proc/self/fd", flags, Mode::empty())
             .map_err(|errno| MountError::io("cannot open /proc/self/fd", errno))?;
         let opened = open_top(top, dir)?;
         self.count_files(top, &opened)?;
         let gathered = usize::from(self.options.queue_depth) * self.options.largest_io as usize;
-        let bytes = gathered.saturating_add(MOST_WAITED_FOR);
+        let bytes = gathered.saturating_add(MAX_WAITING_BYTES);
         let core = Core {
             limits: Arc::clone(&self.limits),
             options: self.options,
@@ -228,11 +227,11 @@ impl Mount {
             dirs: Handles::default(),
             proc,
             pool: Arc::clone(&shared.pool),
-            flights: Arc::new(Flights::new(MOST_UNDER_WAY, bytes)),
+            flights: Arc::new(Flights::new(MAX_IN_FLIGHT, bytes)),
             readers: Readers::new(self.options.readers.max(2)),
             notifier: Mutex::default(),
             direct_in_parallel: OnceLock::new(),
-            let_go,
+            invalidations,
         };
         Ok((Arc::new(core), told))
     }
@@ -243,7 +242,7 @@ impl Mount {
             let file = FileId { dir: top.id, inode: metadata.ino() };
             let allocated = metadata.blocks().saturating_mul(512);
             let space = Space { size: metadata.len(), allocated };
-            self.limits.found(file, path, space).map_err(|reason| {
+            self.limits.register(file, path, space).map_err(|reason| {
                 refused = Some(MountError::Found { path: top.backing.join(path), reason });
                 io::ErrorKind::Other.into()
             })
@@ -254,8 +253,8 @@ impl Mount {
     }
 }
 
-/// A directory to mount at, which may be left of a mount before.
-fn made(place: &Path) -> Result<PathBuf, MountError> {
+/// Creates a mount point, or takes one left by an earlier mount.
+fn create_mount_point(place: &Path) -> Result<PathBuf, MountError> {
     match std::fs::create_dir(place) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             Err(MountError::NoDirectory { dir: place.to_owned(), source: error })
@@ -264,10 +263,10 @@ fn made(place: &Path) -> Result<PathBuf, MountError> {
     }
 }
 
-/// What the top directories of a mount have in common.
+/// The state shared by the top directories of a mount.
 struct Shared {
     pool: Arc<Pool>,
-    /// How many inodes of all of them are open, and may be.
+    /// Number of open inodes of all of them, and its limit.
     open: Arc<AtomicUsize>,
     most_open: usize,
 }
@@ -301,8 +300,8 @@ fn open_top(top: &Top, dir: &Path) -> Result<TopDir, MountError> {
     Ok(TopDir { name: top.name.clone(), id: top.id, device: stat.st_dev, root, folder })
 }
 
-/// Lets this process open as many files as it may, since what the kernel knows is open here;
-/// returns how many.
+/// Raises the limit of open files, because each inode that the kernel knows needs a descriptor.
+/// Returns the limit.
 fn raise_descriptors() -> usize {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -313,30 +312,30 @@ fn raise_descriptors() -> usize {
     most.and_then(|most| usize::try_from(most).ok()).unwrap_or(1 << 20)
 }
 
-/// Has the kernel let go of a name.
-fn let_it_go(core: &Core, LetGo(dir, name): &LetGo) {
+/// Invalidates a directory entry in the kernel.
+fn send_invalidation(core: &Core, Invalidation(dir, name): &Invalidation) {
     let notifier = core.notifier.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some(notifier) = notifier {
-        // What the kernel has forgotten of its own need not be forgotten again.
+        // An error means that the kernel has already dropped the entry.
         let _ = notifier.inval_entry(fuser::INodeNo(*dir), name);
     }
 }
 
-/// Closes what the kernel did not: what was open when it ended, and files without a name. The
-/// backing folder is then free for another mount.
+/// Closes all remaining handles, including those of unlinked files, and frees the backing folder
+/// for another mount.
 fn close_all(core: &Core) {
     for open in core.files.drain() {
         open.inode.closed(open.writes, &*core.limits);
     }
     core.dirs.drain();
     for inode in core.table.drain() {
-        inode.look_whether_gone(&*core.limits);
+        inode.report_if_removed(&*core.limits);
     }
-    // Closing it unlocks it at the latest.
+    // Closing the descriptor would unlock it as well.
     let _ = rustix::fs::flock(&core.top.folder, FlockOperation::Unlock);
 }
 
-/// How many file systems of a mount are served, and whether the kernel could not be heard.
+/// Number of file systems that are being served, and whether reading from the kernel failed.
 #[derive(Debug, Default)]
 struct State {
     served: Mutex<Served>,
@@ -365,7 +364,7 @@ impl State {
     }
 }
 
-/// Where something is mounted, and how the kernel lists it, to know it from what came later.
+/// A mount point with the kernel's entry at the time of mounting, which identifies it later.
 #[derive(Debug)]
 struct Place {
     dir: PathBuf,
@@ -378,32 +377,32 @@ impl Place {
     }
 }
 
-/// A mount. Dropped, its name is taken away; what is open goes on until it is closed.
+/// A running mount. Dropping it detaches it; open files remain usable until they are closed.
 #[derive(Debug)]
 pub struct Mounted {
     dir: PathBuf,
     single: bool,
-    /// The root is a directory that others were made in.
+    /// Whether the root is a plain directory with subdirectories created for the mount.
     plain: bool,
-    /// The list of the top directories first, if there is one, then they.
+    /// Mount points: the root first, if it is a file system, then the top directories.
     places: Vec<Place>,
     tops: Vec<Arc<Core>>,
     state: Arc<State>,
 }
 
 impl Mounted {
-    /// Mounts a top directory and answers for it; and makes the kernel let go of its names.
+    /// Mounts a top directory, and starts its threads for requests and invalidations.
     fn add_top(
         &mut self,
         dir: PathBuf,
         core: Arc<Core>,
-        let_go: Receiver<LetGo>,
+        invalidations: Receiver<Invalidation>,
     ) -> Result<(), MountError> {
         let forgetting = Arc::downgrade(&core);
         let forget = move || {
-            while let Ok(what) = let_go.recv() {
+            while let Ok(what) = invalidations.recv() {
                 let Some(core) = forgetting.upgrade() else { return };
-                let_it_go(&core, &what);
+                send_invalidation(&core, &what);
             }
         };
         let thread = std::thread::Builder::new().name("weir-mount-names".to_owned());
@@ -415,12 +414,12 @@ impl Mounted {
         let fs = Fs(Arc::clone(&core));
         self.add(dir, options, options.readers.max(2), (fs, serving), move || {
             ending.notifier.lock().unwrap_or_else(PoisonError::into_inner).take();
-            ending.flights.land();
+            ending.flights.wait_idle();
             close_all(&ending);
         })
     }
 
-    /// Mounts a file system and answers for it on threads of its own; at its end does `ending`.
+    /// Mounts a file system and serves it on its own threads. At the end it runs `ending`.
     fn add<F: Filesystem>(
         &mut self,
         dir: PathBuf,
@@ -429,12 +428,12 @@ impl Mounted {
         (fs, serving): (F, impl FnOnce(Notifier)),
         ending: impl FnOnce() + Send + 'static,
     ) -> Result<(), MountError> {
-        let fuse = mount(&Wanted { dir: &dir, allow_other: options.allow_other })?;
+        let fuse = mount(&MountRequest { dir: &dir, allow_other: options.allow_other })?;
         let listed = mounted_at(&dir);
         self.places.push(Place { dir: dir.clone(), listed });
         let mut config = Config::default();
         config.n_threads = Some(readers);
-        // Who may use the mount is for the kernel to check.
+        // The kernel checks access.
         let session = Session::from_fd(fs, fuse, SessionACL::All, config).map_err(|error| {
             MountError::io("the kernel and we do not understand each other", error)
         })?;
@@ -443,7 +442,7 @@ impl Mounted {
         let answer = move || {
             let ended = session.run();
             if ended.is_err() {
-                // Nobody answers any more: better no mount than one that hangs.
+                // Requests are no longer answered; detaching avoids hanging programs.
                 let _ = detach(&dir);
             }
             ending();
@@ -457,17 +456,17 @@ impl Mounted {
         })
     }
 
-    /// Where it is mounted.
+    /// Returns the mount directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Waits until it is unmounted, by whomever, and all that was under way is done.
+    /// Waits until the mount is unmounted and all requests have completed.
     ///
     /// # Errors
     ///
-    /// If it ended because the kernel could no longer be heard.
+    /// Reading requests from the kernel failed.
     pub fn wait(&self) -> Result<(), MountError> {
         let mut served = self.state.lock();
         while served.running > 0 {
@@ -478,14 +477,13 @@ impl Mounted {
         served.failed.map_or(Ok(()), |errno| Err(MountError::io(context, errno)))
     }
 
-    /// Unmounts, and waits for what is under way: first for what the kernel holds of files that
-    /// are open for writing, however long that takes. What is open can be used until it is
-    /// closed, for as long as `patience`; by then nothing can be opened any more.
+    /// Unmounts. It first waits without a time limit for the unsent writes of open files, then up
+    /// to `patience` for the files to be closed. No file can be opened during the latter.
     ///
     /// # Errors
     ///
-    /// [`MountError::InUse`] if files are still open then. Their users get errors once this
-    /// process ends. The same if the system does not unmount.
+    /// [`MountError::InUse`] if files are still open, or the system refuses to unmount. Programs
+    /// get errors for open files once this process ends.
     pub fn unmount(&self, patience: Duration) -> Result<(), MountError> {
         self.drain()?;
         for place in self.places.iter().rev().filter(|place| place.is_ours()) {
@@ -500,8 +498,8 @@ impl Mounted {
         if self.has_ended() { self.wait() } else { Err(self.in_use()) }
     }
 
-    /// Has the kernel send what it holds. Another process waits for that: one that waits for
-    /// itself could not be killed.
+    /// Makes the kernel send its dirty pages. A separate process waits for it, because a process
+    /// that waits for itself cannot be killed.
     fn drain(&self) -> Result<(), MountError> {
         let tops = self.places.iter().rev().zip(self.tops.iter().rev());
         let is_written = |core: &Core| core.files.any(|open| open.writes);
@@ -513,22 +511,22 @@ impl Mounted {
         let failed =
             |error| MountError::io("cannot run 'sync' to write what is not written", error);
         for mut sync in syncing.map_err(failed)? {
-            // What could not be written, whoever wrote it hears of.
+            // Write errors are reported to the programs that wrote.
             sync.wait().map_err(failed)?;
         }
         Ok(())
     }
 
-    /// How many files are open.
+    /// Returns the number of open files.
     #[must_use]
     pub fn open_files(&self) -> usize {
         self.tops.iter().map(|core| core.files.len()).sum()
     }
 
-    /// Removes the directories that were made for the mount.
+    /// Removes the directories created for the mount.
     fn tidy(&self) {
         for place in self.places.iter().filter(|_| self.plain) {
-            // One that something else is mounted at, or put in, is no longer ours.
+            // Directories that have been used for something else are kept.
             let _ = std::fs::remove_dir(&place.dir);
         }
     }
@@ -537,13 +535,13 @@ impl Mounted {
         MountError::InUse { dir: self.dir.clone() }
     }
 
-    /// Whether it has been unmounted and all is done.
+    /// Returns whether the mount has ended and all requests have completed.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.state.lock().running == 0
     }
 
-    /// What a file is called in the mount, if the kernel knows it: for a person to read.
+    /// Returns the path of a file in the mount for display, if the kernel knows it.
     #[must_use]
     pub fn path_of(&self, file: FileId) -> Option<PathBuf> {
         let top = self.tops.iter().find(|core| core.top.id == file.dir)?;
@@ -559,7 +557,7 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         for place in self.places.iter().rev().filter(|place| place.is_ours()) {
-            // Nobody is left to hear why it can't be.
+            // An error cannot be reported here.
             let _ = detach(&place.dir);
         }
         self.tidy();

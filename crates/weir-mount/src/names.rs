@@ -1,8 +1,7 @@
-//! Names and attributes: what the backing file system does, on the inodes that the kernel
-//! knows. Nothing here is an I/O of a disk to the limits; they hear of files that come, go,
-//! and get longer or shorter.
+//! Operations on names and attributes, which go to the backing file system. They cost no I/O; the
+//! limits are told of files that are created, removed or resized.
 
-use crate::core::{Core, LetGo, Open, OpenDir};
+use crate::core::{Core, Invalidation, Open, OpenDir};
 use crate::inode::{self, Inode};
 use crate::limits::{Capacity, Errno};
 use fuser::{FileAttr, TimeOrNow};
@@ -17,14 +16,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Who asks, and so owns what it makes.
+/// The user of a request, who owns the files that it creates.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caller {
     pub(crate) user: u32,
     pub(crate) group: u32,
 }
 
-/// What of a file is to be changed.
+/// The attributes that a request changes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
     pub(crate) mode: Option<u32>,
@@ -33,20 +32,19 @@ pub(crate) struct Change {
     pub(crate) size: Option<u64>,
     pub(crate) accessed: Option<TimeOrNow>,
     pub(crate) modified: Option<TimeOrNow>,
-    /// When the kernel says that its attributes changed: now, or when it wrote last by its own
-    /// clock.
+    /// The kernel's time of the attribute change: now, or that of its last write.
     pub(crate) changed: Option<SystemTime>,
-    /// The handle by which it is changed.
+    /// The handle of the request, if there is one.
     pub(crate) handle: Option<u64>,
 }
 
-/// An entry of a directory that is being read.
+/// A directory entry that is being read.
 #[derive(Debug)]
 pub(crate) struct Listed<'a> {
     pub(crate) name: &'a OsStr,
     pub(crate) node: u64,
     pub(crate) kind: FileType,
-    /// Where to go on after it.
+    /// Offset of the next entry.
     pub(crate) next: u64,
 }
 
@@ -61,7 +59,7 @@ impl Core {
         Ok(self.known(&dir, name, found?)?.1)
     }
 
-    /// The kernel gets to know what `fd` stands for, which `name` in `dir` is.
+    /// Adds the file of `fd`, which is `name` in `dir`, to the inode table.
     fn known(
         &self,
         dir: &Inode,
@@ -74,7 +72,7 @@ impl Core {
         }
         let node = self.node(stat.st_ino);
         let attributes = self.attributes(node, &stat)?;
-        self.let_go(self.table.let_go_again(node));
+        self.invalidate(self.table.failed_invalidation(node));
         let file = self.file(&stat);
         let new = || Inode::new(node, file, fd, &stat);
         let inode = self.table.looked_up(node, (dir.node, name), new);
@@ -109,8 +107,8 @@ impl Core {
         self.attributes(node, &rustix::fs::fstat(&inode.fd)?)
     }
 
-    /// Whether the kernel tells us a time that it remembers from before the last write that
-    /// went past its cache. A program's own wish comes with the present as `changed`.
+    /// Returns whether the kernel sends a modification time from before the last direct write. A
+    /// program's `utimensat` has the current time in `changed`.
     fn is_outdated(&self, inode: &Inode, changed: Option<SystemTime>) -> bool {
         let Some(changed) = changed.filter(|_| inode.is_modified_unseen()) else { return false };
         let stat = rustix::fs::fstat(&inode.fd).and_then(|stat| self.attributes(0, &stat));
@@ -132,10 +130,11 @@ impl Core {
         self.drop_set_id(&inode.fd)
     }
 
-    /// What the kernel leaves to us where it could do it only by asking before each write.
+    /// Removes the set-id bits. The kernel delegates this, because it would need a request before
+    /// each write.
     pub(crate) fn drop_set_id(&self, fd: &OwnedFd) -> Result<(), Errno> {
         let mode = rustix::fs::fstat(fd)?.st_mode;
-        // Without the right to execute, the group's bit means something else.
+        // Without group execute permission, the set-group-id bit has another meaning.
         let drop = if mode & 0o010 == 0 { 0o4000 } else { SET_ID };
         if mode & drop != 0 { self.chmod(fd, mode & !drop) } else { Ok(()) }
     }
@@ -150,7 +149,7 @@ impl Core {
         Ok(rustix::fs::readlinkat(&inode.fd, "", Vec::new())?.into_bytes())
     }
 
-    /// Makes a file and opens it for reading and writing.
+    /// Creates a file and opens it for reading and writing.
     pub(crate) fn create(
         &self,
         caller: Caller,
@@ -165,7 +164,7 @@ impl Core {
                 let open = Open { fd, inode, writes: true, direct: self.goes_direct(flags) };
                 Ok((attributes, self.files.insert(open)))
             }
-            // Somebody made it in the folder itself.
+            // The file was created in the backing folder meanwhile.
             Err(Errno::EXIST) if !flag(flags, OFlags::EXCL) => {
                 let found = self.lookup(parent, name)?;
                 let opened = self.open(found.ino.0, flags).and_then(|handle| {
@@ -192,10 +191,10 @@ impl Core {
         let mode = mode & 0o7777;
         let fd = rustix::fs::openat(&dir.fd, name, flags, Mode::from_raw_mode(mode))?;
         let made = self.reopen(&fd, OFlags::PATH).and_then(|path| {
-            self.hand_over(caller, dir, &path, mode)?;
+            self.set_owner(caller, dir, &path, mode)?;
             let (inode, attributes) = self.known(dir, name, path)?;
             self.limits.create(inode.file, &self.path(dir, name)).inspect_err(|_| {
-                inode.never_was();
+                inode.discard();
                 self.table.forget(inode.node, 1);
             })?;
             Ok((inode, attributes))
@@ -203,15 +202,15 @@ impl Core {
         match made {
             Ok((inode, attributes)) => Ok((fd, inode, attributes)),
             Err(errno) => {
-                // It is refused for the first reason, whether it can be taken back or not.
+                // The first error is returned, whether or not the removal succeeds.
                 let _ = rustix::fs::unlinkat(&dir.fd, name, AtFlags::empty());
                 Err(errno)
             }
         }
     }
 
-    /// Gives what was just made to who asked for it, as the file system would have done.
-    fn hand_over(
+    /// Sets owner and group of a new object, as a local file system would.
+    fn set_owner(
         &self,
         caller: Caller,
         dir: &Inode,
@@ -220,7 +219,8 @@ impl Core {
     ) -> Result<(), Errno> {
         let (mut stat, folder) = (rustix::fs::fstat(made)?, rustix::fs::fstat(&dir.fd)?);
         let kind = FileType::from_raw_mode(stat.st_mode);
-        // A directory whose group is inherited passes its group on, and a directory in it that.
+        // With the set-group-id bit, a directory passes on its group, and to subdirectories also
+        // the bit.
         let inherits = folder.st_mode & 0o2000 != 0;
         let group = if inherits { stat.st_gid } else { caller.group };
         if stat.st_uid != caller.user || stat.st_gid != group {
@@ -248,7 +248,7 @@ impl Core {
             kind @ (FileType::Fifo | FileType::Socket) => {
                 let raw = Mode::from_raw_mode(mode & 0o7777);
                 rustix::fs::mknodat(&dir.fd, name, kind, raw, 0)?;
-                self.made(caller, &dir, name, mode, AtFlags::empty())
+                self.finish_creation(caller, &dir, name, mode, AtFlags::empty())
             }
             _ => Err(Errno::PERM),
         }
@@ -262,7 +262,7 @@ impl Core {
     ) -> Result<FileAttr, Errno> {
         let dir = self.inode(parent)?;
         rustix::fs::mkdirat(&dir.fd, name, Mode::from_raw_mode(mode & 0o7777))?;
-        self.made(caller, &dir, name, mode, AtFlags::REMOVEDIR)
+        self.finish_creation(caller, &dir, name, mode, AtFlags::REMOVEDIR)
     }
 
     pub(crate) fn symlink(
@@ -273,11 +273,11 @@ impl Core {
     ) -> Result<FileAttr, Errno> {
         let dir = self.inode(parent)?;
         rustix::fs::symlinkat(target, &dir.fd, name)?;
-        self.made(caller, &dir, name, 0o777, AtFlags::empty())
+        self.finish_creation(caller, &dir, name, 0o777, AtFlags::empty())
     }
 
-    /// Hands over what was made as `name`; if that fails, removes it again.
-    fn made(
+    /// Sets the owner of a new object. On failure it is removed again.
+    fn finish_creation(
         &self,
         caller: Caller,
         dir: &Inode,
@@ -287,7 +287,7 @@ impl Core {
     ) -> Result<FileAttr, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handed = rustix::fs::openat(&dir.fd, name, flags, Mode::empty()).and_then(|path| {
-            self.hand_over(caller, dir, &path, mode)?;
+            self.set_owner(caller, dir, &path, mode)?;
             Ok(self.known(dir, name, path)?.1)
         });
         handed.inspect_err(|_| {
@@ -307,9 +307,9 @@ impl Core {
 
     pub(crate) fn unlink(&self, parent: u64, name: &OsStr) -> Result<(), Errno> {
         let dir = self.inode(parent)?;
-        let victim = self.peek(&dir, name);
+        let victim = self.open_existing(&dir, name);
         rustix::fs::unlinkat(&dir.fd, name, AtFlags::empty())?;
-        self.look_whether_gone(victim);
+        self.report_if_removed(victim);
         Ok(())
     }
 
@@ -328,20 +328,20 @@ impl Core {
             return Err(Errno::INVAL);
         }
         let (from, to) = (self.inode(parent)?, self.inode(new_parent)?);
-        let victim = if flags.is_empty() { self.peek(&to, new_name) } else { None };
+        let victim = if flags.is_empty() { self.open_existing(&to, new_name) } else { None };
         rustix::fs::renameat_with(&from.fd, name, &to.fd, new_name, flags)?;
-        self.look_whether_gone(victim);
+        self.report_if_removed(victim);
         Ok(())
     }
 
-    /// The file that a name stands for, if it does, before it may lose it.
-    fn peek(&self, dir: &Inode, name: &OsStr) -> Option<OwnedFd> {
+    /// Opens the file of a name before an operation that may remove the name.
+    fn open_existing(&self, dir: &Inode, name: &OsStr) -> Option<OwnedFd> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::openat(&dir.fd, name, flags, Mode::empty()).ok()
     }
 
-    /// Tells the limits if what lost a name has no other, and nobody has it open.
-    fn look_whether_gone(&self, victim: Option<OwnedFd>) {
+    /// Reports the removal to the limits if neither names nor handles are left.
+    fn report_if_removed(&self, victim: Option<OwnedFd>) {
         let Some(victim) = victim else { return };
         let Ok(stat) = rustix::fs::fstat(&victim) else { return };
         if !FileType::from_raw_mode(stat.st_mode).is_file() || stat.st_nlink > 0 {
@@ -349,10 +349,10 @@ impl Core {
         }
         let node = self.node(stat.st_ino);
         match self.table.get(node) {
-            Some(inode) => inode.look_whether_gone(&*self.limits),
+            Some(inode) => inode.report_if_removed(&*self.limits),
             None => {
                 let inode = Inode::new(node, self.file(&stat), victim, &stat);
-                inode.look_whether_gone(&*self.limits);
+                inode.report_if_removed(&*self.limits);
             }
         }
     }
@@ -365,8 +365,8 @@ impl Core {
         let access = flags & 0o3;
         let writes = access != 0;
         let fd = if writes {
-            // The kernel reads what a write through its cache leaves of a page, whatever the
-            // file was opened for. As a user we may not be allowed to.
+            // For a cached partial write the kernel reads the rest of the page, whatever the access
+            // mode of the file. Users may lack the permission for that.
             match self.reopen(&inode.fd, OFlags::RDWR) {
                 Err(Errno::ACCESS) if access == 1 => self.reopen(&inode.fd, OFlags::WRONLY),
                 opened => opened,
@@ -383,16 +383,16 @@ impl Core {
         if let Some(open) = self.files.remove(handle) {
             let last = open.inode.closed(open.writes, &*self.limits);
             if last && open.inode.is_modified_unseen() {
-                // When it is looked up again the kernel believes what we say of its times.
-                self.let_go(self.table.let_go(open.inode.node));
+                // After a new lookup, the kernel takes over the backing file's times.
+                self.invalidate(self.table.invalidation(open.inode.node));
             }
         }
     }
 
-    /// Has the kernel let go of a name, soon. Without room for it, that is for another time.
-    fn let_go(&self, name: Option<(u64, OsString)>) {
+    /// Queues an invalidation; it is dropped if the queue is full.
+    fn invalidate(&self, name: Option<(u64, OsString)>) {
         if let Some((dir, name)) = name {
-            let _ = self.let_go.try_send(LetGo(dir, name));
+            let _ = self.invalidations.try_send(Invalidation(dir, name));
         }
     }
 
@@ -402,7 +402,7 @@ impl Core {
         Ok(self.dirs.insert(OpenDir { fd, inode, position: Mutex::default() }))
     }
 
-    /// Reads a directory from `offset` on, until `add` says that it is full.
+    /// Reads a directory from `offset` on until `add` returns that it is full.
     pub(crate) fn readdir(
         &self,
         dir: &OpenDir,
@@ -430,10 +430,13 @@ impl Core {
         Ok(())
     }
 
-    /// The attributes of an entry and of those that stand for the directory itself; the
-    /// kernel has then looked up the former, and must be made to forget it if it does not
-    /// hear of it.
-    pub(crate) fn look_at(&self, dir: &OpenDir, listed: &Listed<'_>) -> Result<FileAttr, Errno> {
+    /// Returns the attributes of an entry. For entries other than `.` and `..` this counts as a
+    /// lookup, which has to be undone if the reply does not contain the entry.
+    pub(crate) fn entry_attributes(
+        &self,
+        dir: &OpenDir,
+        listed: &Listed<'_>,
+    ) -> Result<FileAttr, Errno> {
         let node = dir.inode.node;
         if listed.name == "." || listed.name == ".." {
             return self.getattr(node);
@@ -491,7 +494,7 @@ impl Core {
         rustix::fs::removexattr(Self::proc_path(&self.inode(node)?.fd), name)
     }
 
-    /// What the top directory holds.
+    /// Returns the capacity of the top directory.
     pub(crate) fn statfs(&self) -> Result<Capacity, Errno> {
         match self.limits.capacity(self.top.id) {
             Some(capacity) => Ok(capacity),
@@ -500,8 +503,8 @@ impl Core {
     }
 }
 
-/// The kernel checks rights by the modes alone: an access list would be stored, change the
-/// mode that stands for it, and bind nobody.
+/// Refuses access control lists. The kernel checks permissions by modes only, so a list would be
+/// stored and change the mode but have no effect.
 fn check_attribute(name: &OsStr) -> Result<(), Errno> {
     match name.as_bytes().starts_with(b"system.posix_acl_") {
         true => Err(Errno::OPNOTSUPP),
@@ -518,7 +521,7 @@ fn capacity(of: &StatVfs) -> Capacity {
     }
 }
 
-/// Whether a flag of `open` is set.
+/// Returns whether a flag of `open` is set.
 pub(crate) fn flag(flags: i32, flag: OFlags) -> bool {
     OFlags::from_bits_retain(flags.cast_unsigned()).contains(flag)
 }
@@ -547,8 +550,8 @@ fn exact(time: SystemTime) -> Timespec {
     }
 }
 
-/// The files of a folder and what is in it, each once, with what it takes; for the limits to
-/// know before the first request.
+/// Returns the files in a folder and its subfolders with their space, each once, to register them
+/// with the limits.
 pub(crate) fn files_in(
     folder: &std::path::Path,
     device: u64,

@@ -1,6 +1,6 @@
-//! Threads for what may wait: syncs, reads from the medium, and everything that was not
-//! admitted at once. The queues grow no further than the tickets of [`Flights`] allow, so
-//! that whoever lets a request go never waits for room.
+//! Threads for operations that may wait: syncs, reads from the medium, and requests that were not
+//! admitted at once. The tickets of [`Flights`] limit the queues, so that releasing a request never
+//! waits for space.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// The threads. Half of them, rounded up, sync at most.
+/// The thread pool. Up to half of its threads, rounded up, run syncs.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
 }
@@ -50,7 +50,7 @@ impl Pool {
         self.shared.wake.notify_one();
     }
 
-    /// Like [`Self::run`], for what makes the medium wait.
+    /// As [`Self::run`], for jobs that sync the medium.
     pub(crate) fn run_sync(&self, job: Job) {
         self.shared.lock().syncs.push_back(job);
         self.shared.wake.notify_one();
@@ -58,7 +58,7 @@ impl Pool {
 }
 
 impl Drop for Pool {
-    /// The threads end when nothing is left to do; nobody waits for them.
+    /// The threads end when the queue is empty; this does not wait for them.
     fn drop(&mut self) {
         self.shared.lock().closed = true;
         self.shared.wake.notify_all();
@@ -84,12 +84,12 @@ impl Shared {
             if let Some(job) = job {
                 state.syncing += usize::from(sync);
                 drop(state);
-                // What a job held is dropped, its reply too, which then fails.
+                // A panic drops the job with its reply, so the request fails.
                 let _ = catch_unwind(AssertUnwindSafe(job));
                 state = self.lock();
                 state.syncing -= usize::from(sync);
             } else if state.closed && state.syncs.is_empty() {
-                // The last one to sync may be waited for by those that had no share.
+                // Other threads may be waiting for the number of syncs to drop.
                 self.wake.notify_all();
                 return;
             } else {
@@ -99,20 +99,20 @@ impl Shared {
     }
 }
 
-/// What has left the thread that reads from the kernel and is not answered.
+/// The requests in flight outside the threads that read from the kernel.
 pub(crate) struct Flights {
-    under_way: Mutex<UnderWay>,
+    in_flight: Mutex<InFlight>,
     fewer: Condvar,
-    most: UnderWay,
+    most: InFlight,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-struct UnderWay {
+struct InFlight {
     requests: usize,
     bytes: usize,
 }
 
-/// The place of a request that is under way.
+/// The share of a request in flight.
 pub(crate) struct Ticket {
     flights: Arc<Flights>,
     bytes: usize,
@@ -120,16 +120,16 @@ pub(crate) struct Ticket {
 
 impl Flights {
     pub(crate) fn new(requests: usize, bytes: usize) -> Self {
-        let most = UnderWay { requests, bytes };
-        Self { under_way: Mutex::default(), fewer: Condvar::new(), most }
+        let most = InFlight { requests, bytes };
+        Self { in_flight: Mutex::default(), fewer: Condvar::new(), most }
     }
 
-    fn lock(&self) -> MutexGuard<'_, UnderWay> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, InFlight> {
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a request that holds `bytes`. Waits for one if there is none: then the
-    /// kernel keeps what comes next, and so does whoever asks it.
+    /// Returns a ticket for a request that holds `bytes`. Waits if there is none; further requests
+    /// then stay in the kernel.
     pub(crate) fn ticket(self: &Arc<Self>, bytes: usize) -> Ticket {
         let mut now = self.lock();
         while now.requests > 0
@@ -142,8 +142,8 @@ impl Flights {
         Ticket { flights: Arc::clone(self), bytes }
     }
 
-    /// Waits until nothing is under way.
-    pub(crate) fn land(&self) {
+    /// Waits until no requests are in flight.
+    pub(crate) fn wait_idle(&self) {
         let mut now = self.lock();
         while now.requests > 0 {
             now = self.fewer.wait(now).unwrap_or_else(PoisonError::into_inner);
@@ -161,12 +161,11 @@ impl Drop for Ticket {
     }
 }
 
-/// How many of the threads that read from the kernel may do something else that could wait:
-/// all but one, which goes on reading.
+/// The number of reader threads that may do other work that could wait: all but one.
 #[derive(Debug)]
 pub(crate) struct Readers(AtomicUsize);
 
-/// The right to do a request on the thread that read it.
+/// Permission to execute a request on the thread that read it.
 pub(crate) struct Permit<'a>(&'a AtomicUsize);
 
 impl Readers {
@@ -193,7 +192,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     #[test]
-    fn syncs_leave_a_thread_to_others_and_all_is_done_at_the_end() {
+    fn syncs_leave_a_thread_and_all_jobs_complete() {
         let pool = Pool::new(4).unwrap();
         let (hold, held) = channel::<()>();
         let held = Arc::new(Mutex::new(held));
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_panics_costs_no_thread() {
+    fn a_panic_does_not_end_a_thread() {
         let pool = Pool::new(2).unwrap();
         for _ in 0..8 {
             pool.run(Box::new(|| panic!("on purpose")));
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_waits_for_a_place_and_one_too_large_goes_alone() {
+    fn requests_wait_for_tickets_and_oversized_ones_run_alone() {
         let flights = Arc::new(Flights::new(2, 100));
         let large = flights.ticket(1000);
         let (done, told) = channel();
@@ -242,12 +241,12 @@ mod tests {
         assert!(told.try_recv().is_err());
         drop(large);
         told.recv().unwrap();
-        flights.land();
+        flights.wait_idle();
         waiting.join().unwrap();
     }
 
     #[test]
-    fn one_reader_goes_on_reading() {
+    fn one_reader_has_no_permit() {
         let readers = Readers::new(3);
         let first = readers.permit();
         let second = readers.permit();

@@ -1,9 +1,9 @@
-//! The limits of a running server, for the files of a mount.
+//! The limits of a running server for the files of a mount.
 //!
-//! A volume or a stripe is a directory whose files share its device. On a managed instance a
-//! database is a directory, and each file in it is a volume of its own, which is made and
-//! goes with it and moves through the tiers as the file grows and shrinks. The bytes stay in
-//! the backing folder: what the server's volumes keep is their limits and counters.
+//! For a volume or a stripe, the directory's files share its device. On a managed instance, a
+//! directory is a database and each file a volume, which is created and deleted with the file and
+//! changes its tier as the file's size changes. The bytes are in the backing folder; the server's
+//! volumes only keep limits and counters.
 
 use crate::limits::{Capacity, DirId, Errno, FileId, Go, Io, Limits, Op, Space};
 use std::collections::HashMap;
@@ -15,39 +15,40 @@ use weir_layout::coming::NewVolume;
 use weir_server::{Answer, Ask, Disk, Exported, Handle, NotDone, Passing, ServerError, Terms};
 use weir_units::Bytes;
 
-/// A file's volume grows and shrinks in such steps, so that not every append asks the host.
+/// Step in which a file's volume grows and shrinks, so that not every append needs a request to the
+/// host.
 const GRAIN: u64 = 64 << 20;
-/// Requests that nothing holds are counted by their host at the latest when there are so many.
+/// Number of unthrottled requests after which the host counts them at the latest.
 const COUNT_AFTER: u64 = 64;
-/// A file begins at a multiple of this, as its partition does on a disk: so an I/O that is
-/// aligned in the file touches no more units of a stripe than it has to.
+/// Alignment of a file's offset in the volume, as of a partition on a disk. Aligned I/O to the file
+/// thus touches no more stripe units than necessary.
 const ALIGNMENT: u64 = 1 << 20;
-/// What is not a file of its own has room for so many.
+/// Number of files reported by `statfs` for a volume.
 const MANY_FILES: u64 = u32::MAX as u64;
 
-/// What a top directory of a mount is.
+/// The object that a top directory represents.
 #[derive(Debug, Clone)]
 pub enum Dir {
     /// A volume or a stripe.
     Volume(Exported),
     /// A database of a managed instance.
     Database {
-        /// The instance.
+        /// Name of the instance.
         host: String,
-        /// Its name.
+        /// Name of the database.
         name: String,
-        /// Its files that the layout has: a file of that name has at least that size.
+        /// Its files in the layout; a file with such a name has at least the declared size.
         declared: Vec<Exported>,
     },
 }
 
-/// See the module.
+/// The limits of a running server. See the module's documentation.
 #[derive(Debug)]
 pub struct Served {
     server: Handle,
     dirs: Vec<State>,
     uncounted: AtomicU64,
-    /// Held by who gives a volume a name, until the server knows it.
+    /// Locked from the choice of a volume's name until the server knows it.
     naming: Mutex<()>,
 }
 
@@ -57,12 +58,12 @@ enum State {
     Database { host: String, name: String, declared: Vec<Exported>, files: Mutex<Files> },
 }
 
-/// A volume or a stripe, whose files share it.
+/// A volume or a stripe that files share.
 #[derive(Debug)]
 struct Volume {
     export: Exported,
     used: AtomicU64,
-    /// As they were at [`Handle::changes`].
+    /// The size as of the last look at [`Handle::changes`].
     size: AtomicU64,
     is_free: AtomicBool,
     seen: AtomicU64,
@@ -74,8 +75,8 @@ impl Volume {
         Self { export, used: AtomicU64::new(0), size, is_free, seen: seen.into() }
     }
 
-    /// Sees what was changed by a client of the control socket.
-    fn look(&self, server: &Handle) {
+    /// Takes over changes by clients of the control socket.
+    fn refresh(&self, server: &Handle) {
         let now = server.changes();
         if self.seen.load(Ordering::Acquire) == now {
             return;
@@ -88,14 +89,15 @@ impl Volume {
         self.seen.store(now, Ordering::Release);
     }
 
-    /// A file takes so much instead of so much.
+    /// Accounts for a change of a file's space.
     fn count(&self, old: u64, new: u64) {
-        let change = |used: u64| Some(used.saturating_sub(old).saturating_add(new));
-        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            Some(used.saturating_sub(old).saturating_add(new))
+        });
     }
 
     fn size(&self, server: &Handle) -> u64 {
-        self.look(server);
+        self.refresh(server);
         self.size.load(Ordering::Relaxed)
     }
 }
@@ -107,11 +109,11 @@ type Files = HashMap<u64, File>;
 struct File {
     volume: String,
     disk: Disk,
-    /// The volume's size.
+    /// Size of the volume.
     size: u64,
-    /// What the file takes.
+    /// Space of the file.
     used: u64,
-    /// What it has at least, if the layout has it.
+    /// Minimum size, for a file in the layout.
     declared: Option<u64>,
 }
 
@@ -122,21 +124,21 @@ impl fmt::Debug for File {
 }
 
 impl Served {
-    /// The limits of a mount whose top directories are `dirs`, by their places in it.
+    /// Builds the limits for top directories `dirs`, whose ids are their indices.
     #[must_use]
     pub fn new(server: Handle, dirs: Vec<Dir>) -> Self {
         let seen = server.changes();
-        let state = |dir| match dir {
+        let dirs = dirs.into_iter().map(|dir| match dir {
             Dir::Volume(export) => State::Volume(Volume::new(export, seen)),
             Dir::Database { host, name, declared } => {
                 State::Database { host, name, declared, files: Mutex::default() }
             }
-        };
-        let dirs = dirs.into_iter().map(state).collect();
+        });
+        let dirs = dirs.collect();
         Self { server, dirs, uncounted: AtomicU64::new(0), naming: Mutex::default() }
     }
 
-    /// How many bytes the files of a volume take, or the one that is a volume.
+    /// Returns the space used by the files of a volume, or by the file that is the volume.
     #[must_use]
     pub fn used(&self, volume: &str) -> Option<u64> {
         self.dirs.iter().find_map(|dir| match dir {
@@ -154,14 +156,14 @@ impl Served {
         &self.dirs[id.0 as usize]
     }
 
-    /// Makes the volume of a file.
+    /// Creates the volume of a file.
     fn make(&self, file: FileId, path: &Path, size: u64) -> Result<(), ServerError> {
         let State::Database { host, name: database, declared, files } = self.dir(file.dir) else {
             return Ok(());
         };
-        let taken = |volume: &str| locked(files).values().any(|own| own.volume == volume);
-        let is_own = |own: &&Exported| Path::new(&own.name) == path && !taken(&own.name);
-        let made = if let Some(own) = declared.iter().find(is_own) {
+        let is_taken = |volume: &str| locked(files).values().any(|own| own.volume == volume);
+        let mut unused = declared.iter().filter(|own| Path::new(&own.name) == path);
+        let made = if let Some(own) = unused.find(|own| !is_taken(&own.name)) {
             let declared = own.size.get();
             let (volume, disk) = (own.name.clone(), own.disk.clone());
             File { volume, disk, size: declared, used: 0, declared: Some(declared) }
@@ -182,10 +184,13 @@ impl Served {
         if needs { self.grow(file, size) } else { Ok(()) }
     }
 
-    /// A name that says which file it is, and that nobody has.
+    /// Returns an unused volume name that contains the file's path as far as possible.
     fn volume_name(&self, database: &str, path: &Path, inode: u64) -> String {
-        let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        let clean = |c: char| if fine(c) { c } else { '-' };
+        let clean = |c: char| match c {
+            '.' | '_' => c,
+            c if c.is_ascii_alphanumeric() => c,
+            _ => '-',
+        };
         let name: String = path.to_string_lossy().chars().map(clean).take(64).collect();
         let plain = format!("{database}.{name}");
         if !self.server.is_taken(&plain) {
@@ -197,7 +202,7 @@ impl Served {
         all.find(|name| !self.server.is_taken(name)).unwrap_or(plain)
     }
 
-    /// Gives a file's volume the size that the file needs.
+    /// Resizes a file's volume to the size that the file needs.
     fn grow(&self, id: FileId, size: u64) -> Result<(), ServerError> {
         let State::Database { files, .. } = self.dir(id.dir) else { return Ok(()) };
         let Some(file) = locked(files).get(&id.inode).cloned() else { return Ok(()) };
@@ -212,18 +217,18 @@ impl Served {
         Ok(())
     }
 
-    /// The device that an I/O goes to, and what it is there.
+    /// Returns the device of an I/O, and the I/O as the device sees it.
     fn passing(&self, io: &Io) -> Option<(Disk, Passing)> {
         let (disk, size, start) = match self.dir(io.file.dir) {
             State::Volume(volume) => {
                 let size = volume.size(&self.server);
-                // Files lie somewhere on the volume, each at a place of its own as a rule.
+                // Files are scattered over the volume.
                 let start = scatter(io.file.inode) % size / ALIGNMENT * ALIGNMENT;
                 (volume.export.disk.clone(), size, start)
             }
             State::Database { files, .. } => {
                 let files = locked(files);
-                // A flush of a directory is nobody's.
+                // A flush of a directory belongs to no volume.
                 let file = files.get(&io.file.inode)?;
                 (file.disk.clone(), file.size, 0)
             }
@@ -246,12 +251,12 @@ impl Served {
 impl Limits for Served {
     fn try_admit(&self, io: &Io) -> bool {
         let State::Volume(volume) = self.dir(io.file.dir) else { return false };
-        volume.look(&self.server);
+        volume.refresh(&self.server);
         if !volume.is_free.load(Ordering::Relaxed) {
             return false;
         }
         if let Some((disk, passing)) = self.passing(io) {
-            // Nothing holds it: it is only counted.
+            // Not throttled, so it only needs to be counted.
             disk.ask_later(Ask::Admit(passing), Terms::default(), drop);
             if self.uncounted.fetch_add(1, Ordering::Relaxed).is_multiple_of(COUNT_AFTER) {
                 disk.go();
@@ -264,7 +269,7 @@ impl Limits for Served {
         match self.passing(&io) {
             Some((disk, passing)) => {
                 let told = move |answer: Answer| {
-                    // Its host has ended or crashed.
+                    // The host has stopped or crashed.
                     go(answer.map(drop).map_err(|_: NotDone| Errno::IO));
                 };
                 disk.ask(Ask::Admit(passing), Terms::default(), told);
@@ -273,7 +278,7 @@ impl Limits for Served {
         }
     }
 
-    fn found(&self, file: FileId, path: &Path, space: Space) -> Result<(), String> {
+    fn register(&self, file: FileId, path: &Path, space: Space) -> Result<(), String> {
         match self.dir(file.dir) {
             State::Volume(volume) => {
                 volume.used.fetch_add(space.allocated, Ordering::Relaxed);
@@ -312,8 +317,8 @@ impl Limits for Served {
 
     fn settled(&self, file: FileId, old: Space, new: Space) {
         match self.dir(file.dir) {
-            // The volume of a file that is shorter now has no reason to refuse that; what it
-            // keeps if its host has ended matters no more.
+            // Shrinking a volume is not refused. If the host has stopped, its size no longer
+            // matters.
             State::Database { files, .. } => {
                 locked(files).entry(file.inode).and_modify(|own| own.used = new.allocated);
                 drop(self.grow(file, new.size));
@@ -327,8 +332,8 @@ impl Limits for Served {
             State::Volume(volume) => volume.count(space.allocated, 0),
             State::Database { files, .. } => {
                 let gone = locked(files).remove(&file.inode);
-                // Nobody else changes a mounted volume, so the server only fails to if it ends,
-                // which takes the volume too.
+                // Only this mount changes the volume, so deletion fails only if the server has
+                // stopped.
                 match gone {
                     Some(File { volume, declared: None, .. }) => drop(self.server.delete(&volume)),
                     Some(File { volume, declared: Some(size), .. }) => {
@@ -343,7 +348,7 @@ impl Limits for Served {
     fn link(&self, file: FileId) -> Result<(), Errno> {
         match self.dir(file.dir) {
             State::Volume(_) => Ok(()),
-            // It is a volume, which has one name.
+            // A volume has one name only.
             State::Database { .. } => Err(Errno::PERM),
         }
     }
@@ -374,7 +379,7 @@ fn rounded(size: u64) -> u64 {
     size.max(1).div_ceil(GRAIN).saturating_mul(GRAIN)
 }
 
-/// What a program is told that wants what the instance has not.
+/// Returns the error number for a request that exceeds the instance's limits.
 fn errno_of(error: &ServerError) -> Errno {
     match error {
         ServerError::Layout(_) => Errno::NOSPC,
@@ -382,7 +387,7 @@ fn errno_of(error: &ServerError) -> Errno {
     }
 }
 
-/// Spreads inode numbers, which are near each other, over a volume.
+/// Distributes inode numbers, which are close to each other, over a volume.
 fn scatter(inode: u64) -> u64 {
     inode.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16
 }

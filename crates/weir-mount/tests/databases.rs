@@ -1,5 +1,4 @@
-//! Programs that know what they expect of a file system: fio, which verifies what it wrote,
-//! and databases.
+//! Programs that depend on file system semantics: fio with verification, and databases.
 
 #![expect(clippy::print_stdout, reason = "what is skipped is said aloud")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -10,7 +9,7 @@ use common::{Bed, has, python, said, spawn_python};
 use std::process::Command;
 
 #[test]
-fn fio_reads_what_it_wrote() {
+fn fio_verifies_its_writes() {
     if !has("fio") {
         return;
     }
@@ -153,7 +152,7 @@ for n in range(400):
     if n % 100 == 99: db.execute('delete from t where n % 7 = 0 and who = ?', (who,))
 ";
     let path = bed.a("test.db");
-    // The mode is set before there are two, who would both want to set it.
+    // The journal mode is set before two processes would compete for it.
     python(
         "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('pragma journal_mode=wal')",
         &[&path],

@@ -1,4 +1,4 @@
-//! How mounts begin and end: by request, by mistake, and by a crash.
+//! Start and end of mounts: on request, on errors and after a crash.
 
 #![expect(clippy::print_stdout, reason = "what is skipped is said aloud")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -17,7 +17,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use weir_mount::{DirId, Errno, ErrorKind, Mount, MountError, Op, Options, Top, Unlimited};
 
-/// Where the process that mounts for a test has its folders.
+/// The variable with the folder of the process that mounts for a test.
 const HOME: &str = "WEIR_MOUNT_TEST_HOME";
 
 fn try_mount(home: &Path, dir: &Path) -> Result<weir_mount::Mounted, MountError> {
@@ -32,7 +32,7 @@ fn home() -> TempDir {
     home
 }
 
-/// Not a test: the process that others start, which mounts until it is unmounted or killed.
+/// Not a test: the entry point of a process that mounts until it is unmounted or killed.
 #[test]
 fn mounts_for_others() {
     let Some(home) = std::env::var_os(HOME) else { return };
@@ -47,19 +47,19 @@ fn mounts_for_others() {
     }
 }
 
-/// Has that process started by `start`, and waits for what it says.
+/// Starts the mounting process with `start` and returns its first message.
 fn mounting(home: &Path, mut start: Command) -> (Mounting, String) {
     start.args(["--exact", "mounts_for_others", "--nocapture"]).env(HOME, home);
     let mut child = start.stdout(Stdio::piped()).current_dir("/").spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let told = |line: &String| line.starts_with("mounted") || line.starts_with("refused");
     let said = lines.find(|line| told(line)).unwrap_or_default();
-    // It goes on talking at its end, to nobody.
+    // The rest of its output is discarded.
     std::thread::spawn(move || lines.for_each(drop));
     (Mounting(child), said)
 }
 
-/// The process, which does not outlive its test.
+/// The mounting process, which is killed at the end of the test.
 struct Mounting(Child);
 
 impl Mounting {
@@ -81,7 +81,7 @@ impl Drop for Mounting {
 }
 
 #[test]
-fn what_was_synced_outlives_a_kill_and_a_new_mount_takes_the_place() {
+fn synced_data_survives_a_kill_and_a_remount() {
     if !can_mount() {
         return;
     }
@@ -105,7 +105,7 @@ fn what_was_synced_outlives_a_kill_and_a_new_mount_takes_the_place() {
 }
 
 #[test]
-fn the_kernel_may_know_more_files_than_can_be_open() {
+fn more_files_are_known_than_can_be_open() {
     if !can_mount() {
         return;
     }
@@ -138,7 +138,7 @@ fn the_kernel_may_know_more_files_than_can_be_open() {
 }
 
 #[test]
-fn unmounting_waits_for_what_is_under_way() {
+fn unmounting_waits_for_requests_in_flight() {
     let notes = Arc::new(Notes::default());
     let Some(bed) = Bed::new(Arc::clone(&notes) as _, Options::default()) else { return };
     notes.hold(Op::Flush);
@@ -156,7 +156,7 @@ print('done')
     let mounted = &bed.mounted;
     let impatient = mounted.unmount(Duration::ZERO);
     assert_eq!(impatient.map_err(|error| error.kind()), Err(ErrorKind::InUse));
-    // It has no name any more, and goes on for who has it open.
+    // The name is gone, but the open file remains usable.
     assert_eq!(fs::read_dir(mounted.dir()).unwrap().count(), 0);
     let ended = std::thread::scope(|scope| {
         let unmounting = scope.spawn(|| mounted.unmount(LONG));
@@ -171,7 +171,7 @@ print('done')
 }
 
 #[test]
-fn others_may_unmount() {
+fn umount_by_another_process_ends_the_mount() {
     let Some(bed) = Bed::unlimited() else { return };
     fs::write(bed.a("f"), b"bytes").unwrap();
     said(&Command::new("umount").arg("-R").arg(bed.mounted.dir()).output().unwrap());
@@ -180,7 +180,7 @@ fn others_may_unmount() {
 }
 
 #[test]
-fn what_cannot_be_mounted_is_said() {
+fn impossible_mounts_are_refused() {
     if !can_mount() {
         return;
     }
@@ -227,7 +227,7 @@ fn a_top_directory_can_be_the_root() {
     let home = home();
     let dir = home.path().join("mnt");
     let top = tops(home.path()).remove(0);
-    let mount = Mount::of_one(top, Arc::new(Unlimited), Options::default());
+    let mount = Mount::single(top, Arc::new(Unlimited), Options::default());
     let mounted = mount.spawn(&dir).unwrap();
     fs::create_dir(dir.join("d")).unwrap();
     fs::write(dir.join("d/f"), b"bytes").unwrap();
@@ -240,8 +240,8 @@ fn a_top_directory_can_be_the_root() {
     mounted.unmount(LONG).unwrap();
 }
 
-/// A place where a user may open /dev/fuse, which not every container allows: mounts of its own
-/// with another device file. It is there for as long as its first process is.
+/// A mount namespace with a `/dev/fuse` that users can open, which not every container permits. It
+/// exists as long as its first process.
 struct Userland {
     first: Child,
 }
@@ -261,7 +261,7 @@ impl Userland {
         Self { first }
     }
 
-    /// A command of the user nobody there.
+    /// Returns a command that runs as the user `nobody` in the namespace.
     fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--mount", "--target", &self.first.id().to_string(), "--"]);
@@ -306,7 +306,7 @@ test \"$(stat -c %u,%a,%s f)\" = 65534,640,262144 && ln f g && mv f h && rm g h 
 ";
     let mut shell = land.command("sh");
     said(&shell.arg("-c").arg(use_it).arg(home.path().join("mnt/a")).output().unwrap());
-    // A crash, and the same again.
+    // The same after a crash.
     child.kill();
     let (mut child, told) = mounting(home.path(), land.command(&program));
     assert_eq!(told, "mounted");

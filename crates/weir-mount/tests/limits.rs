@@ -1,4 +1,4 @@
-//! What the limits are asked, and what becomes of their answers.
+//! The calls of [`Limits`], and the effect of their results.
 
 #![expect(clippy::print_stdout, reason = "what is skipped is said aloud")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -16,8 +16,8 @@ fn bed() -> Option<(Arc<Notes>, Bed)> {
     Some((Arc::clone(&notes), Bed::new(notes, Options::default())?))
 }
 
-/// What the limits know is what the backing files take.
-fn counted_right(notes: &Notes, bed: &Bed) {
+/// Checks that the limits' accounts match the backing files.
+fn check_accounts(notes: &Notes, bed: &Bed) {
     let mut files = notes.files();
     let mut folders = vec![bed.backing("")];
     let mut seen = std::collections::HashSet::new();
@@ -37,7 +37,7 @@ fn counted_right(notes: &Notes, bed: &Bed) {
 }
 
 #[test]
-fn what_is_held_does_not_hold_others() {
+fn held_requests_do_not_delay_others() {
     let Some((notes, bed)) = bed() else { return };
     notes.hold(Op::Flush);
     let program = "
@@ -47,7 +47,7 @@ os.write(fd, b'x' * 4096)
 os.fsync(fd)
 print('durable')
 ";
-    // More than there are threads of any kind.
+    // More requests than threads of any kind.
     let start = |number: i32| spawn_python(program, &[&bed.a(&format!("held-{number}"))]);
     let mut syncing: Vec<_> = (0..24).map(start).collect();
     notes.wait_for_held(24);
@@ -64,7 +64,7 @@ print('durable')
 }
 
 #[test]
-fn what_one_volume_has_not_written_yet_does_not_hold_another() {
+fn dirty_pages_of_one_volume_do_not_delay_another() {
     let Some((notes, bed)) = bed() else { return };
     notes.hold_in(DirId(0), Op::Write);
     let program = "
@@ -76,7 +76,7 @@ for number in range(int(sys.argv[2])):
 os.fsync(fd)
 print('durable')
 ";
-    // As much as the kernel gathers, and more.
+    // More than the kernel buffers.
     let held = spawn_python(program, &[&bed.a("held"), "400".as_ref()]);
     notes.wait_for_held(16);
     assert_eq!(python(program, &[&bed.b("free"), "64".as_ref()]), "durable");
@@ -86,7 +86,7 @@ print('durable')
 }
 
 #[test]
-fn a_read_that_is_held_reads_what_is_there_then() {
+fn a_held_read_returns_the_data_at_its_release() {
     let Some((notes, bed)) = bed() else { return };
     fs::write(bed.backing("f"), [b'1'; 8192]).unwrap();
     notes.hold(Op::Read);
@@ -126,7 +126,7 @@ fn buffered_writes_are_gathered_and_syncs_are_one() {
 }
 
 #[test]
-fn direct_writes_are_ios_of_their_own_and_synchronous_ones_durable() {
+fn direct_writes_are_separate_ios_and_synchronous_ones_durable() {
     let Some((notes, bed)) = bed() else { return };
     let program = "
 import mmap, os, sys
@@ -147,7 +147,7 @@ os.preadv(fd, [page], 8192)
     let durable = (Op::Write, 0, 8192, true);
     let read = (Op::Read, 8192, 8192, false);
     let all = [write(0), write(8192), write(16_384), write(24_576), durable, read];
-    // An older kernel syncs by itself.
+    // Older kernels add a sync.
     let ios: Vec<_> = ios.into_iter().filter(|io| io.0 != Op::Flush).collect();
     assert_eq!(ios, all);
     bed.unmount();
@@ -178,33 +178,33 @@ fn space_is_counted_as_the_backing_file_system_does() {
     file.write_all_at(&[1; 100_000], 0).unwrap();
     file.write_all_at(&[1; 10], 10 << 20).unwrap();
     file.sync_all().unwrap();
-    counted_right(&notes, &bed);
+    check_accounts(&notes, &bed);
     file.set_len(5000).unwrap();
-    counted_right(&notes, &bed);
+    check_accounts(&notes, &bed);
     file.set_len(1 << 30).unwrap();
     let none = rustix::fs::FallocateFlags::empty();
     rustix::fs::fallocate(&file, none, 0, 1 << 20).unwrap();
-    counted_right(&notes, &bed);
+    check_accounts(&notes, &bed);
     let punch = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
     rustix::fs::fallocate(&file, punch, 0, 1 << 19).unwrap();
-    counted_right(&notes, &bed);
+    check_accounts(&notes, &bed);
     fs::write(bed.a("f"), b"short").unwrap();
     fs::remove_file(bed.a("f")).unwrap();
     drop(file);
     let home = bed.unmount();
     assert_eq!(notes.files().len(), 0);
-    // A mount begins with what is there, each file once.
+    // Existing files are registered at the start, each once.
     fs::write(home.path().join("backing/a/g"), [1; 5000]).unwrap();
     fs::hard_link(home.path().join("backing/a/g"), home.path().join("backing/a/h")).unwrap();
     let notes = Arc::new(Notes::default());
     let bed = Bed::again(home, Arc::clone(&notes) as _, Options::default());
     assert_eq!(notes.found_and_removed(), (1, 0));
-    counted_right(&notes, &bed);
+    check_accounts(&notes, &bed);
     bed.unmount();
 }
 
 #[test]
-fn what_is_beyond_the_capacity_is_refused() {
+fn writes_beyond_the_capacity_are_refused() {
     let Some((notes, bed)) = bed() else { return };
     notes.set_capacity(1 << 20);
     let file = File::create(bed.a("f")).unwrap();
@@ -219,13 +219,13 @@ fn what_is_beyond_the_capacity_is_refused() {
     assert_eq!((has.f_files, has.f_ffree), (1000, 900));
     let all = rustix::fs::statvfs(bed.mounted.dir()).unwrap();
     assert_eq!(all.f_blocks * all.f_frsize, 2 << 20);
-    // What the kernel has gathered is refused when it is written: at the sync, or the close.
+    // Buffered writes fail when the kernel sends them, at the sync or the close.
     let other = File::create(bed.a("g")).unwrap();
     other.write_all_at(&[1; 1 << 20], 0).unwrap();
     assert_eq!(errno(other.sync_all()), Some(Errno::NOSPC));
     drop(other);
     fs::remove_file(bed.a("g")).unwrap();
-    // What goes past the cache is refused at once.
+    // Direct writes fail at once.
     let program = "
 import errno, mmap, os, sys
 fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_DIRECT)
@@ -238,10 +238,10 @@ except OSError as error:
 os.unlink(sys.argv[1])
 ";
     python(program, &[&bed.a("h")]);
-    // Writing over what is there needs nothing.
+    // Overwriting needs no space.
     file.write_all_at(&[2; 1 << 19], 0).unwrap();
     file.sync_all().unwrap();
-    counted_right(&notes, &bed);
+    check_accounts(&notes, &bed);
     drop(file);
     fs::remove_file(bed.a("f")).unwrap();
     notes.set_capacity(0);
@@ -251,7 +251,7 @@ os.unlink(sys.argv[1])
 }
 
 #[test]
-fn without_the_cache_each_write_is_an_io_and_is_refused_at_once() {
+fn without_writeback_each_write_is_an_io_and_fails_at_once() {
     let notes = Arc::new(Notes::default());
     let options = Options { writeback: false, ..Options::default() };
     let Some(bed) = Bed::new(Arc::clone(&notes) as _, options) else { return };
@@ -262,7 +262,7 @@ fn without_the_cache_each_write_is_an_io_and_is_refused_at_once() {
     assert_eq!(notes.take().iter().map(|io| io.len).collect::<Vec<_>>(), [3, 3]);
     notes.set_capacity(4096);
     assert_eq!(errno(file.write_all_at(&[1; 8192], 0)), Some(Errno::NOSPC));
-    counted_right(&notes, &bed);
+    check_accounts(&notes, &bed);
     drop(file);
     bed.unmount();
 }

@@ -1,4 +1,4 @@
-//! Names and attributes through a real mount.
+//! Names and attributes through a mount.
 
 #![expect(clippy::print_stdout, reason = "what is skipped is said aloud")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -16,7 +16,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use weir_mount::{Errno, FileId, Options};
 
 #[test]
-fn the_root_lists_the_top_directories_and_nothing_changes_it() {
+fn the_root_lists_the_top_directories_and_is_read_only() {
     let Some(bed) = Bed::unlimited() else { return };
     let root = bed.mounted.dir().to_owned();
     let names: BTreeSet<_> =
@@ -37,7 +37,7 @@ fn the_root_lists_the_top_directories_and_nothing_changes_it() {
 }
 
 #[test]
-fn what_is_made_is_in_the_backing_folder() {
+fn new_files_are_in_the_backing_folder() {
     let Some(bed) = Bed::unlimited() else { return };
     fs::create_dir_all(bed.a("x/y")).unwrap();
     fs::write(bed.a("x/y/file"), b"bytes").unwrap();
@@ -89,7 +89,7 @@ fn renames() {
 }
 
 #[test]
-fn a_file_without_a_name_lives_until_it_is_closed() {
+fn an_unlinked_file_lives_until_it_is_closed() {
     let notes = Arc::new(Notes::default());
     let Some(bed) = Bed::new(Arc::clone(&notes) as _, Options::default()) else { return };
     let file =
@@ -131,7 +131,7 @@ fn hard_links_share_everything_or_are_refused() {
 }
 
 #[test]
-fn attributes_and_who_may() {
+fn attributes_and_permissions() {
     let Some(bed) = Bed::unlimited() else { return };
     let file = File::create(bed.a("f")).unwrap();
     fs::set_permissions(bed.a("f"), PermissionsExt::from_mode(0o640)).unwrap();
@@ -153,7 +153,7 @@ fn attributes_and_who_may() {
     bed.unmount();
 }
 
-/// What somebody else than root makes is theirs, and what is not theirs they can't use.
+/// Files created by another user belong to that user, and files of others are protected from it.
 fn as_nobody(bed: &Bed) {
     fs::set_permissions(bed.home.path(), PermissionsExt::from_mode(0o755)).unwrap();
     fs::create_dir(bed.a("theirs")).unwrap();
@@ -205,7 +205,7 @@ fn extended_attributes() {
     assert_eq!(&value[..len], b"user.weir\0");
     rustix::fs::removexattr(&path, "user.weir").unwrap();
     assert_eq!(rustix::fs::listxattr(&path, &mut value[..]), Ok(0));
-    // An access list would bind nobody.
+    // An access control list would have no effect.
     let list = "system.posix_acl_access";
     let empty = [2, 0, 0, 0];
     let set = rustix::fs::setxattr(&path, list, &empty, XattrFlags::empty());
@@ -222,7 +222,7 @@ fn holes() {
     file.sync_all().unwrap();
     let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     rustix::fs::fallocate(&file, punch, 65_536, 131_072).unwrap();
-    // The kernel may hold more than we know of.
+    // The kernel may have unsent pages.
     assert_eq!(rustix::fs::seek(&file, SeekFrom::Hole(0)), Err(Errno::INVAL));
     drop(file);
     let sought = File::open(bed.a("f")).unwrap();
@@ -245,7 +245,7 @@ fn holes() {
     assert_eq!(file.metadata().unwrap().len(), 2 << 20);
     let collapse = rustix::fs::fallocate(&file, FallocateFlags::COLLAPSE_RANGE, 0, 4096);
     assert_eq!(collapse, Err(Errno::OPNOTSUPP));
-    // What is only in the kernel's cache is no hole.
+    // Pages in the kernel's cache are not holes.
     file.write_all_at(b"not yet written", 70_000).unwrap();
     assert_eq!(seek(SeekFrom::Data(65_536)), Err(Errno::INVAL));
     drop(file);
@@ -260,7 +260,7 @@ fn ways_to_open() {
     fs::write(bed.a("f"), b"0123456789").unwrap();
     assert_eq!(errno(File::create_new(bed.a("f"))), Some(Errno::EXIST));
     assert_eq!(fs::metadata(bed.a("f")).unwrap().len(), 10);
-    // A part of a page is written through a handle that can't read the rest.
+    // Writes part of a page through a handle without read access.
     OpenOptions::new().write(true).open(bed.a("f")).unwrap().write_all_at(b"x", 5).unwrap();
     assert_eq!(fs::read(bed.a("f")).unwrap(), b"01234x6789");
     drop(File::create(bed.a("f")).unwrap());
@@ -320,7 +320,7 @@ fn a_directory_is_read_while_it_changes() {
 }
 
 #[test]
-fn a_file_can_be_named_for_a_person() {
+fn open_files_have_display_paths() {
     let Some(bed) = Bed::unlimited() else { return };
     fs::create_dir(bed.a("d")).unwrap();
     fs::write(bed.a("d/one"), b"").unwrap();
@@ -332,7 +332,7 @@ fn a_file_can_be_named_for_a_person() {
 }
 
 #[test]
-fn a_time_of_modification_is_right_once_direct_writers_have_closed() {
+fn modification_times_are_current_after_direct_writers_close() {
     let Some(bed) = Bed::unlimited() else { return };
     fs::write(bed.a("f"), [0; 8192]).unwrap();
     let old = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
@@ -344,7 +344,7 @@ page = mmap.mmap(-1, 4096); page.write(b'x' * 4096)
 os.pwritev(fd, [page], 0)
 ";
     python(program, &[&bed.a("f")]);
-    // The handle's end comes to us after the program's.
+    // The release reaches the mount after `close` returns.
     let moved = (0..1_000_000).any(|_| {
         std::thread::yield_now();
         fs::metadata(bed.a("f")).unwrap().modified().unwrap() != old
@@ -353,7 +353,7 @@ os.pwritev(fd, [page], 0)
     bed.unmount();
 }
 
-/// A direct write moves the time behind the kernel's back, which must not move it back again.
+/// A direct write changes the time without the kernel, which must not revert it.
 #[test]
 fn the_time_of_a_direct_write_stays() {
     let Some(bed) = Bed::unlimited() else { return };

@@ -1,5 +1,5 @@
-//! Random operations on a mount and on a plain folder: both must answer the same, and look the
-//! same in the end. The limits must have counted every byte.
+//! Random operations on a mount and a plain folder must have the same results and leave the same
+//! files. The limits must have counted every byte.
 
 #![expect(clippy::print_stdout, reason = "what is skipped is said aloud")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -41,7 +41,7 @@ enum Op {
     Sync(usize),
 }
 
-/// Names that collide: two directories and files in and beside them.
+/// Few names, to provoke conflicts: two directories, and files in and next to them.
 const PATHS: [&str; 8] = ["d", "e", "f", "g", "d/f", "d/g", "e/f", "e/d"];
 
 fn op() -> impl Strategy<Value = Op> {
@@ -71,13 +71,13 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A folder and what is open of it.
+/// A folder and its open files.
 struct Side {
     home: PathBuf,
     open: [Option<File>; SLOTS],
 }
 
-/// What an operation says: a number of the system's for an error, or what it found.
+/// The result of an operation: values, or an error number.
 type Said = Result<Vec<u64>, Option<i32>>;
 
 impl Side {
@@ -151,7 +151,7 @@ impl Side {
     }
 }
 
-/// Everything in a folder: kinds, links, and bytes.
+/// Returns all entries of a folder with kind, link count and bytes.
 fn tree(home: &Path) -> BTreeMap<PathBuf, (u32, u64, Vec<u8>)> {
     let mut all = BTreeMap::new();
     let mut folders = vec![home.to_owned()];
@@ -183,7 +183,7 @@ fn sync_all(home: &Path) {
     }
 }
 
-/// What the backing files take.
+/// Returns the space of the backing files.
 fn taken(backing: &Path) -> BTreeMap<FileId, Space> {
     let mut all = BTreeMap::new();
     let mut folders = vec![backing.to_owned()];
@@ -219,7 +219,7 @@ fn check(ops: &[Op]) -> Result<(), TestCaseError> {
         );
     }
     mounted.open = [const { None }; SLOTS];
-    // Until then the backing file system has not decided what all of it takes.
+    // Delayed allocation makes sizes final only at the sync.
     sync_all(&bed.a(""));
     prop_assert_eq!(tree(&bed.a("")), tree(plain.path()));
     let home = bed.unmount();
@@ -238,7 +238,7 @@ fn short(said: &Said) -> Result<Vec<u64>, Option<i32>> {
 }
 
 #[test]
-fn a_mount_does_what_a_folder_does() {
+fn a_mount_behaves_like_a_folder() {
     if !common::can_mount() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Mounts in temporary folders, and limits that note, hold, refuse and count.
+//! Mounts in temporary folders, and limits that record, hold, refuse and count.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -13,10 +13,10 @@ use weir_mount::{
     Unlimited,
 };
 
-/// Long enough for whatever is not stuck.
+/// A timeout for operations that are not stuck.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// Whether mounting can work; says so aloud if not.
+/// Returns whether mounting is possible; prints the reason otherwise.
 pub(crate) fn can_mount() -> bool {
     let root = rustix::process::geteuid().is_root();
     let helper = Command::new("fusermount3").arg("-V").output().is_ok();
@@ -27,7 +27,7 @@ pub(crate) fn can_mount() -> bool {
     )
 }
 
-/// Whether a program is there; says so aloud if not.
+/// Returns whether a program exists; prints a message otherwise.
 pub(crate) fn has(program: &str) -> bool {
     needs(program, Command::new(program).arg("--version").output().is_ok())
 }
@@ -40,7 +40,7 @@ pub(crate) fn needs(what: &str, there: bool) -> bool {
     there
 }
 
-/// A mount with its backing folders, taken away at the end.
+/// A mount with its backing folders, removed at the end.
 pub(crate) struct Bed {
     pub(crate) mounted: Mounted,
     pub(crate) home: TempDir,
@@ -51,7 +51,7 @@ impl Bed {
         Self::new(Arc::new(Unlimited), Options::default())
     }
 
-    /// With the top directories `a` and `b`, which have the numbers 0 and 1.
+    /// Mounts the top directories `a` and `b`, with ids 0 and 1.
     pub(crate) fn new(limits: Arc<dyn Limits>, options: Options) -> Option<Self> {
         if !can_mount() {
             return None;
@@ -70,7 +70,7 @@ impl Bed {
         Self { mounted, home }
     }
 
-    /// A path in top directory `a`.
+    /// Returns a path in top directory `a`.
     pub(crate) fn a(&self, path: &str) -> PathBuf {
         self.home.path().join("mnt/a").join(path)
     }
@@ -79,7 +79,7 @@ impl Bed {
         self.home.path().join("mnt/b").join(path)
     }
 
-    /// The same in the backing folder of `a`.
+    /// Returns the path in the backing folder of `a`.
     pub(crate) fn backing(&self, path: &str) -> PathBuf {
         self.home.path().join("backing/a").join(path)
     }
@@ -99,8 +99,8 @@ pub(crate) fn tops(home: &Path) -> Vec<Top> {
     [("a", 0), ("b", 1)].into_iter().map(top).collect()
 }
 
-/// A program in Python that has been started. What may wait for us must be another process: one
-/// that waits for itself can't even be killed.
+/// Starts a Python program. Operations that may wait for the mount run in another process, because
+/// a process that waits for itself cannot be killed.
 pub(crate) fn spawn_python(program: &str, arguments: &[&Path]) -> Child {
     let mut command = Command::new("python3");
     command.arg("-c").arg(program).args(arguments);
@@ -108,7 +108,7 @@ pub(crate) fn spawn_python(program: &str, arguments: &[&Path]) -> Child {
     command.spawn().expect("python3")
 }
 
-/// Runs a program in Python, which must succeed, and returns what it says.
+/// Runs a Python program, which must succeed, and returns its output.
 pub(crate) fn python(program: &str, arguments: &[&Path]) -> String {
     let run = Command::new("python3").arg("-c").arg(program).args(arguments).output();
     said(&run.expect("python3"))
@@ -135,7 +135,7 @@ pub(crate) struct Notes {
 #[derive(Default)]
 struct State {
     holds: Option<Op>,
-    /// Only in this top directory.
+    /// Restricts `holds` to one top directory.
     holds_in: Option<DirId>,
     held: Vec<(Io, Go)>,
     refuses: Option<Errno>,
@@ -152,26 +152,26 @@ impl Notes {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on I/Os of this kind wait until they are released.
+    /// Holds I/Os of this kind until they are released.
     pub(crate) fn hold(&self, op: Op) {
         self.lock().holds = Some(op);
     }
 
-    /// The same, in one top directory.
+    /// Holds I/Os of this kind in one top directory.
     pub(crate) fn hold_in(&self, dir: DirId, op: Op) {
         let mut state = self.lock();
         (state.holds, state.holds_in) = (Some(op), Some(dir));
     }
 
-    /// Waits until so many I/Os wait.
+    /// Waits until `count` I/Os are held.
     pub(crate) fn wait_for_held(&self, count: usize) {
         let state = self.lock();
         let few = |state: &mut State| state.held.len() < count;
         let (_state, waited) = self.changed.wait_timeout_while(state, LONG, few).expect("notes");
-        assert!(!waited.timed_out(), "nobody came to be held");
+        assert!(!waited.timed_out(), "too few I/Os arrived to be held");
     }
 
-    /// Holds nothing any more, and lets go what waits.
+    /// Stops holding, and releases the held I/Os with this verdict.
     pub(crate) fn release(&self, verdict: Result<(), Errno>) {
         let mut state = self.lock();
         state.holds = None;
@@ -186,7 +186,7 @@ impl Notes {
         self.lock().refuses = errno;
     }
 
-    /// Allows so many bytes, counted by what is allocated.
+    /// Sets the capacity in allocated bytes.
     pub(crate) fn set_capacity(&self, capacity: u64) {
         self.lock().capacity = Some(capacity);
     }
@@ -195,7 +195,7 @@ impl Notes {
         self.lock().one_name = true;
     }
 
-    /// The I/Os until now, which are then forgotten.
+    /// Removes and returns the recorded I/Os.
     pub(crate) fn take(&self) -> Vec<Io> {
         std::mem::take(&mut self.lock().ios)
     }
@@ -232,7 +232,7 @@ impl Limits for Notes {
         self.changed.notify_all();
     }
 
-    fn found(&self, file: FileId, _: &Path, space: Space) -> Result<(), String> {
+    fn register(&self, file: FileId, _: &Path, space: Space) -> Result<(), String> {
         let mut state = self.lock();
         state.found += 1;
         assert_eq!(state.files.insert(file, space), None, "a file is found twice");
