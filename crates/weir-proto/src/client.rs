@@ -1,9 +1,9 @@
-//! The client's side: choosing an export, and reading what comes back.
+//! The client's side: negotiation of an export, and parsing of replies.
 //!
-//! Start with [`Handshake::open`] or [`Handshake::list`], hand it bytes until it
-//! says [`Step::Established`] or [`Step::Listed`]. Then send requests with
-//! [`crate::Request::encode`], a write's data behind it, and cut the answers off
-//! the stream with [`parse_reply`].
+//! Start with [`Handshake::open`] or [`Handshake::list`] and pass it received bytes until it
+//! returns [`Step::Established`] or [`Step::Listed`]. Then send requests with
+//! [`crate::Request::encode`], each write followed by its data, and parse replies with
+//! [`parse_reply`].
 
 mod handshake;
 mod reply;
@@ -15,38 +15,37 @@ use crate::export::{BlockSizes, TransmissionFlags};
 use alloc::string::String;
 use weir_units::Bytes;
 
-/// What to ask a server for.
+/// The features to request from a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The export's name; empty for the default one.
+    /// Export name; empty for the default export.
     pub export: String,
-    /// Whether to ask for structured replies. Without them every read comes
-    /// back whole, in one simple reply.
+    /// Request structured replies. Without them each read has one simple reply.
     pub structured: bool,
-    /// Whether to ask for `base:allocation`, which needs `structured`.
+    /// Request `base:allocation`, which needs `structured`.
     pub block_status: bool,
 }
 
-/// What client and server agreed on.
+/// The result of a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// The export's size.
+    /// Size of the export.
     pub size: Bytes,
-    /// What it can do.
+    /// Transmission flags of the export.
     pub flags: TransmissionFlags,
-    /// Its block sizes; the default ones if the server said nothing.
+    /// Block sizes of the export, or the defaults if the server sent none.
     pub block: BlockSizes,
-    /// Whether the server answers with structured replies.
+    /// Whether the server sends structured replies.
     pub structured: bool,
-    /// The number of `base:allocation`, if it was wanted and is there.
+    /// Context id of `base:allocation`, if it was requested and granted.
     pub meta_context: Option<u32>,
 }
 
 /// An export in a server's listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its name.
+    /// Export name.
     pub name: String,
-    /// Words about it, perhaps none.
+    /// Description; may be empty.
     pub description: String,
 }

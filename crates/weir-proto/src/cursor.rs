@@ -1,8 +1,8 @@
-//! Reading and appending big-endian fields without ever indexing out of range.
+//! Reading and appending of big-endian fields without out-of-range access.
 
 use alloc::vec::Vec;
 
-/// Takes fields from the front of a slice; `None` when too little is left.
+/// A reader of fields from a slice. Its methods return `None` if too few bytes are left.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a>(&'a [u8]);
 
@@ -40,7 +40,7 @@ impl<'a> Cursor<'a> {
         Some(head)
     }
 
-    /// A string behind its 32-bit length.
+    /// Returns a string with a 32-bit length prefix.
     pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
         let length = self.u32()?;
         self.bytes(length)
@@ -50,7 +50,7 @@ impl<'a> Cursor<'a> {
         self.0
     }
 
-    /// `None` unless everything was taken.
+    /// Returns `None` if bytes are left.
     pub(crate) fn end(self) -> Option<()> {
         self.0.is_empty().then_some(())
     }
@@ -80,7 +80,7 @@ impl Put for Vec<u8> {
     }
 }
 
-/// The first bytes of `text` that fit a string of the protocol.
+/// Returns the longest prefix of `text` within the protocol's string limit.
 pub(crate) fn clip(text: &str) -> &str {
     let mut end = crate::wire::MAX_STRING;
     if text.len() <= end {
@@ -92,7 +92,7 @@ pub(crate) fn clip(text: &str) -> &str {
     &text[..end]
 }
 
-/// The length of something the codec itself has bounded.
+/// Converts a length that the codec has already limited.
 pub(crate) fn wire_len(length: usize) -> u32 {
     assert!(length <= 0x7fff_ffff, "a message of {length} bytes was built, though all are bounded");
     u32::try_from(length).unwrap_or(u32::MAX)

@@ -1,8 +1,8 @@
-//! The error numbers that NBD sends. They are Linux's, on every platform.
+//! The error numbers of NBD, which are those of Linux on every platform.
 
 use core::fmt;
 
-/// Why a request failed, in the words of the protocol.
+/// The error number of a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Errno {
     /// `EPERM`: a write to a read-only export.
@@ -11,20 +11,20 @@ pub enum Errno {
     Io,
     /// `ENOMEM`.
     NoMem,
-    /// `EINVAL`: the request makes no sense.
+    /// `EINVAL`: an invalid request.
     Inval,
-    /// `ENOSPC`: no room, or a write beyond the end.
+    /// `ENOSPC`: no space left, or a write beyond the end.
     NoSpc,
-    /// `EOVERFLOW`: too long to answer in one piece.
+    /// `EOVERFLOW`: too long for a single reply.
     Overflow,
-    /// `ENOTSUP`: this server cannot do it (fast).
+    /// `ENOTSUP`: not supported, or not fast.
     NotSup,
-    /// `ESHUTDOWN`: the server is going away.
+    /// `ESHUTDOWN`: the server is shutting down.
     Shutdown,
 }
 
 impl Errno {
-    /// Every error number of the protocol.
+    /// All error numbers of the protocol.
     pub const ALL: [Self; 8] = [
         Self::Perm,
         Self::Io,
@@ -36,7 +36,7 @@ impl Errno {
         Self::Shutdown,
     ];
 
-    /// The number that is sent.
+    /// Returns the number on the wire.
     #[must_use]
     pub const fn to_wire(self) -> u32 {
         match self {
@@ -51,8 +51,8 @@ impl Errno {
         }
     }
 
-    /// What a received number means. 0 is success; a number outside the protocol
-    /// reads as [`Errno::Inval`], as the protocol asks.
+    /// Decodes a number. 0 is success; unknown numbers become [`Errno::Inval`], as the protocol
+    /// requires.
     #[must_use]
     pub const fn from_wire(number: u32) -> Option<Self> {
         Some(match number {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_of_the_protocol() {
+    fn numbers_match_the_protocol() {
         let numbers = Errno::ALL.map(Errno::to_wire);
         assert_eq!(numbers, [1, 5, 12, 22, 28, 75, 95, 108]);
         for errno in Errno::ALL {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn success_is_no_error_and_a_strange_number_is_einval() {
+    fn zero_is_success_and_unknown_numbers_are_einval() {
         assert_eq!(Errno::from_wire(0), None);
         assert_eq!(Errno::from_wire(11), Some(Errno::Inval));
         assert_eq!(Errno::from_wire(u32::MAX), Some(Errno::Inval));

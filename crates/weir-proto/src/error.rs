@@ -1,8 +1,8 @@
-//! What cannot be answered on the wire.
+//! Errors that end a connection or prevent it.
 
 use alloc::string::String;
 
-/// Why a connection must be dropped, or was never going to work.
+/// An error after which the connection has to be closed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtoError {
@@ -79,7 +79,7 @@ pub enum ProtoError {
         export: String,
         /// The kind of refusal, in words.
         kind: &'static str,
-        /// What the server said, perhaps nothing.
+        /// The server's message; may be empty.
         message: String,
     },
     /// A reply does not start with a magic that was agreed on.
@@ -93,7 +93,7 @@ pub enum ProtoError {
     Chunk {
         /// The type of the chunk.
         kind: u16,
-        /// Its length.
+        /// Length in bytes.
         length: u32,
     },
     /// Block sizes that the protocol does not allow.
@@ -110,17 +110,17 @@ pub enum ProtoError {
         /// In bytes.
         maximum: u32,
     },
-    /// A URI that names no NBD export.
+    /// A URI that is not a valid NBD URI.
     #[error("\"{uri}\" {problem}")]
     Uri {
-        /// The URI as it was given.
+        /// The URI as given.
         uri: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: BadUri,
     },
 }
 
-/// What is wrong with a URI.
+/// A problem with a URI.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadUri {

@@ -1,4 +1,4 @@
-//! What a server says of an export.
+//! The description of an export by its server.
 
 use crate::error::ProtoError;
 use crate::wire::{MAX_PAYLOAD, flags};
@@ -6,38 +6,38 @@ use alloc::string::String;
 use weir_units::Bytes;
 
 flags! {
-    /// What an export can do. `HAS_FLAGS` is always sent and [`SEND_DF`] follows
-    /// from structured replies; the other bits are the export's own.
+    /// Transmission flags. `HAS_FLAGS` is always set and [`SEND_DF`] follows from structured
+    /// replies; the others are properties of the export.
     ///
     /// [`SEND_DF`]: TransmissionFlags::SEND_DF
     TransmissionFlags(u16) {
         /// Always set.
         HAS_FLAGS = 0;
-        /// Writes are refused.
+        /// The export is read-only.
         READ_ONLY = 1;
-        /// FLUSH is understood.
+        /// FLUSH is supported.
         SEND_FLUSH = 2;
-        /// The FUA flag is understood.
+        /// The FUA flag is supported.
         SEND_FUA = 3;
         /// The medium rotates.
         ROTATIONAL = 4;
-        /// TRIM is understood.
+        /// TRIM is supported.
         SEND_TRIM = 5;
-        /// `WRITE_ZEROES` is understood.
+        /// `WRITE_ZEROES` is supported.
         SEND_WRITE_ZEROES = 6;
-        /// The DF flag is understood.
+        /// The DF flag is supported.
         SEND_DF = 7;
-        /// A flush covers the writes of every connection.
+        /// A flush covers the writes of all connections.
         CAN_MULTI_CONN = 8;
-        /// CACHE is understood.
+        /// CACHE is supported.
         SEND_CACHE = 10;
-        /// The `FAST_ZERO` flag is understood.
+        /// The `FAST_ZERO` flag is supported.
         SEND_FAST_ZERO = 11;
     }
 }
 
 flags! {
-    /// What `base:allocation` says of a range.
+    /// The state of a range in `base:allocation`.
     BlockState(u32) {
         /// No space is allocated.
         HOLE = 0;
@@ -46,12 +46,12 @@ flags! {
     }
 }
 
-/// A range of an export in one state, `length` bytes long.
+/// A range of an export with a uniform state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// In bytes; never 0.
+    /// Length in bytes; never 0.
     pub length: u32,
-    /// Its state.
+    /// State of the range.
     pub state: BlockState,
 }
 
@@ -64,17 +64,16 @@ pub struct BlockSizes {
 }
 
 impl BlockSizes {
-    /// What holds where nothing is said, except that the largest request is
-    /// named: 1 byte, 4 KiB, 32 MiB.
+    /// The defaults of the protocol, with an explicit maximum: 1 byte, 4 KiB, 32 MiB.
     pub const DEFAULT: Self = Self { minimum: 1, preferred: 4096, maximum: MAX_PAYLOAD };
 
-    /// Offsets and lengths are multiples of `minimum`, best of `preferred`;
-    /// no read or write exceeds `maximum`.
+    /// Builds block sizes. Offsets and lengths are multiples of `minimum` and preferably of
+    /// `preferred`; reads and writes have at most `maximum` bytes.
     ///
     /// # Errors
-    /// [`ProtoError::BlockSizes`] when the protocol does not allow the three:
-    /// `minimum` a power of two up to 64 KiB, `preferred` a power of two from
-    /// there on, `maximum` a multiple of `minimum` or [`u32::MAX`] (no limit).
+    /// [`ProtoError::BlockSizes`] if the protocol does not permit the values. `minimum` is a power
+    /// of two up to 64 KiB, `preferred` a power of two of at least `minimum`,
+    /// `maximum` a multiple of `minimum` or [`u32::MAX`] (no limit).
     pub fn new(minimum: u32, preferred: u32, maximum: u32) -> Result<Self, ProtoError> {
         let fits = minimum.is_power_of_two()
             && minimum <= 65_536
@@ -88,25 +87,25 @@ impl BlockSizes {
         Ok(Self { minimum, preferred, maximum })
     }
 
-    /// Requests are multiples of this.
+    /// Returns the unit of offsets and lengths.
     #[must_use]
     pub const fn minimum(self) -> u32 {
         self.minimum
     }
 
-    /// Requests are best multiples of this.
+    /// Returns the preferred unit of offsets and lengths.
     #[must_use]
     pub const fn preferred(self) -> u32 {
         self.preferred
     }
 
-    /// Reads and writes are at most this long.
+    /// Returns the maximum length of reads and writes.
     #[must_use]
     pub const fn maximum(self) -> u32 {
         self.maximum
     }
 
-    /// The longest read or write that a server of this crate takes.
+    /// Returns the maximum length of reads and writes that a server of this crate accepts.
     #[must_use]
     pub const fn max_payload(self) -> u32 {
         if self.maximum < MAX_PAYLOAD { self.maximum } else { MAX_PAYLOAD }
@@ -122,16 +121,16 @@ impl Default for BlockSizes {
 /// An export as its server describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
-    /// Its name. One longer than [`crate::wire::MAX_STRING`] bytes is not listed,
-    /// for no client could ask for it.
+    /// Export name. A name of more than [`crate::wire::MAX_STRING`] bytes is not listed, because no
+    /// client could request it.
     pub name: String,
-    /// Words for people; empty for none.
+    /// Description; may be empty.
     pub description: String,
-    /// Its size now. A server may resize it later.
+    /// Current size. A server may resize it later.
     pub size: Bytes,
-    /// What it can do.
+    /// Transmission flags.
     pub flags: TransmissionFlags,
-    /// Its block sizes.
+    /// Block sizes.
     pub block: BlockSizes,
 }
 

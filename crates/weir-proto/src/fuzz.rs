@@ -1,9 +1,8 @@
-//! Both sides on arbitrary bytes, for fuzzers and for the tests.
+//! Both sides on arbitrary bytes, for fuzzers and tests.
 //!
-//! What must hold whatever arrives: nothing panics, nothing is consumed that was
-//! not there, every step either moves on or asks for more than it has, the
-//! answers stay in proportion to the questions, and it makes no difference in
-//! which pieces the bytes arrive.
+//! Invariants for any input: nothing panics, no more is consumed than was received, each step
+//! progresses or needs more bytes, the output is in proportion to the input, and the result does
+//! not depend on how the bytes are split.
 
 use crate::client::{self, ParsedReply, Wanted, parse_reply};
 use crate::error::ProtoError;
@@ -16,14 +15,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 use weir_units::Bytes;
 
-/// The most that one option can be answered with, for [`exports`].
+/// Maximum output for one option, given [`exports`].
 const MAX_ANSWER: usize = 16 << 10;
 
-/// Hands `data` to a server: as a handshake with the requests behind it, and as
-/// requests alone.
+/// Passes `data` to a server: as a handshake followed by requests, and as requests alone.
 ///
 /// # Panics
-/// When an invariant does not hold.
+/// If an invariant is violated.
 pub fn server_bytes(data: &[u8]) {
     let whole = serve(data, data.len());
     assert_eq!(whole, serve(data, 1), "the outcome depends on how the bytes arrive");
@@ -39,11 +37,11 @@ pub fn server_bytes(data: &[u8]) {
     }
 }
 
-/// Hands `data` to a client: to one that opens an export, with the replies
-/// behind it, to one that lists, and as replies alone.
+/// Passes `data` to a client: to one that opens an export, followed by replies, to one that lists,
+/// and as replies alone.
 ///
 /// # Panics
-/// When an invariant does not hold.
+/// If an invariant is violated.
 pub fn client_bytes(data: &[u8]) {
     let wanted = Wanted { export: "disk".into(), structured: true, block_status: true };
     let plain = client::Handshake::open(Wanted::default());
@@ -63,7 +61,7 @@ pub fn client_bytes(data: &[u8]) {
     }
 }
 
-/// Bytes that arrive in pieces.
+/// Input that arrives in pieces.
 struct Stream<'a> {
     data: &'a [u8],
     start: usize,
@@ -89,7 +87,7 @@ impl<'a> Stream<'a> {
         self.start += bytes;
     }
 
-    /// Whether another piece came.
+    /// Receives another piece; `false` at the end.
     fn more(&mut self, at_least: usize) -> bool {
         assert!(at_least > self.end - self.start, "{at_least} bytes were asked for and are there");
         let before = self.end;
@@ -109,7 +107,7 @@ fn exports() -> Vec<Export> {
     vec![export("disk", 1), export("blocks", 512)]
 }
 
-/// A server's whole run, as text to compare.
+/// Runs a server and returns a log to compare.
 fn serve(data: &[u8], piece: usize) -> String {
     let mut stream = Stream::new(data, piece);
     let mut out = Vec::new();
@@ -183,7 +181,7 @@ fn requests(stream: &mut Stream<'_>, session: &server::Session, log: &mut String
     }
 }
 
-/// A client's whole run, as text to compare.
+/// Runs a client and returns a log to compare.
 fn connect(mut handshake: client::Handshake, data: &[u8], piece: usize) -> String {
     let mut stream = Stream::new(data, piece);
     let mut out = Vec::new();
@@ -213,7 +211,7 @@ fn connect(mut handshake: client::Handshake, data: &[u8], piece: usize) -> Strin
 }
 
 fn replies(stream: &mut Stream<'_>, session: &client::Session, log: &mut String) {
-    // Pretends that every odd cookie is a read of as many bytes.
+    // Treats each odd cookie as a read of a length derived from it.
     let data_length = |cookie: u64| u32::try_from(cookie % 64 * (cookie & 1)).ok();
     loop {
         match parse_reply(stream.buf(), session, data_length) {

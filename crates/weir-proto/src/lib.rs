@@ -1,31 +1,30 @@
 //! The NBD protocol as bytes in, bytes out.
 //!
-//! Neither side here opens a socket, reads a clock or starts a thread; the crate
-//! is `no_std`, so it cannot. Whoever drives it reads bytes from somewhere,
-//! hands them in, and sends what was appended to a `Vec`. That makes every
-//! message testable byte by byte and lets one codec serve an epoll loop, a test
-//! over a pair of vectors and a fuzzer.
+//! Neither side opens a socket, reads a clock or starts a thread; the crate is `no_std`. Its driver
+//! passes in received bytes and sends the bytes that were appended to a `Vec`. Each message can
+//! thus be tested byte by byte, and one codec serves an epoll loop, a test over two vectors and a
+//! fuzzer.
 //!
-//! Spoken is fixed newstyle with simple and structured replies, as in the
-//! [protocol text](https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md).
-//! TLS, extended headers and resize are not.
+//! Fixed newstyle negotiation is supported with simple and structured replies, as in the [protocol
+//! text](https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md). TLS, extended headers
+//! and resize are not supported.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`server`] | the handshake and [`server::parse_request`] |
-//! | [`reply`] | what a server answers |
+//! | [`reply`] | encoding of replies |
 //! | [`client`] | the handshake and [`client::parse_reply`] |
 //! | [`request`] | [`Request`] and its bytes |
-//! | [`export`] | what is said about an export: flags, block sizes, extents |
+//! | [`export`] | flags, block sizes and extents of an export |
 //! | [`errno`] | the error numbers of the protocol |
 //! | [`uri`] | `nbd://` and `nbd+unix://` |
 //! | [`wire`] | the protocol's numbers, and its limits |
 //! | [`fuzz`] | both sides on arbitrary bytes |
 //!
-//! An error is of one of two sorts. What can be answered is answered: a bad
-//! option gets an error reply, a bad request is [`server::Parsed::Refused`] with
-//! the errno to send. A [`ProtoError`] means that the two sides no longer agree
-//! on where a message starts or what it means: drop the connection.
+//! There are two kinds of errors. Recoverable ones are answered: a bad option gets an error reply,
+//! and a bad request is [`server::Parsed::Refused`] with the errno to send. A [`ProtoError`] means
+//! that the sides no longer agree on message boundaries or meaning, so the connection has to be
+//! closed.
 
 #![no_std]
 #![forbid(unsafe_code)]

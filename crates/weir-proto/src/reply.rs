@@ -1,8 +1,7 @@
-//! What a server answers to a request, appended to a `Vec`.
+//! Replies of a server to requests, appended to a `Vec`.
 //!
-//! A read is answered with [`read_header`] and the data behind it, anything else
-//! that succeeds with [`ok`], a failure with [`error`], a block status with
-//! [`block_status`].
+//! Use [`read_header`] followed by the data for a read, [`block_status`] for a block status, [`ok`]
+//! for the success of other requests, and [`error`] for a failure.
 
 use crate::cursor::{Put, clip, wire_len};
 use crate::errno::Errno;
@@ -10,8 +9,7 @@ use crate::export::Extent;
 use crate::wire::{self, chunk};
 use alloc::vec::Vec;
 
-/// A simple reply: the whole answer to anything but a read, and to a read the
-/// part before its data. `None` is success.
+/// Appends a simple reply. For a read, the data follows it. `None` means success.
 #[inline]
 pub fn simple(out: &mut Vec<u8>, cookie: u64, errno: Option<Errno>) {
     out.reserve(wire::SIMPLE_HEADER);
@@ -20,15 +18,15 @@ pub fn simple(out: &mut Vec<u8>, cookie: u64, errno: Option<Errno>) {
     out.put_u64(cookie);
 }
 
-/// Success of a request that returns no data. The simple form is the shorter
-/// one and allowed in every session.
+/// Appends the success of a request without data, in the simple form, which is the shorter one and
+/// allowed in every session.
 #[inline]
 pub fn ok(out: &mut Vec<u8>, cookie: u64) {
     simple(out, cookie, None);
 }
 
-/// What goes before the `length` bytes of a read, which the caller appends or
-/// sends after it. They are the whole answer: nothing may fail from here on.
+/// Appends the header for the `length` bytes of a read, which the caller appends or sends after it.
+/// The read can no longer fail after this.
 ///
 /// `structured` is [`crate::server::Session::structured`].
 #[inline]
@@ -45,8 +43,8 @@ pub fn read_header(out: &mut Vec<u8>, structured: bool, cookie: u64, offset: u64
     out.put_u64(offset);
 }
 
-/// Part of a structured answer to a read: `length` bytes of zeroes, not sent.
-/// Not for a request with the DF flag, unless it is the whole answer.
+/// Appends a hole in a structured read reply: `length` zero bytes that are not sent. It is not
+/// allowed with the DF flag, unless it is the whole reply.
 pub fn hole(out: &mut Vec<u8>, cookie: u64, offset: u64, length: u32, is_last: bool) {
     assert!(length > 0, "a hole of no bytes is not allowed by the protocol");
     put_chunk(out, chunk::OFFSET_HOLE, is_last, cookie, 12);
@@ -54,12 +52,12 @@ pub fn hole(out: &mut Vec<u8>, cookie: u64, offset: u64, length: u32, is_last: b
     out.put_u32(length);
 }
 
-/// The end of a structured reply.
+/// Appends the end of a structured reply.
 pub fn done(out: &mut Vec<u8>, cookie: u64) {
     put_chunk(out, chunk::NONE, true, cookie, 0);
 }
 
-/// A failure, with words for people where the session has room for them.
+/// Appends a failure, with a message in sessions with structured replies.
 pub fn error(out: &mut Vec<u8>, structured: bool, cookie: u64, errno: Errno, message: &str) {
     if !structured {
         return simple(out, cookie, Some(errno));
@@ -72,9 +70,8 @@ pub fn error(out: &mut Vec<u8>, structured: bool, cookie: u64, errno: Errno, mes
     out.extend_from_slice(message);
 }
 
-/// The whole answer to a block status: extents from the request's offset on, at
-/// least one, together not longer than the request, and only one if it came with
-/// [`crate::CommandFlags::REQ_ONE`].
+/// Appends the reply to a block status: at least one extent, starting at the request's offset and
+/// together not longer than the request. With [`crate::CommandFlags::REQ_ONE`] there is only one.
 pub fn block_status(out: &mut Vec<u8>, cookie: u64, context: u32, extents: &[Extent]) {
     assert!(!extents.is_empty(), "a block status without an extent is not allowed");
     put_chunk(out, chunk::BLOCK_STATUS, true, cookie, wire_len(4 + extents.len() * 8));
@@ -158,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_is_cut_between_characters() {
+    fn a_long_message_is_truncated_between_characters() {
         let mut out = Vec::new();
         error(&mut out, true, 7, Errno::Io, &"é".repeat(4000));
         assert_eq!(out.len(), 20 + 6 + 4096);

@@ -1,32 +1,32 @@
-//! A request, the same for both sides.
+//! Requests, as used by both sides.
 
 use crate::cursor::Put;
 use crate::wire::{self, flags};
 use alloc::vec::Vec;
 
-/// What a client can ask for during transmission.
+/// The commands of the transmission phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Command {
     /// Read a range.
     Read,
     /// Write a range; the only command with a payload.
     Write,
-    /// Finish; has no reply.
+    /// End the session; has no reply.
     Disconnect,
     /// Make every completed write durable.
     Flush,
-    /// Give a range back.
+    /// Deallocate a range.
     Trim,
-    /// Load a range into a cache.
+    /// Prefetch a range into a cache.
     Cache,
     /// Make a range read as zeroes.
     WriteZeroes,
-    /// Ask which parts of a range hold data.
+    /// Return the allocation state of a range.
     BlockStatus,
 }
 
 impl Command {
-    /// Every command.
+    /// All commands.
     pub const ALL: [Self; 8] = [
         Self::Read,
         Self::Write,
@@ -38,7 +38,7 @@ impl Command {
         Self::BlockStatus,
     ];
 
-    /// The number that is sent.
+    /// Returns the number on the wire.
     #[must_use]
     pub const fn to_wire(self) -> u16 {
         match self {
@@ -53,7 +53,7 @@ impl Command {
         }
     }
 
-    /// The command of a received number, if there is one.
+    /// Decodes a number; `None` if it is unknown.
     #[must_use]
     pub const fn from_wire(number: u16) -> Option<Self> {
         Some(match number {
@@ -71,51 +71,51 @@ impl Command {
 }
 
 flags! {
-    /// Flags of one request.
+    /// Command flags.
     CommandFlags(u16) {
-        /// Answer only when the data is durable.
+        /// Reply only when the data is durable.
         FUA = 0;
         /// `WRITE_ZEROES`: keep the space allocated.
         NO_HOLE = 1;
-        /// READ: answer in one piece.
+        /// READ: reply in a single chunk.
         DF = 2;
-        /// `BLOCK_STATUS`: one extent is enough.
+        /// `BLOCK_STATUS`: return one extent only.
         REQ_ONE = 3;
-        /// `WRITE_ZEROES`: fail rather than write the zeroes out.
+        /// `WRITE_ZEROES`: fail if zeroing is not faster than writing.
         FAST_ZERO = 4;
     }
 }
 
-/// One request, without the payload of a write.
+/// A request without the payload of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// What to do.
+    /// The command.
     pub command: Command,
-    /// How.
+    /// Command flags.
     pub flags: CommandFlags,
-    /// The client's own number, returned in the reply.
+    /// Chosen by the client and returned in the reply.
     pub cookie: u64,
-    /// In bytes from the start of the export.
+    /// Offset within the export, in bytes.
     pub offset: u64,
-    /// In bytes.
+    /// Length in bytes.
     pub length: u32,
 }
 
 impl Request {
-    /// A request for a range, without flags.
+    /// Builds a request without flags.
     #[must_use]
     pub const fn new(command: Command, cookie: u64, offset: u64, length: u32) -> Self {
         Self { command, flags: CommandFlags::NONE, cookie, offset, length }
     }
 
-    /// The same with these flags.
+    /// Sets the flags.
     #[must_use]
     pub const fn with(mut self, flags: CommandFlags) -> Self {
         self.flags = flags;
         self
     }
 
-    /// Appends the 28 bytes of the request. A write's payload follows them.
+    /// Appends the 28 bytes of the request header. The payload of a write follows.
     #[inline]
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.reserve(wire::REQUEST_HEADER);

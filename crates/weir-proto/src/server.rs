@@ -1,8 +1,8 @@
-//! The server's side: what a client sent, and what it may ask for.
+//! The server's side: negotiation of an export, and parsing of requests.
 //!
-//! Start with [`Handshake::start`], hand it bytes until it says
-//! [`Step::Established`], then cut requests off the stream with
-//! [`parse_request`] and answer them with [`crate::reply`].
+//! Start with [`Handshake::start`] and pass it received bytes until it returns
+//! [`Step::Established`]. Then parse requests with [`parse_request`] and reply with
+//! [`crate::reply`].
 
 mod handshake;
 mod options;
@@ -14,13 +14,13 @@ pub use transmission::{Parsed, parse_request};
 use crate::export::{Export, TransmissionFlags};
 use alloc::vec::Vec;
 
-/// The exports of a server, asked during every handshake.
+/// The exports of a server, queried during each handshake.
 pub trait Exports {
-    /// The export of this name; the empty name asks for the default one. The
-    /// [`Export::name`] returned may differ from the one asked for.
+    /// Returns an export by name; the empty name requests the default. The [`Export::name`]
+    /// returned may differ from the request.
     fn find(&self, name: &str) -> Option<Export>;
 
-    /// Every export that a client may see in a listing.
+    /// Returns the exports that clients may list.
     fn list(&self) -> Vec<Export>;
 }
 
@@ -45,15 +45,15 @@ impl Exports for Vec<Export> {
     }
 }
 
-/// What client and server agreed on.
+/// The result of a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// The export that was chosen.
+    /// The negotiated export.
     pub export: Export,
-    /// The transmission flags as they were sent.
+    /// Transmission flags as sent.
     pub flags: TransmissionFlags,
-    /// Whether reads are answered with structured replies.
+    /// Whether reads have structured replies.
     pub structured: bool,
-    /// The number under which the client knows `base:allocation`, if it asked.
+    /// Context id of `base:allocation`, if the client requested it.
     pub meta_context: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! Where an export is, as [NBD URIs] write it.
+//! The location of an export as an [NBD URI][NBD URIs].
 //!
 //! [NBD URIs]: https://github.com/NetworkBlockDevice/nbd/blob/master/doc/uri.md
 
@@ -10,30 +10,30 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-/// The port of NBD.
+/// Default TCP port of NBD.
 pub const DEFAULT_PORT: u16 = 10_809;
 
-/// An export and how to reach its server. Read from and printed as
-/// `nbd://HOST[:PORT]/EXPORT` or `nbd+unix:///EXPORT?socket=PATH`.
+/// An export and its server's address, parsed from and formatted as `nbd://HOST[:PORT]/EXPORT` or
+/// `nbd+unix:///EXPORT?socket=PATH`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Uri {
-    /// Where the server listens.
+    /// The server's address.
     pub server: Server,
-    /// The export's name; empty for the default one.
+    /// Export name; empty for the default export.
     pub export: String,
 }
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Server {
-    /// At a TCP port.
+    /// A TCP port.
     Tcp {
-        /// A name or an address; an IPv6 address is without its brackets.
+        /// Host name or address; IPv6 addresses are without brackets.
         host: String,
         /// The port.
         port: u16,
     },
-    /// At a Unix socket.
+    /// A Unix socket.
     Unix {
         /// The path of the socket.
         socket: String,
@@ -141,7 +141,7 @@ impl fmt::Display for Uri {
     }
 }
 
-/// Whether RFC 3986 leaves the byte alone everywhere.
+/// Returns whether a byte needs no escape in any part of a URI (RFC 3986).
 const fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_uris_are_explained() {
         let scheme = "is not an NBD URI; write nbd://HOST[:PORT]/EXPORT or \
                       nbd+unix:///EXPORT?socket=PATH";
         let tls = "asks for TLS, which is not supported; use nbd:// or nbd+unix://";
@@ -271,7 +271,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back_the_same(
+        fn uris_round_trip(
             unix: bool, host in "[a-z][a-z0-9.-]{0,20}", port in 1u16..,
             socket in "[^\0]{1,40}", export in "[^\0]{0,40}",
         ) {
@@ -280,7 +280,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text: String) {
+        fn arbitrary_text_does_not_panic(text: String) {
             if let Ok(uri) = text.parse::<Uri>() {
                 prop_assert_eq!(uri.to_string().parse::<Uri>(), Ok(uri));
             }

@@ -1,31 +1,30 @@
-//! The protocol's numbers under the names of its text, and the limits held here.
+//! The numbers of the protocol under the names of its specification, and the limits of this crate.
 //!
-//! A name of the text keeps its last words: `NBD_OPT_GO` is [`opt::GO`].
+//! Names keep the last words of the specification's: `NBD_OPT_GO` is [`opt::GO`].
 
-/// Every string of the protocol (export names, descriptions, messages): at most
-/// this many bytes.
+/// Maximum length of the protocol's strings (export names, descriptions, messages) in bytes.
 pub const MAX_STRING: usize = 4096;
 
-/// The largest read or write: what every NBD peer must accept, and what is
-/// advertised as the maximum block size.
+/// Maximum read or write: the size that every NBD peer must accept, also advertised as the maximum
+/// block size.
 pub const MAX_PAYLOAD: u32 = 32 << 20;
 
-/// The longest option data, and the longest reply to an option, that is read.
-/// The longest sensible one is a name, some info types and a few queries.
+/// Maximum length of option data and of replies to options. The longest useful ones contain a name,
+/// a few info types and a few queries.
 pub const MAX_OPTION: u32 = 64 << 10;
 
-/// How many options a client may send before it settles on an export. A client
-/// that asks for more only keeps the connection busy.
+/// Maximum number of options before an export is chosen, so that a client cannot keep the handshake
+/// busy.
 pub const MAX_OPTIONS: u32 = 4096;
 
-/// How many exports a client accepts in one listing.
+/// Maximum number of exports in a listing.
 pub const MAX_LISTED: usize = 65_536;
 
 /// `NBDMAGIC`, the first bytes of a server.
 pub const NBDMAGIC: u64 = 0x4e42_444d_4147_4943;
 /// `IHAVEOPT`: a newstyle server, and every option of a client.
 pub const IHAVEOPT: u64 = 0x4948_4156_454f_5054;
-/// What follows [`NBDMAGIC`] in the withdrawn oldstyle handshake.
+/// Follows [`NBDMAGIC`] in the obsolete oldstyle handshake.
 pub const OLDSTYLE: u64 = 0x0000_4202_8186_1253;
 /// Every reply to an option.
 pub const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
@@ -50,12 +49,12 @@ pub const OPTION_REPLY_HEADER: usize = 20;
 /// [`handshake_flag::NO_ZEROES`] was agreed.
 pub const EXPORT_NAME_ZEROES: usize = 124;
 
-/// The one metadata context: which ranges hold data.
+/// The only supported metadata context: the allocation state of ranges.
 pub const BASE_ALLOCATION: &str = "base:allocation";
-/// The number this server gives to [`BASE_ALLOCATION`].
+/// The server's context id of [`BASE_ALLOCATION`].
 pub const BASE_ALLOCATION_ID: u32 = 1;
 
-/// Flags of the greeting. A client answers with the same bits, in 32 of them.
+/// Handshake flags of the server. A client replies with the same bits in 32-bit form.
 pub mod handshake_flag {
     /// Options other than [`super::opt::EXPORT_NAME`] are answered.
     pub const FIXED_NEWSTYLE: u16 = 1;
@@ -65,7 +64,7 @@ pub mod handshake_flag {
 
 /// Options of a client.
 pub mod opt {
-    /// Enter transmission; cannot be refused other than by hanging up.
+    /// Enter transmission. A refusal is only possible by closing the connection.
     pub const EXPORT_NAME: u32 = 1;
     /// End the session.
     pub const ABORT: u32 = 2;
@@ -73,9 +72,9 @@ pub mod opt {
     pub const LIST: u32 = 3;
     /// Start TLS.
     pub const STARTTLS: u32 = 5;
-    /// Ask about an export.
+    /// Return info about an export.
     pub const INFO: u32 = 6;
-    /// Ask about an export and enter transmission.
+    /// Return info about an export and enter transmission.
     pub const GO: u32 = 7;
     /// Use structured replies.
     pub const STRUCTURED_REPLY: u32 = 8;
@@ -97,39 +96,39 @@ pub mod rep {
     pub const META_CONTEXT: u32 = 4;
     /// Set in every error.
     pub const ERROR: u32 = 1 << 31;
-    /// The option is not known here.
+    /// The option is not supported.
     pub const ERR_UNSUP: u32 = ERROR | 1;
-    /// The option is forbidden here.
+    /// The option is forbidden by policy.
     pub const ERR_POLICY: u32 = ERROR | 2;
-    /// The option's data is malformed, or out of order.
+    /// The option's data is malformed or out of order.
     pub const ERR_INVALID: u32 = ERROR | 3;
     /// Start TLS first.
     pub const ERR_TLS_REQD: u32 = ERROR | 5;
-    /// There is no such export.
+    /// The export does not exist.
     pub const ERR_UNKNOWN: u32 = ERROR | 6;
     /// The server is shutting down.
     pub const ERR_SHUTDOWN: u32 = ERROR | 7;
-    /// Ask for the block sizes first.
+    /// The block sizes must be requested first.
     pub const ERR_BLOCK_SIZE_REQD: u32 = ERROR | 8;
     /// The option is too long.
     pub const ERR_TOO_BIG: u32 = ERROR | 9;
 }
 
-/// Facts in [`rep::INFO`].
+/// Info types in [`rep::INFO`].
 pub mod info {
     /// Size and transmission flags.
     pub const EXPORT: u16 = 0;
-    /// The server's own name of the export.
+    /// The server's canonical name of the export.
     pub const NAME: u16 = 1;
-    /// Words about the export.
+    /// Description of the export.
     pub const DESCRIPTION: u16 = 2;
-    /// Smallest, preferred and largest block.
+    /// Minimum, preferred and maximum block size.
     pub const BLOCK_SIZE: u16 = 3;
 }
 
 /// Types of structured reply chunks. Bit 15 marks an error.
 pub mod chunk {
-    /// Nothing more to say.
+    /// The end of a reply without data.
     pub const NONE: u16 = 0;
     /// Data at an offset.
     pub const OFFSET_DATA: u16 = 1;
@@ -147,7 +146,7 @@ pub mod chunk {
     pub const FLAG_DONE: u16 = 1;
 }
 
-/// A set of bits of the protocol as a type of its own.
+/// A set of protocol bits as a type.
 macro_rules! flags {
     ($(#[$doc:meta])* $name:ident($bits:ty) { $($(#[$flag_doc:meta])* $flag:ident = $bit:literal;)* }) => {
         $(#[$doc])*
@@ -155,35 +154,35 @@ macro_rules! flags {
         pub struct $name($bits);
 
         impl $name {
-            /// No bit set.
+            /// The empty set.
             pub const NONE: Self = Self(0);
             $($(#[$flag_doc])* pub const $flag: Self = Self(1 << $bit);)*
 
-            /// The set with these bits, known or not.
+            /// Builds a set from bits, which may be unknown.
             #[must_use]
             pub const fn from_bits(bits: $bits) -> Self {
                 Self(bits)
             }
 
-            /// The bits as they are sent.
+            /// Returns the bits as sent.
             #[must_use]
             pub const fn bits(self) -> $bits {
                 self.0
             }
 
-            /// Whether every bit of `other` is set here.
+            /// Returns whether all bits of `other` are set.
             #[must_use]
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }
 
-            /// Both sets together.
+            /// Returns the union.
             #[must_use]
             pub const fn with(self, other: Self) -> Self {
                 Self(self.0 | other.0)
             }
 
-            /// This set less the bits of `other`.
+            /// Returns this set without the bits of `other`.
             #[must_use]
             pub const fn without(self, other: Self) -> Self {
                 Self(self.0 & !other.0)

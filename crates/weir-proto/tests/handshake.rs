@@ -1,4 +1,4 @@
-//! The handshake, byte by byte as the protocol text has it.
+//! The handshake, compared byte by byte with the protocol text.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -37,8 +37,8 @@ const UNSUP: u32 = 0x8000_0001;
 const INVALID: u32 = 0x8000_0003;
 const UNKNOWN: u32 = 0x8000_0006;
 
-/// Runs a server over everything a client sends; returns what it says after the
-/// greeting, and how it ended if it did.
+/// Runs a server on the bytes of a client. Returns its output after the greeting, and the final
+/// step or error.
 fn serve(input: &[u8]) -> (Vec<u8>, Result<Option<Step>, ProtoError>) {
     let mut out = Vec::new();
     let mut server = Handshake::start(&mut out);
@@ -60,7 +60,7 @@ fn serve(input: &[u8]) -> (Vec<u8>, Result<Option<Step>, ProtoError>) {
     }
 }
 
-/// `options` after the client's flags are answered with exactly `replies`.
+/// Checks the exact replies to `options` after the client's flags.
 #[track_caller]
 fn check(options: &[Vec<u8>], replies: &[Vec<u8>]) -> Option<Step> {
     let input = [&[0, 0, 0, 3][..], &options.concat()].concat();
@@ -94,7 +94,7 @@ fn export_name_is_answered_with_size_and_flags() {
 }
 
 #[test]
-fn a_client_that_is_not_fixed_newstyle_may_only_name_an_export() {
+fn a_client_without_fixed_newstyle_may_only_use_export_name() {
     let (_, end) = serve(&[&[0, 0, 0, 0][..], &option(1, b"a")].concat());
     assert!(!session(end.unwrap()).structured);
     check_dropped(
@@ -120,7 +120,7 @@ fn abort_is_acknowledged() {
 }
 
 #[test]
-fn go_tells_what_was_asked_and_starts() {
+fn go_returns_the_requested_info_and_starts_transmission() {
     let step = check(
         &[option(7, b"\0\0\0\x01a\0\x03\0\x03\0\x01\0\x02")],
         &[
@@ -138,7 +138,7 @@ fn go_tells_what_was_asked_and_starts() {
 }
 
 #[test]
-fn info_tells_the_same_and_goes_on() {
+fn info_returns_the_same_and_continues() {
     let step = check(
         &[option(6, b"\0\0\0\0\0\0"), option(6, b"\0\0\0\x02bc\0\x01\0\x03")],
         &[
@@ -153,7 +153,7 @@ fn info_tells_the_same_and_goes_on() {
 }
 
 #[test]
-fn go_is_refused_with_a_reason() {
+fn go_is_refused_with_a_message() {
     let sums = b"the lengths in the option do not add up";
     let name = b"an export name is UTF-8 without NUL, at most 4096 bytes long";
     let long = [&4097u32.to_be_bytes()[..], &[b'x'; 4097], &[0, 0]].concat();
@@ -191,7 +191,7 @@ fn go_is_refused_with_a_reason() {
 }
 
 #[test]
-fn unknown_options_and_tls_are_refused_and_the_talk_goes_on() {
+fn unknown_options_and_tls_are_refused_and_the_handshake_continues() {
     let step = check(
         &[option(5, b""), option(11, b""), option(0xdead_beef, b"data"), option(2, b"")],
         &[
@@ -226,7 +226,7 @@ fn structured_replies_and_base_allocation_hold_for_the_session() {
 }
 
 #[test]
-fn a_context_chosen_for_another_export_is_not_there() {
+fn a_context_of_another_export_is_not_selected() {
     let step = check(
         &[
             option(8, b""),
@@ -244,7 +244,7 @@ fn a_context_chosen_for_another_export_is_not_there() {
 }
 
 #[test]
-fn metadata_contexts_are_listed_by_name_and_namespace_but_chosen_by_name() {
+fn metadata_contexts_are_listed_by_namespace_but_selected_by_name() {
     let listed = reply(9, 4, b"\0\0\0\0base:allocation");
     let step = check(
         &[
@@ -274,7 +274,7 @@ fn metadata_contexts_are_listed_by_name_and_namespace_but_chosen_by_name() {
 }
 
 #[test]
-fn a_failed_choice_undoes_the_one_before() {
+fn a_failed_selection_clears_the_previous_one() {
     let step = check(
         &[
             option(8, b""),
@@ -294,7 +294,7 @@ fn a_failed_choice_undoes_the_one_before() {
 }
 
 #[test]
-fn an_option_too_long_is_skipped_and_refused() {
+fn an_oversized_option_is_skipped_and_refused() {
     let longest = option(99, &vec![0; 65_536]);
     let too_long = option(99, &vec![0; 65_537]);
     let step = check(
@@ -326,7 +326,7 @@ fn garbage_drops_the_connection() {
         &[b"\0\0\0\x03", &option(1, b"\xff")[..]].concat(),
         "an export name of 1 bytes is not UTF-8 without NUL of at most 4096 bytes",
     );
-    // Refused by its length alone, before the name has come.
+    // Refused by its length, before the name has arrived.
     check_dropped(
         b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\x10\x01",
         "an export name of 4097 bytes is not UTF-8 without NUL of at most 4096 bytes",
@@ -338,8 +338,8 @@ fn garbage_drops_the_connection() {
     );
 }
 
-/// A server plays `script`: each part is sent after the client sent the bytes
-/// before it. The client's outcome.
+/// Plays a server's `script`: each part is sent after the client has sent the bytes before it.
+/// Returns the client's result.
 #[track_caller]
 fn connect(
     mut handshake: client::Handshake,
@@ -377,7 +377,7 @@ fn check_client_fails(wanted_export: &str, script: &[(&[u8], &[u8])], message: &
 const GO_A: &[u8] = b"\0\0\0\x03IHAVEOPT\0\0\0\x07\0\0\0\x09\0\0\0\x01a\0\x01\0\x03";
 
 #[test]
-fn a_client_asks_for_everything_it_wants() {
+fn a_client_requests_all_wanted_features() {
     let set = option(10, b"\0\0\0\x01a\0\0\0\x01\0\0\0\x0fbase:allocation");
     let context = [reply(10, 4, b"\0\0\0\x09base:allocation"), reply(10, ACK, b"")].concat();
     let facts = [
@@ -407,7 +407,7 @@ fn a_client_asks_for_everything_it_wants() {
 }
 
 #[test]
-fn a_client_goes_without_what_the_server_does_not_know() {
+fn a_client_continues_without_unsupported_features() {
     let end = connect(
         client::Handshake::open(wanted("a", true)),
         &[
@@ -428,7 +428,7 @@ fn a_client_goes_without_what_the_server_does_not_know() {
 }
 
 #[test]
-fn a_plain_newstyle_server_is_asked_for_the_export_by_name() {
+fn a_plain_newstyle_server_gets_export_name() {
     let answer = [b"\0\0\0\0\0\x10\0\0\0\x01".to_vec(), vec![0; 124]].concat();
     let end = connect(
         client::Handshake::open(wanted("a", true)),
@@ -443,7 +443,7 @@ fn a_plain_newstyle_server_is_asked_for_the_export_by_name() {
 }
 
 #[test]
-fn a_client_lists_and_leaves() {
+fn a_client_lists_and_aborts() {
     let listing =
         [reply(3, 2, b"\0\0\0\x01afirst"), reply(3, 2, b"\0\0\0\0"), reply(3, ACK, b"")].concat();
     let end = connect(
@@ -458,7 +458,7 @@ fn a_client_lists_and_leaves() {
 }
 
 #[test]
-fn a_client_says_why_it_gives_up() {
+fn a_client_explains_failures() {
     check_client_fails(
         "a",
         &[(b"SSH-2.0-OpenSSH_9", b"")],

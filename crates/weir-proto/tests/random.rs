@@ -1,4 +1,4 @@
-//! Client and server against each other, in any pieces, and on any bytes.
+//! Client and server against each other with arbitrary splits, and on arbitrary bytes.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -25,7 +25,7 @@ fn exports() -> Vec<Export> {
     vec![export("disk"), export("other")]
 }
 
-/// One end of a pipe: bytes on their way, delivered in given pieces.
+/// One direction of a pipe, whose bytes are delivered in given pieces.
 struct Pipe {
     sent: Vec<u8>,
     delivered: usize,
@@ -41,7 +41,7 @@ impl Pipe {
         &self.sent[self.taken..self.delivered]
     }
 
-    /// Whether something was on its way.
+    /// Delivers bytes; `false` if there were none.
     fn deliver(&mut self, bytes: usize) -> bool {
         let before = self.delivered;
         self.delivered = self.sent.len().min(before + bytes);
@@ -49,7 +49,7 @@ impl Pipe {
     }
 }
 
-/// Both sessions, and everything that was sent in each direction.
+/// Both sessions, and all bytes sent in each direction.
 struct Met {
     client: client::Session,
     server: server::Session,
@@ -57,7 +57,7 @@ struct Met {
     to_client: Vec<u8>,
 }
 
-/// Lets both handshakes run over pipes that deliver `pieces` in turn.
+/// Runs both handshakes over pipes that deliver `pieces` in turn.
 fn meet(wanted: Wanted, pieces: &[usize]) -> Met {
     let (mut up, mut down) = (Pipe::new(), Pipe::new());
     let mut server = Some(server::Handshake::start(&mut down.sent));
@@ -83,7 +83,7 @@ fn meet(wanted: Wanted, pieces: &[usize]) -> Met {
                 client::Step::Again => {}
                 client::Step::NeedMore { .. } => break,
                 client::Step::Established(session) => (at_client, client) = (Some(session), None),
-                client::Step::Listed(_) => panic!("nobody asked for a list"),
+                client::Step::Listed(_) => panic!("no list was requested"),
             }
         }
         if let (Some(client), Some(server)) = (&at_client, &at_server) {
@@ -95,8 +95,7 @@ fn meet(wanted: Wanted, pieces: &[usize]) -> Met {
     panic!("the handshake does not end");
 }
 
-/// What a server does with a request here: the bytes of the disk are a function
-/// of their offset, and odd cookies fail.
+/// Serves a request. The data is a function of the offset, and odd cookies fail.
 fn serve(request: Request, session: &server::Session, out: &mut Vec<u8>) {
     let Request { command, cookie, offset, length, .. } = request;
     match command {
@@ -171,7 +170,7 @@ fn any_wanted() -> impl Strategy<Value = Wanted> {
     )
 }
 
-/// A whole conversation: what the client and what the server said.
+/// Runs a whole conversation and returns the bytes of client and server.
 fn converse(wanted: Wanted, requests: &[Request], pieces: &[usize]) -> (Vec<u8>, Vec<u8>) {
     let block_status = wanted.structured && wanted.block_status;
     let Met { client, server, mut to_server, mut to_client } = meet(wanted, pieces);
@@ -237,7 +236,7 @@ fn mutate(bytes: &mut [u8], changes: &[(prop::sample::Index, u8)]) {
 
 proptest! {
     #[test]
-    fn client_and_server_understand_each_other_in_any_pieces(
+    fn client_and_server_agree_with_any_split(
         wanted in any_wanted(),
         requests in prop::collection::vec(any_request(), 0..20),
         pieces in prop::collection::vec(1usize..3000, 1..20),
@@ -246,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_conversation_breaks_nothing(
+    fn mutated_conversations_do_not_panic(
         wanted in any_wanted(),
         requests in prop::collection::vec(any_request(), 0..5),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
@@ -262,7 +261,7 @@ proptest! {
     }
 
     #[test]
-    fn garbage_breaks_nothing(data in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn garbage_does_not_panic(data in prop::collection::vec(any::<u8>(), 0..300)) {
         fuzz::server_bytes(&data);
         fuzz::client_bytes(&data);
         let after = |start: &[u8]| [start, &data].concat();
@@ -274,7 +273,7 @@ proptest! {
 }
 
 #[test]
-fn byte_by_byte_is_enough() {
+fn single_bytes_suffice() {
     let wanted = Wanted { export: "other".into(), structured: true, block_status: true };
     let requests =
         [Request::new(Command::Read, 0, 0, 300), Request::new(Command::Write, 0, 8, 300)];

@@ -1,4 +1,4 @@
-//! Requests and replies, byte by byte as the protocol text has them.
+//! Requests and replies, compared byte by byte with the protocol text.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -23,12 +23,12 @@ fn session(flags: Can) -> Session {
     Session { export, flags, structured: true, meta_context: Some(1) }
 }
 
-/// A session in which everything is offered but fast zeroes.
+/// Returns a session that offers everything except fast zeroes.
 fn everything() -> Session {
     session(Can::from_bits(u16::MAX).without(Can::READ_ONLY).without(Can::SEND_FAST_ZERO))
 }
 
-/// A request with its payload, if it fits the maximum.
+/// Returns a request with its payload, if it is within the maximum.
 fn bytes(request: Request) -> Vec<u8> {
     let mut out = Vec::new();
     request.encode(&mut out);
@@ -74,7 +74,7 @@ const FLAGS: &str = "the command does not take these flags";
 const NOT_OFFERED: &str = "the command was not offered";
 
 #[test]
-fn every_command_is_read() {
+fn all_commands_are_parsed() {
     for command in Command::ALL {
         let length = if command == Command::Flush { 0 } else { 4096 };
         check(new(command, 0, length), Ok(()));
@@ -100,7 +100,7 @@ fn a_range_beyond_the_end_is_refused() {
 }
 
 #[test]
-fn the_size_is_the_one_at_the_moment() {
+fn the_current_size_limits_ranges() {
     let buf = bytes(new(Command::Read, 4096, 4096));
     let parse = |size| parse_request(&buf, &everything(), Bytes::new(size)).unwrap();
     assert!(matches!(parse(8192), Parsed::Request { .. }));
@@ -108,7 +108,7 @@ fn the_size_is_the_one_at_the_moment() {
 }
 
 #[test]
-fn only_reads_and_writes_have_a_longest_length() {
+fn only_reads_and_writes_have_a_maximum_length() {
     check(new(Command::Read, 0, 32 << 20), Ok(()));
     check(new(Command::Read, 0, (32 << 20) + 1), Err((Errno::Inval, TOO_LONG)));
     let unfragmented = new(Command::Read, 0, (32 << 20) + 1).with(Flags::DF);
@@ -143,7 +143,7 @@ fn flags_belong_to_commands() {
 }
 
 #[test]
-fn what_was_not_offered_is_refused() {
+fn unoffered_commands_are_refused() {
     let mut bare = session(Can::HAS_FLAGS);
     bare.meta_context = None;
     for command in [Command::Read, Command::Write, Command::Disconnect] {
@@ -161,7 +161,7 @@ fn what_was_not_offered_is_refused() {
 }
 
 #[test]
-fn a_read_only_export_takes_no_writes() {
+fn a_read_only_export_refuses_writes() {
     let read_only = session(Can::from_bits(u16::MAX));
     let refused = Err((Errno::Perm, "the export is read-only"));
     check_in(&read_only, new(Command::Write, 0, 512), refused);
@@ -182,7 +182,7 @@ fn requests_keep_to_the_minimum_block_size() {
 }
 
 #[test]
-fn senseless_requests_are_refused() {
+fn invalid_requests_are_refused() {
     let flush = Err((Errno::Inval, "a flush takes no offset and no length"));
     check(new(Command::Flush, 1, 0), flush);
     check(new(Command::Flush, 0, 1), flush);
@@ -197,7 +197,7 @@ fn senseless_requests_are_refused() {
 }
 
 #[test]
-fn too_little_says_how_much_is_missing() {
+fn incomplete_requests_report_the_missing_length() {
     let write = bytes(new(Command::Write, 0, 100));
     for length in 0..128 {
         let at_least = if length < 28 { 28 } else { 128 };
@@ -259,7 +259,7 @@ fn check_bad_reply(structured: bool, buf: &[u8], message: &str) {
 }
 
 #[test]
-fn simple_replies_are_read() {
+fn simple_replies_are_parsed() {
     let ok = b"\x67\x44\x66\x98\0\0\0\0\0\0\0\0\0\0\0\x07";
     let data = Body::Data { offset: None, data: b"abc" };
     check_reply(false, &[ok, &b"abc"[..]].concat(), Reply { cookie: 7, body: data, done: true });
@@ -286,7 +286,7 @@ fn chunk(flags: u8, kind: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn chunks_are_read() {
+fn chunks_are_parsed() {
     let check = |flags, kind, payload: &[u8], body| {
         check_reply(
             true,
@@ -305,7 +305,7 @@ fn chunks_are_read() {
 }
 
 #[test]
-fn extents_are_read() {
+fn extents_are_parsed() {
     let status = chunk(1, 5, b"\0\0\0\x01\0\0\x10\0\0\0\0\0\0\0\x02\0\0\0\0\x03");
     let parsed = parse_reply(&status, &client_session(true), |_| None).unwrap();
     let ParsedReply::Reply { reply: Reply { body, .. }, .. } = parsed else { panic!("{parsed:?}") };

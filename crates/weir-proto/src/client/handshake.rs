@@ -6,7 +6,7 @@
 //!    |                          (not known) ExportName -> Established
 //!    +-> List -> Listed
 //! ```
-//! What a server does not know is gone without, except the export itself.
+//! Features that the server does not know are left out, except the export itself.
 
 use super::{Listed, Session, Wanted};
 use crate::cursor::{Cursor, Put, clip, wire_len};
@@ -18,10 +18,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use weir_units::Bytes;
 
-/// The client's side of one handshake.
+/// The client's side of a handshake.
 ///
-/// Call [`Handshake::handle`] with whatever was received and not yet consumed;
-/// drop what it consumed; send what it appended; go by [`Progress::step`].
+/// Call [`Handshake::handle`] with the bytes received and not yet consumed. Drop the consumed
+/// bytes, send the appended ones, and continue as [`Progress::step`] says.
 #[derive(Debug, Clone)]
 pub struct Handshake {
     wanted: Wanted,
@@ -30,7 +30,7 @@ pub struct Handshake {
     no_zeroes: bool,
     structured: bool,
     meta_context: Option<u32>,
-    /// What GO has told so far.
+    /// Size and flags received in reply to GO.
     told: Option<(Bytes, TransmissionFlags)>,
     block: BlockSizes,
     listed: Vec<Listed>,
@@ -48,34 +48,32 @@ enum Phase {
     Over,
 }
 
-/// What one call did.
+/// The result of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// So many bytes of the input are done with.
+    /// Number of input bytes consumed.
     pub consumed: usize,
-    /// How to go on.
+    /// The next step.
     pub step: Step,
 }
 
-/// How to go on after a call.
+/// The next step after a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Call again when the input has reached this many bytes, counted after
-    /// dropping what was consumed.
+    /// Call again when the input has this many bytes, counted after the consumed ones are dropped.
     NeedMore {
         /// In bytes.
         at_least: usize,
     },
-    /// One message was dealt with. Call again with the rest, even if it is
-    /// empty.
+    /// A message was processed. Call again with the rest, even if it is empty.
     Again,
-    /// The rest of the input is replies.
+    /// The handshake is complete; replies follow.
     Established(Session),
-    /// The exports of the server. A goodbye was appended: send it and close.
+    /// The server's exports. An abort was appended: send it and close the connection.
     Listed(Vec<Listed>),
 }
 
-/// One reply to an option.
+/// A reply to an option.
 struct OptionReply<'a> {
     option: u32,
     kind: u32,
@@ -93,7 +91,7 @@ impl OptionReply<'_> {
 }
 
 impl Handshake {
-    /// Will open an export. The server speaks first.
+    /// Starts a handshake that opens an export. The server sends first.
     #[must_use]
     pub fn open(wanted: Wanted) -> Self {
         Self {
@@ -110,20 +108,19 @@ impl Handshake {
         }
     }
 
-    /// Will list the server's exports and leave.
+    /// Starts a handshake that lists the server's exports and ends.
     #[must_use]
     pub fn list() -> Self {
         Self { lists: true, ..Self::open(Wanted::default()) }
     }
 
-    /// Deals with at most one message of the server.
+    /// Processes at most one message of the server.
     ///
     /// # Errors
-    /// When the server refuses, or cannot be understood: drop the connection.
+    /// If the server refuses or violates the protocol; close the connection.
     ///
     /// # Panics
-    /// When called again after [`Step::Established`], [`Step::Listed`] or an
-    /// error.
+    /// If it is called after [`Step::Established`], [`Step::Listed`] or an error.
     pub fn handle(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Progress, ProtoError> {
         let phase = core::mem::replace(&mut self.phase, Phase::Over);
         let progress = match phase {
@@ -173,7 +170,7 @@ impl Handshake {
         Ok(Progress { consumed: LENGTH, step: Step::Again })
     }
 
-    /// Sends the option of a phase and waits for its replies.
+    /// Sends the option of a phase.
     fn ask(&mut self, phase: Phase, out: &mut Vec<u8>) -> Result<(), ProtoError> {
         let name = self.wanted.export.as_bytes();
         let name_length = wire_len(name.len());
@@ -189,7 +186,7 @@ impl Handshake {
                 &[0, 0, 0, 15],
                 wire::BASE_ALLOCATION.as_bytes(),
             ],
-            // One fact is asked for: the block sizes.
+            // One info request: the block sizes.
             Phase::Go => &[&name_length, name, &[0, 1, 0, 3]],
             Phase::ExportName => &[name],
             _ => &[],
@@ -225,7 +222,7 @@ impl Handshake {
         let Some(data) = cursor.bytes(length) else { return Ok(need(consumed)) };
 
         let reply = OptionReply { option, kind, data };
-        // Most replies are followed by another of the same option.
+        // Most replies are followed by others to the same option.
         self.phase = phase;
         let step = match phase {
             Phase::Structured => self.structured_reply(&reply, out)?,
@@ -317,7 +314,7 @@ impl Handshake {
                 cursor.end().ok_or_else(unexpected)?;
                 self.block = BlockSizes::new(minimum, preferred, maximum)?;
             }
-            // A server may tell more than was asked.
+            // A server may send info that was not requested.
             _ => {}
         }
         Ok(())
@@ -364,7 +361,7 @@ impl Handshake {
         }
     }
 
-    /// The answer without a header: size, flags and, unless agreed, zeroes.
+    /// Parses the reply to `EXPORT_NAME`, which has no header: size, flags and, by default, zeroes.
     fn export_name_reply(&mut self, input: &[u8]) -> Result<Progress, ProtoError> {
         let consumed = 10 + if self.no_zeroes { 0 } else { wire::EXPORT_NAME_ZEROES };
         let mut cursor = Cursor::new(input);

@@ -1,4 +1,4 @@
-//! Replies, cut off the stream one by one without copying.
+//! Parsing of replies from the stream, one at a time and without copying.
 
 use super::Session;
 use crate::cursor::Cursor;
@@ -7,77 +7,75 @@ use crate::error::ProtoError;
 use crate::export::{BlockState, Extent};
 use crate::wire::{self, chunk};
 
-/// The longest chunk that is read: the largest payload and room for its fields.
+/// Maximum length of a chunk: the largest payload plus space for its fields.
 const MAX_CHUNK: u32 = wire::MAX_PAYLOAD + (64 << 10);
 
-/// What the front of the buffer holds.
+/// The result of parsing the front of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParsedReply<'a> {
-    /// Not yet a whole reply: call again when the buffer has reached `at_least`
-    /// bytes.
+    /// The reply is incomplete: call again when the buffer has `at_least` bytes.
     NeedMore {
         /// In bytes, from the front of the buffer.
         at_least: usize,
     },
-    /// A reply, or one chunk of it.
+    /// A reply, or one chunk of a structured reply.
     Reply {
         /// The reply.
         reply: Reply<'a>,
-        /// Drop so many bytes afterwards.
+        /// Number of bytes to drop afterwards.
         consumed: usize,
     },
 }
 
-/// A simple reply, or one chunk of a structured one.
+/// A simple reply, or one chunk of a structured reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply<'a> {
-    /// The cookie of the request it answers.
+    /// Cookie of the request.
     pub cookie: u64,
-    /// What it says.
+    /// The content.
     pub body: Body<'a>,
-    /// Whether the request is answered in full; otherwise more chunks follow.
+    /// Whether this completes the request. Otherwise more chunks follow.
     pub done: bool,
 }
 
-/// What a reply says.
+/// The content of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body<'a> {
-    /// Success, or just the end of the chunks.
+    /// Success without data, or the end of the chunks.
     Nothing,
     /// Data of a read.
     Data {
-        /// Where it belongs, from the start of the export. `None` in a simple
-        /// reply, which holds all that was asked for.
+        /// Offset within the export. `None` in a simple reply, which holds the whole read.
         offset: Option<u64>,
         /// The data.
         data: &'a [u8],
     },
-    /// Zeroes of a read.
+    /// A range of zeroes in a read.
     Hole {
-        /// Where they belong, from the start of the export.
+        /// Offset within the export.
         offset: u64,
-        /// How many.
+        /// Length in bytes.
         length: u32,
     },
-    /// Extents from the request's offset on.
+    /// Extents, starting at the request's offset.
     BlockStatus {
-        /// The number of the metadata context.
+        /// Id of the metadata context.
         context: u32,
         /// The extents.
         extents: Extents<'a>,
     },
     /// The request failed.
     Error {
-        /// How.
+        /// Error number.
         errno: Errno,
-        /// What the server says of it, perhaps nothing.
+        /// The server's message; may be empty.
         message: &'a str,
-        /// Where, if the server said so.
+        /// Offset of the failure, if the server sent it.
         offset: Option<u64>,
     },
 }
 
-/// The extents of a block status, read as they are asked for.
+/// The extents of a block status, decoded by iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extents<'a>(&'a [u8]);
 
@@ -93,15 +91,14 @@ impl Iterator for Extents<'_> {
     }
 }
 
-/// Reads the reply at the front of `buf`.
+/// Parses the reply at the front of `buf`.
 ///
-/// A simple reply does not tell how much data it brings. `data_length` tells it:
-/// given a cookie, the length of that read, 0 for anything else, `None` if no
-/// such request is waiting. It is not asked in a session with structured
-/// replies, whose simple replies bring no data.
+/// A simple reply does not contain the length of its data, so `data_length` returns it for a
+/// cookie: the length of a read, 0 for other requests, `None` for an unknown cookie. It is not
+/// called in sessions with structured replies, whose simple replies have no data.
 ///
 /// # Errors
-/// When the server cannot be understood: drop the connection.
+/// If the server violates the protocol; close the connection.
 #[inline]
 pub fn parse_reply<'a>(
     buf: &'a [u8],
@@ -158,7 +155,7 @@ fn structured(mut cursor: Cursor<'_>) -> Result<ParsedReply<'_>, ProtoError> {
     Ok(ParsedReply::Reply { reply: Reply { cookie, body, done }, consumed })
 }
 
-/// The content of a chunk, `None` if it breaks the rules of its type.
+/// Parses the content of a chunk; `None` if it is malformed.
 fn body(kind: u16, done: bool, payload: &[u8]) -> Option<Body<'_>> {
     let mut cursor = Cursor::new(payload);
     Some(match kind {
@@ -191,9 +188,9 @@ fn body(kind: u16, done: bool, payload: &[u8]) -> Option<Body<'_>> {
     })
 }
 
-/// An error of any type, known or not, starts alike.
+/// All error types, known or not, start with the same fields.
 fn error(kind: u16, mut cursor: Cursor<'_>) -> Option<Body<'_>> {
-    // An error that says 0 is still one.
+    // Error number 0 in an error chunk still means failure.
     let errno = Errno::from_wire(cursor.u32()?).unwrap_or(Errno::Inval);
     let length = cursor.u16()?;
     let message = cursor.bytes(u32::from(length))?;

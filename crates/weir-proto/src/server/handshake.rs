@@ -14,10 +14,10 @@ use crate::wire::{self, handshake_flag, opt, rep};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The server's side of one handshake.
+/// The server's side of a handshake.
 ///
-/// Call [`Handshake::handle`] with whatever was received and not yet consumed;
-/// drop what it consumed; send what it appended; go by [`Progress::step`].
+/// Call [`Handshake::handle`] with the bytes received and not yet consumed. Drop the consumed
+/// bytes, send the appended ones, and continue as [`Progress::step`] says.
 #[derive(Debug)]
 pub struct Handshake {
     phase: Phase,
@@ -37,37 +37,36 @@ enum Phase {
     Over,
 }
 
-/// What one call did.
+/// The result of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// So many bytes of the input are done with.
+    /// Number of input bytes consumed.
     pub consumed: usize,
-    /// How to go on.
+    /// The next step.
     pub step: Step,
 }
 
-/// How to go on after a call.
+/// The next step after a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Call again when the input has reached this many bytes, counted after
-    /// dropping what was consumed. Never more than [`wire::MAX_OPTION`] and
-    /// a header.
+    /// Call again when the input has this many bytes, counted after the consumed ones are dropped.
+    /// It never exceeds [`wire::MAX_OPTION`] and a header.
     NeedMore {
         /// In bytes.
         at_least: usize,
     },
-    /// One message was dealt with. Call again with the rest, even if it is
-    /// empty; a call deals with one message so that answers cannot pile up.
+    /// A message was processed. Call again with the rest, even if it is empty. Each call processes
+    /// one message, so that replies cannot pile up.
     Again,
-    /// The rest of the input is requests. Send the answer, then go on with
+    /// The handshake is complete; requests follow. Send the output, then use
     /// [`super::parse_request`].
     Established(Session),
-    /// The client said goodbye. Send the answer and close.
+    /// The client aborted. Send the output and close the connection.
     Aborted,
 }
 
 impl Handshake {
-    /// Begins by appending the greeting.
+    /// Starts a handshake and appends the greeting.
     #[must_use]
     pub fn start(out: &mut Vec<u8>) -> Self {
         out.put_u64(wire::NBDMAGIC);
@@ -83,14 +82,13 @@ impl Handshake {
         }
     }
 
-    /// Deals with at most one message of the client.
+    /// Processes at most one message of the client.
     ///
     /// # Errors
-    /// When the client cannot be answered: drop the connection.
+    /// If the client violates the protocol; close the connection.
     ///
     /// # Panics
-    /// When called again after [`Step::Established`], [`Step::Aborted`] or an
-    /// error.
+    /// If it is called after [`Step::Established`], [`Step::Aborted`] or an error.
     pub fn handle(
         &mut self,
         exports: &(impl Exports + ?Sized),
@@ -165,7 +163,7 @@ impl Handshake {
         Ok(Progress { consumed, step })
     }
 
-    /// Drops the data of an option too long to keep, then says so.
+    /// Discards the data of an oversized option, then refuses it.
     fn skip(&mut self, option: u32, left: u32, input: &[u8], out: &mut Vec<u8>) -> Progress {
         let here = u32::try_from(input.len()).map_or(left, |there| there.min(left));
         let consumed = here as usize;
@@ -178,7 +176,7 @@ impl Handshake {
         Progress { consumed, step: Step::Again }
     }
 
-    /// The one option whose answer has no header and cannot say no.
+    /// Handles `EXPORT_NAME`, whose reply has no header and cannot express an error.
     fn export_name(
         &self,
         exports: &(impl Exports + ?Sized),
@@ -198,8 +196,7 @@ impl Handshake {
     }
 
     pub(super) fn establish(&self, export: Export) -> Session {
-        // Reads are always answered in one piece, so DF needs nothing but a
-        // structured reply to set it apart in.
+        // Reads are always answered in one chunk, so DF only needs structured replies.
         let df = if self.structured { TransmissionFlags::SEND_DF } else { TransmissionFlags::NONE };
         let flags =
             export.flags.without(TransmissionFlags::SEND_DF) | df | TransmissionFlags::HAS_FLAGS;
@@ -217,7 +214,7 @@ const fn need(at_least: usize) -> Progress {
     Progress { consumed: 0, step: Step::NeedMore { at_least } }
 }
 
-/// Appends a reply to an option, its data in parts.
+/// Appends a reply to an option, with its data in parts.
 pub(super) fn put_reply(out: &mut Vec<u8>, option: u32, kind: u32, parts: &[&[u8]]) {
     out.put_u64(wire::OPTION_REPLY);
     out.put_u32(option);

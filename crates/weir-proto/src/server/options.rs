@@ -1,5 +1,4 @@
-//! Answers to the options that have a reply. Whatever is wrong with one is said
-//! in its reply; the handshake goes on.
+//! Replies to options. Errors in an option are reported in its reply, and the handshake continues.
 
 use super::handshake::{Handshake, Step, put_reply};
 use super::{Exports, Session};
@@ -10,7 +9,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Why an option is refused: the reply's type and its message.
+/// A refusal of an option: the type and message of the reply.
 struct Refusal {
     kind: u32,
     message: String,
@@ -30,7 +29,7 @@ impl Refusal {
     }
 }
 
-/// Answers one option other than `EXPORT_NAME`.
+/// Replies to an option other than `EXPORT_NAME`.
 pub(super) fn answer(
     handshake: &mut Handshake,
     exports: &(impl Exports + ?Sized),
@@ -61,7 +60,7 @@ pub(super) fn answer(
     }
 }
 
-/// A string of the protocol: UTF-8, no NUL, not too long.
+/// Validates a string of the protocol: UTF-8 without NUL, within the length limit.
 pub(super) fn text(bytes: &[u8]) -> Option<&str> {
     let fits = bytes.len() <= wire::MAX_STRING && !bytes.contains(&0);
     core::str::from_utf8(bytes).ok().filter(|_| fits)
@@ -95,7 +94,7 @@ fn structured_reply(handshake: &mut Handshake, data: &[u8]) -> Result<Step, Refu
     Ok(Step::Again)
 }
 
-/// INFO and GO: the facts that were asked for, then for GO the transmission.
+/// Handles INFO and GO: appends the requested info, and for GO starts the transmission.
 fn describe(
     handshake: &Handshake,
     exports: &(impl Exports + ?Sized),
@@ -157,8 +156,8 @@ fn export_name(bytes: &[u8]) -> Result<&str, Refusal> {
     })
 }
 
-/// LIST and SET of metadata contexts. A listing may ask for all of `base:`; a
-/// choice must name a context in full. A query for what is not here is no error.
+/// Handles LIST and SET of metadata contexts. LIST may request all of `base:`; SET needs full
+/// names. Queries for unknown contexts are not errors.
 fn meta_context(
     handshake: &mut Handshake,
     exports: &(impl Exports + ?Sized),
@@ -168,7 +167,7 @@ fn meta_context(
 ) -> Result<Step, Refusal> {
     let set = option == opt::SET_META_CONTEXT;
     if set {
-        // A choice replaces the one before, even when it fails.
+        // A SET replaces the earlier selection, even if it fails.
         handshake.meta_context_of = None;
     }
     if !handshake.structured {
@@ -190,7 +189,7 @@ fn meta_context(
     Ok(Step::Again)
 }
 
-/// Whether `base:allocation` is among the queries, by its name or its namespace.
+/// Whether the queries contain `base:allocation`, by name or by namespace.
 #[derive(Default)]
 struct Asked {
     exactly: bool,
@@ -202,7 +201,7 @@ fn context_request(data: &[u8]) -> Option<(&[u8], u32, Asked)> {
     let name = cursor.string()?;
     let count = cursor.u32()?;
     let mut asked = Asked::default();
-    // Each turn takes at least four bytes, so a large count ends with the data.
+    // Each iteration consumes at least four bytes, so a large count ends with the data.
     for _ in 0..count {
         let query = cursor.string()?;
         asked.exactly |= query == wire::BASE_ALLOCATION.as_bytes();

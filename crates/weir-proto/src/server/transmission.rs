@@ -1,7 +1,7 @@
-//! Requests, cut off the stream one by one without copying.
+//! Parsing of requests from the stream, one at a time and without copying.
 //!
-//! This is the hot path: the common request costs one bounds check per field
-//! and a handful of comparisons, and nothing is allocated.
+//! This is the hot path. A typical request costs one bounds check per field and a few comparisons,
+//! and nothing is allocated.
 
 use super::Session;
 use crate::cursor::Cursor;
@@ -12,47 +12,45 @@ use crate::request::{Command, CommandFlags, Request};
 use crate::wire;
 use weir_units::Bytes;
 
-/// What the front of the buffer holds.
+/// The result of parsing the front of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parsed<'a> {
-    /// Not yet a whole request: call again when the buffer has reached
-    /// `at_least` bytes.
+    /// The request is incomplete: call again when the buffer has `at_least` bytes.
     NeedMore {
         /// In bytes, from the front of the buffer.
         at_least: usize,
     },
-    /// A request that may be carried out.
+    /// A valid request.
     Request {
         /// The request.
         request: Request,
         /// The data of a write; empty otherwise.
         payload: &'a [u8],
-        /// Drop so many bytes afterwards.
+        /// Number of bytes to drop afterwards.
         consumed: usize,
     },
-    /// A request to be answered with [`crate::reply::error`].
+    /// An invalid request, to be answered with [`crate::reply::error`].
     Refused {
         /// The request's cookie.
         cookie: u64,
-        /// The errno to answer.
+        /// The error number for the reply.
         errno: Errno,
-        /// Why, in words.
+        /// The message for the reply.
         reason: &'static str,
-        /// Drop so many bytes.
+        /// Number of bytes to drop.
         consumed: usize,
-        /// Then drop so many more as they arrive: the rest of the payload of a
-        /// refused write.
+        /// Number of further bytes to drop as they arrive: the rest of the payload of a refused
+        /// write.
         skip: u32,
     },
 }
 
-/// Reads the request at the front of `buf`.
+/// Parses the request at the front of `buf`.
 ///
-/// `export_size` is the size now, which may have changed since the handshake.
+/// `export_size` is the current size, which may have changed since the handshake.
 ///
 /// # Errors
-/// [`ProtoError::RequestMagic`], as soon as four bytes are there: drop the
-/// connection.
+/// [`ProtoError::RequestMagic`] as soon as four bytes are received; close the connection.
 #[inline]
 pub fn parse_request<'a>(
     buf: &'a [u8],
@@ -80,7 +78,7 @@ pub fn parse_request<'a>(
     })
 }
 
-/// A header whose command may be unknown.
+/// A request header whose command may be unknown.
 #[derive(Clone, Copy)]
 struct Header {
     flags: CommandFlags,
@@ -103,14 +101,14 @@ fn header(cursor: &mut Cursor<'_>) -> Option<Header> {
 
 type Refusal = (Errno, &'static str);
 
-/// The request, if this session may make it of an export of this size.
+/// Checks a request against the session and the size of the export.
 #[inline]
 fn check(header: Header, session: &Session, size: u64) -> Result<Request, Refusal> {
     let Header { flags, command, cookie, offset, length } = header;
     let command = command.ok_or((Errno::Inval, "the command is not known"))?;
     check_command(command, session)?;
     if flags != CommandFlags::NONE && !flags_of(command, session.flags).contains(flags) {
-        // DISC has no reply, so nothing of it is refused.
+        // DISC has no reply, so its fields are not checked.
         if command != Command::Disconnect {
             return Err((Errno::Inval, "the command does not take these flags"));
         }
@@ -152,7 +150,7 @@ fn flags_of(command: Command, can: Can) -> CommandFlags {
         }
         _ => CommandFlags::NONE,
     };
-    // FUA is harmless on whatever writes nothing, and some clients set it there.
+    // FUA has no effect on commands without writes, where some clients set it.
     own | offered(CommandFlags::FUA, Can::SEND_FUA)
 }
 
