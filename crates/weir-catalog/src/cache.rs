@@ -5,34 +5,34 @@ use serde::Deserialize;
 use std::fmt;
 use weir_units::Bytes;
 
-/// How the host caches a disk.
+/// The host's caching mode of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheMode {
-    /// Not at all.
+    /// No caching.
     None,
-    /// Reads may be served by the host; writes go to both.
+    /// The cache serves reads; writes go to the cache and the disk.
     ReadOnly,
-    /// Writes are done once the host has them.
+    /// The cache serves reads and completes writes, which reach the disk later.
     ReadWrite,
 }
 
-/// What happens at the cache. Without one every read is a miss.
+/// An event at the cache. Without a cache every read is a miss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheOp {
-    /// A read that the cache serves.
+    /// A read served by the cache.
     ReadHit,
-    /// A read that it does not.
+    /// A read served by the disk.
     ReadMiss,
     /// A write.
     Write,
-    /// What a read-write cache writes to the disk later.
+    /// A delayed write from a read-write cache to the disk.
     Flush,
 }
 
 impl CacheMode {
-    /// As an edition writes it.
+    /// Returns the name used in editions.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,11 +63,11 @@ impl fmt::Display for CacheOp {
 /// The limits that an I/O counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// The disk's.
+    /// The disk's limits.
     pub disk: bool,
-    /// The machine's for remote disks.
+    /// The machine's uncached limits, for remote disks.
     pub uncached: bool,
-    /// The machine's for cache and local disk.
+    /// The machine's cached limits, for cache and local disk.
     pub cached: bool,
 }
 
@@ -75,11 +75,11 @@ pub struct Counts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheRow {
-    /// The disk's cache mode.
+    /// Cache mode of the disk.
     pub mode: CacheMode,
-    /// What happens.
+    /// The event.
     pub op: CacheOp,
-    /// What it counts against.
+    /// The limits that it counts against.
     pub counts: Counts,
     /// Source, date, remarks.
     pub provenance: Provenance,
@@ -90,7 +90,7 @@ pub struct CacheRow {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Recommended {
-    /// The use, like `log files`.
+    /// The use, for example `log files`.
     pub r#for: String,
     /// The mode.
     pub mode: CacheMode,
@@ -102,9 +102,9 @@ pub struct Recommended {
 pub struct HostCache {
     /// Disks of this size and larger cannot be cached.
     pub max_disk_exclusive: Option<Bytes>,
-    /// The mode of an operating-system disk that nobody set.
+    /// Default mode of an operating system disk.
     pub os_disk_default: CacheMode,
-    /// The mode of a data disk that nobody set.
+    /// Default mode of a data disk.
     pub data_disk_default: CacheMode,
     /// Families that cannot be cached.
     pub uncacheable: Vec<String>,
@@ -117,7 +117,7 @@ pub struct HostCache {
 }
 
 impl HostCache {
-    /// The modes and what can happen in each: what an accounting table must answer.
+    /// All combinations of mode and event, which an accounting table must cover.
     pub const CASES: [(CacheMode, CacheOp); 9] = [
         (CacheMode::None, CacheOp::ReadMiss),
         (CacheMode::None, CacheOp::Write),
@@ -130,14 +130,14 @@ impl HostCache {
         (CacheMode::ReadWrite, CacheOp::Flush),
     ];
 
-    /// What `op` counts against in `mode`; `None` for what cannot happen there
-    /// (see [`HostCache::CASES`]).
+    /// Returns the limits that `op` counts against in `mode`. `None` for combinations outside
+    /// [`HostCache::CASES`].
     #[must_use]
     pub fn counts(&self, mode: CacheMode, op: CacheOp) -> Option<Counts> {
         self.rows.iter().find(|row| row.mode == mode && row.op == op).map(|row| row.counts)
     }
 
-    /// Whether a disk of this family and size can be cached.
+    /// Returns whether a disk of this family and size can be cached.
     #[must_use]
     pub fn can_cache(&self, family: &str, size: Bytes) -> bool {
         !self.uncacheable.iter().any(|f| f == family)

@@ -1,4 +1,4 @@
-//! All editions together, and where a name occurs in them.
+//! The catalog: all editions, and the search for names in them.
 
 use crate::cache::HostCache;
 use crate::edition::{Edition, HOST_CACHE};
@@ -13,7 +13,7 @@ use crate::store::{Pooled, Store};
 use crate::tier::{Tier, TierSet};
 use std::sync::{Arc, LazyLock};
 
-/// The editions that are built in, by file.
+/// The built-in editions by file.
 pub(crate) const BUILTIN: [(&str, &str); 7] = [
     ("catalog/azure-premium-2015.toml", include_str!("../../../catalog/azure-premium-2015.toml")),
     ("catalog/azure-mi-2018.toml", include_str!("../../../catalog/azure-mi-2018.toml")),
@@ -24,20 +24,20 @@ pub(crate) const BUILTIN: [(&str, &str); 7] = [
     ("catalog/gcp.toml", include_str!("../../../catalog/gcp.toml")),
 ];
 
-/// A set of editions, each with a name of its own. Cheap to clone.
+/// A set of editions with distinct names. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog {
     editions: Vec<Arc<Edition>>,
 }
 
 impl Catalog {
-    /// A catalog without editions.
+    /// Returns a catalog without editions.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// The editions that Weir brings along. Read once per process.
+    /// Returns the built-in editions, which are parsed once per process.
     #[must_use]
     pub fn builtin() -> Self {
         static PARSED: LazyLock<Catalog> = LazyLock::new(|| {
@@ -56,7 +56,7 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// [`CatalogError::DuplicateEdition`] if there is one of that name.
+    /// [`CatalogError::DuplicateEdition`] if the name exists.
     pub fn add(&mut self, edition: Edition) -> Result<(), CatalogError> {
         if self.editions.iter().any(|e| plain(e.name()) == plain(edition.name())) {
             return Err(CatalogError::DuplicateEdition { name: edition.name().to_owned() });
@@ -65,12 +65,12 @@ impl Catalog {
         Ok(())
     }
 
-    /// The editions, in the order they were added.
+    /// Iterates over the editions in the order of their addition.
     pub fn editions(&self) -> impl ExactSizeIterator<Item = &Edition> {
         self.editions.iter().map(AsRef::as_ref)
     }
 
-    /// The edition of that name.
+    /// Returns an edition by name.
     ///
     /// # Errors
     ///
@@ -89,10 +89,9 @@ impl Catalog {
         })
     }
 
-    /// Everything of that name (a tier, a machine, a tier set or family, a latency
-    /// model or a family that it is for, `host-cache`, a kind of bursting, `striping`, a
-    /// rule) in all editions, in their order. A name with its set or
-    /// series in front is found too.
+    /// Finds everything with a name in all editions, in their order: tiers, machines, tier sets,
+    /// families, latency models and their families, `host-cache`, kinds of bursting, `striping`,
+    /// rules. Names may be qualified by a set or series.
     #[must_use]
     pub fn find(&self, name: &str) -> Vec<Found<'_>> {
         let wanted = plain(name);
@@ -100,7 +99,7 @@ impl Catalog {
         all.filter(|found| found.answers_to(&wanted)).collect()
     }
 
-    /// Everything of that name, as [`Catalog::find`]: at least one thing.
+    /// As [`Catalog::find`], but at least one result.
     ///
     /// # Errors
     ///
@@ -124,17 +123,17 @@ impl Catalog {
     }
 }
 
-/// Something that has a name in an edition.
+/// A named object of an edition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Found<'a> {
     /// A tier.
     Tier(&'a Edition, &'a Tier),
-    /// A set of tiers.
+    /// A tier set.
     TierSet(&'a Edition, &'a TierSet),
     /// A family with provisioned limits.
     Provisioned(&'a Edition, &'a Provisioned),
-    /// The store of a service.
+    /// The storage of a service.
     Store(&'a Edition, &'a Store),
     /// A family whose disks share their limits.
     Pooled(&'a Edition, &'a Pooled),
@@ -146,14 +145,14 @@ pub enum Found<'a> {
     HostCache(&'a Edition, &'a HostCache),
     /// A kind of bursting.
     Bursting(&'a Edition, &'a BurstRule),
-    /// What is said of striping.
+    /// The rules of striping.
     Striping(&'a Edition, &'a Striping),
     /// A rule.
     Rule(&'a Edition, &'a Rule),
 }
 
 impl<'a> Found<'a> {
-    /// Everything of an edition that has a name.
+    /// Returns all named objects of an edition.
     fn all_of(edition: &'a Edition) -> impl Iterator<Item = Self> {
         let tiers = edition.tiers().map(move |tier| Self::Tier(edition, tier));
         let sets = edition.tier_sets().iter().map(move |set| Self::TierSet(edition, set));
@@ -172,7 +171,7 @@ impl<'a> Found<'a> {
         things.chain(bursts).chain(striping).chain(rules)
     }
 
-    /// The edition that it is in.
+    /// Returns the edition of the object.
     #[must_use]
     pub fn edition(&self) -> &'a Edition {
         match *self {
@@ -190,7 +189,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &'a str {
         match *self {
@@ -208,7 +207,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Its name, with its set or series in front where it has one.
+    /// Returns the name, qualified by a set or series if there is one.
     #[must_use]
     pub fn qualified(&self) -> String {
         match *self {
@@ -218,7 +217,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Its source, date and conflicts.
+    /// Returns source, date and conflicts.
     #[must_use]
     pub fn provenance(&self) -> &'a Provenance {
         match *self {

@@ -1,4 +1,4 @@
-//! One dated set of facts.
+//! Editions: dated sets of facts.
 
 use crate::cache::HostCache;
 use crate::error::{self, CatalogError, Kind};
@@ -14,15 +14,15 @@ use crate::store::{Pooled, Store};
 use crate::tier::{Tier, TierSet};
 use weir_units::Bytes;
 
-/// The family name of what a host cache serves, in [`Edition::latency`].
+/// The family name of the host cache, in [`Edition::latency`].
 pub const HOST_CACHE: &str = "host-cache";
-/// The family name of a machine's own disks, in [`Edition::latency`].
+/// The family name of local disks, in [`Edition::latency`].
 pub const LOCAL_SSD: &str = "local-ssd";
 
-/// A dated set of facts that belong together: what one could read at that time.
+/// A dated set of consistent facts, as published at that time.
 ///
-/// Names are matched without case. A name that occurs more than once is written
-/// with its set or series in front: `mi-2020/P60`, `ebdsv5-scsi/E8bds_v5`.
+/// Names are matched without regard to case. A name with several occurrences is qualified by its
+/// set or series: `mi-2020/P60`, `ebdsv5-scsi/E8bds_v5`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edition {
     pub(crate) name: String,
@@ -48,73 +48,73 @@ pub struct Edition {
 }
 
 impl Edition {
-    /// Reads an edition in the format of the crate's documentation. `origin` names
-    /// the text in messages (a file name, say).
+    /// Parses an edition in the format of the crate's documentation. `origin` is the text's name in
+    /// messages, for example a file name.
     ///
     /// # Errors
     ///
-    /// [`CatalogError::Syntax`] with the line for what is not in the format,
-    /// [`CatalogError::Invalid`] for what contradicts itself.
+    /// [`CatalogError::Syntax`] with the line of a syntax error, [`CatalogError::Invalid`] for
+    /// contradictions.
     pub fn from_toml(origin: &str, text: &str) -> Result<Self, CatalogError> {
         read::edition(origin, text)
     }
 
-    /// Its name, like `azure-premium-2015`.
+    /// Returns the name, for example `azure-premium-2015`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// One line about it.
+    /// Returns the title.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// The date or period of its documents.
+    /// Returns the date or period of the documents.
     #[must_use]
     pub fn as_of(&self) -> &str {
         &self.as_of
     }
 
-    /// What it covers.
+    /// Returns the scope: the services and limits that it covers.
     #[must_use]
     pub fn scope(&self) -> &str {
         &self.scope
     }
 
-    /// How the cloud names machines by default, if the edition says it.
+    /// Returns the cloud's default machine names, if they are known.
     #[must_use]
     pub const fn host_names(&self) -> Option<&HostNames> {
         self.host_names.as_ref()
     }
 
-    /// Remarks about the whole edition.
+    /// Returns notes on the whole edition.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Disagreements that concern the whole edition.
+    /// Returns conflicts that concern the whole edition.
     #[must_use]
     pub fn conflicts(&self) -> &[String] {
         &self.conflicts
     }
 
-    /// The unit in which operations are counted: an I/O of n bytes counts
-    /// `ceil(n / io_unit)`. Never zero; `None` where every I/O counts once.
+    /// Returns the unit in which operations are counted: an I/O of n bytes counts `ceil(n /
+    /// io_unit)`. Never zero; `None` if every I/O counts once.
     #[must_use]
     pub fn io_unit(&self) -> Option<Bytes> {
         self.io_unit.as_ref().map(|(unit, _)| *unit)
     }
 
-    /// Source and date of the I/O unit.
+    /// Returns source and date of the I/O unit.
     #[must_use]
     pub fn io_unit_provenance(&self) -> Option<&Provenance> {
         self.io_unit.as_ref().map(|(_, provenance)| provenance)
     }
 
-    /// The unit in which operations of a family are counted; `None` counts each once.
+    /// Returns the I/O unit of a family; `None` if every I/O counts once.
     #[must_use]
     pub fn io_unit_of(&self, family: &str) -> Option<Bytes> {
         match self.provisioned(family) {
@@ -123,25 +123,25 @@ impl Edition {
         }
     }
 
-    /// The tier sets, in the file's order.
+    /// Returns the tier sets in the file's order.
     #[must_use]
     pub fn tier_sets(&self) -> &[TierSet] {
         &self.tier_sets
     }
 
-    /// The set of a volume that states a size and no family; `None` if the edition
-    /// has no tiers.
+    /// Returns the tier set of volumes with a size but no family; `None` if the edition has no
+    /// tiers.
     #[must_use]
     pub fn default_set(&self) -> Option<&TierSet> {
         self.default_set.and_then(|index| self.tier_sets.get(index))
     }
 
-    /// All tiers of all sets.
+    /// Iterates over the tiers of all sets.
     pub fn tiers(&self) -> impl Iterator<Item = &Tier> {
         self.tier_sets.iter().flat_map(|set| &set.tiers)
     }
 
-    /// The tier set of that name, or the first of the family of that name.
+    /// Returns the tier set with that name, or the first one of the family with that name.
     ///
     /// # Errors
     ///
@@ -158,8 +158,8 @@ impl Edition {
         })
     }
 
-    /// The tier of that name: `P30`, or with its set `mi-2020/P60`. Without a set
-    /// it is looked for in the first set of each family.
+    /// Returns a tier by name: `P30`, or qualified `mi-2020/P60`. Unqualified names are searched in
+    /// the first set of each family.
     ///
     /// # Errors
     ///
@@ -185,13 +185,13 @@ impl Edition {
         })
     }
 
-    /// The smallest tier of a set that holds `size`: what one gets who asks for
-    /// that size.
+    /// Returns the smallest tier of a set that holds `size`, which is the tier that a disk of this
+    /// size gets.
     ///
     /// # Errors
     ///
-    /// [`CatalogError::TooLarge`] if no tier holds it, [`CatalogError::Unknown`] if
-    /// there is no such set.
+    /// [`CatalogError::TooLarge`] if no tier holds it, [`CatalogError::Unknown`] if the set does
+    /// not exist.
     pub fn snap(&self, family_or_set: &str, size: Bytes) -> Result<&Tier, CatalogError> {
         let set = self.tier_set(family_or_set)?;
         set.snap(size).ok_or_else(|| {
@@ -205,13 +205,13 @@ impl Edition {
         })
     }
 
-    /// The families with provisioned limits.
+    /// Returns the families with provisioned limits.
     #[must_use]
     pub fn provisioned_families(&self) -> &[Provisioned] {
         &self.provisioned
     }
 
-    /// A family with provisioned limits.
+    /// Returns a family with provisioned limits.
     ///
     /// # Errors
     ///
@@ -225,26 +225,26 @@ impl Edition {
         })
     }
 
-    /// The stores of services.
+    /// Returns the storage of managed services.
     #[must_use]
     pub fn stores(&self) -> &[Store] {
         &self.stores
     }
 
-    /// The families whose disks share their limits.
+    /// Returns the families whose disks share limits.
     #[must_use]
     pub fn pooled_families(&self) -> &[Pooled] {
         &self.pooled
     }
 
-    /// The family of that name whose disks share their limits, if it is one.
+    /// Returns a family whose disks share limits; `None` if it does not exist.
     #[must_use]
     pub fn pooled(&self, family: &str) -> Option<&Pooled> {
         let wanted = plain(family);
         self.pooled.iter().find(|own| plain(&own.family) == wanted)
     }
 
-    /// The names of all families, one for each tier set.
+    /// Iterates over the names of all families, one per tier set.
     pub fn families(&self) -> impl Iterator<Item = &str> {
         let sets = self.tier_sets.iter().map(|set| set.family.as_str());
         let provisioned = self.provisioned.iter().map(|own| own.family.as_str());
@@ -256,7 +256,7 @@ impl Edition {
         self.families().any(|family| plain(family) == wanted)
     }
 
-    /// Whether a price is of something that the edition has; what is not is never asked for.
+    /// Returns whether the edition contains the object of a price.
     #[must_use]
     pub fn has(&self, item: &Item) -> bool {
         match item {
@@ -280,24 +280,24 @@ impl Edition {
         }
     }
 
-    /// The machine series, in the file's order.
+    /// Returns the machine series in the file's order.
     #[must_use]
     pub fn series(&self) -> &[Series] {
         &self.series
     }
 
-    /// All machines of all series.
+    /// Iterates over the machines of all series.
     pub fn hosts(&self) -> impl Iterator<Item = &HostSize> {
         self.series.iter().flat_map(|series| &series.hosts)
     }
 
-    /// The machine of that name, with or without `Standard_`. Of a size that is in
-    /// several series the series stands in front: `ebdsv5-scsi/E8bds_v5`.
+    /// Returns a machine by name, with or without `Standard_`. A size in several series must be
+    /// qualified: `ebdsv5-scsi/E8bds_v5`.
     ///
     /// # Errors
     ///
-    /// [`CatalogError::Unknown`] with the nearest name, [`CatalogError::Ambiguous`] for
-    /// a size of several series without one.
+    /// [`CatalogError::Unknown`] with the nearest name, [`CatalogError::Ambiguous`] for an
+    /// unqualified size in several series.
     pub fn host(&self, name: &str) -> Result<&HostSize, CatalogError> {
         let (series, size) = match name.split_once('/') {
             Some((series, size)) => (Some(plain(series)), plain(size)),
@@ -323,13 +323,13 @@ impl Edition {
         }
     }
 
-    /// The series that a machine is in.
+    /// Returns the series of a machine.
     #[must_use]
     pub fn series_of(&self, host: &HostSize) -> Option<&Series> {
         self.series.iter().find(|series| series.name == host.series)
     }
 
-    /// The families that a machine takes; all if empty.
+    /// Returns the families that can be attached to a machine; all if empty.
     #[must_use]
     pub fn takes<'a>(&'a self, host: &'a HostSize) -> &'a [String] {
         match host.takes.is_empty() {
@@ -338,69 +338,69 @@ impl Edition {
         }
     }
 
-    /// The host cache, if machines of this edition have one.
+    /// Returns the host cache, if machines of this edition have one.
     #[must_use]
     pub fn host_cache(&self) -> Option<&HostCache> {
         self.host_cache.as_ref()
     }
 
-    /// All latency models.
+    /// Returns all latency models.
     #[must_use]
     pub fn latencies(&self) -> &[Latency] {
         &self.latencies
     }
 
-    /// How long the medium of a family takes. `Some` for every family that has
-    /// tiers or is provisioned in this edition.
+    /// Returns the latency model of a family. `Some` for every family with tiers or provisioned
+    /// limits.
     #[must_use]
     pub fn latency(&self, family: &str) -> Option<&Latency> {
         let wanted = plain(family);
         self.latencies.iter().find(|l| l.families.iter().any(|f| plain(f) == wanted))
     }
 
-    /// How long the host cache takes. `Some` if the edition has a host cache.
+    /// Returns the latency model of the host cache. `Some` if the edition has one.
     #[must_use]
     pub fn cache_latency(&self) -> Option<&Latency> {
         self.latency(HOST_CACHE)
     }
 
-    /// How long a machine's own disk takes. `Some` if the edition has machines.
+    /// Returns the latency model of local disks. `Some` if the edition has machines.
     #[must_use]
     pub fn local_latency(&self) -> Option<&Latency> {
         self.latency(LOCAL_SSD)
     }
 
-    /// The price lists, in the file's order.
+    /// Returns the price lists in the file's order.
     #[must_use]
     pub fn prices(&self) -> &[PriceList] {
         &self.prices
     }
 
-    /// How bursting works.
+    /// Returns the rules of bursting.
     #[must_use]
     pub fn bursting(&self) -> &[BurstRule] {
         &self.bursting
     }
 
-    /// What is said about striping.
+    /// Returns the rules of striping.
     #[must_use]
     pub fn striping(&self) -> Option<&Striping> {
         self.striping.as_ref()
     }
 
-    /// Every other rule.
+    /// Returns all other rules.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// The rule of that name.
+    /// Returns a rule by name.
     #[must_use]
     pub fn rule(&self, name: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.name == name)
     }
 
-    /// The default set, and the first set of each other family.
+    /// Returns the default set, and the first set of each other family.
     fn first_sets(&self) -> impl Iterator<Item = &TierSet> {
         let default = self.default_set();
         let others = self.tier_sets.iter().enumerate().filter_map(move |(index, set)| {

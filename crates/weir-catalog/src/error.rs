@@ -1,17 +1,16 @@
-//! What can go wrong: a name that is not known, an edition that cannot be read,
-//! a disk that cannot be bought.
+//! Errors: unknown names, invalid editions, disks that are not offered.
 
 use std::fmt;
 use weir_units::{Bytes, BytesPerSec, Iops};
 
-/// The one error of this crate.
+/// The error type of this crate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CatalogError {
     /// A name that is not in the catalog or the edition.
     #[error("unknown {kind} {name:?}{}{}; {known}", Within(.edition.as_deref()), Hint(.near.as_deref()))]
     Unknown {
-        /// What was looked for.
+        /// The kind of the object.
         kind: Kind,
         /// The name that was given.
         name: String,
@@ -28,7 +27,7 @@ pub enum CatalogError {
         .choices.join(", ")
     )]
     Ambiguous {
-        /// What was looked for.
+        /// The kind of the object.
         kind: Kind,
         /// The name that was given.
         name: String,
@@ -40,7 +39,7 @@ pub enum CatalogError {
     /// An edition of that name is already there.
     #[error("the catalog already has an edition {name:?}; give yours another name")]
     DuplicateEdition {
-        /// Its name.
+        /// The edition's name.
         name: String,
     },
     /// An edition that is not TOML, or has a key or a value that is not known.
@@ -50,7 +49,7 @@ pub enum CatalogError {
         origin: String,
         /// Line and column, both from 1; columns count characters.
         at: Option<(usize, usize)>,
-        /// What is wrong there.
+        /// Description of the problem.
         message: String,
     },
     /// An edition that contradicts itself or leaves something out.
@@ -60,7 +59,7 @@ pub enum CatalogError {
         origin: String,
         /// The table or row.
         place: String,
-        /// What is wrong with it, and what to do.
+        /// Description of the problem and its remedy.
         reason: String,
     },
     /// Prices of a region, a currency or an operating system that there are none of.
@@ -70,9 +69,9 @@ pub enum CatalogError {
         .near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
     )]
     NoPrices {
-        /// What was asked for.
+        /// The requested region, currency or operating system.
         asked: String,
-        /// What there is.
+        /// The available ones.
         known: String,
         /// The closest region that there is.
         near: Option<String>,
@@ -160,7 +159,7 @@ pub enum CatalogError {
         family: String,
         /// The operations per second.
         iops: Iops,
-        /// What comes with them.
+        /// The throughput that is included.
         throughput: BytesPerSec,
     },
     /// A family that includes nothing in its price: the rates must be stated.
@@ -179,7 +178,7 @@ pub enum CatalogError {
     },
 }
 
-/// What a name names.
+/// The kind of a named object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {

@@ -43,7 +43,7 @@ pub const NAMES: [&str; 23] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figure<'a> {
-    /// What it is, as the key of the edition names it: `uncached.burst.iops`.
+    /// Name of the figure, as the key in editions: `uncached.burst.iops`.
     pub name: String,
     /// The value with its unit.
     pub value: Value,
@@ -91,10 +91,10 @@ impl Display for Value {
 }
 
 impl Tier {
-    /// Its figures. What is not published is not in the list.
+    /// Returns the published figures.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
-        let mut list = List::of(&self.provenance);
+        let mut list = List::new(&self.provenance);
         list.push("size", Some(self.size));
         list.push("holds", (self.holds != self.size).then_some(self.holds));
         list.limits("", Some(self.limits()));
@@ -105,10 +105,10 @@ impl Tier {
 }
 
 impl HostSize {
-    /// Its figures. What is not published is not in the list.
+    /// Returns the published figures.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
-        let mut list = List::of(&self.provenance);
+        let mut list = List::new(&self.provenance);
         list.push("vcpus", self.vcpus);
         list.push("memory", self.memory);
         list.push("max_data_disks", self.max_data_disks);
@@ -133,12 +133,12 @@ impl HostSize {
 }
 
 impl Store {
-    /// Its figures, step by step.
+    /// Returns the figures of all steps.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
         let mut figures = Vec::new();
         for step in &self.steps {
-            let mut list = List::of(&step.provenance);
+            let mut list = List::new(&step.provenance);
             let engines = step.engines.join(",");
             let of = match step.engines.is_empty() {
                 true => format!("from.{}", step.min_size),
@@ -159,10 +159,10 @@ impl Store {
 }
 
 impl Pooled {
-    /// Its figures.
+    /// Returns the figures.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
-        let mut list = List::of(&self.provenance);
+        let mut list = List::new(&self.provenance);
         list.push("min_size", self.min_size);
         list.push("max_size", self.max_size);
         list.limits("base.", self.base);
@@ -172,10 +172,10 @@ impl Pooled {
 }
 
 impl Provisioned {
-    /// Its figures: the rules by which limits are bought.
+    /// Returns the figures: the rules of provisioning.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
-        let mut list = List::of(&self.provenance);
+        let mut list = List::new(&self.provenance);
         list.push("min_size", Some(self.min_size));
         list.push("max_size", Some(self.max_size));
         list.push("size_step", self.size_step);
@@ -198,11 +198,11 @@ impl Provisioned {
 }
 
 impl Latency {
-    /// Its figures. They are a model; say so where they are shown, with
-    /// [`Latency::basis`] and [`Latency::reason`].
+    /// Returns the figures. They are a model and must be shown with [`Latency::basis`] and
+    /// [`Latency::reason`].
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
-        let mut list = List::of(&self.provenance);
+        let mut list = List::new(&self.provenance);
         for (op, q) in [("read", self.read), ("write", self.write)] {
             list.push(&format!("{op}.p0"), Some(q.p0));
             list.push(&format!("{op}.p50"), Some(q.p50));
@@ -217,11 +217,11 @@ impl Latency {
 }
 
 impl HostCache {
-    /// What disks can be cached, and with which mode. Which limits an I/O counts
-    /// against is in [`HostCache::rows`].
+    /// Returns the figures on cacheable disks and default modes. [`HostCache::rows`] has the limits
+    /// that an I/O counts against.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
-        let mut list = List::of(&self.provenance);
+        let mut list = List::new(&self.provenance);
         list.push("max_disk_exclusive", self.max_disk_exclusive);
         list.add("os_disk_default", Value::Word(self.os_disk_default.name()));
         list.add("data_disk_default", Value::Word(self.data_disk_default.name()));
@@ -233,10 +233,10 @@ impl HostCache {
 }
 
 impl BurstRule {
-    /// Its figures.
+    /// Returns the figures.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
-        let mut list = List::of(&self.provenance);
+        let mut list = List::new(&self.provenance);
         list.push("duration", self.duration);
         if let Some(full) = self.starts_full {
             list.add("starts_full", Value::Word(if full { "yes" } else { "no" }));
@@ -246,10 +246,10 @@ impl BurstRule {
 }
 
 impl Striping {
-    /// Its figures: units by workload, columns by series of machines.
+    /// Returns the figures: stripe units by workload, columns by machine series.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
-        let mut list = List::of(&self.provenance);
+        let mut list = List::new(&self.provenance);
         for unit in &self.units {
             list.push(&format!("unit.{}", unit.workload), Some(unit.unit));
         }
@@ -261,10 +261,10 @@ impl Striping {
 }
 
 impl Rule {
-    /// Its figure, if it has one.
+    /// Returns the figure, if there is one.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
-        let mut list = List::of(&self.provenance);
+        let mut list = List::new(&self.provenance);
         let per = self.per.as_ref().map(|per| format!("per {per}"));
         list.push(per.as_deref().unwrap_or("value"), self.value);
         list.figures
@@ -277,7 +277,7 @@ struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    fn of(provenance: &'a Provenance) -> Self {
+    fn new(provenance: &'a Provenance) -> Self {
         Self { provenance, figures: Vec::new() }
     }
 
@@ -292,7 +292,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Both rates of a pair, behind `prefix`.
+    /// Adds both rates of a pair under `prefix`.
     fn limits(&mut self, prefix: &str, limits: Option<Limits>) {
         self.push(&format!("{prefix}iops"), limits.map(|l| l.iops));
         self.push(&format!("{prefix}throughput"), limits.map(|l| l.throughput));

@@ -345,7 +345,7 @@ pub(crate) struct Step {
     pub(crate) throughput: BytesPerSec,
 }
 
-/// Beyond `throughput` so many operations bring less each.
+/// A throughput above which each operation permits less.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bend {
@@ -353,7 +353,7 @@ pub(crate) struct Bend {
     pub(crate) throughput_per_iops: BytesPerSec,
 }
 
-/// Limits of a store; those of bytes may come with the operations.
+/// Limits of a store. Throughput is left out if it follows from the IOPS.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoreLimits {
@@ -361,7 +361,7 @@ pub(crate) struct StoreLimits {
     pub(crate) throughput: Option<BytesPerSec>,
 }
 
-/// What units above so many cost.
+/// The price of units above a number.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PriceStep {

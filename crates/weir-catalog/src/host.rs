@@ -1,7 +1,7 @@
-//! Machines and what they let through.
+//! Machines and their limits.
 //!
-//! A limit that was not published is `None`. That is not "no limit", and it is
-//! not a number that somebody else's machine has.
+//! A limit that was not published is `None`. That neither means that there is no limit, nor is it
+//! replaced by the limit of another machine.
 
 use crate::limits::{Burst, Limits};
 use crate::provenance::Provenance;
@@ -46,7 +46,7 @@ fn ends_with(host: &str, suffix: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostSize {
-    /// Its published name, like `DS14` or `Standard_E8ds_v5`.
+    /// Published name, for example `DS14` or `Standard_E8ds_v5`.
     pub name: String,
     /// The series it is listed in. A size that is published twice with different
     /// limits (NVMe and SCSI) is in two series.
@@ -55,12 +55,12 @@ pub struct HostSize {
     pub vcpus: Option<u32>,
     /// Memory.
     pub memory: Option<Bytes>,
-    /// How many data disks can be attached.
+    /// Maximum number of data disks.
     pub max_data_disks: Option<u32>,
     /// The interface of its remote disks, for which its limits hold; that of its series. `None`
     /// if no page says it.
     pub interface: Option<Interface>,
-    /// Of a managed instance: the most storage that can be reserved for its files.
+    /// Maximum reserved storage of a managed instance.
     pub storage: Option<Bytes>,
     /// The local disk that comes with the machine.
     pub temp: Option<LocalDisk>,
@@ -80,15 +80,15 @@ pub struct HostSize {
     /// Limits of all disks of a family together, for families whose disks share theirs
     /// ([`crate::Pooled`]).
     pub pools: BTreeMap<String, Limits>,
-    /// Whether disks can be cached by the host: stated, or seen from a published
-    /// cache size or cached limit. `None` if the page does not say.
+    /// Whether the host can cache disks, as stated or as implied by a published cache size or
+    /// cached limit. `None` if it is not published.
     pub premium_caching: Option<bool>,
     /// Source, date, conflicts.
     pub provenance: Provenance,
 }
 
 impl HostSize {
-    /// Its name with its series in front, which no other machine of its edition has.
+    /// Returns the name qualified by the series, which is unique in the edition.
     #[must_use]
     pub fn qualified(&self) -> String {
         format!("{}/{}", self.series, self.name)
@@ -149,7 +149,7 @@ impl HostLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LocalDisk {
-    /// How many.
+    /// Number of disks.
     pub disks: u32,
     /// The size of each.
     pub size: Option<Bytes>,
@@ -165,11 +165,11 @@ pub struct LocalDisk {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Series {
-    /// Its name, like `ds` or `ebdsv5-nvme`.
+    /// Name, for example `ds` or `ebdsv5-nvme`.
     pub name: String,
     /// The interface of remote disks, for which the limits hold; `None` if no page says it.
     pub interface: Option<Interface>,
-    /// Whether the document calls it a preview.
+    /// Whether the document marks the series as preview.
     pub preview: bool,
     /// The managed database service whose machines these are; `None` for machines that one has to
     /// oneself.

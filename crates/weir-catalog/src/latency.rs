@@ -1,5 +1,5 @@
-//! How long a medium takes. Vendors publish no distributions, so these are
-//! models: each says whether it was calibrated on a statement or only assumed.
+//! Latencies of media. Vendors publish no distributions, so these are models; each states whether
+//! it is calibrated or assumed.
 
 use crate::provenance::Provenance;
 use serde::Deserialize;
@@ -10,25 +10,25 @@ use weir_units::{BytesPerSec, Span};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Latency {
-    /// Its name.
+    /// The model's name.
     pub name: String,
-    /// The families that it is for.
+    /// The families that it applies to.
     pub families: Vec<String>,
-    /// Of a read, before the transfer.
+    /// Latency of a read without the transfer.
     pub read: Quantiles,
-    /// Of a write, before the transfer.
+    /// Latency of a write without the transfer.
     pub write: Quantiles,
-    /// How fast the bytes of one request travel; added to the above.
+    /// Transfer rate of a single request, which adds to the latency.
     pub transfer: Option<BytesPerSec>,
-    /// What the model rests on.
+    /// The basis of the model.
     pub basis: Basis,
-    /// How the values were chosen.
+    /// The reason for the values.
     pub reason: String,
-    /// The statement it was fitted to, and its date.
+    /// Source and date of the statement that the model is fitted to.
     pub provenance: Provenance,
 }
 
-/// What a model rests on. Never on a published distribution: there is none.
+/// The basis of a model. Published distributions do not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {

@@ -1,5 +1,5 @@
-//! Dated facts about cloud storage, typed: what a size buys, what a machine
-//! lets through, how a cache counts, and where each figure comes from.
+//! Dated facts about cloud storage as types: limits of disks and machines, cache
+//! accounting, prices, and the source of each figure.
 //!
 //! No figure about a cloud is in code. Figures live in *editions*, one TOML file
 //! each (`catalog/*.toml` of the repository, built into the library), and a user
@@ -25,43 +25,43 @@
 //! |---|---|
 //! | [`catalog`] | [`Catalog`]: all editions, and search by name |
 //! | [`edition`] | [`Edition`]: one dated set of facts |
-//! | [`tier`], [`provisioned`] | what a disk gives: by its size step, or by what is bought |
-//! | [`store`] | [`Store`], [`Pooled`]: what a service keeps everything on, disks that share limits |
-//! | [`host`] | [`HostSize`]: machines and their caps |
+//! | [`tier`], [`provisioned`] | limits of disks, by size step or as provisioned |
+//! | [`store`] | [`Store`], [`Pooled`]: storage of managed services, disks that share limits |
+//! | [`host`] | [`HostSize`]: machines and their limits |
 //! | [`cache`] | [`HostCache`]: which limits an I/O counts against |
-//! | [`latency`] | [`Latency`]: how long a medium takes; models, not facts |
-//! | [`price`] | [`PriceList`], [`PriceBook`]: what it costs, where and in which currency |
-//! | [`rules`] | bursting, striping and everything else that a document states |
+//! | [`latency`] | [`Latency`]: models of media, not published facts |
+//! | [`price`] | [`PriceList`], [`PriceBook`]: prices by region and currency |
+//! | [`rules`] | bursting, striping and other published rules |
 //! | [`provenance`] | sources, dates and conflicts; [`figures`] lists them figure by figure |
 //!
 //! # The format of an edition
 //!
 //! Quantities are strings with their unit (`"200 MiB/s"` is 2^20, `"200 MB/s"` is
-//! 10^6); operations per second are integers. A key that is not known is refused
-//! with its line. What was not published is left out, never guessed.
+//! 10^6); operations per second are integers. An unknown key is an error
+//! with its line. Figures that were not published are left out, never guessed.
 //!
 //! Every table states its `source` and `as_of`. A row inherits them and may state
 //! its own; `figures` names a different source for some of the figures. `notes`,
-//! `conflicts` (another source says otherwise; the row holds what is used) and
-//! `history` (what the figure was before or became later) are lists of sentences
+//! `conflicts` (figures of other sources; the row has the one in use) and
+//! `history` (earlier or later values) are lists of sentences
 //! that `weir catalog show` prints.
 //!
 //! | table | holds |
 //! |---|---|
-//! | top level | `name`, `title`, `as_of`, `scope`, `notes`, `conflicts`, `default_set` (the tier set of a size without a family; needed if there is more than one) |
-//! | `[io_unit]` | `size`: an I/O counts once for each unit begun; left out, every I/O counts once |
-//! | `[[tier_set]]` | `name`, `family`, `rows` of tiers, ascending. `holds` is the largest size that snaps to the tier, if it isn't `size`; `burst` is `kind = "credit"` with a `duration`, or `kind = "on-demand"`; `plus` are limits that can be chosen |
-//! | `[[provisioned]]` | a family whose limits are bought: sizes, `minimum`, `maximum`, `iops_per_gib` and `throughput_per_iops` (the most; with `_min` the least), `io_unit` if it splits I/Os; `minimum_included` if who asks for nothing gets the minimum; `throughput_step`, in which throughput is sold; `throughput_follows` if it comes with the IOPS, with a `bend` from which on they bring less; `ladder` repeats published maxima, which must agree with the rules |
-//! | `[[store]]` | what a managed `service` keeps all files on: the `family` of its disks, and `rows` by size and `engines`: `volumes`, `minimum`, `maximum` if more can be bought, `gib_per_iops`, `licensed` |
-//! | `[[pooled]]` | a family whose disks on a machine share their limits: `base`, and what is had `per_100_gib`; machines cap them with `pools` |
+//! | top level | `name`, `title`, `as_of`, `scope`, `notes`, `conflicts`, `default_set` (the tier set of volumes without a family; required if there are several) |
+//! | `[io_unit]` | `size`: an I/O counts once per unit or part of one; without it every I/O counts once |
+//! | `[[tier_set]]` | `name`, `family`, `rows` of tiers, ascending. `holds` is the largest size that snaps to the tier, if it isn't `size`; `burst` is `kind = "credit"` with a `duration`, or `kind = "on-demand"`; `plus` are optional higher limits |
+//! | `[[provisioned]]` | a family with provisioned limits: sizes, `minimum`, `maximum`, `iops_per_gib` and `throughput_per_iops` (upper limits; with `_min` lower limits), `io_unit` if I/Os are split; `minimum_included` if the price of the size includes the minimum; `throughput_step`, the unit in which throughput is sold; `throughput_follows` if throughput follows from the IOPS, with a `bend` above which the ratio is lower; `ladder` repeats published maxima, which must agree with the rules |
+//! | `[[store]]` | the storage of a managed `service`: the `family` of its disks, and `rows` by size and `engines`: `volumes`, `minimum`, `maximum` if limits can be raised, `gib_per_iops`, `licensed` |
+//! | `[[pooled]]` | a family whose disks on a machine share their limits: `base` and `per_100_gib`; machines limit them by `pools` |
 //! | `[[series]]` | `rows` of machines: `uncached`, `cached` and `v2` limits, `cache` size, local disks `temp` and `nvme`, `storage` of a managed instance, `takes` (families, if limited), `pools` (limits of all disks of a pooled family); for the whole series `interface` (`SCSI` or `NVMe`, for which the limits hold), `takes`, `premium_caching` and the `service` whose machines these are |
 //! | `[host_cache]` | defaults, `max_disk_exclusive`, `uncacheable` families, `recommended`, and `rows`: for each mode and operation whether it counts at the disk, the uncached and the cached limit |
-//! | `[[latency]]` | quantiles of `read` and `write`, `transfer`, and on which `basis` (`calibrated`, `assumed`) with the `reason`. Each family needs one; `host-cache` is what the cache serves, `local-ssd` the machine's own disks |
-//! | `[[price]]` | `region`, `currency`, `os` if it has machines, and `rows`: a `tier`, a `host`, or `of` a family, series, service or store `per` `GiB`, `IOPS`, `MB/s`, `MiB/s`, `vCore` or `vCore licence`, the first `free`; what it costs a `month`, and in `steps` what each unit `above` so many costs |
-//! | `[host_names]` | `prefixes` and `suffixes` of the names that machines have by default; `*` in a suffix is any text |
-//! | `[[bursting]]`, `[striping]`, `[[rule]]` | rules in words, with a value where there is one |
+//! | `[[latency]]` | quantiles of `read` and `write`, `transfer`, and the `basis` (`calibrated`, `assumed`) with the `reason`. Each family needs one; `host-cache` is the host cache, `local-ssd` the local disks |
+//! | `[[price]]` | `region`, `currency`, `os` if it has machines, and `rows`: a `tier`, a `host`, or `of` a family, series, service or store `per` `GiB`, `IOPS`, `MB/s`, `MiB/s`, `vCore` or `vCore licence`, with the number of `free` units, the price per `month`, and in `steps` the price of units `above` a number |
+//! | `[host_names]` | `prefixes` and `suffixes` of default machine names; `*` in a suffix matches any text |
+//! | `[[bursting]]`, `[striping]`, `[[rule]]` | rules in words, some with a value |
 //!
-//! A small edition that is complete:
+//! A small, complete edition:
 //!
 #![doc = concat!("```toml\n", include_str!("../../../catalog/example.toml"), "```")]
 #![forbid(unsafe_code)]

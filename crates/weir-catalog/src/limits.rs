@@ -14,7 +14,7 @@ pub struct Limits {
 /// Limits above the base that hold for a while or for money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Burst {
-    /// What pays for it.
+    /// The resource that pays for it.
     pub kind: BurstKind,
     /// Operations per second while it lasts.
     pub iops: Iops,
@@ -22,13 +22,13 @@ pub struct Burst {
     pub throughput: BytesPerSec,
 }
 
-/// What pays for a burst.
+/// The resource that pays for a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BurstKind {
     /// Credit saved while under the base, in two buckets: operations and bytes.
     Credit {
-        /// How long a full bucket lasts at the maximum: it holds
-        /// `(burst - base) x duration`.
+        /// Duration of a burst at the maximum from a full bucket, which holds `(burst - base) x
+        /// duration`.
         duration: Span,
     },
     /// Money: it lasts as long as it is switched on.

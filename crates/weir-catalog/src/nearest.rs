@@ -1,14 +1,14 @@
-//! "Did you mean": the known name closest to one that is not known.
+//! "Did you mean": the known name closest to an unknown one.
 
 use std::cmp::Reverse;
 
-/// The candidate closest to `name`, if one is close enough to be a slip of the
-/// hand: a third of the letters at most. Where the first half is the same, the other
-/// may be another (`DS99`), and what was only begun (`azure`) may go on.
+/// Returns the candidate closest to `name`, if it may be a typing error: at most a third of the
+/// letters differ. If the first half matches, the rest may differ (`DS99`), and incomplete names
+/// (`azure`) match.
 ///
-/// Short names have many neighbours at one edit (`DS41`: `DS4`, `DS11`, `DS14`),
-/// so ties go to the same length, then to the same letters in another order,
-/// then to the longest common beginning.
+/// Short names have many neighbours at distance 1 (`DS41`: `DS4`, `DS11`, `DS14`). Ties are
+/// resolved by equal length, then by equal letters in another order, then by the longest common
+/// prefix.
 pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_find_what_was_meant_and_nonsense_finds_nothing() {
+    fn typing_errors_are_corrected_and_nonsense_is_not() {
         check("DS41", &["DS1", "DS4", "DS11", "DS14"], Some("DS14"));
         check("P31", &["P1", "P3", "P10", "P30"], Some("P30"));
         check("ds14_V3", &["Standard_DS14_v2", "Standard_DS4_v2"], Some("Standard_DS14_v2"));

@@ -1,4 +1,4 @@
-//! Prices: what a disk, a machine or a unit of something costs a month, in a region.
+//! Prices per month of disks, machines and units, by region.
 //!
 //! A price list is of one region and one currency. An edition may have several; a [`PriceBook`]
 //! is those of one region and currency put together, with lists from elsewhere before its own.
@@ -28,13 +28,13 @@ pub struct PriceList {
 }
 
 impl PriceList {
-    /// Reads price lists: `[[price]]` tables in the format of an edition, or the vendor's retail
-    /// price list in JSON as it is downloaded. `origin` names the text in messages.
+    /// Parses price lists: `[[price]]` tables in the format of an edition, or the vendor's retail
+    /// price list in JSON as downloaded. `origin` is the text's name in messages.
     ///
     /// # Errors
     ///
-    /// [`CatalogError::Syntax`] with the line for what is in neither format,
-    /// [`CatalogError::Invalid`] for what contradicts itself or has no price that is of use.
+    /// [`CatalogError::Syntax`] with the line of a syntax error, [`CatalogError::Invalid`] for
+    /// contradictions, or if there is no usable price.
     pub fn read(origin: &str, text: &str) -> Result<Vec<Self>, CatalogError> {
         let text = text.trim_start_matches('\u{feff}');
         match text.trim_start().starts_with(['{', '[']) && !text.trim_start().starts_with("[[") {
@@ -44,30 +44,30 @@ impl PriceList {
     }
 }
 
-/// What something costs a month.
+/// The price of an item per month.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Price {
-    /// What is paid for.
+    /// The item.
     pub item: Item,
-    /// So many units cost nothing.
+    /// Number of units that are free.
     pub free: u64,
     /// The price of each, a month.
     pub month: Money,
-    /// Above so many units each costs this instead, ascending.
+    /// Prices of units above a number, ascending.
     pub steps: Vec<(u64, Money)>,
     /// Source, date, conflicts.
     pub provenance: Provenance,
 }
 
 impl Price {
-    /// What `units` cost a month.
+    /// Returns the price of `units` per month.
     #[must_use]
     pub fn of(&self, units: u64) -> Money {
         self.parts(units).map(|part| part.month.times(part.units - part.free)).sum()
     }
 
-    /// `units` by what each costs: one part, but where there are steps.
+    /// Splits `units` by their price.
     pub fn parts(&self, units: u64) -> impl Iterator<Item = Part> + use<'_> {
         let starts = std::iter::once((0, self.month)).chain(self.steps.iter().copied());
         let ends = self.steps.iter().map(|step| step.0).chain([u64::MAX]);
@@ -81,18 +81,18 @@ impl Price {
     }
 }
 
-/// Units that cost alike.
+/// Units with the same price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// How many.
+    /// Number of units.
     pub units: u64,
-    /// Of which so many cost nothing.
+    /// Number of free units among them.
     pub free: u64,
-    /// The price of each other, a month.
+    /// Price of each other unit per month.
     pub month: Money,
 }
 
-/// What is paid for.
+/// The item of a price.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     /// A disk of a tier.
@@ -132,7 +132,7 @@ pub enum Per {
 }
 
 impl Per {
-    /// As it is written.
+    /// Returns the name used in editions.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -155,7 +155,7 @@ impl fmt::Display for Item {
     }
 }
 
-/// Prices of one region and currency; the first list that has a price counts.
+/// Prices of one region and currency. The first list with a price applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceBook<'a> {
     region: String,
@@ -169,14 +169,12 @@ pub struct PriceBook<'a> {
 const LINUX: &str = "linux";
 
 impl<'a> PriceBook<'a> {
-    /// Those of `lists` that are of `region` and `currency`; of the first list's where none is
-    /// named. `None` where there are no lists at all. An operating system that is named must be one
-    /// whose machines have prices there.
+    /// Combines the lists for a region and currency, by default those of the first list. `None` if
+    /// there are no lists. A given operating system must have machine prices there.
     ///
     /// # Errors
     ///
-    /// [`CatalogError::NoPrices`] if none is of that region and currency, with those that there
-    /// are.
+    /// [`CatalogError::NoPrices`] with the available regions and currencies, if no list matches.
     pub fn of(
         lists: impl IntoIterator<Item = &'a PriceList>,
         region: Option<&str>,
@@ -195,7 +193,7 @@ impl<'a> PriceBook<'a> {
             }
             return Err(no_prices(&all, region, currency, os));
         };
-        // The first of a kind that is named nowhere decides for all.
+        // Without a given operating system, that of the first list applies.
         let own_os = os.or_else(|| all.iter().filter(wants).find_map(|list| list.os.as_deref()));
         let is_own = |list: &&&PriceList| {
             is_place(&list.region, &first.region)
@@ -219,31 +217,31 @@ impl<'a> PriceBook<'a> {
         Ok(Some(Self { region, currency, lists, unlicensed }))
     }
 
-    /// The region.
+    /// Returns the region.
     #[must_use]
     pub fn region(&self) -> &str {
         &self.region
     }
 
-    /// The currency.
+    /// Returns the currency.
     #[must_use]
     pub fn currency(&self) -> &str {
         &self.currency
     }
 
-    /// The lists, the one that counts first.
+    /// Returns the lists, in order of precedence.
     #[must_use]
     pub fn lists(&self) -> &[&'a PriceList] {
         &self.lists
     }
 
-    /// The price of a disk of a tier.
+    /// Returns the price of a disk of a tier.
     #[must_use]
     pub fn tier(&self, name: &str) -> Option<&'a Price> {
         self.find(|item| matches!(item, Item::Tier(tier) if plain(tier) == plain(name)))
     }
 
-    /// The price of a machine.
+    /// Returns the price of a machine.
     #[must_use]
     pub fn host(&self, name: &str) -> Option<&'a Price> {
         self.find(|item| matches!(item, Item::Host(host) if plain(host) == plain(name)))
@@ -268,7 +266,7 @@ impl<'a> PriceBook<'a> {
         &self.unlicensed
     }
 
-    /// The price of a unit of a family or a series.
+    /// Returns the price of a unit of a family or series.
     #[must_use]
     pub fn unit(&self, of: &str, per: Per) -> Option<&'a Price> {
         self.find(|item| {
@@ -281,7 +279,7 @@ impl<'a> PriceBook<'a> {
     }
 }
 
-/// `eastus` and `East US` are one place.
+/// Returns whether two region names are equal, such as `eastus` and `East US`.
 fn is_place(one: &str, other: &str) -> bool {
     let letters = |name: &str| -> String {
         name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
@@ -317,7 +315,7 @@ mod tests {
     use crate::Catalog;
 
     #[test]
-    fn a_book_is_of_one_place_and_one_system() {
+    fn a_book_has_one_region_and_one_operating_system() {
         let catalog = Catalog::builtin();
         let edition = catalog.edition("azure-now").unwrap();
         let book = |region, os| PriceBook::of(edition.prices(), region, None, os);
@@ -340,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_price_is_in_the_edition() {
+    fn priced_items_exist_in_the_edition() {
         let text = include_str!("../../../catalog/example.toml");
         let list = "[[price]]\nregion = \"here\"\ncurrency = \"EUR\"\nsource = \"contract\"\nas_of = \
                     \"2026\"\nrows = [";

@@ -1,19 +1,18 @@
-//! Where a figure comes from, and who says otherwise.
+//! Sources and conflicts of figures.
 //!
-//! A limit without a source is a rumour: every table of an edition states its
-//! document and date, and a row keeps the disagreements that were found, so that
-//! the reader and not the catalog decides whom to believe.
+//! Every table of an edition states its document and date, and a row keeps the conflicts between
+//! sources, so that readers can judge them.
 
 /// A document and its date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Citation {
     /// The document.
     pub source: String,
-    /// Its date; a period or two dates where the document has them.
+    /// Date of the document; a period or two dates if the document has them.
     pub as_of: String,
 }
 
-/// The sources of a row, with what contradicts it.
+/// The sources of a row, with conflicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
     pub(crate) citation: Citation,
@@ -24,21 +23,20 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// The document behind every figure that has none of its own.
+    /// Returns the document of all figures without their own.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.citation.source
     }
 
-    /// The date of that document.
+    /// Returns the date of that document.
     #[must_use]
     pub fn as_of(&self) -> &str {
         &self.citation.as_of
     }
 
-    /// The document behind one figure of the row: one of [`crate::figures::NAMES`], or
-    /// a part of one. A part (`cached.burst.iops`) without a document of its own has
-    /// that of the whole (`cached.burst`, `cached`).
+    /// Returns the document of a figure: one of [`crate::figures::NAMES`] or a part of one. A part
+    /// (`cached.burst.iops`) defaults to the whole (`cached.burst`, `cached`).
     #[must_use]
     pub fn of(&self, figure: &str) -> &Citation {
         match self.figures.iter().find(|(name, _)| name == figure) {
@@ -47,19 +45,19 @@ impl Provenance {
         }
     }
 
-    /// Remarks that are needed to read the figures right.
+    /// Returns notes on the interpretation of the figures.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Where another source gives another figure; the row holds the one used.
+    /// Returns conflicts with other sources. The row has the figure in use.
     #[must_use]
     pub fn conflicts(&self) -> &[String] {
         &self.conflicts
     }
 
-    /// What a figure was before, or what became of it.
+    /// Returns earlier or later values of figures.
     #[must_use]
     pub fn history(&self) -> &[String] {
         &self.history

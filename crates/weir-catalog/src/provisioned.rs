@@ -1,4 +1,4 @@
-//! Disks whose limits are bought apart from their size, within rules.
+//! Disks whose limits are provisioned independently of their size, within rules.
 
 use crate::error::CatalogError;
 use crate::limits::Limits;
@@ -14,8 +14,8 @@ use weir_units::{Bytes, BytesPerSec, Iops};
 /// lowest throughput   clamp(throughput_per_iops_min x IOPS, minimum.throughput, maximum.throughput)
 /// ```
 ///
-/// What a rule is not published for is not a rule: any size has the highest IOPS, any IOPS the
-/// highest throughput.
+/// A rule that is not published does not restrict: any size permits the highest IOPS, and any IOPS
+/// the highest throughput.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Provisioned {
@@ -31,8 +31,7 @@ pub struct Provisioned {
     pub io_unit: Option<Bytes>,
     /// The lowest limits that can be had.
     pub minimum: Limits,
-    /// Whether the minimum is part of the price of the size: who asks for nothing
-    /// gets it.
+    /// Whether the minimum is included in the price of the size, and thus the default.
     pub minimum_included: bool,
     /// The highest limits that can be had at any size.
     pub maximum: Limits,
@@ -46,9 +45,9 @@ pub struct Provisioned {
     pub throughput_per_iops_min: Option<BytesPerSec>,
     /// The unit in which throughput is sold; `None` if none is published.
     pub throughput_step: Option<BytesPerSec>,
-    /// Whether the highest throughput comes with the IOPS, and is not sold.
+    /// Whether the throughput follows from the IOPS and cannot be bought.
     pub throughput_follows: bool,
-    /// From where on an IOPS brings less throughput.
+    /// The throughput from which an IOPS permits less.
     pub bend: Option<Bend>,
     /// Published maxima at some sizes; they agree with the rules.
     pub ladder: Vec<(Bytes, Limits)>,
@@ -56,24 +55,24 @@ pub struct Provisioned {
     pub provenance: Provenance,
 }
 
-/// `throughput_per_iops` holds up to a throughput; more comes only where so many IOPS bring it at
-/// the lower ratio.
+/// A change of slope: up to a throughput, the family's `throughput_per_iops` applies; more needs
+/// the IOPS of the lower ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bend {
-    /// Up to where the family's own ratio holds.
+    /// The throughput up to which the family's ratio applies.
     pub throughput: BytesPerSec,
-    /// What one IOPS brings in the end.
+    /// The ratio of all IOPS above it.
     pub throughput_per_iops: BytesPerSec,
 }
 
 impl Provisioned {
-    /// The limits of a disk of `size` for which `want_iops` and `want_throughput`
-    /// are bought; `None` asks for what is included.
+    /// Returns the limits of a disk of `size` with the given IOPS and throughput; `None` stands for
+    /// the included amount.
     ///
     /// # Errors
     ///
-    /// A size that is not offered, a rate outside of the allowed range (which the
-    /// message states), or a rate left out where nothing is included.
+    /// A size that is not offered, a rate out of the range in the message, or a missing rate if
+    /// none is included.
     pub fn limits(
         &self,
         size: Bytes,
@@ -85,20 +84,19 @@ impl Provisioned {
         Ok(Limits { iops, throughput: self.throughput(iops, want_throughput)? })
     }
 
-    /// The most IOPS that a disk of `size` can be given, whether or not such a
-    /// disk is offered.
+    /// Returns the maximum IOPS of a disk of `size`, whether or not that size is offered.
     #[must_use]
     pub fn max_iops(&self, size: Bytes) -> Iops {
         self.iops_per_gib.map_or(self.maximum.iops, |each| self.by_size(each, size))
     }
 
-    /// The fewest IOPS that a disk of `size` can be given.
+    /// Returns the minimum IOPS of a disk of `size`.
     #[must_use]
     pub fn min_iops(&self, size: Bytes) -> Iops {
         self.iops_per_gib_min.map_or(self.minimum.iops, |each| self.by_size(each, size))
     }
 
-    /// The most bytes per second that a disk with `iops` can be given.
+    /// Returns the maximum throughput of a disk with `iops`.
     #[must_use]
     pub fn max_throughput(&self, iops: Iops) -> BytesPerSec {
         let Some(each) = self.throughput_per_iops else { return self.maximum.throughput };
@@ -109,7 +107,7 @@ impl Provisioned {
         self.within(by_iops(each).min(most))
     }
 
-    /// The fewest bytes per second that a disk with `iops` can be given.
+    /// Returns the minimum throughput of a disk with `iops`.
     #[must_use]
     pub fn min_throughput(&self, iops: Iops) -> BytesPerSec {
         let each = self.throughput_per_iops_min.map_or(0, BytesPerSec::get);

@@ -1,6 +1,6 @@
-//! From the TOML of an edition to its types, and the checks that the format
-//! cannot make: names are unique, tiers ascend, a burst is above its base, every
-//! figure has a source, every family a latency, the cache accounting is complete.
+//! Conversion of the parsed TOML to the public types, and checks beyond the format: unique names,
+//! ascending tiers, bursts above their base, sources of all figures, latencies of all families,
+//! complete cache accounting.
 
 use crate::cache::{CacheRow, Counts, HostCache};
 use crate::edition::{Edition, HOST_CACHE, LOCAL_SSD};
@@ -19,7 +19,7 @@ use weir_units::{Bytes, Money};
 
 mod families;
 
-/// Reads an edition; `origin` names the text in messages.
+/// Parses an edition; `origin` is the text's name in messages.
 pub(crate) fn edition(origin: &str, text: &str) -> Result<Edition, CatalogError> {
     let file: file::File = toml::from_str(text).map_err(|error| CatalogError::Syntax {
         origin: origin.to_owned(),
@@ -29,7 +29,7 @@ pub(crate) fn edition(origin: &str, text: &str) -> Result<Edition, CatalogError>
     Reader { origin }.edition(file)
 }
 
-/// Reads price lists alone; `origin` names the text in messages.
+/// Parses price lists; `origin` is the text's name in messages.
 pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, CatalogError> {
     let file: file::Prices = toml::from_str(text).map_err(|error| CatalogError::Syntax {
         origin: origin.to_owned(),
@@ -40,7 +40,7 @@ pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, Catalog
     all(file.price, |list| reader.price_list(list))
 }
 
-/// Line and column of what comes after `before`.
+/// Returns line and column of the text after `before`.
 fn place(before: &str) -> (usize, usize) {
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
     (before.matches('\n').count() + 1, column + 1)
@@ -109,7 +109,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The set of volumes that state no family: the one named, or the only one.
+    /// Returns the tier set of volumes without a family: the named one, or the only one.
     fn default_set(&self, file: &file::File) -> Result<Option<usize>, CatalogError> {
         let Some(wanted) = &file.default_set else {
             return match file.tier_set.len() {
@@ -378,7 +378,7 @@ impl Reader<'_> {
         Ok(Rule { name: rule.name, text: rule.text, value, per: rule.per, provenance })
     }
 
-    /// Source and date of a row, or those of the table that it is in.
+    /// Returns source and date of a row, by default those of its table.
     fn provenance(
         &self,
         place: &str,
@@ -459,7 +459,8 @@ impl Reader<'_> {
         Ok(Price { item, free, month: row.month, steps, provenance })
     }
 
-    /// What has a price is in the edition: a name with a slip of the hand would never be found.
+    /// Checks that all priced items exist in the edition, because a misspelled one would never be
+    /// used.
     fn check_prices(&self, edition: &Edition) -> Result<(), CatalogError> {
         for list in &edition.prices {
             let place = format!("prices of {:?}", list.region);
@@ -503,7 +504,8 @@ impl Reader<'_> {
             let place = format!("series {:?}, host", series.name);
             self.check_unique(&place, series.hosts.iter().map(|host| &*host.name))?;
         }
-        // A family is either bought by size or provisioned: its name decides which.
+        // The family's name decides between tiers and provisioning, so it must have only one of
+        // them.
         let mut families: Vec<&str> = Vec::new();
         for set in &edition.tier_sets {
             if !families.contains(&&*set.family) {
@@ -517,7 +519,7 @@ impl Reader<'_> {
         self.check_references(edition)
     }
 
-    /// What names a family names one that there is.
+    /// Checks that references to families are valid.
     fn check_references(&self, edition: &Edition) -> Result<(), CatalogError> {
         for store in &edition.stores {
             edition.provisioned(&store.family)?;
@@ -551,7 +553,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Every family that a volume can be of has exactly one latency model.
+    /// Checks that every family of volumes has exactly one latency model.
     fn check_latencies(&self, edition: &Edition) -> Result<(), CatalogError> {
         let modelled = edition.latencies.iter().flat_map(|latency| &latency.families);
         self.check_unique("latency of family", modelled.map(String::as_str))?;
@@ -576,7 +578,7 @@ impl Reader<'_> {
     }
 }
 
-/// Converts every row, or stops at the first that cannot be.
+/// Converts all rows, or returns the first error.
 fn all<A, B>(
     rows: Vec<A>,
     convert: impl FnMut(A) -> Result<B, CatalogError>,

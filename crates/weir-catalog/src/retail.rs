@@ -1,5 +1,5 @@
-//! The vendor's retail price list as it is downloaded: JSON with `Items`, of which those that
-//! Weir has a use for are taken.
+//! The vendor's retail price list as downloaded: JSON with `Items`, of which the relevant ones are
+//! used.
 
 use crate::error::CatalogError;
 use crate::price::{Item, Per, Price, PriceList};
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Number;
 use weir_units::Money;
 
-/// Hours that the vendor bills a month with.
+/// Hours per month in the vendor's calculation.
 const HOURS: u64 = 730;
 
 #[derive(Debug, Deserialize)]
@@ -17,7 +17,7 @@ struct Download {
     items: Vec<Meter>,
 }
 
-/// One meter; the vendor's page describes the keys.
+/// A meter, with keys as in the vendor's documentation.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Meter {
@@ -44,7 +44,7 @@ struct Meter {
     tier_minimum_units: Option<Number>,
 }
 
-/// Reads it: a list for each region, currency and operating system that it has.
+/// Parses the lists by region, currency and operating system.
 pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, CatalogError> {
     let download: Download = serde_json::from_str(text).map_err(|error| CatalogError::Syntax {
         origin: origin.to_owned(),
@@ -93,7 +93,7 @@ pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, Catalog
 }
 
 impl Meter {
-    /// What it is the price of, how much of that is free, and the operating system.
+    /// Returns the item, the number of free units and the operating system.
     fn item(&self) -> Option<(Item, u64, Option<&'static str>)> {
         let is_begun =
             self.tier_minimum_units.as_ref().and_then(Number::as_f64).unwrap_or(0.0) > 0.0;
@@ -110,7 +110,7 @@ impl Meter {
             Some((Item::Unit { of: of.to_owned(), per }, free, None))
         };
         let provisioned = |of: &str| match &self.meter_name {
-            // The price of what is free is a row of its own, of nothing.
+            // Free units have a separate row with price zero.
             _ if self.is_free() => None,
             name if name.contains("Capacity") => unit(of, Per::Gib, 0),
             name if name.contains("IOPS") => unit(of, Per::Iops, self.free()),
@@ -136,7 +136,7 @@ impl Meter {
         self.retail_price.as_f64() == Some(0.0)
     }
 
-    /// The units below the first that is billed.
+    /// Returns the number of units before the first billed one.
     fn free(&self) -> u64 {
         let from = self.tier_minimum_units.as_ref().and_then(Number::as_f64).unwrap_or(0.0);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
@@ -157,7 +157,7 @@ impl Meter {
                 return Err(invalid(format!("the unit {unit:?} is neither an hour nor a month")));
             }
         };
-        // Prices of an hour have more decimals than money has: they are multiplied first.
+        // Hourly prices have more decimals than `Money`, so they are multiplied first.
         let price = self.retail_price.as_f64().unwrap_or(-1.0);
         #[expect(clippy::cast_precision_loss, reason = "730 at most")]
         let micros = (price * hours as f64 * 1e6).round();

@@ -1,21 +1,21 @@
-//! Rules that the documents state: of bursting, of striping, and the rest.
+//! Rules in documents: bursting, striping and others.
 
 use crate::provenance::Provenance;
 use serde::Deserialize;
 use std::fmt;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
-/// How one kind of bursting works.
+/// A kind of bursting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BurstRule {
-    /// Its name, like `credit`.
+    /// Name, for example `credit`.
     pub name: String,
-    /// What it applies to.
+    /// The families that it applies to.
     pub applies_to: Vec<String>,
-    /// Whether a new bucket is full; `None` where there is no bucket.
+    /// Whether a new bucket is full; `None` if there is no bucket.
     pub starts_full: Option<bool>,
-    /// How long a full bucket lasts at the maximum; `None` where nothing ends it.
+    /// Duration at the maximum from a full bucket; `None` if it is unlimited.
     pub duration: Option<Span>,
     /// The rule in words.
     pub text: String,
@@ -23,13 +23,13 @@ pub struct BurstRule {
     pub provenance: Provenance,
 }
 
-/// What the documents say about striping disks.
+/// The documents' rules for striping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Striping {
     /// Recommended stripe units by workload.
     pub units: Vec<StripeUnit>,
-    /// Most columns by series of machines.
+    /// Maximum number of columns by machine series.
     pub max_columns: Vec<MaxColumns>,
     /// Source, date, conflicts.
     pub provenance: Provenance,
@@ -46,7 +46,7 @@ pub struct StripeUnit {
     pub unit: Bytes,
 }
 
-/// The most columns that a stripe can have on a series.
+/// The maximum number of columns of a stripe on a series.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -61,13 +61,13 @@ pub struct MaxColumns {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rule {
-    /// Its name, like `max-files`.
+    /// Name, for example `max-files`.
     pub name: String,
     /// The rule in words.
     pub text: String,
-    /// Its figure, if it has one.
+    /// The figure, if there is one.
     pub value: Option<RuleValue>,
-    /// What the figure is counted per, like `instance` or `vcore`.
+    /// The unit that the figure refers to, for example `instance` or `vcore`.
     pub per: Option<String>,
     /// Source, date, conflicts.
     pub provenance: Provenance,
@@ -89,7 +89,7 @@ pub enum RuleValue {
 }
 
 impl RuleValue {
-    /// The plain number: bytes, nanoseconds, operations or bytes per second.
+    /// Returns the plain number: bytes, nanoseconds, operations or bytes per second.
     #[must_use]
     pub fn number(&self) -> u64 {
         match self {
@@ -101,7 +101,7 @@ impl RuleValue {
         }
     }
 
-    /// The unit of [`number`](Self::number); `None` for counts.
+    /// Returns the unit of [`number`](Self::number); `None` for counts.
     #[must_use]
     pub fn unit(&self) -> Option<&'static str> {
         match self {

@@ -1,29 +1,29 @@
-//! The storage of a managed database service: one store for all files, of disks that it chooses
-//! itself, with limits that change at some sizes.
+//! The storage of managed database services: a single store for all files on disks chosen by the
+//! service, with limits that depend on the size.
 
 use crate::error::CatalogError;
 use crate::limits::Limits;
 use crate::provenance::Provenance;
 use weir_units::{Bytes, BytesPerSec, Iops};
 
-/// What a service keeps everything on.
+/// The storage of a managed service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Store {
-    /// Its name, which prices have too.
+    /// Name, also used by prices.
     pub name: String,
-    /// The service, as its series of machines name it.
+    /// The service, as named by its machine series.
     pub service: String,
-    /// The family of disks whose limits are bought that it is made of.
+    /// The provisioned family of its disks.
     pub family: String,
-    /// What it is at which size, ascending for each engine.
+    /// Steps by size, ascending for each engine.
     pub steps: Vec<StoreStep>,
     /// Source, date, conflicts.
     pub provenance: Provenance,
 }
 
 impl Store {
-    /// What there is for an engine; for all where steps name none.
+    /// Returns the steps of an engine: its own, or those without an engine.
     pub fn steps_of<'a>(&'a self, engine: &'a str) -> impl Iterator<Item = &'a StoreStep> {
         let is_own = move |step: &&StoreStep| {
             step.engines.is_empty() || step.engines.iter().any(|own| own == engine)
@@ -32,25 +32,25 @@ impl Store {
     }
 }
 
-/// A store between two sizes.
+/// A range of sizes of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreStep {
-    /// The database engines that it is for; all if empty.
+    /// Database engines; all if empty.
     pub engines: Vec<String>,
-    /// The smallest.
+    /// Minimum size.
     pub min_size: Bytes,
-    /// The largest.
+    /// Maximum size.
     pub max_size: Bytes,
-    /// Across so many disks it is striped.
+    /// Number of disks that it is striped across.
     pub volumes: u64,
-    /// What it has at least.
+    /// Included limits.
     pub minimum: StoreLimits,
-    /// What it can be given; `None` if nothing can be bought beyond what it has.
+    /// Maximum limits; `None` if nothing can be added to the included ones.
     pub maximum: Option<StoreLimits>,
-    /// So many GiB at most for each IOPS.
+    /// Maximum number of GiB per IOPS.
     pub gib_per_iops: Option<u64>,
-    /// Whether the price of the machine holds a licence of the database.
+    /// Whether the machine's price includes a database licence.
     pub is_licensed: bool,
     /// Source, date, conflicts.
     pub provenance: Provenance,
@@ -61,7 +61,7 @@ pub struct StoreStep {
 pub struct StoreLimits {
     /// Operations per second.
     pub iops: Iops,
-    /// Bytes per second; `None` where they come with the operations.
+    /// Bytes per second; `None` if they follow from the IOPS.
     pub throughput: Option<BytesPerSec>,
 }
 
@@ -77,9 +77,9 @@ pub struct Pooled {
     pub min_size: Option<Bytes>,
     /// The largest disk; `None` if it is not published.
     pub max_size: Option<Bytes>,
-    /// What there is once, whatever the size.
+    /// Limits independent of the size.
     pub base: Option<Limits>,
-    /// What 100 GiB bring.
+    /// Limits per 100 GiB.
     pub per_100_gib: Limits,
     /// Source, date, conflicts.
     pub provenance: Provenance,
@@ -100,8 +100,8 @@ impl Pooled {
         Err(CatalogError::SizeOutOfRange { family: self.family.clone(), size, min, max })
     }
 
-    /// The limits of disks of `size` in all, on a machine that lets `most` of them through if it has
-    /// a limit; at least one operation and one byte per second.
+    /// Returns the total limits of disks of `size`, at most `most` (the machine's limit), and at
+    /// least one operation and one byte per second.
     #[must_use]
     pub fn limits(&self, size: Bytes, most: Option<Limits>) -> Limits {
         let by_size = |of: fn(&Limits) -> u64| {

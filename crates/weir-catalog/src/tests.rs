@@ -1,5 +1,5 @@
-//! The built-in editions against figures typed by hand from the documents, the
-//! rules of provisioned disks, and the messages that bad input gets.
+//! Built-in editions against figures copied from documents, rules of provisioning, and messages for
+//! invalid input.
 
 mod builtin;
 mod clouds;
@@ -8,7 +8,7 @@ mod provisioned;
 
 use crate::{Catalog, Edition};
 
-/// The documented example of an edition of one's own.
+/// The documented example of a custom edition.
 const EXAMPLE: &str = include_str!("../../../catalog/example.toml");
 
 fn builtin(name: &str) -> Edition {

@@ -4,11 +4,11 @@ use crate::limits::{Burst, Limits};
 use crate::provenance::Provenance;
 use weir_units::{Bytes, BytesPerSec, Iops};
 
-/// A size step and what it buys.
+/// A size step with its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tier {
-    /// Its name, like `P30`.
+    /// Name, for example `P30`.
     pub name: String,
     /// The set it belongs to, like `mi-2018`.
     pub set: String,
@@ -31,13 +31,13 @@ pub struct Tier {
 }
 
 impl Tier {
-    /// Its name with its set in front, which no other tier of its edition has.
+    /// Returns the name qualified by the set, which is unique in the edition.
     #[must_use]
     pub fn qualified(&self) -> String {
         format!("{}/{}", self.set, self.name)
     }
 
-    /// The base limits.
+    /// Returns the base limits.
     #[must_use]
     pub fn limits(&self) -> Limits {
         Limits { iops: self.iops, throughput: self.throughput }
@@ -49,7 +49,7 @@ impl Tier {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TierSet {
-    /// Its name.
+    /// The set's name.
     pub name: String,
     /// The family.
     pub family: String,
@@ -60,7 +60,7 @@ pub struct TierSet {
 }
 
 impl TierSet {
-    /// The smallest tier that holds `size`.
+    /// Returns the smallest tier that holds `size`.
     #[must_use]
     pub fn snap(&self, size: Bytes) -> Option<&Tier> {
         self.tiers.iter().find(|tier| tier.holds >= size)

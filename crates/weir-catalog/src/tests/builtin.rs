@@ -1,4 +1,4 @@
-//! What the built-in editions hold.
+//! The contents of the built-in editions.
 
 use super::builtin;
 use crate::catalog::BUILTIN;
@@ -17,7 +17,7 @@ fn rate(text: &str) -> BytesPerSec {
 }
 
 #[test]
-fn every_file_reads_and_is_the_edition_that_its_name_says() {
+fn every_file_is_valid_and_named_after_its_edition() {
     for (origin, text) in BUILTIN {
         let edition = Edition::from_toml(origin, text).unwrap();
         assert_eq!(origin, format!("catalog/{}.toml", edition.name()));
@@ -38,7 +38,7 @@ fn every_file_reads_and_is_the_edition_that_its_name_says() {
 }
 
 #[test]
-fn no_row_of_the_documents_is_missing() {
+fn all_rows_of_the_documents_exist() {
     #[track_caller]
     fn check(edition: &str, sets: &[(&str, usize)], series: &[(&str, usize)]) {
         let edition = builtin(edition);
@@ -85,7 +85,7 @@ fn no_row_of_the_documents_is_missing() {
 }
 
 #[test]
-fn a_tier_gives_what_the_document_says() {
+fn tiers_have_the_documented_limits() {
     #[track_caller]
     fn check(edition: &str, tier: &str, size: Bytes, iops: u64, throughput: &str) {
         let edition = builtin(edition);
@@ -125,7 +125,7 @@ fn a_size_snaps_to_the_smallest_tier_that_holds_it() {
 }
 
 #[test]
-fn the_default_set_is_the_one_that_volumes_without_a_family_mean() {
+fn volumes_without_a_family_use_the_default_set() {
     let default = |edition| builtin(edition).default_set().map(|set| set.name.clone());
     assert_eq!(default("azure-premium-2015").as_deref(), Some("premium-ssd"));
     assert_eq!(default("azure-mi-2018").as_deref(), Some("mi-2018"));
@@ -133,7 +133,7 @@ fn the_default_set_is_the_one_that_volumes_without_a_family_mean() {
 }
 
 #[test]
-fn ds14_has_the_limits_of_2015_and_says_what_later_pages_have() {
+fn ds14_has_the_limits_of_2015_and_states_later_ones() {
     let edition = builtin("azure-premium-2015");
     for name in ["DS14", "ds14", "Standard_DS14", "ds/DS14"] {
         assert_eq!(edition.host(name).unwrap().name, "DS14");
@@ -213,7 +213,7 @@ fn machines_state_the_interface_of_their_remote_disks() {
 }
 
 #[test]
-fn a_machine_published_twice_is_told_apart_by_its_series() {
+fn a_machine_published_twice_is_qualified_by_its_series() {
     let edition = builtin("azure-now");
     let uncached = |name| edition.host(name).unwrap().uncached.unwrap().iops.get();
     assert_eq!(uncached("ebdsv5-nvme/Standard_E8bds_v5"), 33_000);
@@ -235,11 +235,11 @@ fn a_machine_published_twice_is_told_apart_by_its_series() {
 }
 
 #[test]
-fn what_is_not_published_is_none() {
+fn unpublished_limits_are_none() {
     let edition = builtin("azure-now");
     let d2ds_v5 = edition.host("D2ds_v5").unwrap();
     assert_eq!((d2ds_v5.cache, d2ds_v5.cached, d2ds_v5.premium_caching), (None, None, None));
-    // Its Premium SSD columns are a paste error in the page.
+    // The Premium SSD columns in the page are a copy error.
     let e192 = edition.host("E192ids_v6").unwrap();
     assert_eq!(e192.uncached, None);
     assert_eq!(e192.v2_or_uncached().unwrap().limits(), limits(400_000, "12000 MB/s"));
@@ -250,7 +250,7 @@ fn what_is_not_published_is_none() {
 }
 
 #[test]
-fn bursts_and_plus_limits_stand_beside_the_base() {
+fn bursts_and_plus_limits_do_not_replace_the_base() {
     let edition = builtin("azure-now");
     let p1 = edition.tier("P1").unwrap().burst.unwrap();
     assert_eq!(p1.kind, BurstKind::Credit { duration: Span::from_secs(1_800) });
@@ -293,7 +293,7 @@ fn the_cache_accounting_is_the_published_table() {
 }
 
 #[test]
-fn what_cannot_be_cached() {
+fn uncacheable_disks() {
     let edition = builtin("azure-now");
     let cache = edition.host_cache().unwrap();
     assert!(cache.can_cache("premium-ssd", Bytes::gib(4095)));
@@ -310,8 +310,7 @@ fn what_cannot_be_cached() {
 }
 
 /// Article 003: 8 to 16 outstanding I/Os reach the full rate of a disk. By
-/// Little's law that many are under way when 5,000 of the mean latency start each
-/// second.
+/// Little's law, this is the number in flight at 5,000 IOPS and the mean latency.
 #[test]
 fn the_remote_latency_fills_a_p30_at_the_stated_depth() {
     let edition = builtin("azure-premium-2015");
@@ -328,7 +327,7 @@ fn the_remote_latency_fills_a_p30_at_the_stated_depth() {
 }
 
 #[test]
-fn latencies_say_that_they_are_models() {
+fn latencies_are_marked_as_models() {
     for edition in Catalog::builtin().editions() {
         for latency in edition.latencies() {
             assert!(latency.reason.contains("not a published"), "{}", latency.name);
@@ -368,7 +367,7 @@ fn rules_have_figures_with_units() {
 }
 
 #[test]
-fn a_name_is_found_wherever_it_is() {
+fn names_are_found_in_all_editions() {
     #[track_caller]
     fn check(name: &str, expect: &[(&str, &str)]) {
         let catalog = Catalog::builtin();
@@ -446,7 +445,7 @@ fn every_figure_of_every_row_has_a_source_and_a_date() {
 }
 
 #[test]
-fn a_catalog_takes_each_name_once() {
+fn edition_names_are_unique_in_a_catalog() {
     let mut catalog = Catalog::builtin();
     let own = Edition::from_toml("example.toml", super::EXAMPLE).unwrap();
     catalog.add(own.clone()).unwrap();
@@ -472,7 +471,7 @@ proptest::proptest! {
     }
 }
 
-/// Whoever reads a conflict must see both figures, and which of them is used.
+/// A conflict must state both figures and the one in use.
 #[test]
 fn every_conflict_names_two_figures_and_the_one_in_use() {
     let mut conflicts = 0;

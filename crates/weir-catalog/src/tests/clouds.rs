@@ -9,8 +9,8 @@ fn limits(iops: u64, throughput: &str) -> Limits {
     Limits { iops: Iops::new(iops).unwrap(), throughput: throughput.parse().unwrap() }
 }
 
-/// Of a series: machines, vCPUs, GiB of memory, and of all together base operations and bytes per
-/// second, and those in a burst.
+/// A series with its sums: machines, vCPUs, GiB of memory, base operations and bytes per second,
+/// and those of bursts.
 type Sum = (&'static str, u64, u64, u64, u64, u64, u64, u64);
 
 fn sums(edition: &Edition, series: &str) -> [u64; 7] {
@@ -108,7 +108,7 @@ fn every_compute_size_of_postgres_has_its_row() {
 }
 
 #[test]
-fn storage_of_postgres_is_that_of_the_disk_below() {
+fn storage_of_postgres_has_the_limits_of_its_disk() {
     let edition = builtin("azure-postgres");
     let disks = builtin("azure-now");
     let sizes = [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_767];
@@ -274,7 +274,7 @@ fn every_machine_of_google_has_its_rows() {
 }
 
 #[test]
-fn disks_of_google_share_what_their_sizes_bring() {
+fn disks_of_google_share_limits_by_size() {
     let edition = builtin("gcp");
     let check = |family: &str, gib: u64, most: Option<(u64, &str)>, iops: u64, bytes: u64| {
         let most = most.map(|(iops, rate)| limits(iops, rate));
@@ -307,7 +307,7 @@ fn disks_of_google_share_what_their_sizes_bring() {
 }
 
 #[test]
-fn prices_have_steps_and_places() {
+fn prices_have_steps_and_regions() {
     let aws = builtin("aws");
     let book = PriceBook::of(aws.prices(), None, None, None).unwrap().unwrap();
     assert_eq!((book.region(), book.currency()), ("us-east-1", "USD"));
@@ -349,7 +349,7 @@ fn prices_have_steps_and_places() {
 }
 
 #[test]
-fn machines_are_known_by_the_names_that_clouds_give_them() {
+fn machines_are_recognised_by_default_names() {
     let catalog = crate::Catalog::builtin();
     let clouds = |host: &str| {
         let length = |edition: &crate::Edition| {

@@ -1,4 +1,4 @@
-//! Bad names and bad editions, and what they are told.
+//! Unknown names and invalid editions, and their messages.
 
 use super::{EXAMPLE, builtin};
 use crate::{Catalog, CatalogError, Edition};
@@ -78,7 +78,7 @@ fn a_size_above_the_largest_tier_names_it() {
 }
 
 #[test]
-fn the_documented_example_reads() {
+fn the_documented_example_is_valid() {
     let edition = Edition::from_toml("example.toml", EXAMPLE).unwrap();
     assert_eq!(
         (edition.name(), edition.tiers().count(), edition.hosts().count()),
@@ -96,7 +96,7 @@ fn the_documented_example_reads() {
     );
 }
 
-/// The example with `from` (which must occur in it once) replaced by `to`.
+/// The example with `from` (which must occur once) replaced by `to`.
 #[track_caller]
 fn edited(from: &str, to: &str, expect: &str) {
     assert_eq!(EXAMPLE.matches(from).count(), 1, "{from:?} is not unique in the example");
@@ -104,7 +104,7 @@ fn edited(from: &str, to: &str, expect: &str) {
 }
 
 #[test]
-fn a_key_or_value_that_is_not_in_the_format_is_refused_with_its_line() {
+fn unknown_keys_and_values_are_refused_with_their_line() {
     edited(
         "scope =",
         "scop =",
@@ -148,9 +148,9 @@ fn a_key_or_value_that_is_not_in_the_format_is_refused_with_its_line() {
     edited("p50 = \"700 us\", ", "", "own.toml:38:8: missing field `p50`");
 }
 
-/// As in a layout, three quantiles are enough.
+/// Three quantiles suffice, as in a layout.
 #[test]
-fn a_latency_needs_its_ends_and_its_middle() {
+fn a_latency_needs_minimum_median_and_maximum() {
     let own = EXAMPLE.replace(", p90 = \"1 ms\", p99 = \"2 ms\", p999 = \"5 ms\"", "");
     let edition = Edition::from_toml("own.toml", &own).unwrap();
     let latency = edition.latency("fast-disk").unwrap();
@@ -163,7 +163,7 @@ fn a_latency_needs_its_ends_and_its_middle() {
 }
 
 #[test]
-fn an_edition_that_contradicts_itself_is_refused() {
+fn contradictory_editions_are_refused() {
     edited(
         "my-cloud",
         "my cloud",
@@ -203,7 +203,7 @@ fn an_edition_that_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn an_edition_that_leaves_something_out_is_refused() {
+fn incomplete_editions_are_refused() {
     edited(
         "families = [\"fast-disk\"]",
         "families = []",
