@@ -1,20 +1,20 @@
-//! The only place of the drivers that reads the wall clock.
+//! The drivers' clock; no other module reads the wall clock.
 
 use weir_units::Instant;
 
-/// Nanoseconds since it was started, on the monotonic clock.
+/// A monotonic clock in nanoseconds since its start.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock(std::time::Instant);
 
 impl Clock {
-    /// A clock that shows zero now.
+    /// Starts a clock at zero.
     #[expect(clippy::disallowed_methods, reason = "this is the drivers' clock")]
     #[must_use]
     pub fn start() -> Self {
         Self(std::time::Instant::now())
     }
 
-    /// What it shows.
+    /// Returns the time since the start.
     #[inline]
     #[must_use]
     pub fn now(self) -> Instant {
@@ -22,8 +22,8 @@ impl Clock {
     }
 }
 
-/// Nanoseconds since 1970-01-01 UTC, by the machine's calendar clock, which may jump: for
-/// dates that people and protocols read, and for nothing that is measured.
+/// Returns nanoseconds since 1970-01-01 UTC from the system's calendar clock. It may jump, so it
+/// serves for dates and not for measurements.
 #[expect(clippy::disallowed_methods, reason = "this is the drivers' calendar")]
 #[must_use]
 pub fn calendar() -> u64 {

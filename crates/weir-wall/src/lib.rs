@@ -1,8 +1,7 @@
-//! Wall time for the drivers: the server's, which completes requests when the
-//! engine says, and the runner's, which issues them when the workload says. Both
-//! read one clock and wait for sockets until a deadline, to the nanosecond: with
-//! deadlines rounded up to the milliseconds of `epoll_wait`, a disk of 1 ms
-//! latency would serve little more than half of its requests at low depth.
+//! Wall time for drivers: the server completes requests at the engine's deadlines, and the runner
+//! issues them at the workload's times. Both read the same clock and wait for sockets until a
+//! deadline with nanosecond resolution. With the millisecond resolution of `epoll_wait`, a disk
+//! with 1 ms latency would serve little more than half of its requests at low queue depth.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Waiting for many descriptors or for a deadline.
+//! Waiting for many descriptors or a deadline.
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
@@ -8,20 +8,20 @@ use std::io;
 use weir_units::Span;
 use weir_units::time::NANOS_PER_SEC;
 
-/// Events taken at once; what is left comes with the next wait.
+/// Maximum number of events per wait. Further ones are returned by the next wait.
 const EVENTS: usize = 256;
 
-/// What a descriptor is watched for. An end or an error of it is always told.
+/// The conditions that a descriptor is watched for. Its end and errors are always reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interest {
-    /// There is something to read.
+    /// Readable.
     pub read: bool,
-    /// There is room to write.
+    /// Writable.
     pub write: bool,
 }
 
 impl Interest {
-    /// Something to read, nothing else.
+    /// Readable only.
     pub const READ: Self = Self { read: true, write: false };
 
     fn flags(self) -> epoll::EventFlags {
@@ -32,30 +32,30 @@ impl Interest {
     }
 }
 
-/// What happened to a descriptor.
+/// An event of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// The key under which it was added.
+    /// The key given when the descriptor was added.
     pub key: u64,
-    /// There is something to read.
+    /// Data can be read.
     pub readable: bool,
-    /// There is room to write.
+    /// Data can be written.
     pub writable: bool,
-    /// The other side is gone, or the descriptor is in error.
+    /// The peer closed the connection, or the descriptor has an error.
     pub ended: bool,
 }
 
-/// Room for what a wait tells.
+/// A buffer for the events of a wait.
 pub struct Events(Vec<epoll::Event>);
 
 impl Events {
-    /// Room for events, and none yet.
+    /// Creates an empty buffer.
     #[must_use]
     pub fn new() -> Self {
         Self(Vec::with_capacity(EVENTS))
     }
 
-    /// What the last wait told.
+    /// Iterates over the events of the last wait.
     pub fn iter(&self) -> impl Iterator<Item = Event> + '_ {
         self.0.iter().map(event)
     }
@@ -73,23 +73,23 @@ impl std::fmt::Debug for Events {
     }
 }
 
-/// A set of descriptors that are watched. It keeps nothing open: a descriptor that
-/// is closed leaves the set.
+/// A set of watched descriptors. It does not keep them open: a closed descriptor leaves the set.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
 }
 
 impl Poller {
-    /// A set of none.
+    /// Creates an empty set.
     ///
     /// # Errors
     ///
-    /// What the system says; [`io::ErrorKind::Unsupported`] from a Linux older than
-    /// 5.11, which waits for whole milliseconds only.
+    /// The system's error. [`io::ErrorKind::Unsupported`] before Linux 5.11, which only supports
+    /// waits in whole milliseconds.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        // With room for no event the call is refused, by a kernel that knows it.
+        // A buffer without space is invalid, so a kernel that knows the call returns an error other
+        // than ENOSYS.
         let mut none: [epoll::Event; 0] = [];
         match epoll::wait(&epoll, &mut none, Some(&timespec(Span::ZERO))) {
             Err(Errno::NOSYS) => {
@@ -100,30 +100,30 @@ impl Poller {
         }
     }
 
-    /// Watches `fd`, and names it by `key`.
+    /// Watches `fd` under a key.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn add(&self, fd: &impl AsFd, key: u64, interest: Interest) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(key), interest.flags())?)
     }
 
-    /// Watches `fd`, which was added, for something else from now on.
+    /// Changes the conditions of a watched `fd`.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn modify(&self, fd: &impl AsFd, key: u64, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(key), interest.flags())?)
     }
 
-    /// Waits until something happens or `timeout` has passed, for ever without one.
-    /// A signal ends the wait too, with nothing.
+    /// Waits for events until `timeout`, or without a limit. A signal also ends the wait, without
+    /// events.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn wait(&self, events: &mut Events, timeout: Option<Span>) -> io::Result<()> {
         events.0.clear();
         let timeout = timeout.map(timespec);
@@ -145,9 +145,9 @@ fn event(event: &epoll::Event) -> Event {
 }
 
 fn timespec(span: Span) -> Timespec {
-    let part = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let nanos = span.nanos();
-    Timespec { tv_sec: part(nanos / NANOS_PER_SEC), tv_nsec: part(nanos % NANOS_PER_SEC) }
+    Timespec { tv_sec: signed(nanos / NANOS_PER_SEC), tv_nsec: signed(nanos % NANOS_PER_SEC) }
 }
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
     use rustix::event::{EventfdFlags, eventfd};
 
     #[test]
-    fn a_descriptor_is_told_by_its_key() {
+    fn events_have_the_key_of_their_descriptor() {
         let (poller, mut events) = (Poller::new().unwrap(), Events::new());
         let fd = eventfd(1, EventfdFlags::NONBLOCK).unwrap();
         poller.add(&fd, 7, Interest::READ).unwrap();
@@ -173,8 +173,8 @@ mod tests {
         assert_eq!(events.iter().count(), 0);
     }
 
-    /// A wait of a third of a millisecond is no wait of a whole one. Another program
-    /// may take the processor, so the shortest of many waits is what shows.
+    /// A wait of a third of a millisecond must not last a whole one. Other programs may delay
+    /// single waits, so the shortest of many counts.
     #[test]
     fn deadlines_are_not_rounded_to_milliseconds() {
         let (poller, mut events) = (Poller::new().unwrap(), Events::new());
