@@ -68,6 +68,20 @@ pub enum LabError {
     /// The runner.
     #[error("{0}")]
     Runner(#[from] RunnerError),
+    /// A backup in wall time.
+    #[error("{0}")]
+    Archive(weir_backup::BackupError),
+    /// A connection of a backup.
+    #[error("{0}")]
+    Client(#[from] weir_client::ClientError),
+    /// A source of a backup cannot be filled.
+    #[error("cannot write to {export}: {errno}")]
+    Fill {
+        /// The export.
+        export: String,
+        /// The reason.
+        errno: String,
+    },
     /// Someone wanted it to end.
     #[error("interrupted; nothing is left running")]
     Interrupted,

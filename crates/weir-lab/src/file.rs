@@ -68,6 +68,8 @@ pub struct RunKeys {
     pub backup_text: Option<OneOrMore>,
     /// A need that the cheapest layout is planned for; then there is no layout.
     pub need_text: Option<String>,
+    /// Why it is not run in wall time, if the others are.
+    pub not_in_wall_time: Option<String>,
     /// An export whose files are read once before, so that the cache holds them.
     pub warm_up: Option<String>,
     /// Report over stretches of this length.

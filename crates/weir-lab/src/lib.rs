@@ -10,12 +10,13 @@
 //! | [`mod@file`] | the shape of `lab.toml` |
 //! | [`mod@figure`] | its figures, one by one or in columns |
 //! | [`mod@run`] | running labs, and judging what they give |
-//! | `work` | what a run does: `bench` has fio jobs, `oltp` databases, `planned` a need |
+//! | `work` | what a run does: `bench` has fio jobs, `oltp` databases, `backups` backups in wall time, `planned` a need |
 //! | `metric` | reading a figure from what came of a run |
 //! | `error` | [`LabError`] |
 
 #![forbid(unsafe_code)]
 
+mod backups;
 mod bench;
 mod error;
 pub mod figure;

@@ -33,6 +33,7 @@ pub(crate) fn unit(metric: &str) -> &'static str {
     match split(metric).0 {
         "backup_mib_per_s" => "MiB/s",
         "backup_buffer_mib" => "MiB",
+        "backup_scaled_s" => "s",
         "iops" | "file_iops" | "limit_iops" => "IOPS",
         "mib_per_s" | "file_mib_per_s" | "file_write_mib_per_s" | "limit_mib_per_s" => "MiB/s",
         "batches_per_s" => "batch requests/s",
@@ -65,6 +66,7 @@ pub(crate) fn read(keys: &FigureKeys, outcome: &Outcome<'_>) -> Result<Option<Va
         Outcome::Databases(run) if backups::is_one(metric) => {
             ("backups have", backups::read(metric, backup(keys, run)?))
         }
+        Outcome::Backups(own) => ("backups have", backups::read(metric, backup(keys, &own.run)?)),
         Outcome::Databases(run) => {
             ("databases have", databases::read(metric, database(keys, run)?))
         }
@@ -72,6 +74,22 @@ pub(crate) fn read(keys: &FigureKeys, outcome: &Outcome<'_>) -> Result<Option<Va
         Outcome::Layout(checked) => ("a layout alone has", layout::read(metric, checked)),
     };
     value.map_err(|Unknown| format!("{what} no metric {metric:?}"))
+}
+
+/// Returns the value that a figure in wall time is held against, if that is the virtual clock's.
+pub(crate) fn expected(keys: &FigureKeys, outcome: &Outcome<'_>) -> Option<Value> {
+    let (Outcome::Backups(own), true) = (outcome, is_of_both_clocks(&keys.metric)) else {
+        return None;
+    };
+    let name = keys.backup.as_ref();
+    let mut all = own.simulated.iter();
+    let found = all.find(|backup| name.is_none_or(|name| *name == backup.backup))?;
+    Some(Value::Number(found.elapsed_s))
+}
+
+/// Returns whether a metric compares the clocks with one another, at the size of wall time.
+pub(crate) fn is_of_both_clocks(metric: &str) -> bool {
+    metric == "backup_scaled_s"
 }
 
 /// Returns the backup that a figure is of.

@@ -12,10 +12,12 @@ pub(crate) fn of<'a>(
     options: &Options,
     works: impl Iterator<Item = &'a Work<'a>> + Clone,
 ) -> Vec<String> {
-    let databases = works.clone().find_map(|work| match work {
+    let databases = works.clone().filter_map(|work| match work {
         Work::Databases(databases) => Some(databases),
         Work::Jobs(_) | Work::Layout(_) | Work::Plan(_) => None,
     });
+    let mut wall_notes: Vec<String> = databases.map(|own| own.wall_note()).collect();
+    wall_notes.dedup();
     let has_jobs = works.clone().any(|work| matches!(work, Work::Jobs(_)));
     let mut notes = Vec::new();
     if options.clocks != Clocks::Wall {
@@ -29,7 +31,7 @@ pub(crate) fn of<'a>(
     }
     if options.clocks != Clocks::Virtual {
         notes.extend(has_jobs.then(|| jobs_really(lab, options)));
-        notes.extend(databases.map(|databases| databases.wall_note()));
+        notes.extend(wall_notes);
         let figures = lab.file.figure.iter();
         let unseen = figures.filter(|figure| metric::virtual_only(&figure.metric));
         notes.extend(unseen.map(|f| format!("{}: only virtual time can give it", f.id)));

@@ -1,6 +1,6 @@
 //! Databases under load, on either clock.
 
-use crate::bench::{WALL_RAMP, wall_runtime};
+use crate::bench::{WALL_RAMP, wall_runtime, wall_size};
 use crate::error::LabError;
 use crate::file::{Lab, RunKeys};
 use crate::run::Options;
@@ -55,8 +55,15 @@ impl Databases<'_> {
     /// The databases for real, each on a thread of its own, on one server; `None` if the
     /// lab has none in wall time.
     pub(crate) fn really(&self) -> Result<Option<OltpReport>, LabError> {
-        if self.lab.file.not_in_wall_time.is_some() {
+        if self.not_in_wall_time().is_some() {
             return Ok(None);
+        }
+        if !self.backups.is_empty() {
+            return Err(self.wrong(&format!(
+                "run {:?}: a backup beside databases runs in virtual time only; say so with \
+                 not_in_wall_time",
+                self.keys.id
+            )));
         }
         let folder = tempfile::tempdir().map_err(LabError::Temp)?;
         let edition = self.edition()?;
@@ -85,12 +92,12 @@ impl Databases<'_> {
         }))
     }
 
-    fn edition(&self) -> Result<Option<&Edition>, LabError> {
+    pub(crate) fn edition(&self) -> Result<Option<&Edition>, LabError> {
         let edition = self.layout.edition.as_ref().map(|name| self.catalog.edition(name));
         edition.transpose().map_err(|error| self.wrong(&error))
     }
 
-    fn wrong(&self, error: &impl ToString) -> LabError {
+    pub(crate) fn wrong(&self, error: &impl ToString) -> LabError {
         LabError::Lab { lab: self.lab.name.clone(), reason: error.to_string() }
     }
 
@@ -138,10 +145,27 @@ impl Databases<'_> {
         Ok(run.report())
     }
 
+    /// Returns why it does not run in wall time, if it does not.
+    pub(crate) fn not_in_wall_time(&self) -> Option<&String> {
+        self.keys.not_in_wall_time.as_ref().or(self.lab.file.not_in_wall_time.as_ref())
+    }
+
+    /// Returns whether it is a backup and nothing else.
+    pub(crate) fn is_backup(&self) -> bool {
+        self.descriptions.is_empty() && !self.backups.is_empty()
+    }
+
     /// How it is run in wall time.
     pub(crate) fn wall_note(&self) -> String {
-        match &self.lab.file.not_in_wall_time {
+        match self.not_in_wall_time() {
+            Some(why) if self.keys.not_in_wall_time.is_some() => {
+                format!("wall: {} is not run, {why}", self.keys.id)
+            }
             Some(why) => format!("wall: not run, {why}"),
+            None if self.is_backup() => {
+                let size = wall_size(self.lab, self.options);
+                format!("wall: backups of {size} by the engine of weir backup run, over NBD")
+            }
             None => {
                 let runtime = wall_runtime(self.lab, self.options);
                 format!("wall: databases for real, {runtime} a run at most")

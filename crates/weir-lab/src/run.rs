@@ -203,13 +203,17 @@ impl<'a> Round<'a> {
         really: &Outcomes<'_>,
     ) -> Result<Figure, LabError> {
         let (keys, clocks) = (wanted.keys, self.options.clocks);
+        let is_of_both = metric::is_of_both_clocks(&keys.metric);
+        let simulated = really.get(wanted.run).and_then(|own| metric::expected(keys, own));
+        let virtual_time =
+            if is_of_both { simulated.clone() } else { self.value(wanted, virtually)? };
         let figure = Figure {
             id: wanted.id.clone(),
             unit: keys.unit.clone().unwrap_or_else(|| metric::unit(&keys.metric).to_owned()),
             published: wanted.published.clone(),
-            expected: wanted.expected.clone(),
+            expected: simulated.unwrap_or_else(|| wanted.expected.clone()),
             place: keys.place.clone(),
-            virtual_time: self.value(wanted, virtually)?,
+            virtual_time,
             wall: self.value(wanted, really)?,
             compare: keys.compare,
             tolerance: keys.tolerance(),
@@ -220,11 +224,18 @@ impl<'a> Round<'a> {
             note: keys.note.clone(),
         };
         Ok(figure.judge(Asked {
-            virtual_time: clocks != Clocks::Wall,
+            virtual_time: clocks != Clocks::Wall && !is_of_both,
             wall: clocks != Clocks::Virtual
                 && !metric::virtual_only(&keys.metric)
-                && self.lab.file.not_in_wall_time.is_none(),
+                && self.is_in_wall_time(wanted.run),
         }))
+    }
+
+    /// Returns whether wall time has a run.
+    fn is_in_wall_time(&self, run: &str) -> bool {
+        let mut runs = self.lab.file.run.iter().filter(|own| own.id == run);
+        let own = runs.next().and_then(|own| own.not_in_wall_time.as_ref());
+        own.or(self.lab.file.not_in_wall_time.as_ref()).is_none()
     }
 
     /// A figure in the runs of one clock.

@@ -1,5 +1,6 @@
 //! What a run of a lab does, and what comes of it.
 
+use crate::backups::{self, Measured};
 use crate::bench::Bench;
 use crate::error::LabError;
 use crate::file::{Lab, RunKeys};
@@ -38,8 +39,10 @@ pub(crate) struct Checked<'a> {
 pub(crate) enum Outcome<'a> {
     /// Of fio jobs.
     Jobs(Box<RunReport>),
-    /// Of databases.
+    /// Of databases, or of backups in virtual time.
     Databases(Box<OltpReport>),
+    /// Of backups in wall time.
+    Backups(Box<Measured>),
     /// Of a layout alone.
     Layout(&'a Checked<'a>),
     /// Of a need.
@@ -111,7 +114,7 @@ impl<'a> Work<'a> {
     pub(crate) fn is_in_wall_time(&self) -> bool {
         match self {
             Self::Jobs(_) => true,
-            Self::Databases(databases) => databases.lab.file.not_in_wall_time.is_none(),
+            Self::Databases(databases) => databases.not_in_wall_time().is_none(),
             Self::Layout(_) | Self::Plan(_) => false,
         }
     }
@@ -120,6 +123,9 @@ impl<'a> Work<'a> {
     pub(crate) fn really(&self) -> Result<Option<Outcome<'_>>, LabError> {
         Ok(match self {
             Self::Jobs(bench) => Some(Outcome::Jobs(Box::new(bench.really()?))),
+            Self::Databases(own) if own.is_backup() && own.not_in_wall_time().is_none() => {
+                Some(Outcome::Backups(Box::new(backups::measure(own)?)))
+            }
             Self::Databases(databases) => {
                 databases.really()?.map(|report| Outcome::Databases(Box::new(report)))
             }

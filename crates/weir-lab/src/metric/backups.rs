@@ -5,6 +5,7 @@
 //! | `backup_mib_per_s` | the rate that SQL Server prints as MB/sec |
 //! | `backup_queue_depth:PLACE` | transfers in flight at a source or target, on average |
 //! | `backup_limit` | the binding limit |
+//! | `backup_scaled_s` | the duration at the size of wall time, which is compared with the virtual one |
 //! | `backup_readers`, `backup_buffers`, `backup_sets` | readers, buffers of a set, sets |
 //! | `backup_buffer_mib` | memory of all buffers |
 
@@ -27,6 +28,7 @@ pub(super) fn read(metric: &str, backup: &BackupReport) -> Result<Option<Value>,
         "backup_mib_per_s" => backup.mib_per_s.filter(|_| backup.is_complete),
         "backup_queue_depth" => queue_depth(backup, place),
         "backup_limit" => return Ok(backup.binding_limit.clone().map(Value::Text)),
+        "backup_scaled_s" => Some(backup.elapsed_s),
         "backup_readers" => Some(f64::from(backup.readers)),
         "backup_buffers" => Some(f64::from(backup.buffer_count)),
         "backup_sets" => Some(f64::from(backup.buffer_sets)),
