@@ -58,7 +58,7 @@ fn judged(first: u64, wanted: usize) -> Vec<Judged> {
     let mut next = first;
     while all.iter().filter(|own| own.limits.is_some()).count() < wanted {
         let own = |thread: u64| {
-            let seeds = (next + thread..next + 32).step_by(threads as usize);
+            let seeds = (next + thread..next + 32).step_by(usize::try_from(threads).expect("few"));
             seeds.map(|seed| Judged::new(seed, &catalog)).collect::<Vec<_>>()
         };
         let mut batch: Vec<Judged> = thread::scope(|scope| {
