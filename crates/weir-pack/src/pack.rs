@@ -158,7 +158,7 @@ impl Solve<'_> {
             if is_within_gap(best, bound, self.effort.gap) || best.len() < 2 {
                 break;
             }
-            self.report(Phase::Anew, best, found.columns.len(), bound);
+            self.report(Phase::Repacking, best, found.columns.len(), bound);
             repacking.attempt(best);
         }
     }

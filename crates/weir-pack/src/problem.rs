@@ -101,7 +101,7 @@ pub enum Phase {
     /// The relaxation is rounded to whole bins.
     Rounding,
     /// A few bins are repacked.
-    Anew,
+    Repacking,
 }
 
 /// State of a running search.

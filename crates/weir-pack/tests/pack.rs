@@ -253,7 +253,9 @@ fn progress_reports_all_phases_and_does_not_change_the_result() {
     assert!(seen.windows(2).all(|pair| pair[0].phase <= pair[1].phase), "{seen:?}");
     assert!(seen.windows(2).all(|pair| pair[1].cost <= pair[0].cost), "{seen:?}");
     assert!(seen.windows(2).all(|pair| pair[0].bound <= pair[1].bound), "{seen:?}");
-    for phase in [Phase::Filling, Phase::Relaxing, Phase::Bounding, Phase::Rounding, Phase::Anew] {
+    for phase in
+        [Phase::Filling, Phase::Relaxing, Phase::Bounding, Phase::Rounding, Phase::Repacking]
+    {
         assert!(seen.iter().any(|now| now.phase == phase), "{phase:?}: {seen:?}");
     }
     let last = seen.last().unwrap();

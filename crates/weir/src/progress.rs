@@ -150,7 +150,7 @@ fn planned(now: fleet::Progress) -> String {
         Phase::Filling => "filling instances",
         Phase::Relaxing => "looking for instances",
         Phase::Rounding => "choosing instances",
-        Phase::Anew => "packing a few instances anew",
+        Phase::Repacking => "repacking a few instances",
         Phase::Bounding => "proving that nothing is cheaper",
     };
     let gap = match now.bound {
@@ -199,8 +199,9 @@ mod tests {
 
     #[test]
     fn a_plan_says_what_it_does_and_how_near_it_is() {
-        let now = fleet::Progress { phase: Phase::Anew, columns: 2_100, cost: 1_000, bound: 0 };
-        assert_eq!(planned(now), "packing a few instances anew, candidates: 2100");
+        let now =
+            fleet::Progress { phase: Phase::Repacking, columns: 2_100, cost: 1_000, bound: 0 };
+        assert_eq!(planned(now), "repacking a few instances, candidates: 2100");
         let first = fleet::Progress { phase: Phase::Filling, columns: 0, ..now };
         assert_eq!(planned(first), "filling instances");
         let now = fleet::Progress { bound: 988, ..now };
