@@ -142,7 +142,7 @@ fn load(
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        client.queue_write(cookie, random % (RANGE >> 13) << 13, &data, false)
+        client.queue_write(cookie, (random % (RANGE >> 13)) << 13, &data, false)
     };
     for cookie in 0..DEPTH {
         next(&mut client, cookie)?;

@@ -268,7 +268,7 @@ impl View {
             return;
         }
         let touches = |block: &u64| len > 0 && block * BLOCK < end && offset < (block + 1) * BLOCK;
-        if self.released.iter().any(|block| touches(block)) {
+        if self.released.iter().any(touches) {
             assert_eq!(done.unwrap_err().kind(), ErrorKind::FrozenLost);
             return;
         }

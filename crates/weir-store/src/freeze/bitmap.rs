@@ -166,7 +166,7 @@ mod tests {
             second.iter().cloned().for_each(|range| other.set_range(range));
             bitmap.add(&other);
             let model: BTreeSet<u64> = first.into_iter().chain(second).flatten().collect();
-            for range in asked.into_iter().chain([0..END]) {
+            for range in asked.into_iter().chain(std::iter::once(0..END)) {
                 prop_assert_eq!(bitmap.get(range.start), model.contains(&range.start));
                 let set = range.clone().find(|block| model.contains(block));
                 prop_assert_eq!(bitmap.next_set(range.clone()), set);
