@@ -347,13 +347,13 @@ fn runs_of_one_report_are_judged_by_device_and_by_options() {
     assert!(read.notes("29 reports left out"), "{:?}", read.summary.notes);
     // Averages of all disks and of one of them, in turn.
     let devices = [("sda", 100.0), ("sdb", 900.0)];
-    let text: String = (1..=30).map(|at| run(at, &devices[..1 + at as usize % 2])).collect();
+    let one_or_both = (1..).zip([1, 2].into_iter().cycle().take(30));
+    let text: String = one_or_both.map(|(at, count)| run(at, &devices[..count])).collect();
     assert_eq!(self::read(&text).summary.samples, 1);
     // Averages and intervals in turn: which is which is not told.
     let rates = [100.0, 900.0, 40.0, 700.0, 300.0];
-    let text: String = (1..=30)
-        .map(|at| run(at, &[("sda", if at % 2 == 0 { rates[at as usize / 2 % 5] } else { 77.0 })]))
-        .collect();
+    let both = rates.into_iter().cycle().flat_map(|rate| [77.0, rate]).take(30);
+    let text: String = (1..).zip(both).map(|(at, rate)| run(at, &[("sda", rate)])).collect();
     assert_eq!(self::read(&text).summary.samples, 1);
 }
 
