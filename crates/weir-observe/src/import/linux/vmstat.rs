@@ -1,7 +1,7 @@
 //! `vmstat`, as text: plain, `-a`, `-w`, `-t`, and with whatever a collector puts before lines.
 //!
 //! The first row of a run is an average since the machine started, and left out. A head begins
-//! another run, or another page of the same one. The module [`super::pages`] tells which. Memory is
+//! another run, or another page of the same one. The module `pages` tells which. Memory is
 //! in KiB, the unit of vmstat without `-S`; so are blocks, always.
 
 use super::pages::{Begins, Pages};
