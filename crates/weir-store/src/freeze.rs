@@ -9,7 +9,7 @@
 //!                                            --no---> the store, then asked again
 //! ```
 //!
-//! A freeze takes no time: it begins a new [`Era`](era), whose changes keep old contents
+//! A freeze takes no time: it begins a new `Era`, whose changes keep old contents
 //! first. Changes that had begun before belong to the view, so the first reader of the view,
 //! and the first change after it, wait for those.
 //!

@@ -544,8 +544,9 @@ fn a_long_batch_is_reported_as_it_goes() {
 
 #[test]
 fn a_worker_that_has_reported_holds_no_store() {
-    let store = Arc::new(MemoryStore::new(SIZE));
-    let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![blocking(&store)]);
+    let data = blocking(&Arc::new(MemoryStore::new(SIZE)));
+    let store = Arc::clone(&data.store);
+    let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![data]);
     rig.write(0, 0, &[1; 512]);
     rig.flush(0);
     rig.turn();
