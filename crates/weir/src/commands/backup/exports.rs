@@ -106,11 +106,14 @@ impl Exports {
     }
 }
 
+/// Open places, and the server of those that are exports of it.
+pub(crate) type OpenPlaces = (Vec<Box<dyn Place>>, Option<Exports>);
+
 /// Opens places. `exports` is asked for when the first of them is the name of an export.
 pub(crate) fn open_places(
     places: &[String],
     exports: impl Fn() -> Result<Exports, CliError>,
-) -> Result<(Vec<Box<dyn Place>>, Option<Exports>), CliError> {
+) -> Result<OpenPlaces, CliError> {
     let mut found: Option<Exports> = None;
     let mut opened = Vec::new();
     for text in places {
