@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`format`] | the bytes of a stripe, written and read |
+//! | [`format`](mod@format) | the bytes of a stripe, written and read |
 //! | [`key`] | secrets, and the keys of a backup |
 //! | [`read_at`] | where a stripe's bytes are read from |
 //! | [`probe`], [`assemble`], [`walk`] | the ends of a stripe, the stripes of a backup, its frames |

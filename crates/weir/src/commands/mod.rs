@@ -12,6 +12,7 @@ mod layout_files;
 mod mount;
 mod observe;
 mod plan;
+mod restore;
 mod run;
 mod serve;
 mod sim;
@@ -43,6 +44,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Plan(args) => plan::run(&args, &catalog()?),
         Command::Export(args) => export::run(&args, &catalog()?),
         Command::Backup(command) => backup::run(&command, &catalog()?),
+        Command::Restore(args) => restore::run(&args, &catalog()?),
         Command::Lab(command) => lab::run(&command, &catalog()?),
         Command::Status(args) => status::run(&args),
         Command::Volume(command) => status::volume(&command),
