@@ -32,13 +32,13 @@ pub enum PlanError {
     Catalog(#[from] CatalogError),
     /// A layout that cannot be resolved.
     #[error(transparent)]
-    Layout(#[from] LayoutError),
+    Layout(Box<LayoutError>),
     /// A backup that does not fit its layout.
     #[error("planning the backup: {0}")]
     Backup(#[from] BackupError),
     /// A database beside the backup that does not fit its layout.
     #[error("{0}")]
-    Simulation(#[from] OltpSimError),
+    Simulation(Box<OltpSimError>),
     /// The edition has nothing of what may be used.
     #[error("{edition} has {what}")]
     Nothing {
@@ -47,6 +47,18 @@ pub enum PlanError {
         /// What it lacks, and what it has.
         what: String,
     },
+}
+
+impl From<LayoutError> for PlanError {
+    fn from(error: LayoutError) -> Self {
+        Self::Layout(Box::new(error))
+    }
+}
+
+impl From<OltpSimError> for PlanError {
+    fn from(error: OltpSimError) -> Self {
+        Self::Simulation(Box::new(error))
+    }
 }
 
 impl PlanError {
