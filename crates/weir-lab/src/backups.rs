@@ -251,7 +251,7 @@ impl From<BackupError> for LabError {
     fn from(error: BackupError) -> Self {
         match error {
             BackupError::Interrupted => Self::Interrupted,
-            error => Self::Archive(error),
+            error => Self::Archive(Box::new(error)),
         }
     }
 }

@@ -58,7 +58,7 @@ pub enum LabError {
     Place(#[from] PlaceError),
     /// What it plans.
     #[error("{0}")]
-    Plan(#[from] weir_plan::PlanError),
+    Plan(Box<weir_plan::PlanError>),
     /// The simulation.
     #[error("{0}")]
     Sim(#[from] SimError),
@@ -70,7 +70,7 @@ pub enum LabError {
     Runner(#[from] RunnerError),
     /// A backup in wall time.
     #[error("{0}")]
-    Archive(weir_backup::BackupError),
+    Archive(Box<weir_backup::BackupError>),
     /// A connection of a backup.
     #[error("{0}")]
     Client(#[from] weir_client::ClientError),
@@ -114,5 +114,11 @@ impl From<OltpSimError> for LabError {
             OltpSimError::Database(error) => Self::Oltp(error),
             OltpSimError::Backup(error) => Self::Backup(error),
         }
+    }
+}
+
+impl From<weir_plan::PlanError> for LabError {
+    fn from(error: weir_plan::PlanError) -> Self {
+        Self::Plan(Box::new(error))
     }
 }
