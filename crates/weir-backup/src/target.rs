@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`file`] | stripe files in a folder: a temporary name, then a rename |
+//! | [`file`](mod@file) | stripe files in a folder: a temporary name, then a rename |
 //! | `label` | the label of a raw volume: which stripes lie where |
 //! | [`raw`] | stripes on raw volumes, reached as NBD exports |
 //! | [`spec`] | a place as a user writes it |
@@ -16,6 +16,7 @@ mod label;
 pub mod raw;
 pub mod spec;
 
+pub(crate) use label::{LABEL, lists_backups};
 pub use spec::PlaceSpec;
 
 use crate::error::BackupError;

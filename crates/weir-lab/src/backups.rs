@@ -144,7 +144,7 @@ fn back_up(
             attributes: BTreeMap::new(),
             raw_bytes: length,
         };
-        sources.push(Source { uri, about, changes: None });
+        sources.push(Source::new(uri, about, None));
     }
     let created_unix_ms = weir_wall::calendar() / 1_000_000;
     let identity = Identity {

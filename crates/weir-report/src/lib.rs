@@ -32,10 +32,10 @@
 #![forbid(unsafe_code)]
 
 pub mod backup;
-pub mod backups;
 pub mod backup_internals;
 pub mod backup_plan;
 pub mod backup_run;
+pub mod backups;
 pub mod between;
 pub mod chart;
 pub mod checklist;

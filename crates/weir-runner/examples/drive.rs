@@ -12,9 +12,9 @@
 use rustix::time::{ClockId, clock_gettime};
 use std::error::Error;
 use std::path::Path;
+use weir_client::Connection;
 use weir_proto::Uri;
 use weir_report::{Format, Report};
-use weir_client::Connection;
 use weir_runner::{RunOptions, run, run_with_fio};
 use weir_workload::{Device, Isolated, JobFile, fio, place};
 

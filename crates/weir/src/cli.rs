@@ -133,14 +133,16 @@ pub(crate) enum Command {
     Backup(BackupCommand),
     /// Restore a backup to volumes, to exports of a running server, or to images; or prove that it
     /// can be restored.
-    #[command(after_help = "Example:\n  weir restore sales --from /backups --to layout.toml --data \
+    #[command(
+        after_help = "Example:\n  weir restore sales --from /backups --to layout.toml --data \
                             /var/lib/weir\n  weir restore sales --from /backups --control weir.sock \
                             --map data=data2\n  weir restore sales --from /backups --image images\n  \
                             weir restore sales --from /backups --prove --oltp oltp.toml\n\n\
                             Stripes are read in parallel, and each frame is checked before it is \
                             written. A target that is not empty is refused without --force. The \
                             first 4 KiB of a volume are written last: an interrupted restore does \
-                            not look whole. docs/BACKUP.md has more.")]
+                            not look whole. docs/BACKUP.md has more."
+    )]
     Restore(Box<RestoreArgs>),
     /// Rerun published experiments and compare the figures.
     #[command(subcommand)]

@@ -3,6 +3,7 @@
 use super::{HEAD, Target, TargetIo};
 use crate::error::BackupError;
 use crate::format::wire::is_zero;
+use crate::target::{LABEL, lists_backups};
 use crate::verify::Watch;
 use weir_client::{ClientError, Connection};
 use weir_proto::{TransmissionFlags, Uri};
@@ -28,14 +29,22 @@ impl NbdTarget {
     /// # Errors
     /// When nobody answers, or the export cannot be written.
     pub fn connect(name: String, uri: Uri) -> Result<Self, BackupError> {
-        let connection = Connection::open(&uri).map_err(failed(&name))?;
+        let mut connection = Connection::open(&uri).map_err(failed(&name))?;
         if connection.offers(TransmissionFlags::READ_ONLY) {
             return Err(BackupError::Refused(format!(
                 "cannot restore to {name}: the server exports it for reading only"
             )));
         }
         let size = connection.size().get();
+        let mut start = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(LABEL)];
+        connection.read(0, &mut start).map_err(failed(&name))?;
         connection.close().map_err(failed(&name))?;
+        if lists_backups(&start) {
+            return Err(BackupError::Refused(format!(
+                "cannot restore to {name}: it holds backups, which a restore never replaces; choose \
+                 another target, or remove them with weir backup prune"
+            )));
+        }
         Ok(Self { name, uri, size })
     }
 

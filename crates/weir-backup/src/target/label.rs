@@ -13,6 +13,8 @@ use crate::format::BackupId;
 
 /// The length of a slot.
 pub(super) const SLOT: usize = 4096;
+/// The bytes of both slots.
+pub(crate) const LABEL: usize = 2 * SLOT;
 /// The first byte of a region.
 const DATA_AT: u64 = 1 << 20;
 /// Regions begin at multiples of this.
@@ -44,6 +46,13 @@ pub(super) struct Entry {
 pub(super) struct Label {
     pub(super) sequence: u64,
     pub(super) entries: Vec<Entry>,
+}
+
+/// Returns whether a volume that starts with these bytes holds backups: a sound label that lists any.
+pub(crate) fn lists_backups(start: &[u8]) -> bool {
+    let slots = start.chunks_exact(SLOT).take(2).filter_map(|slot| slot.try_into().ok());
+    let newest = slots.filter_map(Label::parse).max_by_key(|label| label.sequence);
+    newest.is_some_and(|label| !label.entries.is_empty())
 }
 
 impl Label {

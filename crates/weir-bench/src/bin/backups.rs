@@ -173,7 +173,9 @@ fn copies(weir: &Path, bytes: &[u8], rounds: usize) -> Result<Pairs, Failure> {
             let served = Served::start(weir, MEMORY)?;
             served.fill("source", bytes)?;
             if which == 0 {
-                let args = ["source", "--to", "target", "--copy-only"];
+                // nbdcopy moves 256 KiB at a time too.
+                let args = ["source", "--to", "target", "--copy-only", "--stripes", "2"];
+                let args = [&args[..], &["--max-transfer-size", "256KiB"]].concat();
                 pairs.weir.push(served.backup(weir, &args)?.0);
             } else {
                 let mut copy = Command::new("nbdcopy");

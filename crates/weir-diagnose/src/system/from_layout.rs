@@ -85,9 +85,8 @@ impl System {
         let system = join(hosts, disks, stripes, files, (loads, is_instance));
         let unmatched = matcher.unmatched(contents, loads, &system);
         // A backup is held against the layout by its rate alone.
-        let of_storage = |id: &EntityId| {
-            contents.entity(*id).is_some_and(|entity| is_storage(&entity.kind))
-        };
+        let of_storage =
+            |id: &EntityId| contents.entity(*id).is_some_and(|entity| is_storage(&entity.kind));
         if system.subjects.is_empty() && loads.iter().any(of_storage) {
             return Err(DiagnoseError::NoneMatches { unmatched, known: matcher.known });
         }

@@ -150,7 +150,12 @@ fn hostile(kind: Kind, name: &str) -> Vec<Options> {
 }
 
 /// All scripts of a kind are right, and the broken ones are wrong.
-pub(crate) fn check(kind: Kind, least: usize, wrong: fn(&[String]) -> Wrong, broken: &[(&str, &str)]) {
+pub(crate) fn check(
+    kind: Kind,
+    least: usize,
+    wrong: fn(&[String]) -> Wrong,
+    broken: &[(&str, &str)],
+) {
     check_scripts(kind, &scripts(kind), least, wrong, broken);
 }
 

@@ -105,7 +105,8 @@ impl ObservationReport {
     fn others_table(&self) -> Table {
         let mut table = Table::new("", &["kind|", "name|", "what is known|"]);
         for entity in &self.entities {
-            if ["file", "volume", "wait", "backup", "backup-target"].contains(&entity.kind.as_str()) {
+            if ["file", "volume", "wait", "backup", "backup-target"].contains(&entity.kind.as_str())
+            {
                 continue;
             }
             let known = entity.attributes.iter().map(|(name, value)| format!("{name} {value}"));

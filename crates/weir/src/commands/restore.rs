@@ -49,7 +49,7 @@ pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError>
     let outcome = fill(args, &signals, &goal, &mut all, options);
     let (counts, elapsed_s) = match outcome {
         Ok(done) => done,
-        Err(Failure::Before(error)) => return Err(error),
+        Err(Failure::Before(error)) => return Err(*error),
         Err(Failure::During(error)) => {
             if goal.is_kept() {
                 output::talk(&format!("weir: {}", incomplete(&goal)));
@@ -81,7 +81,7 @@ fn source_exports(args: &RestoreArgs, catalog: &Catalog) -> Result<Exports, CliE
 
 /// A failure, by whether anything may have been written.
 enum Failure {
-    Before(CliError),
+    Before(Box<CliError>),
     During(BackupError),
 }
 
@@ -106,12 +106,12 @@ fn fill(
         }
         Ok(used)
     });
-    let filled = filled.map_err(|error| Failure::Before(kept::ended(error, signals)))?;
+    let filled = filled.map_err(|error| Failure::Before(Box::new(kept::ended(error, signals))))?;
     if let Some(first) = filled.first().filter(|_| !args.force) {
-        return Err(Failure::Before(CliError::Refused(format!(
+        return Err(Failure::Before(Box::new(CliError::Refused(format!(
             "{} is not empty; --force replaces what is there",
             first.name()
-        ))));
+        )))));
     }
     let given: Vec<Option<&dyn Target>> = goal.by_source();
     let done = kept::watched(signals, &bar, &watch, || {

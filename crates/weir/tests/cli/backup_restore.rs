@@ -1,5 +1,7 @@
 //! Backups that are kept: listed, verified, pruned and restored by the real `weir`.
 
+#![expect(clippy::unwrap_used, reason = "test code")]
+
 use crate::common::{Place, run};
 use rustix::process::Signal;
 use std::fs;

@@ -183,6 +183,11 @@ fn raw_volumes_of_the_same_server() {
     let full = "no room on backup1: a stripe needs";
     rig.write("data", 12 << 20, &pattern(9, 12 << 20));
     rig.refuse("data --to backup1", 2, full);
+    // A restore never replaces backups, those that it reads least of all.
+    let onto = format!("restore {} {both} --to {} --only data --force", id(&first), uri("backup1"));
+    let (_, stderr, code) = run(rig.weir(&onto));
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("it holds backups, which a restore never replaces"), "{stderr}");
     // What is no backup is not written over.
     rig.refuse("data --to log", 2, "log holds something that is no backup; give an empty volume");
     assert_eq!(rig.contents("log")[4096..][..100], pattern(3, 100));

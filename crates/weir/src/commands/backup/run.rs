@@ -97,7 +97,7 @@ fn check(args: &BackupRunArgs) -> Result<(), CliError> {
     }
     let transfer = args.max_transfer_size;
     if !(MIN_TRANSFER..=LARGEST_TRANSFER).contains(&transfer)
-        || transfer.get() % MIN_TRANSFER.get() != 0
+        || !transfer.get().is_multiple_of(MIN_TRANSFER.get())
     {
         return refused(format!(
             "--max-transfer-size {transfer}: give a multiple of {MIN_TRANSFER} up to \

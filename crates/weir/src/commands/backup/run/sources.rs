@@ -225,7 +225,7 @@ impl Sources {
             }
             let changes = freeze.filter(|_| args.differential && own.is_served);
             let changes = changes.map(|freeze| freeze.changes(&own.about.name));
-            Source { uri, about, changes }
+            Source::new(uri, about, changes)
         };
         self.all.iter().map(open).collect()
     }
