@@ -33,7 +33,8 @@ use crate::format::{FrameEncoder, Identity, Manifest, ManifestSource, StripeDige
 use crate::key::Key;
 use crate::target::StripeSink;
 use engine::Engine;
-use ranges::Walk;
+use ranges::{Piece, REMEMBERED, Walk};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use weir_proto::Uri;
@@ -49,6 +50,8 @@ pub struct Source {
     pub about: ManifestSource,
     /// The ranges that changed, for a differential.
     pub changes: Option<Box<dyn Changes>>,
+    /// Its pieces, if they were counted and are few.
+    known: Option<VecDeque<Piece>>,
 }
 
 impl fmt::Debug for Source {
@@ -58,6 +61,12 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
+    /// Takes an export, its facts for the manifest, and, for a differential, what changed.
+    #[must_use]
+    pub const fn new(uri: Uri, about: ManifestSource, changes: Option<Box<dyn Changes>>) -> Self {
+        Self { uri, about, changes, known: None }
+    }
+
     /// Counts the ranges that a backup reads in whole blocks of `block` bytes and transfers of up to
     /// `transfer` bytes, without reading them.
     ///
@@ -70,10 +79,15 @@ impl Source {
     ) -> Result<Extent, BackupError> {
         let walk = Walk::open(&self.uri, (&self.about.name, block), self.changes.as_deref_mut())?;
         let mut all = Extent::default();
+        let mut known = VecDeque::new();
         walk.each(&mut |piece| {
             all.add(&piece, transfer);
+            if known.len() <= REMEMBERED {
+                known.push_back(piece);
+            }
             !is_stopped()
         })?;
+        self.known = Some(known).filter(|known| known.len() <= REMEMBERED);
         if is_stopped() { Err(BackupError::Interrupted) } else { Ok(all) }
     }
 }
@@ -155,7 +169,7 @@ fn make(job: Job, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<Finished, 
     let encoders: Vec<_> = (0..job.encoders.max(1)).map(|_| encoder()).collect::<Result<_, _>>()?;
     let Job { identity, key, sources, stripes, targets, manifest, .. } = job;
     let (uris, feeds): (Vec<_>, Vec<_>) =
-        sources.into_iter().map(|own| ((own.uri, own.about), own.changes)).unzip();
+        sources.into_iter().map(|own| ((own.uri, own.about), (own.changes, own.known))).unzip();
     let setup = engine::Setup {
         sources: &uris,
         stripes: &stripes,

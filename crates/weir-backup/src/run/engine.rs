@@ -2,12 +2,13 @@
 
 use super::Progress;
 use super::links::{Bundle, Links};
-use super::ranges::{Changes, Feed};
+use super::ranges::{Changes, Feed, Piece};
 use super::slots::Slots;
 use super::workers::{Done, Outcome, Workers};
 use crate::error::BackupError;
 use crate::format::{FrameAddress, FrameEncoder, ManifestSource, PAGE, StripeDigest, frame_room};
 use crate::target::{Region, StripeSink};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use weir_core::meter::Meter;
 use weir_proto::Uri;
@@ -60,7 +61,7 @@ pub(super) struct Engine {
 impl Engine {
     pub(super) fn new(
         setup: &Setup<'_>,
-        changes: Vec<Option<Box<dyn Changes>>>,
+        pieces: Vec<(Option<Box<dyn Changes>>, Option<VecDeque<Piece>>)>,
         encoders: Vec<FrameEncoder>,
     ) -> Result<Self, BackupError> {
         let mut workers = Workers::new()?;
@@ -86,8 +87,12 @@ impl Engine {
         encoders.into_iter().try_for_each(|encoder| workers.add_encoder(encoder))?;
         let mut pipeline = Pipeline::new(plan);
         let mut feeds = Vec::new();
-        for (at, changes) in changes.into_iter().enumerate() {
+        for (at, (changes, known)) in pieces.into_iter().enumerate() {
             pipeline.set_open(at, true);
+            if let Some(known) = known {
+                feeds.push(Feed::known(known));
+                continue;
+            }
             let (uri, about) = &setup.sources[at];
             let own = (uri.clone(), about.name.clone(), setup.block);
             feeds.push(Feed::start(own, changes, workers.waker().clone())?);

@@ -6,6 +6,7 @@
 
 use super::workers::Waker;
 use crate::error::BackupError;
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -15,8 +16,13 @@ use weir_proto::{BlockState, Uri};
 
 /// Ranges in the hands of the event loop at most.
 const AHEAD: usize = 256;
-/// Bytes that one block status asks for, and of a piece that is handed on before its end.
-const ASKED: u64 = 1 << 30;
+/// Bytes that one block status asks for: as many as a request can say, in whole blocks.
+const ASKED: u64 = (4 << 30) - (1 << 20);
+/// Bytes of a piece that is handed on before its end.
+const LONG: u64 = 1 << 30;
+/// Pieces of a source that are remembered from the count. More are walked a second time, so that
+/// memory does not grow with the fragments of a source.
+pub(super) const REMEMBERED: usize = 64 << 10;
 
 /// Tells which ranges of a source changed since the base.
 pub trait Changes: Send {
@@ -157,10 +163,10 @@ impl<'a> Walk<'a> {
                 // A long piece is handed on before the walk has come to its end. The last block
                 // stays, for the next range may begin in it.
                 let length = open.range.end - open.range.start;
-                if length < 2 * ASKED {
+                if length < 2 * LONG {
                     return true;
                 }
-                let middle = open.range.start + ASKED;
+                let middle = open.range.start + LONG;
                 let first = open.range.start..middle;
                 open.range.start = middle;
                 on_piece(Piece { range: first, is_zeros })
@@ -203,12 +209,19 @@ impl Extent {
     }
 }
 
-/// A thread that walks a source.
+/// The pieces of a source as they are asked for.
 #[derive(Debug)]
 pub(super) struct Feed {
+    known: VecDeque<Piece>,
+    walker: Option<Walker>,
+    is_ended: bool,
+}
+
+/// A thread that walks a source.
+#[derive(Debug)]
+struct Walker {
     pieces: Receiver<Result<Piece, BackupError>>,
     thread: Option<JoinHandle<()>>,
-    is_ended: bool,
 }
 
 impl Feed {
@@ -224,12 +237,24 @@ impl Feed {
         };
         let thread = std::thread::Builder::new().name("backup-ranges".to_owned()).spawn(walk);
         let failed = |source| BackupError::System { action: "starting a thread", source };
-        Ok(Self { pieces, thread: Some(thread.map_err(failed)?), is_ended: false })
+        let thread = Some(thread.map_err(failed)?);
+        let walker = Some(Walker { pieces, thread });
+        Ok(Self { known: VecDeque::new(), walker, is_ended: false })
+    }
+
+    /// Takes pieces that are known already.
+    pub(super) const fn known(known: VecDeque<Piece>) -> Self {
+        Self { known, walker: None, is_ended: false }
     }
 
     /// Returns the next piece if it is there.
     pub(super) fn poll(&mut self) -> Result<Option<Piece>, BackupError> {
-        match self.pieces.try_recv() {
+        let Some(walker) = &self.walker else {
+            let piece = self.known.pop_front();
+            self.is_ended = piece.is_none();
+            return Ok(piece);
+        };
+        match walker.pieces.try_recv() {
             Ok(piece) => piece.map(Some),
             Err(TryRecvError::Empty) => Ok(None),
             Err(TryRecvError::Disconnected) => {
@@ -245,7 +270,7 @@ impl Feed {
     }
 }
 
-impl Drop for Feed {
+impl Drop for Walker {
     fn drop(&mut self) {
         // The thread ends when nobody receives.
         let (_, nobody) = sync_channel(1);
