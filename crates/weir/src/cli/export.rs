@@ -57,7 +57,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) backup: Option<PathBuf>,
     /// Back up to this container instead of the targets' mounts, for example
-    /// https://ACCOUNT.blob.core.windows.net/CONTAINER; may be repeated.
+    /// `https://ACCOUNT.blob.core.windows.net/CONTAINER`; may be repeated.
     #[arg(long = "url", value_name = "URL")]
     pub(crate) urls: Vec<String>,
     /// Make a backup that does not count as the base of differential backups (COPY_ONLY).
