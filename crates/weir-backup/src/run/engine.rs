@@ -38,6 +38,9 @@ pub(super) struct Setup<'a> {
     pub(super) name: String,
 }
 
+/// Where the pieces of a source come from: its changes, or what is known of it already.
+pub(super) type Pieces = (Option<Box<dyn Changes>>, Option<VecDeque<Piece>>);
+
 /// A backup that runs.
 #[derive(Debug)]
 pub(super) struct Engine {
@@ -61,7 +64,7 @@ pub(super) struct Engine {
 impl Engine {
     pub(super) fn new(
         setup: &Setup<'_>,
-        pieces: Vec<(Option<Box<dyn Changes>>, Option<VecDeque<Piece>>)>,
+        pieces: Vec<Pieces>,
         encoders: Vec<FrameEncoder>,
     ) -> Result<Self, BackupError> {
         let mut workers = Workers::new()?;
