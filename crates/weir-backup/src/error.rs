@@ -84,7 +84,7 @@ pub enum BackupError {
         least: usize,
     },
     /// A name of a backup that is asked for and is not there.
-    #[error("no backup {name:?} in {places}")]
+    #[error("no backup {:?} in {places}", crate::target::spec::shown(.name))]
     NotFound {
         /// The name, id or path that was given.
         name: String,

@@ -12,7 +12,7 @@ use crate::assemble::Assembly;
 use crate::damage::Damage;
 use crate::error::BackupError;
 use crate::format::wire::is_zero;
-use crate::format::{FrameHeader, Kind};
+use crate::format::{FrameHeader, Kind, ManifestSource};
 use crate::verify::{Counts, Watch};
 use crate::walk::FrameSink;
 use std::collections::BTreeMap;
@@ -111,16 +111,19 @@ pub fn restore(
     let heads = Heads::default();
     let mut all = Vec::new();
     let is_zero = base.identity.kind != Kind::Differential;
+    let newest = differential.as_deref().unwrap_or(base).manifest.clone();
+    let newest = newest.map_or_else(Vec::new, |manifest| manifest.sources);
     for (own, is_zero) in [(Some(base), is_zero), (differential, false)] {
         let Some(own) = own else { continue };
         check(own, options)?;
-        let pass = Pass { targets, heads: &heads, is_zero, options, watch };
+        let places = places(own, &newest);
+        let pass = Pass { targets, places, heads: &heads, is_zero, options, watch };
         all.push(pass.write(own)?);
         if options.is_proved {
             pass.compare(own)?;
         }
     }
-    heads.write(targets)?;
+    heads.write(targets, options.is_proved)?;
     targets.iter().flatten().try_for_each(|target| target.publish())?;
     Ok(all)
 }
@@ -151,9 +154,23 @@ pub fn check(backup: &Assembly, options: RestoreOptions) -> Result<(), BackupErr
     )))
 }
 
+/// Finds each source of a backup among those of the newest one: its index and its size there.
+fn places(backup: &Assembly, newest: &[ManifestSource]) -> Vec<Option<(u16, u64)>> {
+    let own = backup.manifest.as_ref().map_or(&[][..], |manifest| &manifest.sources);
+    let find = |(at, source): (usize, &ManifestSource)| {
+        let is_it = |other: &ManifestSource| other.name == source.name;
+        let same = newest.get(at).is_some_and(is_it).then_some(at);
+        let index = same.or_else(|| newest.iter().position(is_it))?;
+        Some((u16::try_from(index).ok()?, newest[index].size))
+    };
+    own.iter().enumerate().map(find).collect()
+}
+
 /// One backup on its way to the targets.
 struct Pass<'a> {
     targets: &'a Targets<'a>,
+    /// The index and the size that each of its sources has in the newest backup.
+    places: Vec<Option<(u16, u64)>>,
     heads: &'a Heads,
     /// Whether the targets read as zeros, so that zeros need not be written.
     is_zero: bool,
@@ -178,8 +195,13 @@ impl Pass<'_> {
             .map(drop)
     }
 
-    fn target(&self, header: &FrameHeader) -> Option<&dyn Target> {
-        self.targets.get(usize::from(header.address.source)).copied().flatten()
+    /// Returns the target of a frame, its index, and the length of the frame in it: a source may
+    /// have become smaller since its full backup.
+    fn target(&self, header: &FrameHeader) -> Option<(&dyn Target, u16, u64)> {
+        let (index, size) = (*self.places.get(usize::from(header.address.source))?)?;
+        let target = self.targets.get(usize::from(index)).copied().flatten()?;
+        let length = header.raw_length.min(size.saturating_sub(header.address.offset));
+        (length > 0).then_some((target, index, length))
     }
 }
 
@@ -228,8 +250,9 @@ impl Heads {
         (length, own == Some(&data[..length]))
     }
 
-    /// Writes the starts, and waits until they are durable.
-    fn write(&self, targets: &Targets<'_>) -> Result<(), BackupError> {
+    /// Writes the starts, and waits until they are durable. If they are to be proved, reads them
+    /// back.
+    fn write(&self, targets: &Targets<'_>, is_proved: bool) -> Result<(), BackupError> {
         let heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (source, head) in heads.iter() {
             if let Some(target) = targets.get(usize::from(*source)).copied().flatten() {
@@ -238,6 +261,16 @@ impl Heads {
                     way.write(0, head)?;
                 }
                 way.finish()?;
+                let mut read = vec![0; if is_proved { head.len() } else { 0 }];
+                way.read(0, &mut read)?;
+                if is_proved && read != *head {
+                    return Err(BackupError::Failed(format!(
+                        "the first {} bytes of {} read otherwise than they were written; the \
+                         restore is not proved",
+                        head.len(),
+                        target.name()
+                    )));
+                }
             }
         }
         Ok(())
@@ -253,16 +286,17 @@ struct Writer<'a> {
 
 impl FrameSink for Writer<'_> {
     fn frame(&mut self, header: &FrameHeader, raw: Option<&[u8]>) -> Result<(), BackupError> {
-        let Some(target) = self.pass.target(header) else { return Ok(()) };
+        let Some((target, source, length)) = self.pass.target(header) else { return Ok(()) };
         self.counts.frames += 1;
         self.counts.raw_bytes = self.counts.raw_bytes.saturating_add(header.raw_length);
-        let (source, offset) = (header.address.source, header.address.offset);
+        let offset = header.address.offset;
         let Some(raw) = raw else {
             if !header.is_zeros {
                 return Err(BackupError::NoKey { backup: header.id });
             }
-            return self.zeros(source, offset, header.raw_length, target);
+            return self.zeros(source, offset, length, target);
         };
+        let raw = &raw[..usize::try_from(length).unwrap_or(raw.len()).min(raw.len())];
         let kept = self.pass.heads.keep(source, offset, raw);
         let way = self.ways.get(source, target)?;
         if !self.pass.is_zero {
@@ -341,9 +375,9 @@ impl Comparer<'_> {
         length: usize,
         is_same: impl Fn(&[u8]) -> bool,
     ) -> Result<(), BackupError> {
-        let Some(target) = self.pass.target(header) else { return Ok(()) };
+        let Some((target, source, _)) = self.pass.target(header) else { return Ok(()) };
         self.buffer.resize(length, 0);
-        self.ways.get(header.address.source, target)?.read(offset, &mut self.buffer)?;
+        self.ways.get(source, target)?.read(offset, &mut self.buffer)?;
         if is_same(&self.buffer) {
             return Ok(());
         }
@@ -357,10 +391,12 @@ impl Comparer<'_> {
 
 impl FrameSink for Comparer<'_> {
     fn frame(&mut self, header: &FrameHeader, raw: Option<&[u8]>) -> Result<(), BackupError> {
+        let Some((_, source, length)) = self.pass.target(header) else { return Ok(()) };
         let offset = header.address.offset;
         if let Some(raw) = raw {
-            let (kept, is_kept) = self.pass.heads.is_kept(header.address.source, offset, raw);
-            if !is_kept && self.pass.target(header).is_some() {
+            let raw = &raw[..usize::try_from(length).unwrap_or(raw.len()).min(raw.len())];
+            let (kept, is_kept) = self.pass.heads.is_kept(source, offset, raw);
+            if !is_kept {
                 return Err(BackupError::Failed(format!(
                     "the start of source {} is not the one of the backup",
                     header.address.source
@@ -369,7 +405,7 @@ impl FrameSink for Comparer<'_> {
             let rest = &raw[kept..];
             return self.compare(header, offset + kept as u64, rest.len(), |own| own == rest);
         }
-        let (mut at, end) = (offset.max(HEAD), offset.saturating_add(header.raw_length));
+        let (mut at, end) = (offset.max(HEAD), offset.saturating_add(length));
         while at < end {
             let length = (end - at).min(1 << 20);
             self.compare(header, at, usize::try_from(length).unwrap_or(0), is_zero)?;

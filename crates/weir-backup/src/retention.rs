@@ -77,6 +77,8 @@ pub enum Decision {
     Elsewhere,
     /// Kept because the full backup of this differential is not here.
     Orphan,
+    /// Kept because only backups of other names are pruned.
+    NotChosen,
     /// Removed: no rule keeps it.
     Removed,
     /// Removed: it is incomplete.
@@ -94,6 +96,17 @@ impl Decision {
 /// Decides about each backup.
 #[must_use]
 pub fn decide(backups: &[Candidate], rules: &Rules, now_unix_ms: u64) -> Vec<Decision> {
+    decide_about(backups, rules, now_unix_ms, |_| true)
+}
+
+/// Decides about the backups that are chosen. The others are kept, with what they build on.
+#[must_use]
+pub fn decide_about(
+    backups: &[Candidate],
+    rules: &Rules,
+    now_unix_ms: u64,
+    is_chosen: impl Fn(&Candidate) -> bool,
+) -> Vec<Decision> {
     let is_usable = |own: &Candidate| {
         own.wholeness == Wholeness::Complete
             && own.base.is_none_or(|base| {
@@ -130,6 +143,11 @@ pub fn decide(backups: &[Candidate], rules: &Rules, now_unix_ms: u64) -> Vec<Dec
                     *decision = Decision::Kept(rule);
                 }
             }
+        }
+    }
+    for (own, decision) in backups.iter().zip(&mut decisions) {
+        if !is_chosen(own) {
+            *decision = Decision::NotChosen;
         }
     }
     keep_bases(backups, &mut decisions);

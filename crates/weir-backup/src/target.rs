@@ -13,6 +13,7 @@ pub mod blob;
 pub mod file;
 pub mod http;
 mod label;
+mod lock;
 pub mod raw;
 pub mod spec;
 

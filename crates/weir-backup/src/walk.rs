@@ -64,7 +64,8 @@ pub(crate) struct Walk<'a> {
     /// The sequence of the next frame.
     sequence: u64,
     digest: StripeDigest,
-    is_damaged: bool,
+    /// Frames whose headers are gone are not in the digest.
+    is_partial: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -77,7 +78,7 @@ impl<'a> Walk<'a> {
             position: PAGE,
             sequence: 0,
             digest: StripeDigest::default(),
-            is_damaged: false,
+            is_partial: false,
         }
     }
 
@@ -104,7 +105,7 @@ impl<'a> Walk<'a> {
             if summary.frames > self.sequence {
                 self.lost(sink, summary.frames)?;
             }
-            if !self.is_damaged && self.digest.summary() != *summary {
+            if !self.is_partial && self.digest.summary() != *summary {
                 let (stripe, name) = (self.about.stripe, self.about.name.to_owned());
                 self.damage(sink, Damage::Digest { stripe, name })?;
             }
@@ -224,12 +225,12 @@ impl<'a> Walk<'a> {
 
     fn lost(&mut self, sink: &mut dyn FrameSink, next: u64) -> Result<(), BackupError> {
         let (stripe, first) = (self.about.stripe, self.sequence);
-        self.sequence = next;
+        (self.sequence, self.is_partial) = (next, true);
         self.damage(sink, Damage::Lost { stripe, first, count: next - first })
     }
 
     fn damage(&mut self, sink: &mut dyn FrameSink, damage: Damage) -> Result<(), BackupError> {
-        self.is_damaged = true;
+        self.is_partial |= matches!(damage, Damage::Unreadable { .. });
         sink.damage(damage)
     }
 

@@ -241,6 +241,14 @@ impl Freezable {
         Ok(())
     }
 
+    /// Forgets the changes: they are unknown until the next full backup.
+    pub(crate) fn forget(&self) {
+        let mut admin = locked(&self.0.admin);
+        admin.tracking.known = false;
+        // A record that cannot be removed is removed before the next change, or that fails.
+        let _ = self.unseal(&mut admin);
+    }
+
     fn enter(&self) -> Result<Visit> {
         loop {
             let visit = shared(&self.0.era).enter();

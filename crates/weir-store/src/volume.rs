@@ -31,7 +31,7 @@
 
 use crate::dir::Registration;
 use crate::file::{self, FileStore, SEGMENT, segment_name, share};
-use crate::freeze::{self, Folder, Freezable};
+use crate::freeze::{self, Folder, Freezable, Home as _};
 use crate::lock::DirLock;
 use crate::meta::{self, Meta, MetaFile};
 use crate::paged::PagedStore;
@@ -95,7 +95,11 @@ impl Volume {
         lock: Arc<DirLock>,
         registration: Registration,
     ) -> Result<Option<Self>> {
-        let Some(found) = inspect(dir)? else { return Ok(None) };
+        let found = inspect(dir).inspect_err(|_| {
+            // Whatever repairs it changes bytes that no record knows of.
+            let _ = Folder(dir.to_owned()).forget();
+        })?;
+        let Some(found) = found else { return Ok(None) };
         let meta = Arc::new(MetaFile::new(dir, found.clone()));
         let kind = if let Some(layers) = &found.layers {
             Kind::Paged(Folders::open(dir, Arc::clone(&meta), layers)?)
@@ -181,7 +185,10 @@ impl Volume {
     ///
     /// [`StoreError`] if that cannot be written: the changes are unknown then.
     pub fn record_changes(&self) -> Result<()> {
-        self.registration.while_own(|| self.changed.record()).unwrap_or(Ok(()))
+        // Blocks that a failed sync lost are not what the record would say.
+        let sync = || self.changed.sync().inspect_err(|_| self.changed.forget());
+        let record = || sync().and_then(|()| self.changed.record());
+        self.registration.while_own(record).unwrap_or(Ok(()))
     }
 
     /// Its folder may be another volume's from now on.
@@ -359,7 +366,7 @@ impl Store for Volume {
     }
 
     fn sync(&self) -> Result<()> {
-        self.changed.sync()?;
+        self.changed.sync().inspect_err(|_| self.changed.forget())?;
         match &self.bytes.kind {
             Kind::Plain(store) => list_segments(store, &self.meta),
             Kind::Paged(_) => Ok(()),

@@ -104,6 +104,10 @@ impl Place for Folder {
 }
 
 fn inspect(path: &Path) -> io::Result<FoundStripe> {
+    // Opening a pipe would wait for its writer.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
     let file = File::open(path)?;
     let modified = file.metadata()?.modified()?;
     let mut bytes = FileBytes::new(file)?;

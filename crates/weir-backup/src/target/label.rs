@@ -123,7 +123,8 @@ impl Label {
             if end > at {
                 free.push((at, end - at));
             }
-            at = at.max(offset.saturating_add(length).next_multiple_of(ALIGNMENT));
+            let end = offset.saturating_add(length);
+            at = at.max(end.checked_next_multiple_of(ALIGNMENT).unwrap_or(end));
         }
         free
     }
@@ -198,7 +199,7 @@ mod tests {
         let second = label.reserve("v", size, entry(1, (5 << 20) + 1)).expect("room");
         assert_eq!((first.offset, second.offset), (1 << 20, 6 << 20));
         let none = label.reserve("v", size, entry(2, 5 << 20)).expect_err("no room").to_string();
-        let expect = "no room on v: a stripe needs 5 MiB in one piece, and 4.99609375 MiB are free; \
+        let expect = "no room on v: a stripe needs 5 MiB in one piece, and 5116 KiB are free; \
                       remove backups with weir backup prune, or add targets";
         assert_eq!(none, expect);
         label.entries.remove(0);

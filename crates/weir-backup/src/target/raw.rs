@@ -4,6 +4,7 @@
 //! backup; header, manifest, footer and label are written here.
 
 use super::label::{Entry, Label, SLOT};
+use super::lock::VolumeLock;
 use super::{Region, StripeSink};
 use crate::error::BackupError;
 use crate::format::{BackupId, Identity};
@@ -24,6 +25,8 @@ struct Volume {
     name: String,
     size: u64,
     connection: Mutex<Connection>,
+    /// No other process of this machine changes the label meanwhile.
+    _lock: VolumeLock,
 }
 
 /// A stripe on a raw volume.
@@ -115,7 +118,8 @@ impl Volume {
                 Bytes::new(LEAST)
             )));
         }
-        Ok(Self { name: name.to_owned(), size, connection: Mutex::new(connection) })
+        let lock = VolumeLock::take(uri, name)?;
+        Ok(Self { name: name.to_owned(), size, connection: Mutex::new(connection), _lock: lock })
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
@@ -157,32 +161,39 @@ fn read_label(connection: &mut Connection, name: &str) -> Result<Option<Label>, 
     Ok(labels.max_by_key(|label| label.sequence))
 }
 
-/// Refuses a volume without a label that holds something.
+/// Refuses a volume without a label that holds anything but zeros.
 fn check_empty(connection: &mut Connection, name: &str) -> Result<(), BackupError> {
     let failed = BackupError::export(name);
     let size = connection.size().get();
-    let mut is_empty = true;
-    if connection.has_extents() {
-        let mut at = 0;
-        while at < size && is_empty {
-            let length = u32::try_from((size - at).min(1 << 30)).unwrap_or(u32::MAX);
-            for extent in connection.extents(at, length).map_err(&failed)? {
-                is_empty &= extent.state.contains(BlockState::ZERO);
-                at += u64::from(extent.length);
-            }
-        }
-    }
     let mut bytes = vec![0; 1 << 20];
-    for at in [0, size - bytes.len() as u64] {
-        // Where extents say nothing, or say data of zeros, both ends decide.
-        if !is_empty || !connection.has_extents() {
-            connection.read(at, &mut bytes).map_err(&failed)?;
-            is_empty = bytes.iter().all(|byte| *byte == 0);
-            if !is_empty {
-                return Err(BackupError::Refused(format!(
-                    "{name} holds something that is no backup; give an empty volume"
-                )));
+    let mut at = 0;
+    while at < size {
+        let length = u32::try_from((size - at).min(1 << 30)).unwrap_or(1 << 30);
+        // Where extents say nothing, all of it is read.
+        let extents = match connection.has_extents() {
+            true => connection.extents(at, length).map_err(&failed)?,
+            false => Vec::new(),
+        };
+        let mut parts: Vec<(u64, bool)> = extents
+            .iter()
+            .map(|extent| (extent.length.into(), extent.state.contains(BlockState::ZERO)))
+            .collect();
+        if parts.is_empty() {
+            parts.push((length.into(), false));
+        }
+        for (length, is_zero) in parts {
+            let end = at.saturating_add(length).min(size);
+            while at < end && !is_zero {
+                let part = usize::try_from(end - at).unwrap_or(usize::MAX).min(bytes.len());
+                connection.read(at, &mut bytes[..part]).map_err(&failed)?;
+                if bytes[..part].iter().any(|byte| *byte != 0) {
+                    return Err(BackupError::Refused(format!(
+                        "{name} holds something that is no backup; give an empty volume"
+                    )));
+                }
+                at += part as u64;
             }
+            at = end;
         }
     }
     Ok(())

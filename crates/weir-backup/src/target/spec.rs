@@ -9,6 +9,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use weir_proto::Uri;
 
+/// Returns a place as messages may show it: without the query of a URL, which can be a signature.
+#[must_use]
+pub fn shown(text: &str) -> &str {
+    if text.contains("://") { text.split('?').next().unwrap_or(text) } else { text }
+}
+
 /// A place of backups.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PlaceSpec {
@@ -45,7 +51,8 @@ impl PlaceSpec {
             }
             Some("http" | "https") => Ok(Self::Blobs(ContainerUrl::parse(text)?)),
             Some(other) => Err(BackupError::Refused(format!(
-                "{text}: {other} is no kind of place; give a folder, an export, nbd:// or https://"
+                "{}: {other} is no kind of place; give a folder, an export, nbd:// or https://",
+                shown(text)
             ))),
             None if text.contains('/') || Path::new(text).exists() => {
                 Ok(Self::Folder(PathBuf::from(text)))

@@ -32,6 +32,7 @@ pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError>
     for id in base.into_iter().chain([id]) {
         all.push(Assembly::new(library.inputs(id)?, Some(id), keys.as_ref())?);
     }
+    kept::check_keys(&args.key, &all)?;
     let options = RestoreOptions {
         is_damage_skipped: args.damaged == DamagedArg::Skip,
         is_proved: args.prove,
@@ -125,19 +126,15 @@ fn fill(
     Ok((done.map_err(Failure::During)?, bar.elapsed_s()))
 }
 
-/// Checks that a differential and its full backup are of the same sources.
+/// Checks that a full backup has every source of the differential on it.
 fn same_sources(all: &[Assembly], newest: &Manifest) -> Result<(), CliError> {
-    let names = |manifest: &Manifest| -> Vec<String> {
-        manifest.sources.iter().map(|source| source.name.clone()).collect()
-    };
     for manifest in all.iter().filter_map(|own| own.manifest.as_ref()) {
-        if names(manifest) != names(newest) {
+        let has = |name: &str| manifest.sources.iter().any(|source| source.name == name);
+        if let Some(source) = newest.sources.iter().find(|source| !has(&source.name)) {
             return Err(CliError::from(BackupError::Unusable(format!(
-                "the differential is of {}, and its full backup {} of {}: they do not belong \
+                "the differential has {}, and its full backup {} has not: they do not belong \
                  together",
-                names(newest).join(", "),
-                manifest.id,
-                names(manifest).join(", ")
+                source.name, manifest.id
             ))));
         }
     }

@@ -237,6 +237,61 @@ fn a_differential_has_what_changed_and_what_is_zeros_now() {
 }
 
 #[test]
+fn a_raw_volume_with_data_anywhere_is_refused() {
+    let rig = Rig::new();
+    rig.write("backup2", 20 << 20, &pattern(4, 4096));
+    rig.refuse("log --to backup2", 2, "backup2 holds something that is no backup");
+}
+
+#[test]
+fn a_differential_of_some_sources_is_restored_by_their_names() {
+    let rig = Rig::new();
+    rig.backup("data log --to b --name week");
+    rig.write("log", 0, &pattern(6, 8192));
+    let expect = (rig.contents("log"), rig.contents("data"));
+    rig.backup("log --to b --name one --differential");
+    rig.backup("log data --to b --name turned --differential");
+    rig.restore("one --from b", &[("log", &expect.0)]);
+    rig.restore("turned --from b", &[("log", &expect.0), ("data", &expect.1)]);
+}
+
+#[test]
+fn a_differential_of_a_volume_that_shrank_has_nothing_behind_its_end() {
+    let rig = Rig::new();
+    rig.backup("data --to b --name week");
+    rig.open("data").write_zeroes(8 << 20, 16 << 20).expect("zeros");
+    let (_, stderr, code) = run(rig.weir("volume resize data 8MiB"));
+    assert_eq!(code, Some(0), "{stderr}");
+    let expect = rig.contents("data");
+    assert_eq!(expect.len(), 8 << 20);
+    rig.backup("data --to b --name day --differential");
+    rig.restore("day --from b --prove", &[("data", &expect)]);
+}
+
+#[test]
+fn a_name_is_not_hidden_by_a_folder_of_the_same_name() {
+    let rig = Rig::new();
+    let log = rig.contents("log");
+    rig.backup("log --to b --name sales");
+    rig.backup("data --to b --name later");
+    fs::create_dir(rig.place.path("sales")).expect("a folder");
+    rig.restore("sales --from b", &[("log", &log)]);
+    assert!(!rig.place.path("images/data.raw").exists());
+}
+
+#[test]
+fn a_prune_by_name_keeps_what_a_differential_of_another_name_needs() {
+    let rig = Rig::new();
+    let (first, data) = (rig.backup("data --to b --name full"), rig.contents("data"));
+    rig.backup("data --to b --name day --differential");
+    rig.backup("data --to b --name full --copy-only");
+    let (stdout, stderr, code) = run(rig.weir("backup prune b --name full --keep-last 1"));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.contains(&id(&first)), "{stdout}");
+    rig.restore("day --from b", &[("data", &data)]);
+}
+
+#[test]
 fn a_data_folder_that_no_server_has() {
     let mut rig = Rig::new();
     let data = rig.contents("data");

@@ -13,7 +13,8 @@ use weir_backup::damage::Damage;
 use weir_backup::format::BackupId;
 use weir_backup::key::{Keys, Secret};
 use weir_backup::library::{Entry, State};
-use weir_backup::{BackupError, Library, Watch};
+use weir_backup::target::spec::shown;
+use weir_backup::{Assembly, BackupError, Library, Watch};
 use weir_catalog::Catalog;
 use weir_observe::when::written;
 use weir_report::backups::{BackupLine, DamageLine};
@@ -52,13 +53,14 @@ pub(crate) fn library(
 /// Returns the places to look for a backup in.
 pub(crate) fn places(args: &ChosenArgs) -> Result<Vec<String>, CliError> {
     let mut places = args.from.clone();
-    if Path::new(&args.backup).exists() {
+    let is_path = places.is_empty() || args.backup.contains('/');
+    if is_path && Path::new(&args.backup).exists() {
         places.push(args.backup.clone());
     }
     if places.is_empty() {
         return Err(CliError::Refused(format!(
             "{:?} is no path: say where to look for the backup with --from PLACE",
-            args.backup
+            shown(&args.backup)
         )));
     }
     Ok(places)
@@ -67,7 +69,11 @@ pub(crate) fn places(args: &ChosenArgs) -> Result<Vec<String>, CliError> {
 /// Finds the backup that is meant.
 pub(crate) fn chosen(args: &ChosenArgs, library: &Library) -> Result<BackupId, CliError> {
     let path = Path::new(&args.backup);
-    let entry = if path.is_dir() {
+    // With --from, a folder or file in the working directory does not hide a name.
+    let is_path = args.from.is_empty() || args.backup.contains('/');
+    let entry = if !is_path {
+        library.find(&args.backup)?
+    } else if path.is_dir() {
         let all = library.entries().iter();
         let newest = all.clone().rfind(|entry| entry.is_complete()).or_else(|| all.last());
         newest.ok_or_else(|| BackupError::NotFound {
@@ -105,6 +111,20 @@ pub(crate) fn keys(args: &KeyArgs) -> Result<Option<Keys>, CliError> {
     let secret = Secret::new(text.as_encoded_bytes());
     let secret = secret.map_err(|error| CliError::Refused(format!("{KEY_VARIABLE}: {error}")))?;
     Ok(Some(Keys::new(secret)))
+}
+
+/// Refuses a backup that is not encrypted though a key file was given: it is not the backup that
+/// was made with the key.
+pub(crate) fn check_keys(args: &KeyArgs, all: &[Assembly]) -> Result<(), CliError> {
+    let plain = all.iter().find(|own| own.identity.encryption.is_none());
+    match (plain, &args.key_file) {
+        (Some(plain), Some(_)) => Err(CliError::Refused(format!(
+            "backup {} is not encrypted, so it was not made with the key of --key-file; leave the \
+             option out if that is right",
+            plain.identity.id
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Returns a Unix time in milliseconds as text.

@@ -7,7 +7,7 @@ use crate::error::CliError;
 use crate::output;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_backup::library::{Entry, State};
-use weir_backup::retention::{Candidate, Decision, Rules, Wholeness, decide, order};
+use weir_backup::retention::{Candidate, Decision, Rules, Wholeness, decide_about, order};
 use weir_catalog::Catalog;
 use weir_report::backups::{PruneLine, PruneReport};
 
@@ -34,7 +34,8 @@ pub(super) fn run(args: &BackupPruneArgs, catalog: &Catalog) -> Result<u8, CliEr
     }
     let chosen = |entry: &&Entry| args.name.is_empty() || args.name.contains(&entry.identity.name);
     let all: Vec<Candidate> = library.entries().iter().map(candidate).collect();
-    let decisions = decide(&all, &rules, now_unix_ms());
+    let is_named = |own: &Candidate| args.name.is_empty() || args.name.contains(&own.name);
+    let decisions = decide_about(&all, &rules, now_unix_ms(), is_named);
     let mut report = PruneReport { is_dry_run: args.dry_run, ..PruneReport::default() };
     for (entry, decision) in library.entries().iter().zip(&decisions) {
         if chosen(&entry) {
@@ -49,9 +50,7 @@ pub(super) fn run(args: &BackupPruneArgs, catalog: &Catalog) -> Result<u8, CliEr
     }
     if !args.dry_run {
         for index in order(&all, &decisions) {
-            if args.name.is_empty() || args.name.contains(&all[index].name) {
-                library.remove(all[index].id)?;
-            }
+            library.remove(all[index].id)?;
         }
     }
     exports.map_or(Ok(()), Exports::close)?;
@@ -85,6 +84,7 @@ fn reason(decision: &Decision) -> String {
         Decision::Elsewhere => {
             "its other stripes may be in another place; --incomplete removes it".to_owned()
         }
+        Decision::NotChosen => "it has another name".to_owned(),
         Decision::Orphan => "its full backup is not in these places".to_owned(),
         Decision::Removed => "no rule keeps it".to_owned(),
         Decision::RemovedIncomplete => "it is incomplete".to_owned(),

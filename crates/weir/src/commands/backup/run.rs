@@ -90,7 +90,8 @@ fn check(args: &BackupRunArgs) -> Result<(), CliError> {
         ));
     }
     if stripes < args.to.len() as u64 {
-        let unused = &args.to[usize::try_from(stripes).unwrap_or(0)];
+        let unused =
+            weir_backup::target::spec::shown(&args.to[usize::try_from(stripes).unwrap_or(0)]);
         return refused(format!(
             "{unused} gets none of the {stripes} stripes; give more stripes or fewer targets"
         ));

@@ -25,6 +25,7 @@ pub(super) fn run(args: &BackupVerifyArgs, catalog: &Catalog) -> Result<u8, CliE
     let mut report = BackupVerifyReports::default();
     for id in base.into_iter().chain([id]) {
         let assembly = Assembly::new(library.inputs(id)?, Some(id), keys.as_ref())?;
+        kept::check_keys(&args.key, std::slice::from_ref(&assembly))?;
         let (length, watch) = (assembly.length(), Watch::default());
         let bar = Bar::new(length, args.quiet);
         let verified = kept::watched(&signals, &bar, &watch, || verify_assembly(assembly, &watch));
