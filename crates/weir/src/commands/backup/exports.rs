@@ -90,7 +90,11 @@ impl Exports {
             Some(None) => refused(format!("{} gives {name} no address", self.place)),
             None => {
                 let all: Vec<&str> = self.uris.keys().map(String::as_str).collect();
-                refused(format!("{} has no export {name:?}; it has {}", self.place, all.join(", ")))
+                refused(format!(
+                    "{} has no export {name:?}, and there is no folder of that name; it has {}",
+                    self.place,
+                    all.join(", ")
+                ))
             }
         }
     }

@@ -79,9 +79,7 @@ fn key_of(args: &BackupRunArgs) -> Result<Keys, CliError> {
 fn check(args: &BackupRunArgs) -> Result<(), CliError> {
     let refused = |text: String| Err(CliError::Refused(text));
     if let Some(stripes) = args.stripes.filter(|own| !(1..=MAX_STRIPES).contains(own)) {
-        return refused(format!(
-            "--stripes {stripes}: a backup has 1 to {MAX_STRIPES} stripes; give fewer"
-        ));
+        return refused(format!("--stripes {stripes}: a backup has 1 to {MAX_STRIPES} stripes"));
     }
     let stripes = args.stripes.unwrap_or(args.to.len() as u64);
     if stripes > MAX_STRIPES {

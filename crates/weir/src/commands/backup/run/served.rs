@@ -95,7 +95,7 @@ impl Served {
             }
             let names: Vec<&str> = self.exports().map(|export| export.name.as_str()).collect();
             return Err(BackupError::Refused(format!(
-                "there is no export {name:?}; there are {}",
+                "there is no export {name:?}; there are {}. Write a folder as ./{name}",
                 names.join(", ")
             )));
         };
