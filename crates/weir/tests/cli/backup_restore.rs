@@ -325,7 +325,12 @@ fn a_backup_is_restored_to_a_server_that_runs() {
     good(&place, &[&to_uri[..], &["--only", "log", "--prove"]].concat());
     assert!(read("log", 1 << 20) == expected(Vec::new(), &own[1]));
     let nowhere = [&restore[..], &["--control", "control.sock", "--map", "data=x"]].concat();
-    refused(&place, &nowhere, 2, "has no export \"x\", and there is no folder of that name; it has data, log");
+    refused(
+        &place,
+        &nowhere,
+        2,
+        "has no export \"x\", and there is no folder of that name; it has data, log",
+    );
     server.stop();
 }
 
