@@ -431,10 +431,10 @@ mod tests {
         let line = PruneLine { is_removed: true, ..PruneLine::default() };
         let mut report =
             PruneReport { backups: vec![line], is_dry_run: true, freed_bytes: 1 << 20 };
-        let expect = "1 backups would be removed, 1.0 MiB; nothing was\n";
+        let expect = "1 backups would be removed, 1.00 MiB; nothing was\n";
         let said = report.render(Format::Text);
         assert!(said.ends_with(expect), "{said}");
         report.is_dry_run = false;
-        assert!(report.render(Format::Text).ends_with("1 backups removed, 1.0 MiB\n"));
+        assert!(report.render(Format::Text).ends_with("1 backups removed, 1.00 MiB\n"));
     }
 }
