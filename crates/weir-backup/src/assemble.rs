@@ -45,7 +45,7 @@ pub struct Assembly {
     pub identity: Identity,
     /// The description, if a stripe has a sound one.
     pub manifest: Option<Manifest>,
-    /// What is wrong so far. The frames have not been read.
+    /// Damage found before the frames are read.
     pub damage: Vec<Damage>,
     /// The key, if the backup is encrypted and keys were given.
     pub key: Option<Arc<Key>>,

@@ -1,4 +1,4 @@
-//! What can go wrong with a backup, and which kind of failure it is.
+//! Errors of backups, and the kind of each.
 
 use crate::format::BackupId;
 use std::io;

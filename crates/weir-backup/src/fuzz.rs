@@ -1,4 +1,4 @@
-//! What must hold for the stripes of a backup, whatever is in them: they are read as far as they
+//! Properties of reading stripes with any contents: they are read as far as they
 //! are sound, or refused with words; nothing is written outside of a source; and a backup that is
 //! called sound is restored whole.
 
@@ -143,7 +143,7 @@ pub fn seeds() -> Result<Vec<(&'static str, Vec<u8>)>, BackupError> {
             created_unix_ms: 1_700_000_000_000,
             encryption,
         };
-        // So many bytes that all stripes are of one length.
+        // Enough bytes to make all stripes the same length.
         let length = usize::from(stripes) * 300;
         let files = memory::write(&identity, &sources(length), 300, compression, key.as_ref())?;
         for (prefix, is_repaired) in [(0, false), (REPAIR, true)] {

@@ -1,4 +1,4 @@
-//! What the two ends of a stripe say, before its frames are read.
+//! The header and footer of a stripe, read before its frames.
 
 use crate::error::BackupError;
 use crate::format::footer::FOOTER;
@@ -86,7 +86,7 @@ impl Probe {
 /// When the medium fails.
 pub fn read_manifest(bytes: &mut dyn ReadAt, footer: &Footer) -> std::io::Result<Option<Manifest>> {
     let Ok(length) = usize::try_from(footer.length) else { return Ok(None) };
-    // What the footer says is checked against the length of the stripe before memory is taken.
+    // The footer is checked against the length of the stripe before memory is allocated.
     if footer.stripe_length() > bytes.length() {
         return Ok(None);
     }

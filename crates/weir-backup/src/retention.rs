@@ -52,7 +52,7 @@ pub struct Candidate {
     pub id: BackupId,
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Full, differential or copy-only.
     pub kind: Kind,
     /// The full backup that it builds on.
     pub base: Option<BackupId>,

@@ -83,7 +83,7 @@ impl FrameDecoder {
             return Err(FrameFault::Payload);
         }
         let payload = match (&self.cipher, header.is_encrypted) {
-            // Somebody who has no key put it there.
+            // It was written without the key.
             (Some(_), false) => return Err(FrameFault::Decryption),
             (None, false) => &*payload,
             (None, true) => return Ok(None),

@@ -18,7 +18,7 @@ const ENCRYPTED: u16 = 1;
 const NAME_AT: usize = 128;
 const CHECKSUM_AT: usize = HEADER - 32;
 
-/// What a backup holds.
+/// The kind of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -61,7 +61,7 @@ pub struct Identity {
     pub id: BackupId,
     /// Its name. Backups of the same things share it; retention goes by it.
     pub name: String,
-    /// What it holds.
+    /// Full, differential or copy-only.
     pub kind: Kind,
     /// The full backup that a differential builds on.
     pub base: Option<BackupId>,

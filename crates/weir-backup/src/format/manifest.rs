@@ -17,7 +17,7 @@ pub struct Manifest {
     pub id: BackupId,
     /// The backup's name.
     pub name: String,
-    /// What it holds.
+    /// Full, differential or copy-only.
     pub kind: Kind,
     /// The full backup that a differential builds on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ pub struct Manifest {
     /// How it is encrypted, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encryption: Option<Encryption>,
-    /// What it was made from; frames name a source by its index.
+    /// The sources; frames refer to a source by its index.
     pub sources: Vec<ManifestSource>,
     /// The layout file of the sources, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]

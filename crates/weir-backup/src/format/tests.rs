@@ -1,4 +1,4 @@
-//! What is written is read again, and every field has its place.
+//! Round trips of every part of the format, and the place of every field.
 
 use super::*;
 use crate::key::Key;

@@ -31,10 +31,10 @@ const MOST: usize = 5;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     let all = backup::all(case).into_iter().filter(Backup::is_long);
-    all.map(|own| of(case, rule, &own).into()).collect()
+    all.map(|own| limit_finding(case, rule, &own).into()).collect()
 }
 
-fn of(case: &Case<'_>, rule: &Rule, own: &Backup<'_>) -> Finding {
+fn limit_finding(case: &Case<'_>, rule: &Rule, own: &Backup<'_>) -> Finding {
     let known = backup::attribute(case, own);
     let Some(limit) = known.limit else { return unknown(case, rule, own, &known) };
     let mut finding = rule.finding(own.name(), said(case, own, &known, limit));

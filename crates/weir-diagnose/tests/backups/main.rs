@@ -114,10 +114,3 @@ fn the_limit_of_a_backup_is_named() {
     assert!(scores.iter().all(|(_, right)| *right >= 95), "\n{table}");
     assert!(DOCS.contains(&table), "docs/DIAGNOSIS.md has another table than\n{table}");
 }
-
-#[test]
-#[ignore = "for work on the rule, with seeds that are no measure"]
-fn seeds_to_work_with() {
-    let scores = score(7_000_001);
-    assert!(scores.iter().all(|(_, right)| *right >= 95), "{scores:?}");
-}
