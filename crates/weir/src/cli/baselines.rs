@@ -5,21 +5,21 @@ use clap::Args;
 use std::path::PathBuf;
 use weir_units::Span;
 
-/// Where snapshots are, if nobody says.
+/// Default folder of the snapshots.
 pub(crate) const SNAPSHOTS: &str = "snapshots";
 
 #[derive(Debug, Args)]
 pub(crate) struct ObserveSnapshotArgs {
-    /// What to read; - is standard input.
+    /// Input files; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The name of the snapshot.
+    /// Name of the snapshot.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: String,
-    /// The folder of the snapshots, which is made if it is not there.
+    /// Folder of the snapshots, which is created if needed.
     #[arg(long, value_name = "DIR", default_value = SNAPSHOTS)]
     pub(crate) dir: PathBuf,
-    /// Replace the snapshot that has this name.
+    /// Replace an existing snapshot of this name.
     #[arg(long)]
     pub(crate) replace: bool,
     #[command(flatten)]
@@ -28,17 +28,17 @@ pub(crate) struct ObserveSnapshotArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ObserveBetweenArgs {
-    /// The beginning: a snapshot, a file, or FILE@TIME.
+    /// Start: a snapshot, a file, or FILE@TIME
     pub(crate) from: String,
-    /// The end.
+    /// End: a snapshot, a file, or FILE@TIME
     pub(crate) to: String,
-    /// The folder of the snapshots.
+    /// Folder of the snapshots.
     #[arg(long, value_name = "DIR", default_value = SNAPSHOTS)]
     pub(crate) dir: PathBuf,
-    /// How far the two are apart, where they do not say when they were taken: 10min.
+    /// Time between the two inputs if they have no timestamps, for example 10min.
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) apart: Option<Span>,
-    /// List waits of the background, too, which qpi.wait_stats leaves out.
+    /// Include background waits, which qpi.wait_stats leaves out.
     #[arg(long)]
     pub(crate) all_waits: bool,
     #[command(flatten)]
@@ -49,19 +49,19 @@ pub(crate) struct ObserveBetweenArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ObservePercentilesArgs {
-    /// The observation.
+    /// Observation file
     pub(crate) file: PathBuf,
-    /// Of this file or volume alone; may be repeated.
+    /// Show only this file or volume. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// Of what: iops, throughput and latency, if this is not given; or reads, writes, random,
-    /// sequential, request-size, read-latency, write-latency, queue-depth. May be repeated.
-    #[arg(long, value_name = "WHAT")]
+    /// Metric: iops, throughput, latency (the default three), reads, writes, random, sequential,
+    /// request-size, read-latency, write-latency or queue-depth. May be repeated.
+    #[arg(long, value_name = "METRIC")]
     pub(crate) of: Vec<String>,
-    /// The length of a stretch: 15min, 1h.
+    /// Length of an interval, for example 15min or 1h.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = some_time)]
     pub(crate) each: Span,
-    /// Where the observation does not say, how far its clock is ahead of UTC: +01:00.
+    /// UTC offset of an observation that does not state it, for example +01:00.
     #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
     pub(crate) utc_offset: Option<String>,
     #[command(flatten)]

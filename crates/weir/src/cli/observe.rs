@@ -11,68 +11,65 @@ use weir_units::Span;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ObserveCommand {
-    /// Show what is in an observation: rates of files and volumes against their limits,
-    /// waits, and who was observed.
+    /// Show an observation: rates of files and volumes against their limits, and waits.
     #[command(after_help = "Example:\n  weir sim layout.toml oltp.toml --observe run.weirobs\n  \
                       weir observe show run.weirobs --plot run.html\n\n\
-                      A file that was cut or damaged is shown as far as it is whole, and that is said. \
-                      docs/OBSERVATION.md explains the file.")]
+                      The intact part of a truncated or damaged file is shown, with a note. \
+                      docs/OBSERVATION.md describes the file format.")]
     Show(ObserveShowArgs),
-    /// Read what other systems say, counters, logs, results and traces, into an observation.
+    /// Import counters, logs, benchmark results and traces of other tools into an observation.
     #[command(after_help = "Example:\n  iostat -xt 5 > iostat.txt\n  \
                             weir observe import iostat.txt --out db1.weirobs\n  \
                             weir observe show db1.weirobs --plot db1.html\n\n\
-                            The kind of each file is found by what is in it; --as says it. Files compressed \
-                            with gzip, xz or zstd are read as they are, - is standard input. Several files are put side \
-                            by side by their times. What a file has that is not used, and what it lacks, is \
-                            said. weir observe kinds lists what is read.")]
+                            The kind of each file is detected from its contents, unless --as names it. Files \
+                            compressed with gzip, xz or zstd are read directly; - is standard input. Several files \
+                            are merged by time. Notes list the parts of a file that were not used, and the \
+                            data that is missing. weir observe kinds lists the supported kinds.")]
     Import(ObserveImportArgs),
-    /// Fill in the list of what an application asks of its storage: IOPS, throughput, reads
-    /// and writes, request size, latency, queue depth, each at the 50th, 90th and 99th
-    /// percentile of the samples.
+    /// Fill in the sizing checklist of an application: IOPS, throughput, reads and writes, request
+    /// size, latency and queue depth, each at the 50th, 90th and 99th percentile of the samples.
     #[command(
         after_help = "Example:\n  weir observe checklist db1.weirobs --only sda --only sdb\n\n\
-                            Of the files, if there are any, else of the volumes, and of all together. \
-                            Percentiles are over samples: of five minutes each they hide what is shorter."
+                            The checklist covers the files, or the volumes if there are no files, and their total. \
+                            Percentiles are over samples: samples of five minutes hide shorter peaks."
     )]
     Checklist(ObserveChecklistArgs),
-    /// Keep what everybody has counted by now under a name: a baseline.
+    /// Save the present counters under a name, as a baseline.
     #[command(after_help = "Example:\n  weir observe snapshot --name before before.csv\n  \
                             weir observe snapshot --name now /proc/diskstats\n  \
                             weir observe between before now\n\n\
-                            A FILE is an observation, or whatever weir observe import reads; of each that is \
-                            in it the newest sample is kept. What is read from standard input (-) or /proc \
-                            and does not say when it was taken is of now. docs/BASELINES.md has more.")]
+                            FILE is an observation, or an input that weir observe import reads; the newest sample \
+                            of each subject is kept. Input from standard input (-) or /proc without a time \
+                            is taken as of now. See docs/BASELINES.md.")]
     Snapshot(ObserveSnapshotArgs),
-    /// List snapshots: when each was taken, of what, and who is in it.
+    /// List snapshots with their times, sources and subjects.
     #[command(after_help = "Example:\n  weir observe snapshots")]
     Snapshots {
-        /// The folder of the snapshots.
+        /// Folder of the snapshots.
         #[arg(long, value_name = "DIR", default_value = SNAPSHOTS)]
         dir: PathBuf,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Show what files, volumes and waits did between two snapshots or two times, in the
-    /// columns of qpi.
+    /// Show the activity of files, volumes and waits between two snapshots or times, in the
+    /// columns of the qpi library.
     #[command(after_help = "Example:\n  weir observe between before after\n  \
                             weir observe between db1.weirobs@14:05 db1.weirobs@14:20\n  \
                             weir observe between before.csv after.csv --output csv\n\n\
-                            FROM and TO are each a snapshot, or a file (an observation, or what weir observe \
-                            import reads) whose newest sample counts, or FILE@TIME: @first, @last, @90s from \
-                            its beginning, @14:05, \"@2026-11-22 14:05:00\". Exit code 1 if nothing can be \
-                            told of that time.")]
+                            FROM and TO are each a snapshot, a file (an observation, or an input that weir \
+                            observe import reads; its newest sample counts), or FILE@TIME: @first, @last, @90s \
+                            after the start, @14:05, \"@2026-11-22 14:05:00\". The exit code is 1 if the data \
+                            does not cover that time.")]
     Between(ObserveBetweenArgs),
     /// Show IOPS, throughput and latency over time: the 50th, 90th and 99th percentile and the
-    /// highest of the samples of each hour.
+    /// maximum of each hour's samples.
     #[command(after_help = "Example:\n  weir observe percentiles db1.weirobs --each 15min\n  \
                             weir observe percentiles db1.weirobs --only sda --of read-latency -o csv\n\n\
-                            Of the files, if there are any, else of the volumes. A stretch begins at a \
-                            whole multiple of its length by the clock; a sample is of the stretch in which \
-                            it ends. A latency is the mean of a sample, of which these are percentiles.")]
+                            The table covers the files, or the volumes if there are no files. An interval begins at \
+                            a whole multiple of its length by the clock; a sample belongs to the interval in which \
+                            it ends. Latency percentiles are percentiles of the samples' means.")]
     Percentiles(ObservePercentilesArgs),
-    /// Print the script that asks a server what it counts of its storage: it reads, and
-    /// changes nothing.
+    /// Print a read-only script that queries the storage counters of a server.
     #[command(after_help = "Example:\n  weir observe script --sqlserver > weir.sql\n  \
                             sqlcmd -S SERVER -d master -i weir.sql -s \",\" -W -o before.csv\n  \
                             sqlcmd -S SERVER -d master -i weir.sql -s \",\" -W -o after.csv\n  \
@@ -82,7 +79,7 @@ pub(crate) enum ObserveCommand {
         #[arg(long, required = true)]
         sqlserver: bool,
     },
-    /// List the kinds of input that weir observe import reads.
+    /// List the supported kinds of input.
     #[command(after_help = "Example:\n  weir observe kinds")]
     Kinds {
         #[command(flatten)]
@@ -100,41 +97,42 @@ pub(crate) struct ObserveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ObserveLiveArgs {
-    /// A SQL Server, Azure SQL Database or Managed Instance: sqlserver://LOGIN@HOST:PORT/DATABASE.
+    /// Record a SQL Server, Azure SQL Database or Managed Instance:
+    /// sqlserver://LOGIN@HOST:PORT/DATABASE.
     #[arg(long, value_name = "URL")]
     pub(crate) sqlserver: Option<String>,
-    /// A PostgreSQL: postgres://LOGIN@HOST:PORT/DATABASE.
+    /// Record a PostgreSQL server: postgres://LOGIN@HOST:PORT/DATABASE.
     #[arg(long, value_name = "URL")]
     pub(crate) postgres: Option<String>,
-    /// The disks of this machine; from another file than /proc/diskstats, if one is named.
+    /// Record the disks of this machine, from /proc/diskstats or the given file.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "/proc/diskstats")]
     pub(crate) diskstats: Option<PathBuf>,
-    /// The observation to write.
+    /// Observation file to write.
     #[arg(long, value_name = "FILE", required = true)]
     pub(crate) out: Option<PathBuf>,
-    /// The time from sample to sample, at least 100ms.
+    /// Sampling interval, at least 100ms.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = sampling_time)]
     pub(crate) every: Span,
-    /// How long: 30m. Until Ctrl-C, if this is not given.
+    /// Record for this time, for example 30m. The default is until Ctrl-C.
     #[arg(long = "for", value_name = "TIME", value_parser = some_time)]
     pub(crate) duration: Option<Span>,
-    /// The file that has the password, in its first line.
+    /// Read the password from the first line of this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
-    /// The file that has the token of Microsoft Entra for the SQL Server, in its first line. It
-    /// is read again when the connection is made again.
+    /// Read the Microsoft Entra token for SQL Server from the first line of this file. The file
+    /// is read again on each reconnect.
     #[arg(long, value_name = "FILE", requires = "sqlserver", conflicts_with = "password_file")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Show no progress. It is shown on stderr, if that is a terminal.
+    /// Hide the progress bar, which is shown on stderr if that is a terminal.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
-/// A time between samples that a server can bear.
+/// Parses a sampling interval, which has a minimum so that it does not load the server.
 fn sampling_time(text: &str) -> Result<Span, String> {
     let time = some_time(text)?;
     if time < Span::from_millis(100) {
-        Err("it must be 100ms or more".to_owned())
+        Err("the sampling interval must be at least 100ms".to_owned())
     } else {
         Ok(time)
     }
@@ -142,9 +140,9 @@ fn sampling_time(text: &str) -> Result<Span, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct ObserveChecklistArgs {
-    /// The observation.
+    /// Observation file
     pub(crate) file: PathBuf,
-    /// Of this file or volume alone; may be repeated.
+    /// Show only this file or volume. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
     #[command(flatten)]
@@ -153,52 +151,52 @@ pub(crate) struct ObserveChecklistArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ObserveImportArgs {
-    /// What to read; - is standard input.
+    /// Input files; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The observation to write.
+    /// Observation file to write.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) import: ImportArgs,
 }
 
-/// How files of other systems are read.
+/// Options for reading the files of other tools.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ImportArgs {
-    /// The kind of all files, where it should not be found by what is in them.
+    /// Kind of all input files, instead of detecting it; weir observe kinds lists them.
     #[arg(long = "as", value_name = "KIND")]
     pub(crate) kind: Option<String>,
-    /// The time from sample to sample, of files that have no times: 5s.
+    /// Sampling interval for inputs without timestamps, for example 5s.
     #[arg(long, value_name = "TIME")]
     pub(crate) every: Option<Span>,
-    /// When files without dates begin: "2026-11-22 14:00:00".
+    /// Start time of inputs without dates, for example "2026-11-22 14:00:00".
     #[arg(long, value_name = "TIME")]
     pub(crate) start: Option<String>,
-    /// Unit of the times in a block trace that does not say it. Use it where the notes of an import
-    /// name a unit that was assumed: s, ms, us, ns or 100ns.
+    /// Unit of the times in a block trace that does not state it: s, ms, us, ns or 100ns. Use it
+    /// if the notes of an import name an assumed unit.
     #[arg(long, value_name = "UNIT", value_parser = TimeUnit::NAMES)]
     pub(crate) time_unit: Option<String>,
     #[command(flatten)]
     pub(crate) clock: ClockArgs,
 }
 
-/// How times without a zone, and dates of three numbers, are read.
+/// Options for reading times without a zone and ambiguous dates.
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct ClockArgs {
-    /// Where times say no zone, how far they are ahead of UTC: +01:00.
+    /// UTC offset of times without a zone, for example +01:00.
     #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
     pub(crate) utc_offset: Option<String>,
-    /// Read 05/06/2026 as 5 June, not as 6 May.
+    /// Read 05/06/2026 as 5 June instead of 6 May.
     #[arg(long)]
     pub(crate) day_first: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ObserveShowArgs {
-    /// The observation.
+    /// Observation file
     pub(crate) file: PathBuf,
-    /// Plot it over time to this file, which ends in .svg or .html.
+    /// Plot the rates over time to this file, which must end in .svg or .html.
     #[arg(long, value_name = "FILE", value_parser = plot_file)]
     pub(crate) plot: Option<PathBuf>,
     #[command(flatten)]

@@ -9,6 +9,7 @@ mod kept;
 mod lab;
 mod layout;
 mod layout_files;
+mod man;
 mod mount;
 mod observe;
 mod plan;
@@ -56,13 +57,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
             clap_complete::generate(shell, &mut Cli::command(), "weir", &mut text);
             output::print_text(&String::from_utf8_lossy(&text)).map(|()| 0)
         }
-        Command::Man => {
-            let mut text = Vec::new();
-            clap_mangen::Man::new(Cli::command())
-                .render(&mut text)
-                .map_err(|source| CliError::System { context: "writing the man page", source })?;
-            output::print_text(&String::from_utf8_lossy(&text)).map(|()| 0)
-        }
+        Command::Man { dir } => man::run(dir.as_deref()),
     }
 }
 

@@ -89,7 +89,9 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     thread::spawn(move || ending(own.wait()));
     let mut ended = waiting.wait()?.unwrap_or(Ok(()));
     if !mounted.has_ended() {
-        output::talk("unmounting: completing what is under way; once more to end at once");
+        output::talk(
+            "unmounting: completing the requests in flight; press Ctrl-C again to stop at once",
+        );
         ended = mounted.unmount(SOON);
         if let (Err(MountError::InUse { .. }), open @ 1..) = (&ended, mounted.open_files()) {
             let patience = PATIENCE.as_secs();

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let blob = blob.map(|blob| Endpoint::start(server.handle(), &blob)).transpose()?;
     introduce(args, &server, blob.as_ref())?;
     waiting.wait()?;
-    output::talk("stopping: completing what is under way; once more to end at once");
+    output::talk("stopping: completing the requests in flight; press Ctrl-C again to stop at once");
     // Its clients ask the server.
     let blobs = blob.map_or(Ok(()), Endpoint::stop);
     server.stop()?;

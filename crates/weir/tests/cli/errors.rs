@@ -145,7 +145,7 @@ fn arguments() {
         (&sim, "0s", "--every <TIME>", "it must be more than zero"),
         (&sim, "0B", "--size <SIZE>", "it must be more than zero"),
         (&sim, "host@0s", "--crash <HOST@TIME>", "it must be more than zero"),
-        (&sim, "-1", "--seed <SEED>", "a seed is a whole number from 0 to 18446744073709551615"),
+        (&sim, "-1", "--seed <SEED>", "expected a whole number from 0 to 18446744073709551615"),
         (&["status"], "0s", "--interval <TIME>", "it must be more than zero"),
         (&["host", "warm", "data"], "0B", "--length <SIZE>", "it must be more than zero"),
     ] {

@@ -206,7 +206,7 @@ fn what_cannot_be_read_or_written_says_why() {
     assert_eq!(fs::read_to_string(place.path("layout.toml")).expect("a file"), LAYOUT);
     let (_, stderr, code) =
         run(place.weir(&["sim", "layout.toml", "oltp.toml", "--plot", "run.png"]));
-    assert!(stderr.contains("a plot is an .svg or .html; give a name that ends so"), "{stderr}");
+    assert!(stderr.contains("the name of a plot must end in .svg or .html"), "{stderr}");
     assert_eq!(code, Some(2));
 }
 
