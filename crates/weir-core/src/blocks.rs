@@ -42,7 +42,7 @@ impl BlockSet {
         self.words.get(&at).copied().unwrap_or(0)
     }
 
-    /// How many blocks of `range` are in it.
+    /// Counts the blocks of `range` in the set.
     pub(crate) fn count(&self, range: Range<u64>) -> u64 {
         words(range).map(|(at, mask)| u64::from((self.word(at) & mask).count_ones())).sum()
     }

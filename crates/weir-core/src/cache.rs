@@ -1,14 +1,13 @@
-//! Which blocks the host holds (BlobCache): residency only, no data.
+//! The blocks in the host cache (BlobCache): residency only, no data.
 //!
 //! One budget of RAM and SSD for all cached volumes of a host, in blocks of
 //! 4 KiB. A volume is a directory of chunks of 128 MiB, and only a chunk that is
 //! held in part needs a bitmap of its blocks; a warm cache is looked up in the
 //! directory alone. When the budget is full a clock hand passes over groups of
 //! 2 MiB. It rests on one that was not used since it last came by and takes from
-//! that, lowest block first, until the group is empty or somebody uses it; so a pass
-//! over more than fits leaves its end. What is not on the disk yet stays: the caller
-//! says which blocks these are, and that there are never more of them than the
-//! budget holds.
+//! lowest block first, until the group is empty or used again; so a pass over more than fits
+//! leaves its end. Blocks that are not on the disk yet stay: the caller names them, and there
+//! are never more of them than the budget holds.
 
 use crate::blocks::{PER_WORD, words};
 use alloc::boxed::Box;
@@ -126,7 +125,7 @@ impl Chunk {
     }
 }
 
-/// What comes into the cache, and how.
+/// A range that enters the cache.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Brought {
     /// A read brings whole blocks.
@@ -135,7 +134,7 @@ pub(crate) enum Brought {
     Write { offset: u64, len: u64 },
 }
 
-/// What the host holds of each volume.
+/// The resident blocks of all volumes.
 pub(crate) struct BlobCache {
     capacity: u64,
     resident: u64,
@@ -202,7 +201,7 @@ impl BlobCache {
         self.resident * BLOCK
     }
 
-    /// Whether all blocks of `offset..offset + len` are here; marks them as used.
+    /// Returns whether all blocks of `offset..offset + len` are resident; marks them as used.
     pub(crate) fn serves(&mut self, volume: usize, offset: u64, len: u64) -> bool {
         let chunks = &mut self.volumes[volume];
         for run in runs(offset / BLOCK, (offset + len).div_ceil(BLOCK)) {
@@ -227,7 +226,7 @@ impl BlobCache {
             Brought::Read { offset, len } => (offset / BLOCK, (offset + len).div_ceil(BLOCK)),
             Brought::Write { offset, len } => (offset.div_ceil(BLOCK), (offset + len) / BLOCK),
         };
-        // What is before it would only be pushed out again.
+        // Blocks before it would only be evicted again.
         let first = first.max(end.saturating_sub(self.capacity));
         for run in runs(first, end) {
             let chunks = &mut self.volumes[volume];
@@ -241,7 +240,7 @@ impl BlobCache {
         }
     }
 
-    /// So many volumes there are from now on.
+    /// Changes the number of volumes.
     pub(crate) fn set_volumes(&mut self, volumes: usize) {
         self.volumes.resize_with(volumes, Vec::new);
     }

@@ -18,12 +18,12 @@
 //! | module | does |
 //! |---|---|
 //! | `path` | the data path: split, cache, gates, medium, completion |
-//! | `dirty` | writes that a ReadWrite cache takes, and their way to the disk |
-//! | `commands` | what changes a host while it runs |
-//! | `coming` | volumes that come and go |
-//! | `above` | what on-demand bursting is billed for |
-//! | `part` | what travels through the gates |
-//! | `types` | what goes in and what comes out |
+//! | `dirty` | writes to a ReadWrite cache, and their write-back |
+//! | `commands` | changes of a host while it runs |
+//! | `hot_plug` | volumes that are added and removed |
+//! | `above` | the billing counter of on-demand bursting |
+//! | `part` | the unit that passes the gates |
+//! | `types` | requests, completions and counters |
 
 use crate::cache::{BLOCK, BlobCache};
 use crate::gate::{Gate, GateCaps};
@@ -42,9 +42,9 @@ use slab::Slab;
 use weir_units::{Bytes, Instant, Span};
 
 mod above;
-mod coming;
 mod commands;
 mod dirty;
+mod hot_plug;
 mod part;
 mod path;
 mod types;
@@ -57,10 +57,10 @@ struct Volume {
     spec: VolumeSpec,
     totals: Totals,
     dirty: Dirty,
-    /// Requests under way, and from when on they are not yet in what it was busy.
-    under_way: u64,
+    /// In-flight requests, and the start of the busy period not yet added to `totals.busy`.
+    in_flight: u64,
     busy_from: Instant,
-    /// Of a volume that bursts on demand.
+    /// Billing counter for on-demand bursting; `None` for other volumes.
     above: Option<AboveTarget>,
 }
 
@@ -71,21 +71,21 @@ impl Volume {
             spec,
             totals: Totals::default(),
             dirty: Dirty::default(),
-            under_way: 0,
+            in_flight: 0,
             busy_from: Instant::ZERO,
             above,
         }
     }
 
     fn begin(&mut self, now: Instant) {
-        if self.under_way == 0 {
+        if self.in_flight == 0 {
             self.busy_from = now;
         }
-        self.under_way += 1;
+        self.in_flight += 1;
     }
 
     fn end(&mut self, now: Instant) {
-        self.under_way -= 1;
+        self.in_flight -= 1;
         self.totals.busy += now - self.busy_from;
         self.busy_from = now;
     }
@@ -98,15 +98,14 @@ pub struct Engine {
     /// The size of each device.
     sizes: Vec<u64>,
     volumes: Vec<Volume>,
-    /// Those that all volumes share, from [`UNCACHED_IOPS`] to [`LOG`], then that of each
-    /// volume's disk.
+    /// The shared gates from [`UNCACHED_IOPS`] to [`LOG`], then the gate of each disk.
     gates: Vec<Gate>,
-    /// Volumes that were removed: the next ones that are added have their numbers.
+    /// Numbers of removed volumes, which new ones take.
     vacant: Vec<usize>,
     cache: Option<(CacheSpec, BlobCache)>,
-    /// Blocks of all volumes that are dirty or on their way to the disk ...
+    /// Dirty blocks of all volumes, write-backs in flight included ...
     dirty_blocks: u64,
-    /// ... and how many there may be.
+    /// ... and their limit.
     dirty_room: u64,
     waiting_for_room: VecDeque<usize>,
     /// Volumes whose write-backs have moved on, see [`Engine::settle`].
@@ -120,16 +119,14 @@ pub struct Engine {
     seed: u64,
 }
 
-// The gates that all volumes share have one side each, operations or bytes: the order in
-// which volumes are served decides what each gets, and in one line for both it would decide
-// that for the two together, so that neither rate was used up.
+// A shared gate limits either operations or bytes. Its serving order decides the share of each
+// volume; one order for both would leave a part of both rates unused.
 const UNCACHED_IOPS: usize = 0;
 const UNCACHED_BYTES: usize = 1;
 const CACHED_IOPS: usize = 2;
 const CACHED_BYTES: usize = 3;
 const LOG: usize = 4;
 
-/// How many there are of those.
 const SHARED_GATES: usize = LOG + 1;
 
 /// The gate of a volume's disk.
@@ -158,7 +155,7 @@ const LOG_CAPS: GateCaps = GateCaps {
     burst_bytes: Cap::LogRate,
 };
 
-/// What the log gate holds to: bytes, without a burst.
+/// Builds the log gate's limits: throughput only, no burst.
 fn log_limits(rate: Option<Limit>) -> GateLimits {
     GateLimits { iops: None, bytes: rate.map(|limit| Limit { burst: None, ..limit }) }
 }
@@ -182,20 +179,21 @@ impl Engine {
         gates.extend(uncached.map(|side| Gate::shared(UNCACHED_CAPS, &side, count)));
         gates.extend(cached.map(|side| Gate::shared(CACHED_CAPS, &side, count)));
         gates.push(Gate::shared(LOG_CAPS, &log_limits(spec.log_rate), count));
-        gates.extend(spec.volumes.iter().map(|v| Gate::of_disk(&v.limits.gate)));
+        gates.extend(spec.volumes.iter().map(|v| Gate::for_disk(&v.limits.gate)));
         let cache = spec.cache.map(|c| {
             let blobs = BlobCache::new(c.capacity.get(), count);
             (c, blobs)
         });
-        // What is dirty lies in the cache.
-        let room = |(c, _): &(CacheSpec, _)| c.dirty_limit.min(c.capacity).get() / BLOCK;
         let mut engine = Self {
             devices: spec.devices,
             sizes: Vec::new(),
             volumes: spec.volumes.into_iter().map(Volume::new).collect(),
             gates,
             vacant: Vec::new(),
-            dirty_room: cache.as_ref().map_or(0, room),
+            // Dirty blocks are in the cache, so its capacity limits them.
+            dirty_room: cache
+                .as_ref()
+                .map_or(0, |(spec, _)| spec.dirty_limit.min(spec.capacity).get() / BLOCK),
             cache,
             dirty_blocks: 0,
             waiting_for_room: VecDeque::new(),
@@ -212,17 +210,17 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Works out the sizes of the devices.
+    /// Computes the sizes of the devices.
     fn measure(&mut self) {
-        let size = |volume: usize| self.volumes[volume].spec.size.get();
-        let of = |device: &DeviceSpec| match device {
-            DeviceSpec::Volume(volume) => size(*volume),
+        let size = |volume: &usize| self.volumes[*volume].spec.size.get();
+        let sizes = self.devices.iter().map(|device| match device {
+            DeviceSpec::Volume(volume) => size(volume),
             DeviceSpec::Stripe { unit, columns } => {
-                let smallest = columns.iter().map(|v| size(*v)).min().unwrap_or(0);
+                let smallest = columns.iter().map(size).min().unwrap_or(0);
                 smallest / unit.get() * unit.get() * columns.len() as u64
             }
-        };
-        self.sizes = self.devices.iter().map(of).collect();
+        });
+        self.sizes = sizes.collect();
     }
 
     /// Takes a request that came at `now`.
@@ -248,14 +246,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Does what was due until `now`.
+    /// Processes all deadlines until `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now);
     }
 
-    /// Does what was due until `now`, but nothing later than the first moment at which there is an
-    /// event to tell. Returns the time that it has come to. A driver that waits for events alone
-    /// comes to the same ones at the same times as by [`Self::handle_timeout`] at each deadline.
+    /// Processes deadlines until `now`, but stops at the first instant that has an event. Returns
+    /// the time reached. A driver that waits only for events gets the same ones at the same times
+    /// as with [`Self::handle_timeout`] at each deadline.
     pub fn handle_timeout_until_event(&mut self, now: Instant) -> Instant {
         let until = |own: &Self| if own.events.is_empty() { now } else { own.now.min(now) };
         while let Some((at, alarm)) = self.timers.expired(until(self)) {
@@ -264,9 +262,8 @@ impl Engine {
         self.now
     }
 
-    /// For how long a request that came at `now` would wait before the limits, about: what
-    /// is before it there, at the gate of its way where that is most. A cache that would
-    /// serve it is not asked.
+    /// Estimates the wait of a request that came at `now`: the longest backlog of the gates on
+    /// its path. The cache is not consulted.
     pub fn backlog(&mut self, now: Instant, device: DeviceId) -> Span {
         self.advance(now);
         let Some(device) = self.devices.get(device.0) else { return Span::ZERO };
@@ -290,24 +287,24 @@ impl Engine {
         columns.filter_map(|volume| at(*volume)).max().unwrap_or(Span::ZERO)
     }
 
-    /// When something is due next.
+    /// Returns the next deadline.
     #[must_use]
     pub fn poll_deadline(&self) -> Option<Instant> {
         self.timers.next()
     }
 
-    /// The next thing to tell, in order of time.
+    /// Returns the next event, in order of time.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Requests taken and not completed.
+    /// Counts the requests in flight.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.outstanding_tags().len()
     }
 
-    /// The tags of the requests taken and not completed.
+    /// Returns the tags of the requests in flight.
     #[must_use]
     pub fn outstanding_tags(&self) -> Vec<u64> {
         let parents = self.parents.iter().map(|(_, parent)| parent.tag);
@@ -318,32 +315,32 @@ impl Engine {
         parents.chain(alone).collect()
     }
 
-    /// The size of a device: of a stripe, what its smallest column allows times
-    /// the columns, in whole stripe units.
+    /// Returns the size of a device. A stripe has the size of its smallest column, in whole
+    /// units, times the number of columns.
     #[must_use]
     pub fn device_size(&self, device: DeviceId) -> Option<Bytes> {
         self.sizes.get(device.0).copied().map(Bytes::new)
     }
 
-    /// The counters of a volume.
+    /// Returns the counters of a volume.
     #[must_use]
     pub fn totals(&self, volume: VolumeId) -> Option<&Totals> {
         self.volumes.get(volume.0).map(|v| &v.totals)
     }
 
-    /// What a volume is now.
+    /// Returns the current specification of a volume.
     #[must_use]
     pub fn volume(&self, volume: VolumeId) -> Option<&VolumeSpec> {
         self.volumes.get(volume.0).map(|v| &v.spec)
     }
 
-    /// Bytes that the host cache holds.
+    /// Returns the bytes in the host cache.
     #[must_use]
     pub fn cache_resident(&self) -> Bytes {
         Bytes::new(self.cache.as_ref().map_or(0, |(_, blobs)| blobs.resident_bytes()))
     }
 
-    /// Burst credits left at `cap` of a volume (`Disk*`) or of the host.
+    /// Returns the burst credits left at `cap` of a volume (`Disk*`) or of the host.
     #[must_use]
     pub fn credits(&self, volume: VolumeId, cap: Cap) -> Option<u64> {
         let gate = match cap {

@@ -1,5 +1,5 @@
-//! A gate: the meters of one disk, or of one side of a host's limits, and who waits
-//! before them.
+//! A gate: the meters of one disk, or of one side of a host's limits, and the queue before
+//! them.
 //!
 //! A request passes the meters one after the other (operations, then bytes), so
 //! each nanosecond of its wait belongs to exactly one of them. Requests are let
@@ -7,10 +7,9 @@
 //! keep those behind it from the operations. Where several volumes share the
 //! gate, it serves them by start-time fair queueing on what they cost it, so that
 //! a volume with large requests cannot starve one with small ones. Such a gate
-//! counts either operations or bytes: who is next is decided once, and would be
-//! decided for both. A request that others overtook has waited for whatever held
-//! those; so there a wait is charged to the meters that held the first in line
-//! while it lasted.
+//! counts either operations or bytes: with both, one serving order would decide both shares. A
+//! request that others overtook has waited for the limits that held those; so there a wait is
+//! charged to the meters that held the head of the queue meanwhile.
 //!
 //! The first in line is the *head*: the gate knows when it may go, and the engine
 //! sets one alarm for it. Its cost is charged when it goes, so a change of limits
@@ -30,7 +29,7 @@ use weir_units::{Instant, Span};
 /// Two sides, each with its burst.
 const MOST_METERS: usize = 4;
 
-/// What a meter counts of a request.
+/// The unit that a meter counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counts {
     Operations,
@@ -43,7 +42,7 @@ struct Metered {
     meter: Meter,
     cap: Cap,
     counts: Counts,
-    /// What it let pass, for the tests to hold against its rate.
+    /// Charged costs, which the tests compare with its rate.
     #[cfg(test)]
     passed: Vec<(Instant, u64)>,
 }
@@ -77,7 +76,7 @@ pub(crate) struct GateCaps {
     pub(crate) burst_bytes: Cap,
 }
 
-/// What became of a request that came to a gate.
+/// The result of an arrival at a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// It passed.
@@ -96,15 +95,15 @@ pub(crate) struct Gate {
     head: Option<usize>,
     /// For when the head's alarm is set; another alarm is an old one.
     pub(crate) head_due: Option<Instant>,
-    /// When each meter admits the head, or whoever came last and was let through:
-    /// worked out by [`due`](Self::due), for the meters stand still until it goes.
+    /// Admission times of the head at each meter, or of the last part that was admitted:
+    /// computed by [`due`](Self::due), since the meters do not change until it goes.
     admits: [Instant; MOST_METERS],
     queue: Queue,
-    /// What the head and those behind it will be charged.
+    /// The load of the queue, including the head.
     waiting: Load,
 }
 
-/// What requests cost together.
+/// Costs of several requests.
 #[derive(Debug, Clone, Copy, Default)]
 struct Load {
     operations: u64,
@@ -124,8 +123,8 @@ impl Load {
 }
 
 impl Gate {
-    /// A gate that one volume passes.
-    pub(crate) fn of_disk(limits: &GateLimits) -> Self {
+    /// Makes the gate of one disk.
+    pub(crate) fn for_disk(limits: &GateLimits) -> Self {
         let caps = GateCaps {
             iops: Cap::DiskIops,
             burst_iops: Cap::DiskBurstIops,
@@ -135,14 +134,14 @@ impl Gate {
         Self::new(caps, limits, Queue::Fifo(Line::default()))
     }
 
-    /// The same, of a disk that comes at `now`.
-    pub(crate) fn of_disk_from(limits: &GateLimits, now: Instant) -> Self {
-        let mut gate = Self::of_disk(limits);
+    /// Makes the gate of a disk that is added at `now`.
+    pub(crate) fn for_disk_from(limits: &GateLimits, now: Instant) -> Self {
+        let mut gate = Self::for_disk(limits);
         gate.meters.iter_mut().for_each(|metered| metered.meter.start(now));
         gate
     }
 
-    /// A gate that all volumes of a host share; of one side, operations or bytes.
+    /// Makes a gate that all volumes of a host share; it limits either operations or bytes.
     pub(crate) fn shared(caps: GateCaps, limits: &GateLimits, volumes: usize) -> Self {
         debug_assert!(limits.iops.is_none() || limits.bytes.is_none(), "one side: {limits:?}");
         Self::new(caps, limits, Queue::Fair(FairQueue::new(volumes)))
@@ -160,31 +159,31 @@ impl Gate {
         }
     }
 
-    /// So many volumes share it from now on.
+    /// Changes the number of volumes.
     pub(crate) fn share_with(&mut self, volumes: usize) {
         if let Queue::Fair(fair) = &mut self.queue {
             fair.flows.resize(volumes, Flow::default());
         }
     }
 
-    /// What each meter let pass since its limits were set, and when.
+    /// Returns the charged costs of each meter since its limits were set.
     #[cfg(test)]
     pub(crate) fn passed(&self) -> impl Iterator<Item = (&Meter, &[(Instant, u64)])> {
         self.meters.iter().map(|m| (&m.meter, &m.passed[..]))
     }
 
-    /// Whether everything passes at once.
+    /// Returns whether there are no limits.
     pub(crate) fn is_open(&self) -> bool {
         self.meters.is_empty()
     }
 
-    /// A part comes to the gate; its `at_gate` is now.
+    /// Takes a part that arrives now.
     pub(crate) fn arrive(&mut self, key: usize, parts: &mut Slab<Part>, now: Instant) -> Arrival {
         if self.head.is_some() {
             let cost = self.binding_cost(&parts[key]);
             if let Queue::Fair(fair) = &mut self.queue {
-                fair.held.advance(&self.admits[..self.meters.len()], now);
-                fair.held.join(key);
+                fair.head_waits.advance(&self.admits[..self.meters.len()], now);
+                fair.head_waits.join(key);
             }
             self.waiting.add(&parts[key]);
             self.queue.push(key, parts, cost);
@@ -196,8 +195,8 @@ impl Gate {
             Arrival::Passed
         } else {
             if let Queue::Fair(fair) = &mut self.queue {
-                fair.held.first_since = now;
-                fair.held.join(key);
+                fair.head_waits.first_since = now;
+                fair.head_waits.join(key);
             }
             self.waiting.add(&parts[key]);
             self.head = Some(key);
@@ -205,30 +204,30 @@ impl Gate {
         }
     }
 
-    /// The head goes; charges it and its wait.
+    /// Releases the head; charges its costs and its wait.
     pub(crate) fn release_head(&mut self, parts: &mut Slab<Part>) -> Option<usize> {
         let key = self.head.take()?;
         self.head_due = None;
         let part = &mut parts[key];
         self.waiting.take(part);
         if let Queue::Fair(fair) = &mut self.queue {
-            fair.held.advance(&self.admits[..self.meters.len()], Instant::FAR);
-            fair.held.charge(&self.meters, key, part);
+            fair.head_waits.advance(&self.admits[..self.meters.len()], Instant::FAR);
+            fair.head_waits.charge(&self.meters, key, part);
         }
         self.charge(part);
         Some(key)
     }
 
-    /// The next in line becomes the head; returns when it may go.
+    /// Makes the next in line the head; returns when it is admitted.
     pub(crate) fn next_head(&mut self, parts: &mut Slab<Part>) -> Option<Instant> {
         let key = self.queue.pop(parts)?;
         self.head = Some(key);
         Some(self.due(&parts[key]))
     }
 
-    /// New limits from `now` on. What was already admitted stays owed. Everybody who
-    /// waits is charged up to now, to the cap that holds the head, and returned in
-    /// order: they come to the gate anew.
+    /// Sets new limits from `now` on. Admitted costs stay owed. Each waiting part is charged
+    /// its wait until `now`, to the cap that holds the head, and is returned in order to
+    /// arrive again.
     pub(crate) fn set_limits(
         &mut self,
         limits: &GateLimits,
@@ -237,7 +236,7 @@ impl Gate {
     ) -> Vec<usize> {
         let held_by = self.head.and_then(|key| self.held_by(&parts[key], now));
         if let (Some(_), Queue::Fair(fair)) = (self.head, &mut self.queue) {
-            fair.held.advance(&self.admits[..self.meters.len()], now);
+            fair.head_waits.advance(&self.admits[..self.meters.len()], now);
         }
         let first = self.head.take();
         let behind = core::iter::from_fn(|| self.queue.pop(parts));
@@ -245,7 +244,7 @@ impl Gate {
         for key in &waiting {
             let part = &mut parts[*key];
             match (&self.queue, held_by) {
-                (Queue::Fair(fair), _) => fair.held.charge(&self.meters, *key, part),
+                (Queue::Fair(fair), _) => fair.head_waits.charge(&self.meters, *key, part),
                 (Queue::Fifo(_), Some(cap)) => part.waits.charge(cap, now - part.at_gate),
                 (Queue::Fifo(_), None) => {}
             }
@@ -267,7 +266,7 @@ impl Gate {
         waiting
     }
 
-    /// The cap that a part waits for at `now`.
+    /// Returns the cap that a part waits for at `now`.
     fn held_by(&self, part: &Part, now: Instant) -> Option<Cap> {
         let mut at = part.at_gate;
         for m in &self.meters {
@@ -280,7 +279,7 @@ impl Gate {
         self.meters.last().map(|m| m.cap)
     }
 
-    /// Forgets who waits; the meters keep what was spent.
+    /// Empties the queue; the meters keep their state.
     pub(crate) fn clear(&mut self) {
         self.head = None;
         self.head_due = None;
@@ -288,9 +287,9 @@ impl Gate {
         self.waiting = Load::default();
     }
 
-    /// For how long a request of `volume` that came now would wait here, about: what each
-    /// meter still owes and what is before it, of those that share the gate its fair part.
-    /// Who waits at the gate `before` comes here next.
+    /// Estimates the wait of a request of `volume` that arrives now: the debt of each meter
+    /// and the backlog before it, at a shared gate its fair share. The queue of the gate
+    /// `before` arrives here next.
     pub(crate) fn backlog(&self, volume: usize, before: Option<&Self>, now: Instant) -> Span {
         let takes = |m: &Metered, load: &Load| {
             let cost = match m.counts {
@@ -301,9 +300,9 @@ impl Gate {
                 u128::from(cost) * u128::from(NANOS_PER_SEC) / u128::from(m.meter.rate().get());
             Span::from_nanos(u64::try_from(takes).unwrap_or(u64::MAX))
         };
-        let coming = before.map_or_else(Load::default, |gate| gate.waiting);
+        let upstream = before.map_or_else(Load::default, |gate| gate.waiting);
         let wait = |m: &Metered| {
-            let queued = takes(m, &self.waiting) + takes(m, &coming);
+            let queued = takes(m, &self.waiting) + takes(m, &upstream);
             (m.meter.admits_at(now) - now, queued)
         };
         let longest = |own: Option<Span>| {
@@ -316,10 +315,10 @@ impl Gate {
             Queue::Fifo(_) => longest(None),
             Queue::Fair(fair) => {
                 let own = fair.flows[volume].finish.saturating_sub(fair.virtual_time);
-                let coming = before.and_then(|gate| gate.fair()).map(|fair| &fair.flows[volume]);
-                let coming = coming.map_or_else(Load::default, |flow| flow.waits);
-                let coming = self.meters.iter().map(|m| takes(m, &coming).nanos()).max();
-                let own = own.saturating_add(coming.unwrap_or(0));
+                let upstream = before.and_then(|gate| gate.fair()).map(|fair| &fair.flows[volume]);
+                let upstream = upstream.map_or_else(Load::default, |flow| flow.waits);
+                let upstream = self.meters.iter().map(|m| takes(m, &upstream).nanos()).max();
+                let own = own.saturating_add(upstream.unwrap_or(0));
                 let there = before.and_then(|gate| gate.fair()).map_or(0, FairQueue::rivals);
                 let rivals = fair.rivals().max(there).max(1);
                 longest(Some(Span::from_nanos(own.saturating_mul(rivals))))
@@ -334,14 +333,14 @@ impl Gate {
         }
     }
 
-    /// What is left of the burst credits for `cap`.
+    /// Returns the remaining burst credits of `cap`.
     pub(crate) fn credits(&self, cap: Cap, now: Instant) -> Option<u64> {
         let bursts = self.meters.iter().any(|m| m.cap == burst_of(self.caps, cap));
         let bucket = self.meters.iter().find(|m| m.cap == cap)?;
         bursts.then(|| bucket.meter.credits(now))
     }
 
-    /// When a part that came at its `at_gate` may go.
+    /// Computes when a part that arrived at its `at_gate` is admitted.
     fn due(&mut self, part: &Part) -> Instant {
         let mut at = part.at_gate;
         for (admits, m) in self.admits.iter_mut().zip(&self.meters) {
@@ -351,8 +350,8 @@ impl Gate {
         at
     }
 
-    /// Charges the meters for the part that [`due`](Self::due) was asked about last, and
-    /// where the line is one of arrival, its wait.
+    /// Charges the meters for the part of the last call of [`due`](Self::due), and in a
+    /// first-come queue its wait.
     fn charge(&mut self, part: &mut Part) {
         let in_order = matches!(self.queue, Queue::Fifo(_));
         let mut at = part.at_gate;
@@ -369,7 +368,7 @@ impl Gate {
         part.at_gate = at;
     }
 
-    /// The time that a part takes of the meter that it takes most of.
+    /// Returns the longest time that a part takes at any meter.
     fn binding_cost(&self, part: &Part) -> u64 {
         match self.queue {
             Queue::Fifo(_) => 0,
@@ -385,7 +384,7 @@ fn burst_of(caps: GateCaps, cap: Cap) -> Cap {
     if cap == caps.iops { caps.burst_iops } else { caps.burst_bytes }
 }
 
-/// The meters of a gate, in the order in which a request passes them.
+/// Makes the meters of a gate, in the order in which a request passes them.
 fn meters(caps: GateCaps, limits: &GateLimits) -> Vec<Metered> {
     let sides = [
         (limits.iops, caps.iops, caps.burst_iops, Counts::Operations),
@@ -411,7 +410,7 @@ fn meters(caps: GateCaps, limits: &GateLimits) -> Vec<Metered> {
     meters
 }
 
-/// Who waits, without the head.
+/// The queue without the head.
 #[derive(Debug)]
 enum Queue {
     Fifo(Line),
@@ -437,8 +436,8 @@ impl Queue {
         match self {
             Self::Fifo(line) => *line = Line::default(),
             Self::Fair(fair) => {
-                let held = core::mem::take(&mut fair.held);
-                *fair = FairQueue { held, ..FairQueue::new(fair.flows.len()) };
+                let head_waits = core::mem::take(&mut fair.head_waits);
+                *fair = FairQueue { head_waits, ..FairQueue::new(fair.flows.len()) };
             }
         }
     }
@@ -473,7 +472,7 @@ impl Line {
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
     line: Line,
-    /// What those in line will be charged, without the head of the gate.
+    /// The load of the line, without the head of the gate.
     waits: Load,
     /// Virtual time at which all that this volume asked for is served.
     finish: u64,
@@ -490,21 +489,21 @@ struct FairQueue {
     virtual_time: u64,
     /// The latest finish of all.
     latest: u64,
-    held: Held,
+    head_waits: HeadWaits,
 }
 
-/// For how long each meter of a gate has held the first in line, all together. What
-/// one request waited for is the difference between two readings.
+/// Total time that each meter of a gate has held its head. The wait of a request is the
+/// difference between two readings.
 #[derive(Debug, Default)]
-struct Held {
+struct HeadWaits {
     by_meter: [u64; MOST_METERS],
-    /// Until when that is counted, while somebody is first.
+    /// The time up to which it is counted, while there is a head.
     first_since: Instant,
     /// The reading when each part came, by its key.
     at_arrival: Vec<[u64; MOST_METERS]>,
 }
 
-impl Held {
+impl HeadWaits {
     /// Counts until `now`, while the meters admit the first in line at `admits`.
     fn advance(&mut self, admits: &[Instant], now: Instant) {
         for (held, admits) in self.by_meter.iter_mut().zip(admits) {
@@ -538,11 +537,11 @@ impl FairQueue {
             waiting: BinaryHeap::new(),
             virtual_time: 0,
             latest: 0,
-            held: Held::default(),
+            head_waits: HeadWaits::default(),
         }
     }
 
-    /// How many volumes wait.
+    /// Counts the volumes that wait.
     fn rivals(&self) -> u64 {
         self.waiting.len() as u64
     }
@@ -563,7 +562,7 @@ impl FairQueue {
 
     fn pop(&mut self, parts: &mut Slab<Part>) -> Option<usize> {
         let Some(Reverse((start, volume))) = self.waiting.pop() else {
-            // Nobody waits: what was used so far is forgotten.
+            // An idle gate forgets past use.
             self.virtual_time = self.latest;
             return None;
         };

@@ -14,18 +14,18 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`spec`] | what an engine is compiled from |
+//! | [`spec`] | the input of an engine |
 //! | [`engine`] | the state machine and its calling order |
 //! | [`waits`] | the caps by name, and the time charged to each |
 //! | [`meter`] | one rate, exact |
-//! | `gate` | meters in sequence and who waits before them |
-//! | `cache` | which blocks the host holds |
-//! | `writeback` | what a ReadWrite cache has promised and not yet written |
+//! | `gate` | meters in sequence and the queue before them |
+//! | `cache` | the blocks in the host cache |
+//! | `writeback` | dirty blocks of a ReadWrite cache |
 //! | `blocks` | sets of blocks |
-//! | [`medium`] | how long the storage itself takes |
-//! | [`stripe`] | where a striped range lies |
+//! | [`medium`] | latency of the storage itself |
+//! | [`stripe`] | the layout of a stripe |
 //! | [`trace`] | a fingerprint of a run |
-//! | `timers` | what happens next |
+//! | `timers` | pending alarms |
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! How long the storage itself takes, once every gate has let a request pass.
+//! Latency of the storage itself, after all gates.
 //!
 //! A seeded draw from a distribution given by its quantiles, plus the time to
 //! transfer the bytes. Between two quantiles the value is interpolated, in
@@ -24,7 +24,7 @@ pub struct Latency {
     transfer: Option<BytesPerSec>,
 }
 
-/// Why quantiles do not make a distribution.
+/// An error in the quantiles of a distribution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LatencyError {
@@ -92,7 +92,7 @@ impl Latency {
         self
     }
 
-    /// Whether every request takes no time at all.
+    /// Returns whether no request takes any time.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.transfer.is_none() && self.points.iter().all(|p| p.1 == 0)
@@ -115,7 +115,7 @@ impl Latency {
         Span::from_nanos(u64::try_from(area / (2 * u128::from(FULL))).unwrap_or(u64::MAX))
     }
 
-    /// How fast its bytes pass, if that takes time on top.
+    /// Returns the transfer rate, if transfers take extra time.
     #[must_use]
     pub const fn transfer(&self) -> Option<BytesPerSec> {
         self.transfer

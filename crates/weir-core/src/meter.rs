@@ -32,7 +32,7 @@ const MAX_RATE: NonZeroU64 = NonZeroU64::MIN.saturating_add((1 << 62) - 1);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meter {
     rate: NonZeroU64,
-    /// What the bucket holds when it is full ...
+    /// Capacity of the bucket ...
     credits: u64,
     /// ... and the nanoseconds that it may run ahead by them, rounded down.
     tolerance: u64,
@@ -77,8 +77,8 @@ impl Meter {
         self.rate
     }
 
-    /// When something that comes at `at` is admitted: then, or when the budget
-    /// allows it.
+    /// Returns when a cost that arrives at `at` is admitted: then, or when the budget allows
+    /// it.
     #[must_use]
     pub fn admits_at(&self, at: Instant) -> Instant {
         let whole = self.free.saturating_add(u64::from(self.remainder > 0));
@@ -104,7 +104,7 @@ impl Meter {
         self.remainder = due % self.rate;
     }
 
-    /// What the bucket holds at `now`; zero for a meter without credits.
+    /// Returns the contents of the bucket at `now`; zero for a meter without credits.
     #[must_use]
     pub fn credits(&self, now: Instant) -> u64 {
         let used = self.free.saturating_sub(now.nanos()).min(self.tolerance);
@@ -119,10 +119,9 @@ impl Meter {
         self.remainder = 0;
     }
 
-    /// Takes over where `old` stands, at this meter's rate. What was admitted ahead
-    /// of the rate and is not a credit stays owed, as the same number of operations
-    /// or bytes. Credits that were spent stay spent as far as this bucket reaches;
-    /// they are never turned into a wait.
+    /// Takes over the state of `old`, at this meter's rate. Costs admitted ahead of the rate
+    /// and not covered by credits stay owed, as the same number of operations or bytes. Spent
+    /// credits stay spent as far as this bucket reaches; they never become a wait.
     pub(crate) fn inherit(&mut self, old: &Self, now: Instant) {
         let ahead = old.free.saturating_sub(now.nanos());
         let spent = ahead.min(old.tolerance);

@@ -1,7 +1,7 @@
-//! What an engine is compiled from: plain data, already resolved to numbers.
+//! The input of an engine: plain data, already resolved to numbers.
 //!
-//! Names of tiers and machines are gone here; whoever reads a layout looks them
-//! up in the catalog and writes the limits down.
+//! Tiers and machine sizes have no names here; the reader of a layout looks them up in the
+//! catalog and writes their limits.
 
 use crate::medium::Latency;
 use crate::stripe;
@@ -27,14 +27,14 @@ pub struct HostSpec {
     pub cache: Option<CacheSpec>,
     /// The volumes; a [`VolumeId`](crate::VolumeId) is an index into this.
     pub volumes: Vec<VolumeSpec>,
-    /// What requests address; a [`DeviceId`](crate::DeviceId) is an index into this.
+    /// The addressable devices; a [`DeviceId`](crate::DeviceId) is an index into this.
     pub devices: Vec<DeviceSpec>,
     /// Seed of every random draw.
     pub seed: u64,
 }
 
 impl HostSpec {
-    /// What an engine relies on.
+    /// Checks the assumptions of an engine.
     pub(crate) fn check(&self) -> Result<(), SpecError> {
         if self.volumes.len() >= MAX_VOLUMES {
             return Err(SpecError::TooMany);
@@ -90,21 +90,20 @@ impl Limit {
     /// above the rate is counted, for it is billed.
     pub const ON_DEMAND: Span = Span::from_nanos(u64::MAX);
 
-    /// The same limit, bursting to `peak` on demand. A peak that is not above the
-    /// rate is no burst.
+    /// Adds an on-demand burst to `peak`. A peak that is not above the rate is no burst.
     #[must_use]
     pub fn with_on_demand(self, peak: NonZeroU64) -> Self {
         self.with_burst(peak, Self::ON_DEMAND)
     }
 
-    /// Whether it bursts on demand.
+    /// Returns whether it bursts on demand.
     #[must_use]
     pub fn is_on_demand(&self) -> bool {
         self.burst.is_some_and(|(_, duration)| duration == Self::ON_DEMAND)
     }
 
-    /// The same limit, bursting to `peak` for `duration` from a full bucket. A
-    /// peak that is not above the rate is no burst.
+    /// Adds a burst to `peak` that lasts `duration` from a full bucket. A peak that is not
+    /// above the rate is no burst.
     #[must_use]
     pub fn with_burst(mut self, peak: NonZeroU64, duration: Span) -> Self {
         self.burst = (peak > self.rate).then_some((peak, duration));
@@ -130,7 +129,7 @@ pub struct DiskLimits {
     pub io_unit: Option<NonZeroU64>,
 }
 
-/// Where a volume's bytes are.
+/// The location of a volume.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Place {
     /// Across the network: passes the host's uncached gate.
@@ -163,22 +162,22 @@ pub struct VolumeSpec {
     pub cache: CacheMode,
     /// Remote or local.
     pub place: Place,
-    /// How long its medium takes.
+    /// Latencies of its medium.
     pub medium: Medium,
-    /// Whether it holds a log: its writes pass [`HostSpec::log_rate`].
+    /// It holds a log: its writes pass [`HostSpec::log_rate`].
     pub log: bool,
 }
 
 /// Latencies of a volume's medium.
 #[derive(Debug, Clone)]
 pub struct Medium {
-    /// Of a read.
+    /// Latency of a read.
     pub read: Latency,
-    /// Of a write, a trim or a zeroing.
+    /// Latency of a write, a trim or a zeroing.
     pub write: Latency,
 }
 
-/// What requests address.
+/// An addressable device.
 #[derive(Debug, Clone)]
 pub enum DeviceSpec {
     /// One volume, by its index.
@@ -201,7 +200,7 @@ impl DeviceSpec {
         }
     }
 
-    /// What `offset..offset + len` covers of a column: (first byte there, bytes).
+    /// Returns the part of `offset..offset + len` on a column: (first byte there, bytes).
     pub(crate) fn column_range(&self, column: usize, offset: u64, len: u64) -> Option<(u64, u64)> {
         match self {
             Self::Volume(_) => (len > 0).then_some((offset, len)),
@@ -221,11 +220,11 @@ pub struct CacheSpec {
     pub latency: Latency,
     /// Dirty bytes that a ReadWrite cache holds at most.
     pub dirty_limit: Bytes,
-    /// How long dirty blocks lie before they are written back.
+    /// Age at which dirty blocks are written back.
     pub writeback_after: Span,
 }
 
-/// Why a specification cannot be compiled.
+/// An error in a specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpecError {

@@ -1,5 +1,4 @@
-//! Where a striped range lies. The engine charges by this and whoever keeps the
-//! bytes places them by it.
+//! The layout of a stripe. The engine charges by it, and stores place bytes by it.
 //!
 //! ```text
 //!   unit:      0     1     2     3     4     5   ...
@@ -41,13 +40,13 @@ pub fn pieces(unit: u64, columns: usize, offset: u64, len: u64) -> impl Iterator
     })
 }
 
-/// How many pieces [`pieces`] makes of a range.
+/// Counts the [`pieces`] of a range.
 pub(crate) fn units(unit: u64, offset: u64, len: u64) -> u64 {
     len.checked_sub(1).map_or(0, |last| (offset + last) / unit - offset / unit + 1)
 }
 
-/// What `offset..offset + len` covers of one column, which is one range there:
-/// (first byte on the column, bytes). `None` if it does not touch the column.
+/// Returns the part of `offset..offset + len` on one column, which is one range there: (first
+/// byte on the column, bytes). `None` if it does not touch the column.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! What happens next: the earliest of all pending moments.
+//! The earliest of all pending alarms.
 //!
 //! A gate has at most one entry (the head of its queue), so there are about as
 //! many entries as requests inside the media, not as many as wait. They lie in a

@@ -119,7 +119,7 @@ impl Waits {
         Cap::ALL.into_iter().map(|cap| (cap, self.get(cap))).filter(|(_, span)| *span != Span::ZERO)
     }
 
-    /// What was charged since `earlier`, an older reading of the same counter.
+    /// Returns the difference from `earlier`, an older reading of the same counter.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self(core::array::from_fn(|i| self.0[i].saturating_sub(earlier.0[i])))

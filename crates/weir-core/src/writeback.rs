@@ -1,4 +1,4 @@
-//! What a ReadWrite cache has acknowledged and not yet written to the disk.
+//! Dirty blocks of a ReadWrite cache: acknowledged and not yet on the disk.
 //!
 //! Writes make blocks dirty. They are written back after a while, or when half of
 //! the room for dirty blocks is taken, or when a flush asks for all that is dirty
@@ -14,7 +14,7 @@ use core::ops::Range;
 
 /// Largest write-back, in blocks (256 KiB: one operation at most disks).
 const RUN_BLOCKS: u64 = 64;
-/// Write-backs of one volume under way at once.
+/// Write-backs of one volume in flight at most.
 const DEPTH: usize = 16;
 
 /// The dirty blocks of one volume.
@@ -24,8 +24,8 @@ pub(crate) struct Dirty {
     /// Blocks that the current flush still has to send.
     promised: BlockSet,
     epoch: u64,
-    /// What has been sent and has not arrived, at most [`DEPTH`].
-    on_the_way: Vec<WriteBack>,
+    /// Runs in flight, at most [`DEPTH`].
+    in_flight: Vec<WriteBack>,
     flushing: Vec<usize>,
     flush_next: Vec<usize>,
     /// Write back everything there is, without waiting longer.
@@ -55,7 +55,7 @@ impl Dirty {
     }
 
     fn is_clean(&self) -> bool {
-        self.unsent() == 0 && self.on_the_way.is_empty()
+        self.unsent() == 0 && self.in_flight.is_empty()
     }
 
     /// Marks what `offset..offset + len` touches; returns how many blocks became
@@ -75,7 +75,7 @@ impl Dirty {
         before - self.unsent()
     }
 
-    /// How many blocks [`mark`](Self::mark) would make dirty.
+    /// Counts the blocks that [`mark`](Self::mark) would make dirty.
     pub(crate) fn new_blocks(&self, offset: u64, len: u64) -> u64 {
         let range = touched(offset, len);
         let held = self.blocks.count(range.clone()) + self.promised.count(range.clone());
@@ -90,7 +90,7 @@ impl Dirty {
         }
         debug_assert!(first.is_multiple_of(PER_WORD), "no word begins at block {first}");
         let word = first / PER_WORD;
-        let sent = self.on_the_way.iter().flat_map(|run| words(run.blocks()));
+        let sent = self.in_flight.iter().flat_map(|run| words(run.blocks()));
         let sent = sent.filter(|(at, _)| *at == word).fold(0, |all, (_, mask)| all | mask);
         self.blocks.word(word) | self.promised.word(word) | sent
     }
@@ -115,14 +115,14 @@ impl Dirty {
         self.epoch += 1;
     }
 
-    /// Whether all is on the disk that the current flush waits for.
+    /// Returns whether all blocks that the current flush waits for are on the disk.
     fn is_kept(&self) -> bool {
-        self.promised.is_empty() && self.on_the_way.iter().all(|run| run.epoch == self.epoch)
+        self.promised.is_empty() && self.in_flight.iter().all(|run| run.epoch == self.epoch)
     }
 
     /// The next run to send, if one is due and the volume has room for it.
     pub(crate) fn next_run(&mut self) -> Option<WriteBack> {
-        if self.on_the_way.len() >= DEPTH {
+        if self.in_flight.len() >= DEPTH {
             return None;
         }
         let (from, epoch) = match (self.promised.is_empty(), self.draining) {
@@ -137,15 +137,15 @@ impl Dirty {
         }
         let Range { start, end } = run?;
         let run = WriteBack { offset: start * BLOCK, len: (end - start) * BLOCK, epoch };
-        self.on_the_way.push(run);
+        self.in_flight.push(run);
         Some(run)
     }
 
     /// A run has arrived; returns the flushes that are done with it.
     pub(crate) fn written(&mut self, run: &WriteBack) -> Vec<usize> {
-        let sent = self.on_the_way.iter().position(|other| other == run);
+        let sent = self.in_flight.iter().position(|other| other == run);
         debug_assert!(sent.is_some(), "{run:?} arrived and was not sent");
-        sent.map(|at| self.on_the_way.swap_remove(at));
+        sent.map(|at| self.in_flight.swap_remove(at));
         let mut done = Vec::new();
         while !self.flushing.is_empty() && self.is_kept() {
             done.append(&mut self.flushing);
@@ -161,7 +161,7 @@ impl Dirty {
     /// All that would be lost now, as (offset, length).
     pub(crate) fn ranges(&self) -> Vec<(u64, u64)> {
         let mut all: BTreeSet<u64> = self.blocks.iter().chain(self.promised.iter()).collect();
-        all.extend(self.on_the_way.iter().flat_map(WriteBack::blocks));
+        all.extend(self.in_flight.iter().flat_map(WriteBack::blocks));
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for block in all {
             match ranges.last_mut() {
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(dirty.unsent(), 64);
     }
 
-    /// What the host does to one volume's cache.
+    /// An operation on one volume's cache.
     #[derive(Debug, Clone)]
     enum Step {
         Write(u64, u64),
@@ -247,12 +247,12 @@ mod tests {
         ]
     }
 
-    /// The plain story of one volume: when each block was last written, and which
-    /// of these writes is on the disk or on its way to it.
+    /// A simple model of one volume: the last write of each block, and which of these writes
+    /// are on the disk or in flight.
     #[derive(Default)]
     struct Model {
         clock: u64,
-        /// When the blocks that are dirty and unsent were last written.
+        /// Times of the last writes of dirty, unsent blocks.
         unsent: alloc::collections::BTreeMap<u64, u64>,
         /// Runs with the times of the writes that they carry.
         sent: Vec<(WriteBack, Vec<(u64, u64)>)>,
@@ -261,7 +261,7 @@ mod tests {
     }
 
     impl Model {
-        /// Whether a write from before `time` is not on the disk.
+        /// Returns whether a write from before `time` is not on the disk.
         fn owes(&self, time: u64) -> bool {
             let sent = self.sent.iter().flat_map(|(_, writes)| writes.iter().map(|w| w.1));
             self.unsent.values().copied().chain(sent).any(|written| written <= time)

@@ -89,7 +89,7 @@ fn a_request_allocates_nothing() {
     }
 }
 
-/// What is dirty is kept in a tree, whose nodes come and go with hundreds of blocks.
+/// Dirty blocks are in a tree whose nodes come and go with hundreds of blocks.
 #[test]
 fn a_readwrite_cache_allocates_now_and_then() {
     for capacity in [512, 50] {

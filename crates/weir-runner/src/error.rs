@@ -1,4 +1,4 @@
-//! What can go wrong between here and a server.
+//! Errors of runs against a server.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use weir_report::run::RunReport;
 use weir_units::Bytes;
 use weir_workload::{FioError, Op};
 
-/// Why a workload cannot go on.
+/// An error that ends a run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunnerError {
@@ -18,9 +18,9 @@ pub enum RunnerError {
     /// More data files than a checkpoint keeps account of.
     #[error("{files} data files: a database that runs for real has {most} at most")]
     DataFiles {
-        /// What it has.
+        /// Data files of the description.
         files: usize,
-        /// What it may have.
+        /// Data files that fit.
         most: usize,
     },
     /// A job that does not fit its region.
@@ -38,7 +38,7 @@ pub enum RunnerError {
         export: String,
         /// Its size.
         size: Bytes,
-        /// Where the job's region ends.
+        /// The end of the job's region.
         needed: Bytes,
     },
     /// A request of a job that the export cannot take.
@@ -46,7 +46,7 @@ pub enum RunnerError {
     Job {
         /// The job.
         job: String,
-        /// Why not.
+        /// The reason.
         source: Box<RunnerError>,
     },
     /// A request of a job failed. The run ends with it.
@@ -60,13 +60,13 @@ pub enum RunnerError {
         job: String,
         /// The export.
         export: String,
-        /// What was to be done.
+        /// The operation.
         op: Op,
         /// Where, in bytes from the start of the export.
         offset: u64,
-        /// How many bytes.
+        /// Its length in bytes.
         length: u32,
-        /// What the server answered.
+        /// The server's answer.
         errno: Errno,
     },
     /// The run was told to stop. What it had measured until then is kept.
@@ -92,9 +92,9 @@ pub enum RunnerError {
         op: &'static str,
         /// Where, in bytes from the start of the file.
         offset: u64,
-        /// How many bytes.
+        /// Its length in bytes.
         length: u64,
-        /// What the server answered.
+        /// The server's answer.
         errno: Errno,
     },
     /// A page is not what the buffer pool wrote last: the storage has lost or changed it.
@@ -106,7 +106,7 @@ pub enum RunnerError {
         page: u64,
         /// Where, in bytes from the start of the file.
         offset: u64,
-        /// What is wrong.
+        /// The difference from the page that was written.
         what: String,
     },
     /// The log cannot be followed.
@@ -118,7 +118,7 @@ pub enum RunnerError {
         lsn: u64,
         /// Where, in bytes from the start of the file.
         offset: u64,
-        /// What is wrong.
+        /// The defect.
         what: String,
     },
     /// Transactions that were acknowledged are not there.
@@ -163,18 +163,18 @@ pub enum RunnerError {
     Acknowledged {
         /// The file.
         path: PathBuf,
-        /// What it holds.
+        /// Its contents.
         text: String,
     },
     /// The system refused something that must work.
     #[error("{context}: {source}")]
     System {
-        /// What was being done.
+        /// The operation.
         context: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is no fio.
+    /// fio is missing.
     #[error(
         "{} is not there; install fio (on Debian and Ubuntu: apt install fio), \
          or run the jobs without it",
@@ -184,7 +184,7 @@ pub enum RunnerError {
         /// The program that was to be run.
         program: PathBuf,
     },
-    /// What fio's nbd engine cannot do, or not in the same way.
+    /// A job that fio's nbd engine cannot run, or would run differently.
     #[error("job {job:?}: {what}; run the jobs without fio")]
     NotWithFio {
         /// The job.
@@ -195,15 +195,15 @@ pub enum RunnerError {
     /// fio gave up.
     #[error("fio failed ({status}): {said}")]
     FioFailed {
-        /// How it ended.
+        /// Its exit status.
         status: String,
-        /// What it said.
+        /// Its last messages.
         said: String,
     },
     /// fio's report cannot be read.
     #[error("cannot read fio's report: {source}; fio 3.33 is known to work")]
     FioReport {
-        /// What is wrong with it.
+        /// The parser's error.
         source: serde_json::Error,
     },
 }
@@ -213,14 +213,13 @@ impl RunnerError {
         move |source| Self::System { context, source }
     }
 
-    /// Whether it is what a proof of the storage answers: something that was acknowledged
-    /// is not there.
+    /// Returns whether it says that the storage has lost something that was acknowledged.
     #[must_use]
     pub const fn is_verdict(&self) -> bool {
         matches!(self, Self::Lost { .. } | Self::Changes { .. } | Self::Log { .. })
     }
 
-    /// Whether what was given is wrong, not what happened.
+    /// Returns whether the caller's input is wrong, and not the storage or the server.
     #[must_use]
     pub const fn is_input(&self) -> bool {
         matches!(
@@ -232,7 +231,7 @@ impl RunnerError {
         )
     }
 
-    pub(crate) fn of_job(self, job: &str) -> Self {
+    pub(crate) fn for_job(self, job: &str) -> Self {
         Self::Job { job: job.to_owned(), source: Box::new(self) }
     }
 }
@@ -252,7 +251,7 @@ impl std::fmt::Display for What {
     }
 }
 
-/// What to do about an answer.
+/// Suggests a remedy for a server's answer.
 fn hint(errno: Errno) -> &'static str {
     match errno {
         Errno::NoSpc => "; free space where the server keeps its data",

@@ -11,8 +11,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `job_file` | what fio is told |
-//! | `output` | what it says |
+//! | `job_file` | the job file for fio |
+//! | `output` | its report |
 
 mod job_file;
 mod output;
@@ -32,7 +32,7 @@ use weir_report::run::{ClockName, JobReport, RunReport};
 use weir_units::{Instant, Span};
 use weir_workload::{JobSpec, Placed, Tally, Workload};
 
-/// How long a stop may go unnoticed.
+/// Time after which a stop is noticed.
 const NOTICE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Runs `placed` with fio; `program` is its name or path.
@@ -91,7 +91,7 @@ fn report(
     })
 }
 
-/// What a reader should know. fio 3.33 was seen to send `iodepth` flushes in a row.
+/// Notes for the reader. fio 3.33 was seen to send `iodepth` flushes in a row.
 fn notes(specs: &[JobSpec], version: &str) -> Vec<String> {
     let mut notes = vec![format!("run by {version}")];
     for spec in specs.iter().filter(|spec| spec.fsync > 0 && spec.effective_depth() > 1) {
@@ -132,7 +132,7 @@ fn elapsed_s(specs: &[JobSpec], processes: &[&output::Process]) -> f64 {
     ended
 }
 
-/// How fio ended.
+/// An end of fio's run.
 enum Ended {
     Report(Output),
     /// Told to; with what it had by then.
@@ -151,7 +151,7 @@ impl Fio<'_> {
         let mut fio = self.start(&streams)?;
         let stopped = wait_or_stop(&fio, self.options);
         if stopped.is_err() {
-            // Nobody waits for it any more; whether it is still there changes nothing.
+            // Its result is not needed any more, whether it still runs or not.
             let _ = stop(&fio);
         }
         let waiting = RunnerError::system("waiting for fio");
@@ -183,8 +183,8 @@ impl Fio<'_> {
     }
 }
 
-/// What fio reads and writes, in memory: however either ends, no file is left, and
-/// nobody has to read along while fio writes.
+/// fio's input and output, in memory: no file is left however either process ends, and fio
+/// never blocks on a pipe.
 struct Streams {
     jobs: File,
     report: File,

@@ -20,12 +20,12 @@
 //! |---|---|
 //! | `page` | the bytes of a data page |
 //! | `log` | the bytes of the log file |
-//! | `contents` | what all of them hold |
+//! | `contents` | the state of all pages and of the log |
 //! | `files` | plain reads and writes, for the recovery |
-//! | `recovery` | what happens before a database runs |
-//! | `acknowledged` | what the outside was told |
+//! | `recovery` | recovery before a database runs |
+//! | `acknowledged` | the newest acknowledged transaction |
 //! | [`serving`] | the places of a layout that is served |
-//! | `stats` | what held its I/Os |
+//! | `stats` | waits of its I/Os |
 
 mod acknowledged;
 mod contents;
@@ -65,11 +65,11 @@ use weir_workload::oltp::{
 /// Something that a file of a database can be, as it is served.
 #[derive(Debug, Clone)]
 pub struct ServedFile {
-    /// What the layout says of it.
+    /// The file in the layout.
     pub place: Place,
     /// Its size now: it may have grown.
     pub size: Bytes,
-    /// Whether it is a volume of its own, which grows with it.
+    /// A volume that grows with the file.
     pub is_volume: bool,
     /// The export, or why it is not served.
     pub uri: Result<Uri, String>,
@@ -87,10 +87,10 @@ impl ServedFile {
 /// Resizes the volume of that name; its tiers before and after, or why it may not.
 type Resizes<'a> = dyn Fn(&str, Bytes) -> Result<Option<(String, String)>, String> + 'a;
 
-/// How to run a database.
+/// Options of a database run.
 #[derive(Clone, Copy, Default)]
 pub struct OltpOptions<'a> {
-    /// What it can lie on.
+    /// Files that it can use.
     pub files: &'a [ServedFile],
     /// Seed of the users.
     pub seed: u64,
@@ -100,7 +100,7 @@ pub struct OltpOptions<'a> {
     pub acknowledged: Option<&'a Path>,
     /// Asked now and then during the recovery, whether to end it early.
     pub is_stopped: Option<&'a dyn Fn() -> bool>,
-    /// Where the server notes what held each I/O.
+    /// Collects the waits of each I/O from the server.
     pub held: Option<&'a HeldBook>,
     /// Lets data files of a managed instance grow.
     pub resize: Option<&'a Resizes<'a>>,
@@ -112,7 +112,7 @@ impl fmt::Debug for OltpOptions<'_> {
     }
 }
 
-/// Why a database does not run.
+/// An error that keeps a database from running.
 #[derive(Debug, thiserror::Error)]
 pub enum OltpRunError {
     /// It does not fit the files.
@@ -129,7 +129,7 @@ impl From<ClientError> for OltpRunError {
     }
 }
 
-/// An I/O under way.
+/// An I/O in flight.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
     io: FileIo,
@@ -154,11 +154,11 @@ pub struct OltpRun<'a> {
     /// By tag.
     flights: Vec<Option<Flight>>,
     tallies: Vec<FileTally>,
-    /// What was counted when the measuring began.
+    /// The tallies at the start of the measurement.
     before: Option<Vec<FileTally>>,
-    /// I/Os of which nobody knows what held them.
+    /// I/Os whose waits are unknown.
     unknown: u64,
-    /// Of the connections, in the book of what held their requests.
+    /// Labels of the connections in the [`HeldBook`].
     labels: Vec<u16>,
     acknowledged: Option<Acknowledged>,
     /// Runs since the first slice.
@@ -399,7 +399,7 @@ impl<'a> OltpRun<'a> {
         self.database.handle_completion(now, flight.io.tag, governed);
     }
 
-    /// Whoever waits for a transaction would now hear that it is done.
+    /// Records the newest acknowledged transaction, before its client would hear of it.
     fn acknowledge(&mut self) -> Result<(), RunnerError> {
         let newest = self.database.acknowledged();
         self.acknowledged.as_mut().map_or(Ok(()), |file| file.advance(newest))
@@ -432,7 +432,7 @@ impl<'a> OltpRun<'a> {
         self.completed
     }
 
-    /// What was counted of it.
+    /// Returns its counters.
     #[must_use]
     pub fn tally(&self) -> &LoadTally {
         &self.tally
@@ -444,8 +444,8 @@ impl<'a> OltpRun<'a> {
         &self.database
     }
 
-    /// What each file went through since the start, the data files and the log last, by
-    /// the number of what it lies on and with its role, and its size.
+    /// Returns the tally of each file since the start, the data files first and the log last,
+    /// with the number of its place, its role and its size.
     pub fn tallies(&self) -> impl Iterator<Item = (u32, &'static str, &FileTally, Bytes)> {
         let of_file = |((place, tally), file): ((&(u32, &'static str), _), &ServedFile)| {
             (place.0, place.1, tally, file.size)
@@ -453,7 +453,7 @@ impl<'a> OltpRun<'a> {
         self.places.iter().zip(&self.tallies).zip(&self.files).map(of_file)
     }
 
-    /// What the run has come to so far.
+    /// Reports the results so far.
     #[must_use]
     pub fn report(&self) -> OltpReport {
         let before = self.before.as_ref().unwrap_or(&self.tallies);
@@ -486,7 +486,7 @@ impl<'a> OltpRun<'a> {
 }
 
 impl Drop for OltpRun<'_> {
-    /// What was under way is answered to nobody.
+    /// Requests in flight get no answer.
     fn drop(&mut self) {
         if let Some(book) = self.options.held {
             book.forget(&self.labels);
@@ -494,7 +494,7 @@ impl Drop for OltpRun<'_> {
     }
 }
 
-/// Why an I/O is no good.
+/// A failure of one I/O.
 #[derive(Debug)]
 enum Failure {
     Refused(Errno),

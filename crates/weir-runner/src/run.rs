@@ -14,7 +14,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `links` | the connections, and which of them can go on |
-//! | `score` | what is counted |
+//! | `score` | counters |
 
 mod links;
 mod score;
@@ -32,13 +32,13 @@ use weir_units::{Instant, Span};
 use weir_wall::{Clock, Event, Events};
 use weir_workload::{Issue, JobSpec, Op, Placed, Workload};
 
-/// How long a stop may go unnoticed.
+/// Time after which a stop is noticed.
 pub(crate) const NOTICE: Span = Span::from_millis(100);
 
-/// How to run.
+/// Options of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunOptions<'a> {
-    /// Where each device is, by the number in a [`Region`](weir_workload::Region).
+    /// The address of each device, by its number in a [`Region`](weir_workload::Region).
     pub uris: &'a [Uri],
     /// Seed of the workload and of what is written.
     pub seed: u64,
@@ -84,7 +84,7 @@ pub(crate) fn with_exact_deadlines<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
     issued: Instant,
@@ -102,7 +102,7 @@ struct Driver<'a> {
     flights: Slab<Flight>,
     score: Score,
     clock: Clock,
-    /// What every write takes its data from.
+    /// The data of all writes.
     payload: Vec<u8>,
 }
 
@@ -137,7 +137,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// How long nothing is due.
+    /// Returns the time until something is due.
     fn timeout(&self) -> Option<Span> {
         let deadline = self.workload.poll_deadline();
         assert!(
@@ -195,10 +195,10 @@ impl<'a> Driver<'a> {
     fn issue(&mut self) -> Result<(), RunnerError> {
         let mut now = self.clock.now();
         while let Some(issue) = self.workload.poll_issue(now) {
-            let link = self.links.of(issue.process, issue.device);
+            let link = self.links.wire(issue.process, issue.device);
             self.queue(link, &issue, now).map_err(|error| {
                 let job = &self.specs[issue.process as usize].name;
-                error.of_job(job)
+                error.for_job(job)
             })?;
             if self.links.wires.touch(link) {
                 self.links.wires.send(link)?;

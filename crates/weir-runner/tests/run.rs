@@ -89,7 +89,7 @@ fn what_is_written_is_noise_and_the_same_for_a_seed() {
     assert!(data == written(1) && data != written(2));
 }
 
-/// What a server was asked for a job, and that the run succeeded.
+/// Checks that the run succeeded, and returns the requests that the server got.
 #[track_caller]
 fn asked(job: &str) -> Vec<(Command, bool)> {
     let told = Told::new(Can::SEND_FLUSH | Can::SEND_FUA | Can::SEND_TRIM, |_| None);

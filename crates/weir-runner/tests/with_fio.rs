@@ -13,7 +13,7 @@ use weir_report::run::RunReport;
 use weir_runner::{RunOptions, RunnerError, run_with_fio};
 use weir_units::Span;
 
-/// Whether there is a fio; says so aloud if not, which CI does not take.
+/// Returns whether fio is missing, and prints that the test is skipped; fails in CI.
 fn fio_is_missing() -> bool {
     let fio = Command::new("fio").arg("--version").stdout(Stdio::null()).status();
     let missing = fio.is_err();

@@ -1,4 +1,4 @@
-//! How long the simulator takes for a backup of 4 TiB in transfers of 1 MiB, which lasts about an
+//! Measures the simulation of a backup of 4 TiB in transfers of 1 MiB, which lasts about an
 //! hour of simulated time, on one core, without and with compression:
 //!
 //! ```text

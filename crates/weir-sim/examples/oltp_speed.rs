@@ -1,5 +1,5 @@
-//! How long the simulator takes for an hour of a database of 8 vCores with about 7,000
-//! batch requests a second, on one core, and how that grows with the number of data files:
+//! Measures the simulation of an hour of a database of 8 vCores with about 7,000 batch
+//! requests a second, on one core, and how it scales with the number of data files:
 //!
 //! ```text
 //! cargo run --release -p weir-sim --example oltp_speed [SIMULATED SECONDS] [DATA FILES...]
@@ -18,7 +18,7 @@ use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::Span;
 use weir_workload::oltp::Description;
 
-/// What users do, and how checkpoints are: the last layout of the lab `mi-file-size`.
+/// The last layout of the lab `mi-file-size`: its users and checkpoints.
 const OLTP: &str = "users = 100\nthink_time = \"3500us\"\nvcores = 8\nsize = \"90 GiB\"\n\
     working_set = \"52 MiB\"\nbuffer_pool = \"40 GiB\"\nlog = \"log\"\n\
     [log_writer]\nwrites = 8\n[checkpoint]\ntarget_recovery = \"550ms\"\nwrites = 220\n\

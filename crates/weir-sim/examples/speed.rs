@@ -1,4 +1,4 @@
-//! How many I/Os per second of real time the simulator does, for the article's
+//! Measures how many I/Os the simulator does per second of real time, for the article's
 //! combined job on the article's machine, on one core:
 //!
 //! ```text

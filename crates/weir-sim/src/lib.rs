@@ -27,10 +27,10 @@ use weir_report::run::{ClockName, HostReport, JobReport, RunReport, VolumeReport
 use weir_units::{Instant, Span};
 use weir_workload::{Device, FioError, Issue, JobSpec, Op, Placed, Series, Tally, Workload};
 
-/// So many completions without time passing mean that it never will.
+/// Completions at one instant after which the simulation assumes that time will never pass.
 const MAX_AT_ONE_INSTANT: u64 = 10_000_000;
 
-/// How to simulate.
+/// Options of a simulation.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Seed of the workload; the latencies have the layout's.
@@ -43,7 +43,7 @@ pub struct Options {
     pub crash: Option<(String, Span)>,
 }
 
-/// Why a simulation is not possible.
+/// An error that makes a simulation impossible.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
@@ -75,7 +75,7 @@ pub enum SimError {
         name: String,
         /// The closest name that there is.
         near: Option<String>,
-        /// What there is.
+        /// The names in the layout.
         known: String,
     },
 }
@@ -158,9 +158,8 @@ impl<'a> Simulation<'a> {
         Ok(Self { layout, seed: options.seed, run })
     }
 
-    /// Does all that happens until `until`. Returns when the next thing happens,
-    /// which is later, or `None` when all jobs are done. In how many slices a run is
-    /// made does not change it.
+    /// Simulates until `until`. Returns the time of the next event, which is later, or `None`
+    /// when all jobs are done. The number of slices does not change the results.
     ///
     /// # Errors
     ///
@@ -175,19 +174,19 @@ impl<'a> Simulation<'a> {
         self.run.completed
     }
 
-    /// The time that it has come to.
+    /// Returns the current simulated time.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.run.now
     }
 
-    /// Who there is to observe.
+    /// Returns the entities that can be observed.
     #[must_use]
     pub fn shape(&self) -> Shape {
         observing::shape(self.layout)
     }
 
-    /// What has been counted so far, ramps as well.
+    /// Returns the counters so far, including ramps.
     #[must_use]
     pub fn sample(&self) -> Sample {
         observing::sample(self.layout, &self.run.engines)
@@ -199,14 +198,15 @@ impl<'a> Simulation<'a> {
         self.run.engines.get(host)?.totals(volume)
     }
 
-    /// What the run has come to so far.
+    /// Reports the results so far.
     #[must_use]
     pub fn report(&self) -> RunReport {
         self.run.report(self.layout, self.seed)
     }
 }
 
-/// What a process may touch: device, first byte and bytes there, of each of its files.
+/// Returns the ranges that a process may touch: device, first byte and length in each of its
+/// files.
 fn ranges(placed: &Placed) -> impl Iterator<Item = (u32, u64, u64)> {
     let count = placed.regions.len() as u64;
     placed.regions.iter().zip(0..).map(move |(region, index)| {
@@ -215,7 +215,7 @@ fn ranges(placed: &Placed) -> impl Iterator<Item = (u32, u64, u64)> {
     })
 }
 
-/// What the requests of one process went through.
+/// Waits and cache hits of the requests of one process.
 #[derive(Debug, Clone, Copy, Default)]
 struct Path {
     waits: Waits,
@@ -410,7 +410,7 @@ impl Run {
         self.workload.handle_completion(completion.at, process);
     }
 
-    /// Whether a process is past its ramp.
+    /// Returns whether a process is past its ramp.
     fn counts(&self, process: u32, at: Instant) -> bool {
         if !self.ramped[process as usize] {
             return true;
@@ -441,7 +441,7 @@ impl Run {
         }
     }
 
-    /// What a reader should know of the figures.
+    /// Returns the notes that explain the figures.
     fn notes(&self, layout: &Layout) -> Vec<String> {
         let waves: BTreeSet<u32> = self.specs.iter().map(|spec| spec.wave).collect();
         let averaged = (waves.len() > 1).then(|| {

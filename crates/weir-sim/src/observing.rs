@@ -1,9 +1,9 @@
-//! A run as an observation has it: who there is in a layout, and what engines and
-//! databases have counted.
+//! A run as an observation has it: the entities of a layout, and the counters of engines and
+//! databases.
 //!
-//! Nothing here is called while a run goes on. It can be stopped at any time without
-//! changing it ([`Simulation::run_until`](crate::Simulation::run_until)), so whoever
-//! observes stops it when a sample is due and asks; who does not pays nothing.
+//! Nothing here is called while a run goes on. A run can be stopped at any time without
+//! changing it ([`Simulation::run_until`](crate::Simulation::run_until)), so an observer stops
+//! it when a sample is due; a run without an observer pays nothing.
 //! [`shape`] and [`declare_database`] need no simulation: a driver of the wall clock
 //! declares the same from the same layout.
 
@@ -26,7 +26,7 @@ use weir_workload::oltp::{Counters, FileTally, Wait};
 pub fn shape(layout: &Layout) -> Shape {
     let mut shape = Shape::default();
     for (at, host) in layout.hosts.iter().enumerate() {
-        let attributes = of_host(host);
+        let attributes = host_attributes(host);
         let (name, has_cache) = (host.name.clone(), host.spec.cache.is_some());
         shape.hosts.push(HostShape { name, attributes, has_cache });
         let mut stripe_of = vec![None; host.volumes.len()];
@@ -34,19 +34,19 @@ pub fn shape(layout: &Layout) -> Shape {
             for column in &export.volumes {
                 stripe_of[column.0] = Some(shape.stripes.len());
             }
-            let (name, attributes) = (export.name.clone(), of_stripe(export));
+            let (name, attributes) = (export.name.clone(), stripe_attributes(export));
             shape.stripes.push(StripeShape { name, host: at, attributes });
         }
         for (id, (volume, stripe)) in host.volumes.iter().zip(stripe_of).enumerate() {
             let limits_change = grows(host, VolumeId(id));
-            let of_volume = of_volume(at, host, volume, stripe);
-            shape.volumes.push(VolumeShape { limits_change, ..of_volume });
+            let own = volume_shape(at, host, volume, stripe);
+            shape.volumes.push(VolumeShape { limits_change, ..own });
         }
     }
     shape
 }
 
-/// Whether a volume is a file that grows, and goes through its tiers by that.
+/// Returns whether a volume is a file that grows through tiers.
 fn grows(host: &Host, id: VolumeId) -> bool {
     let is_file = host.instance.is_some();
     is_file && host.files.get(id.0).is_some_and(|file| file.growth.is_some())
@@ -59,7 +59,7 @@ pub fn limits_now(spec: &VolumeSpec) -> LimitsNow {
     LimitsNow { iops: rate(gate.iops.as_ref()), bytes_per_s: rate(gate.bytes.as_ref()) }
 }
 
-/// What an observation says of a database.
+/// Attributes of a database in an observation.
 #[derive(Debug, Clone, Copy)]
 pub struct DatabaseAbout<'a> {
     /// Its name.
@@ -92,10 +92,12 @@ pub fn declare_database(
     let (name, waits) = (about.name.to_owned(), Wait::ALL.map(Wait::name).to_vec());
     let database = shape.databases.len();
     shape.databases.push(DatabaseShape { name, host, attributes, waits });
-    shape.files.extend(files.map(|(place, role)| of_file(layout, places, place, role, database)));
+    shape
+        .files
+        .extend(files.map(|(place, role)| file_shape(layout, places, place, role, database)));
 }
 
-/// What the engines of a layout have counted; of databases, whoever has them says it.
+/// Returns the counters of the engines of a layout, without those of databases.
 #[must_use]
 pub fn sample(layout: &Layout, engines: &[Engine]) -> Sample {
     let mut sample = Sample::default();
@@ -108,7 +110,7 @@ pub fn sample(layout: &Layout, engines: &[Engine]) -> Sample {
     sample
 }
 
-/// The counters of a database that are its own; what is in memory, whoever runs it says.
+/// Returns the counters of a database itself, without those of its memory.
 #[must_use]
 pub fn database_counters(counted: &Counters) -> DatabaseCounters {
     let wait = |(wait, totals): (Wait, weir_workload::oltp::waits::WaitTotals)| WaitCounters {
@@ -205,7 +207,7 @@ fn set_limits(attributes: &mut Attributes, prefix: &str, gate: &GateLimits) {
     set(attributes, &format!("{prefix}burst_{}", metric::BYTES_PER_S_LIMIT), peak(bytes));
 }
 
-fn of_host(host: &Host) -> Attributes {
+fn host_attributes(host: &Host) -> Attributes {
     let mut attributes = Attributes::new();
     set(&mut attributes, "size", host.size.as_deref());
     set_limits(&mut attributes, "uncached_", &host.spec.uncached);
@@ -222,7 +224,7 @@ fn of_host(host: &Host) -> Attributes {
     attributes
 }
 
-fn of_stripe(stripe: &Export) -> Attributes {
+fn stripe_attributes(stripe: &Export) -> Attributes {
     let mut attributes = Attributes::new();
     set(&mut attributes, metric::SIZE_BYTES, Some(stripe.size.get()));
     set(&mut attributes, "unit_bytes", stripe.unit.map(Bytes::get));
@@ -230,7 +232,7 @@ fn of_stripe(stripe: &Export) -> Attributes {
     attributes
 }
 
-fn of_volume(at: usize, host: &Host, volume: &Volume, stripe: Option<usize>) -> VolumeShape {
+fn volume_shape(at: usize, host: &Host, volume: &Volume, stripe: Option<usize>) -> VolumeShape {
     let spec = &volume.spec;
     let mut attributes = Attributes::new();
     set(&mut attributes, metric::SIZE_BYTES, Some(spec.size.get()));
@@ -302,7 +304,7 @@ fn credits(volume: &VolumeSpec) -> Vec<Cap> {
     both.into_iter().filter(|(_, limit)| on_credit(*limit)).map(|(cap, _)| cap).collect()
 }
 
-fn of_file(
+fn file_shape(
     layout: &Layout,
     places: &[Place],
     place: &Place,

@@ -25,7 +25,7 @@ use weir_workload::oltp::model::Growth;
 use weir_workload::oltp::tally::Grown;
 use weir_workload::oltp::{Description, FileAbout, FileIo, FileOp, OltpError, seed_of};
 
-/// How to simulate databases.
+/// Options of a simulation of databases.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OltpOptions<'a> {
     /// The edition of the layout, if it has one: it gives files that grow their tiers.
@@ -38,7 +38,7 @@ pub struct OltpOptions<'a> {
     pub backups: &'a [weir_workload::backup::Description],
 }
 
-/// Why databases and backups cannot be simulated.
+/// An error that makes the simulation of databases and backups impossible.
 #[derive(Debug, thiserror::Error)]
 pub enum OltpSimError {
     /// A database that does not fit the layout.
@@ -68,7 +68,7 @@ pub struct OltpSimulation<'a> {
     edition: Option<&'a Edition>,
     seed: u64,
     engines: Vec<Engine>,
-    /// What the databases lie on, as they count it.
+    /// Files and volumes that databases can use.
     places: Vec<Place>,
     /// The size of each now.
     sizes: Vec<Bytes>,
@@ -128,9 +128,9 @@ impl<'a> OltpSimulation<'a> {
         })
     }
 
-    /// Does all that happens until `until`. Returns when the next thing happens,
-    /// which is later, or `None` when the time of the descriptions is over and all backups are
-    /// complete. In how many slices a run is made does not change it.
+    /// Simulates until `until`. Returns the time of the next event, which is later, or `None`
+    /// when the time of the descriptions is over and all backups are complete. The number of
+    /// slices does not change the results.
     pub fn run_until(&mut self, until: Instant) -> Option<Instant> {
         loop {
             for load in 0..self.loads.len() {
@@ -173,13 +173,13 @@ impl<'a> OltpSimulation<'a> {
         self.completed
     }
 
-    /// The time that it has come to.
+    /// Returns the current simulated time.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// Who there is to observe.
+    /// Returns the entities that can be observed.
     #[must_use]
     pub fn shape(&self) -> Shape {
         let mut shape = observing::shape(self.layout);
@@ -190,7 +190,7 @@ impl<'a> OltpSimulation<'a> {
         shape
     }
 
-    /// What has been counted so far, since the start of the ramp.
+    /// Returns the counters since the start of the ramp.
     #[must_use]
     pub fn sample(&self) -> Sample {
         let mut sample = observing::sample(self.layout, &self.engines);
@@ -215,8 +215,9 @@ impl<'a> OltpSimulation<'a> {
         self.backups.iter().any(|backup| !backup.is_done())
     }
 
-    /// Lets the only engine go on from `next` to its next completion, but not beyond `others`, when
-    /// something else happens. Until then nobody hears of it. Returns the time it has come to.
+    /// Lets the only engine go on from `next` to its next completion, but not beyond `others`,
+    /// when something else happens. The steps between have no other effect. Returns the time
+    /// reached.
     fn skip(&mut self, next: Instant, others: Instant) -> Instant {
         let has_ended = next >= self.end && !self.is_backing_up();
         match self.engines.as_mut_slice() {
@@ -342,7 +343,7 @@ impl<'a> OltpSimulation<'a> {
         }
     }
 
-    /// What the run has come to so far.
+    /// Reports the results so far.
     #[must_use]
     pub fn report(&self) -> OltpReport {
         let hosts = self.layout.hosts.iter().flat_map(|host: &Host| host.notes.clone());
@@ -385,7 +386,7 @@ pub fn check_databases(layout: &Layout, descriptions: &[Description]) -> Result<
     Ok(())
 }
 
-/// What a database has to know of what it can lie on.
+/// Returns the properties of a place that a database needs.
 #[must_use]
 pub fn about(place: &Place) -> FileAbout<'_> {
     let (role, database) = (place.role.map(Role::name), place.database.as_deref());

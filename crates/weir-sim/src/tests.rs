@@ -104,7 +104,7 @@ fn what_takes_no_time_cannot_be_predicted() {
     let layout = "[[volume]]\nname = \"v\"\nunlimited = true\n";
     let job = "[a]\nfilename=/dev/v\nrw=randread\nbs=4k\nruntime=1\ntime_based\n";
     assert_eq!(run(layout, job, &Options::default()).map(|_| ()), Err(no_time("v")));
-    // Of several exports the one that is meant; and a cache may be what takes no time.
+    // The error names the export that is meant; a cache without latency counts too.
     let layout = "[host]\nunlimited = true\ncache = { size = \"1 GiB\" }\n[[volume]]\nname = \"u\"\n\
         unlimited = true\n[[volume]]\nname = \"v\"\nlimits = { iops = 100 }\ncache = \"read-only\"\n\
         size = \"1 MiB\"\n";

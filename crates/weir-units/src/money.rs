@@ -37,7 +37,7 @@ impl Money {
         Self(self.0.saturating_mul(n))
     }
 
-    /// What is more than `other`; nothing if it is less.
+    /// Returns the excess over `other`, or nothing.
     #[must_use]
     pub const fn beyond(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

@@ -4,30 +4,30 @@
 use alloc::string::{String, ToString};
 use core::fmt;
 
-/// Why a quantity could not be read. The text that was given is in the message.
+/// An error in the text of a quantity. Its message quotes the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseError {
     /// Nothing there, or it is no number, or has something behind the number.
     NoNumber {
-        /// What was given.
+        /// The text.
         text: String,
     },
     /// Less than nothing.
     Negative {
-        /// What was given.
+        /// The text.
         text: String,
     },
     /// A number without a unit where one is needed.
     NoUnit {
-        /// What was given.
+        /// The text.
         text: String,
         /// Units that would be understood.
         expected: &'static str,
     },
     /// A unit that is not known here.
     UnknownUnit {
-        /// What was given.
+        /// The text.
         text: String,
         /// The unit read from it.
         unit: String,
@@ -36,17 +36,17 @@ pub enum ParseError {
     },
     /// More decimals than the unit can hold exactly (`0.3 B`).
     NotExact {
-        /// What was given.
+        /// The text.
         text: String,
     },
     /// Zero where something must flow.
     NotPositive {
-        /// What was given.
+        /// The text.
         text: String,
     },
     /// Larger than a 64-bit integer.
     TooLarge {
-        /// What was given.
+        /// The text.
         text: String,
     },
 }
@@ -81,7 +81,7 @@ impl fmt::Display for ParseError {
 impl core::error::Error for ParseError {}
 
 impl ParseError {
-    /// What does not start with a digit.
+    /// Makes the error of a text that does not start with a digit.
     pub(crate) fn not_a_number(text: &str) -> Self {
         let behind_the_sign = text.trim().strip_prefix('-').and_then(|rest| rest.chars().next());
         let text = text.to_string();

@@ -50,7 +50,7 @@ impl Iops {
         self.0.get()
     }
 
-    /// The same as a non-zero integer, for arithmetic that divides by it.
+    /// Returns it as a non-zero integer, for arithmetic that divides by it.
     #[must_use]
     pub const fn per_sec(self) -> NonZeroU64 {
         self.0
@@ -73,7 +73,7 @@ impl BytesPerSec {
         self.0.get()
     }
 
-    /// The same as a non-zero integer, for arithmetic that divides by it.
+    /// Returns it as a non-zero integer, for arithmetic that divides by it.
     #[must_use]
     pub const fn per_sec(self) -> NonZeroU64 {
         self.0

@@ -1,9 +1,9 @@
-//! What readers of files say, for people.
+//! Parser messages in plain words.
 
 use alloc::string::{String, ToString};
 
-/// What a reader of files says of a value, without the names of types of a program: `expected u32`
-/// is `expected a whole number`.
+/// Replaces the names of a program's types in a parser's message: `expected u32` becomes
+/// `expected a whole number`.
 #[must_use]
 pub fn in_plain_words(message: &str) -> String {
     let Some((before, expected)) = message.split_once(", expected ") else {

@@ -1,4 +1,4 @@
-//! What on-demand bursting is billed for.
+//! The billing counter of on-demand bursting.
 //!
 //! A disk that bursts on demand is billed for each second in which it did more
 //! than its target: the operations above it, or the bytes above it in units of

@@ -1,4 +1,4 @@
-//! What changes a host while it runs: limits, sizes, cache modes, a crash.
+//! Commands that change a host while it runs: limits, sizes, cache modes, a crash.
 
 use super::above::AboveTarget;
 use super::part::Route;
@@ -51,7 +51,7 @@ impl Engine {
         self.set_gate_limits(LOG, &log_limits(rate));
     }
 
-    /// Gives a volume a new size at `now`. What is under way completes.
+    /// Gives a volume a new size at `now`. In-flight requests complete.
     ///
     /// # Errors
     ///
@@ -89,10 +89,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts a range of a device into the cache as one pass of reads over it would
-    /// leave it: of more than fits the end, in equal shares of a stripe's columns.
-    /// What lies on volumes without a cache, or behind the device's end, stays out.
-    /// Returns how much of the range was put in.
+    /// Puts a range of a device into the cache, as one pass of reads over it would leave it:
+    /// of more than fits the end, in equal shares of a stripe's columns. Volumes without a
+    /// cache and bytes beyond the device's end are left out. Returns the number of bytes put
+    /// in.
     pub fn warm(&mut self, device: DeviceId, offset: u64, len: u64) -> Bytes {
         let (Some(size), Some((_, blobs))) = (self.sizes.get(device.0), &mut self.cache) else {
             return Bytes::ZERO;
@@ -118,13 +118,12 @@ impl Engine {
         Bytes::new(warmed)
     }
 
-    /// The host crashes at `now`: every request under way is gone without a
-    /// completion, the cache is empty, and what a ReadWrite cache had not written
-    /// back is lost. Returns those ranges, per volume.
+    /// The host crashes at `now`: in-flight requests vanish without a completion, the cache is
+    /// empty, and the dirty blocks of a ReadWrite cache are lost. Returns the lost ranges of
+    /// each volume.
     ///
-    /// What was written back until `now` is written: [`poll_event`](Self::poll_event)
-    /// still tells of it. Completions that were not fetched are gone, as whoever
-    /// waits for them is.
+    /// Write-backs until `now` are on the disk, and [`poll_event`](Self::poll_event) still
+    /// reports them. Completions that were not fetched are gone.
     pub fn crash(&mut self, now: Instant) -> Vec<(VolumeId, u64, u64)> {
         self.advance(now);
         let mut lost = Vec::new();
@@ -132,7 +131,7 @@ impl Engine {
             let ranges = volume.dirty.ranges();
             lost.extend(ranges.into_iter().map(|(offset, len)| (VolumeId(id), offset, len)));
             volume.dirty = Dirty::default();
-            volume.under_way = 0;
+            volume.in_flight = 0;
             if let Some((_, blobs)) = &mut self.cache {
                 blobs.forget(id);
             }

@@ -1,4 +1,4 @@
-//! What the engine does about dirty blocks of ReadWrite caches.
+//! Dirty blocks of ReadWrite caches in the engine.
 //!
 //! A block is dirty from the moment when the cache takes a write until the disk
 //! has it, and all that time it is held. The limit is on all of these, of all
@@ -15,17 +15,17 @@ use crate::writeback::{WriteBack, touched};
 use weir_units::Instant;
 
 impl Engine {
-    /// Goes on with write-backs after others have arrived, until nothing moves. A
+    /// Continues write-backs after others have arrived, until nothing moves. A
     /// write-back that arrives only leaves its volume in `to_write_back`: on a
     /// medium without latency each would otherwise start the next from within.
     #[inline]
     pub(super) fn settle(&mut self, now: Instant) {
         while let Some(volume) = self.to_write_back.pop() {
-            self.go_on(volume, now);
+            self.continue_write_backs(volume, now);
         }
     }
 
-    fn go_on(&mut self, volume: usize, now: Instant) {
+    fn continue_write_backs(&mut self, volume: usize, now: Instant) {
         self.write_back(volume, now);
         self.admit_dirty(now);
     }

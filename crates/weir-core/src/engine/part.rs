@@ -1,11 +1,11 @@
-//! What travels through the gates, and whom it belongs to.
+//! The unit that passes the gates, and its owner.
 
 use super::types::{DeviceId, Op};
 use crate::waits::Waits;
 use crate::writeback::WriteBack;
 use weir_units::{Instant, Span};
 
-/// Which gates a part still has to pass; it comes to that of the lowest bit next.
+/// The gates that a part still has to pass; the lowest bit is the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Route(pub(super) u8);
 
@@ -20,7 +20,7 @@ impl Route {
     pub(super) const CACHED: u8 = Self::CACHED_IOPS | Self::CACHED_BYTES;
 }
 
-/// Whom a part belongs to.
+/// The owner of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     /// A request of its own.
@@ -37,10 +37,10 @@ pub(crate) struct Part {
     pub(crate) volume: usize,
     pub(crate) operations: u32,
     pub(crate) bytes: u32,
-    /// When it came to the gate where it is.
+    /// Arrival at its current gate.
     pub(crate) at_gate: Instant,
     pub(crate) waits: Waits,
-    /// Who is behind it in the queue where it waits.
+    /// The next part in the queue.
     pub(crate) next: Option<usize>,
     pub(crate) start_tag: u64,
     pub(super) op: Op,

@@ -92,7 +92,7 @@ impl Engine {
         let mut send = |column, offset, len| self.start_column(parent, column, offset, len, now);
         match op {
             Op::Flush => (0..width).for_each(|column| send(column, 0, 0)),
-            // What a discard covers of a column is one range, so one operation.
+            // A discard covers one range of a column, so it is one operation.
             Op::Discard => {
                 for column in 0..width {
                     if let Some((start, len)) =
@@ -197,7 +197,7 @@ impl Engine {
         self.timers.set(due, Alarm::Gate(narrow(gate as u64)));
     }
 
-    /// The head of a gate goes, and whoever may go with it.
+    /// Releases the head of a gate, and those behind it that are admitted at the same instant.
     pub(super) fn release(&mut self, gate: usize, now: Instant) {
         while let Some(key) = self.gates[gate].release_head(&mut self.parts) {
             self.count_above(gate, key);

@@ -9,7 +9,7 @@ use core::num::NonZeroU64;
 use weir_units::Span;
 
 mod cache;
-mod coming;
+mod hot_plug;
 mod log_rate;
 mod properties;
 
@@ -52,7 +52,7 @@ fn engine(spec: HostSpec) -> Engine {
     Engine::new(spec).expect("a sound specification")
 }
 
-/// A closed loop: each client has one request under way all the time.
+/// A closed loop: each client has one request in flight at all times.
 struct Client {
     device: usize,
     op: Op,
@@ -239,7 +239,8 @@ fn large_requests_do_not_starve_small_ones_of_another_volume() {
     let small: Vec<&Completion> =
         load.done.iter().filter(|c| c.device.0 == 1 && c.at > secs(2)).collect();
     let slowest = small.iter().map(|c| (c.at - c.arrived).nanos()).max().expect("small reads");
-    // At most the large request under way and one more: 2 x 4 MiB at 512 MiB/s, and the medium.
+    // At most the large request in flight and one more: 2 x 4 MiB at 512 MiB/s, and the
+    // medium.
     assert!(slowest <= 17_700_000, "a 4 KiB read took {slowest} ns");
     let large = load.completed_in(0, 2 * SEC, 4 * SEC);
     assert!(large >= 250, "the cap was not used: {large} of 256 large reads");
@@ -289,7 +290,7 @@ fn what_a_volume_was_busy_is_the_time_that_anything_was_under_way() {
     engine.handle_timeout(secs(1));
     let busy = |engine: &Engine| engine.totals(VolumeId(0)).map(|totals| totals.busy);
     assert_eq!(busy(&engine), Some(Span::from_millis(3 + 1)));
-    // What a crash ended is not under way any more.
+    // Requests that a crash ended are not in flight any more.
     engine.handle_request(secs(2), &request(4)).expect("a sound request");
     engine.crash(secs(2));
     engine.handle_request(secs(3), &request(5)).expect("a sound request");
@@ -378,7 +379,7 @@ fn who_asks_for_too_many_bytes_takes_no_more_than_its_share_of_operations() {
     assert!(bytes.abs_diff(1_000 << 20) <= 10 << 20, "{bytes} of 1,000 MiB");
 }
 
-/// Who is let through by a limit that goes meets the one that comes.
+/// A request that a removed limit releases meets the new limit.
 #[test]
 fn new_limits_of_a_host_hold_for_who_waited_at_another_of_them() {
     let mut spec = host(vec![volume(0, 0)]);
@@ -398,7 +399,7 @@ fn new_limits_of_a_host_hold_for_who_waited_at_another_of_them() {
     assert_eq!(after.count(), 4);
 }
 
-/// Where volumes share a gate the one with little to do overtakes the other.
+/// At a shared gate a volume with little load overtakes a busy one.
 #[test]
 fn who_is_overtaken_is_charged_to_the_cap_that_held_the_line() {
     let mut spec = host(vec![volume(0, 0), volume(0, 0)]);

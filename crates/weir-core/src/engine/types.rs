@@ -1,4 +1,4 @@
-//! What goes into an engine and what comes out.
+//! Requests, completions and counters.
 
 use super::part::Part;
 use crate::waits::Waits;
@@ -16,7 +16,7 @@ pub struct VolumeId(pub usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceId(pub usize);
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
     /// Reads bytes.
@@ -34,9 +34,9 @@ pub enum Op {
 /// A request as it comes from a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Whom it addresses.
+    /// The device.
     pub device: DeviceId,
-    /// What it does.
+    /// The operation.
     pub op: Op,
     /// First byte.
     pub offset: u64,
@@ -46,7 +46,7 @@ pub struct Request {
     pub tag: u64,
 }
 
-/// What the engine has to say.
+/// An output of the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A request is done.
@@ -70,25 +70,25 @@ pub enum Event {
 pub struct Completion {
     /// The driver's mark.
     pub tag: u64,
-    /// Whom it addressed.
+    /// The device.
     pub device: DeviceId,
-    /// What it did.
+    /// The operation.
     pub op: Op,
     /// Its bytes.
     pub len: u64,
-    /// When it came.
+    /// Its arrival.
     pub arrived: Instant,
-    /// When it was done.
+    /// Its completion.
     pub at: Instant,
     /// Time waited per cap.
     pub waits: Waits,
     /// Time that the medium took.
     pub medium: Span,
-    /// Whether the host cache served it alone.
+    /// The host cache alone served it.
     pub hit: bool,
 }
 
-/// Why a request was not taken.
+/// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {
@@ -98,7 +98,7 @@ pub enum Refused {
     OutOfRange,
     /// It is empty, or larger than [`MAX_REQUEST`].
     BadLength,
-    /// The volume has requests under way, or is a column of a stripe.
+    /// The volume has requests in flight, or is a column of a stripe.
     Busy,
 }
 
@@ -145,7 +145,7 @@ pub struct Totals {
     pub waits: Waits,
     /// Time that the media took of requests.
     pub medium: Span,
-    /// Time that at least one request was under way, up to the last one that is done.
+    /// Time with at least one request in flight, up to the last completion.
     pub busy: Span,
     /// Time that write-backs waited, per cap: what is behind
     /// [`Cap::CacheWriteback`](crate::Cap::CacheWriteback) of the requests.

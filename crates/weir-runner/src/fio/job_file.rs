@@ -1,4 +1,4 @@
-//! What fio is told: one section for each process, in the order of the processes.
+//! The job file for fio: one section for each process, in the order of the processes.
 //!
 //! Everything that a [`JobSpec`] says is here, or is refused. `complete` names every
 //! field of it, so that a new one is not forgotten.
@@ -249,7 +249,7 @@ fn zone_list(zones: &[Zone]) -> String {
     zones.iter().map(zone).collect::<Vec<_>>().join(":")
 }
 
-/// Where on the export, and how much of it.
+/// Writes the part of the export that is used.
 fn range(spec: &JobSpec, clone: u32, region: Region, lines: &mut Lines) {
     let (offset, size) = spec.range(clone, (0, 1), region.len.get());
     lines.set("offset", region.base.get().saturating_add(offset));

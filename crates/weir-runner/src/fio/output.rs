@@ -1,4 +1,4 @@
-//! What fio says: its `json+` report, as far as it is needed.
+//! fio's `json+` report, as far as it is needed.
 
 use super::job_file;
 use crate::error::RunnerError;
@@ -15,7 +15,7 @@ pub(super) struct Output {
     jobs: Vec<Process>,
 }
 
-/// What one process did.
+/// The results of one process.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Process {
     jobname: String,
@@ -38,11 +38,11 @@ struct Latency {
     min: u64,
     max: u64,
     mean: f64,
-    /// What was completed, as `io_bytes` is. `total_ios` is what was issued, which
-    /// leaves out what was under way when the ramp ended.
+    /// Completed operations, which `io_bytes` counts too. `total_ios` counts issued ones,
+    /// without those that were in flight at the end of the ramp.
     #[serde(rename = "N")]
     count: u64,
-    /// How often each latency was seen, within 1 %.
+    /// Occurrences of each latency, within 1 %.
     #[serde(default)]
     bins: BTreeMap<u64, u64>,
 }
@@ -54,7 +54,7 @@ impl Output {
         serde_json::from_str(&text[start.unwrap_or(0)..])
     }
 
-    /// What `count` processes say that have done nothing.
+    /// Makes the report of `count` processes that have done nothing.
     pub(super) fn nothing(count: usize) -> Self {
         let idle = |process| Process { jobname: job_file::section(process), ..Process::default() };
         Self { version: "fio".to_owned(), jobs: (0..count).map(idle).collect() }
@@ -75,7 +75,7 @@ impl Output {
 }
 
 impl Process {
-    /// How long it was measured.
+    /// Returns the measured time.
     pub(super) fn seconds(&self) -> f64 {
         let sides = [&self.read, &self.write, &self.trim];
         float(sides.map(|side| side.runtime).into_iter().max().unwrap_or(0)) / 1e3

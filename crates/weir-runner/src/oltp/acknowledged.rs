@@ -48,7 +48,8 @@ impl Acknowledged {
         self.newest
     }
 
-    /// Why there is no number, as a note about a database that has transactions.
+    /// Returns the reason why there is no number, as a note about a database that has
+    /// transactions.
     pub(super) fn no_number(&self) -> String {
         let why = if self.file.is_some() { "empty" } else { "missing" };
         format!(
@@ -73,7 +74,7 @@ impl Acknowledged {
     }
 }
 
-/// Whether a file can be made there.
+/// Returns whether a file can be created there.
 fn has_folder(path: &Path) -> bool {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new(".")).is_dir()

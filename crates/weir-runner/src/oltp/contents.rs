@@ -1,5 +1,5 @@
-//! What the pages and the log of a database hold: the bytes of each I/O, and whether
-//! what a read brings is what was written last.
+//! The bytes of the pages and the log of a database. Each read is compared with the last
+//! write.
 
 use super::files::Files;
 use super::log::{self, Records};
@@ -9,7 +9,7 @@ use weir_units::Bytes;
 use weir_workload::oltp::model::{DataFile, Model, PAGE};
 use weir_workload::oltp::{Commit, Content, FileIo, Placement, Table};
 
-/// What pages of tempdb are full of: anything but what a store may take for a hole.
+/// Fill byte of tempdb pages; not zero, since a store may turn zeros into a hole.
 const TEMPORARY: u8 = 0x74;
 
 /// The contents of the files.
@@ -32,7 +32,7 @@ pub(super) struct BadPage {
 }
 
 impl Contents {
-    /// Of a database whose pages were never written.
+    /// Makes the contents of a database whose pages were never written.
     pub(super) fn new(model: &Model) -> Self {
         let placement = Placement::new(&model.data, model.working_set);
         let pages = Table::new(placement.pages() as usize);
@@ -45,12 +45,12 @@ impl Contents {
         &self.new
     }
 
-    /// So many new pages there were.
+    /// Sets the number of new pages of each file.
     pub(super) fn set_new_pages(&mut self, new: &[u32]) {
         self.new.iter_mut().zip(new).for_each(|(own, new)| *own = *new);
     }
 
-    /// There is a page of this number: it may be new.
+    /// Notes that a page exists; it may be new.
     pub(super) fn see(&mut self, page: u32) {
         if let Some((file, number)) = self.placement.new_number(page) {
             self.new[file] = self.new[file].max(number + 1);
@@ -88,7 +88,7 @@ impl Contents {
         &self.placement
     }
 
-    /// What tells it from databases of other descriptions.
+    /// Returns a number that differs between databases of different descriptions.
     pub(super) fn identity(&self) -> u64 {
         self.identity
     }
@@ -101,7 +101,7 @@ impl Contents {
         *self.pages.get_mut(page as usize) = state;
     }
 
-    /// Which page of which file a page number is.
+    /// Locates a page.
     pub(super) fn id(&self, page: u32) -> PageId {
         let (file, offset) = self.placement.locate(page);
         PageId { file: u32::try_from(file).unwrap_or(u32::MAX), page: offset / PAGE }
@@ -136,7 +136,7 @@ impl Contents {
         assert_eq!(out.len() as u64, io.len, "a write has the bytes that it says: {io:?}");
     }
 
-    /// Whether a read of pages brought what was written last.
+    /// Checks that a read of pages has returned the last write of each.
     pub(super) fn check(&self, first: u32, bytes: &[u8]) -> Result<(), BadPage> {
         for (page, bytes) in (first..).zip(bytes.chunks_exact(page::SIZE)) {
             let expect = self.state(page);

@@ -11,7 +11,7 @@ use weir_workload::oltp::Model;
 
 /// Bytes of a read at most.
 pub(super) const PIECE: u64 = 1 << 20;
-/// Writes under way at most.
+/// Writes in flight at most.
 const WRITES: usize = 32;
 
 /// The files, data first and the log last, each with a connection of its own.
@@ -55,7 +55,7 @@ impl Files {
         self.served.len() - 1
     }
 
-    /// What is at `offset` of a file.
+    /// Reads `length` bytes at `offset` of a file.
     pub(super) fn read(
         &mut self,
         file: usize,

@@ -39,7 +39,7 @@ pub(super) struct Records {
     bytes: VecDeque<u8>,
     /// Bytes that were put into blocks, of all there ever were.
     taken: u64,
-    /// Where each record begins that no block has the beginning of.
+    /// Starts of the records of which no block has any part.
     starts: VecDeque<u64>,
 }
 
@@ -88,7 +88,7 @@ impl Records {
     }
 }
 
-/// What the beginning of a block says, if it is one.
+/// The header of a log block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockHeader {
     pub(super) bytes: usize,
@@ -159,7 +159,7 @@ pub(super) fn checkpoint(identity: u64, redo: &RedoPoint, new: &[u32], out: &mut
     out.resize(start + SLOT, 0);
 }
 
-/// What a slot for checkpoints holds.
+/// The contents of a checkpoint slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Slot {
     /// Nothing was ever written there.

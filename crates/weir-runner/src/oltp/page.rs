@@ -1,7 +1,7 @@
 //! The bytes of a data page.
 //!
 //! A page says what it is, so that one that was lost, torn or put in another place is
-//! found. All that a transaction changes of it is its version and who changed it; the
+//! found. All that a transaction changes of it is its version and its transaction; the
 //! rest is derived from these. So the buffer pool keeps 16 bytes for 8 KiB, and a page
 //! that must be written is made anew. A page of zeros was never written: version 0.
 //!
@@ -25,7 +25,7 @@ const _: () = assert!(SIZE as u64 == PAGE);
 const MAGIC: &[u8; 8] = b"WEIRPAGE";
 const BODY: usize = 40;
 
-/// Which page it is.
+/// The address of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PageId {
     /// Data file, counted as the description has them.
@@ -34,16 +34,16 @@ pub(super) struct PageId {
     pub(super) page: u64,
 }
 
-/// What a page holds.
+/// The contents of a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct State {
-    /// How often it was changed.
+    /// Number of changes.
     pub(super) version: u64,
     /// The commit that changed it last.
     pub(super) commit: u64,
 }
 
-/// Why bytes are not the page that they should be.
+/// A difference between a page and the bytes that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Bad {
     /// Neither a page nor zeros, or not whole.
@@ -81,7 +81,7 @@ pub(super) fn encode(id: PageId, state: State, out: &mut Vec<u8>) {
     out[start + 12..start + 16].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// What the page holds, if it is the one and whole.
+/// Decodes a page, and checks its checksum and its address.
 pub(super) fn decode(id: PageId, bytes: &[u8]) -> Result<State, Bad> {
     if bytes.iter().all(|byte| *byte == 0) {
         return Ok(State::default());

@@ -1,5 +1,4 @@
-//! What brings a database back after whatever ended it, and proves that nothing of it is
-//! lost.
+//! Recovery after a stop or a crash, and the proof that nothing is lost.
 //!
 //! 1. The newest whole checkpoint says where the log is needed from.
 //! 2. The log is read from there to the first block that is not the expected one. A
@@ -31,19 +30,19 @@ use weir_workload::oltp::model::PAGE;
 /// Pages that are written between two looks whether to stop.
 const BATCH: usize = 128;
 
-/// A recovery under way.
+/// A recovery in progress.
 pub(super) struct Recovering<'a> {
     pub(super) files: &'a mut Files,
     pub(super) contents: &'a mut Contents,
-    /// What is known to be acknowledged, if that is noted.
+    /// The newest acknowledged transaction, if it is recorded.
     pub(super) acknowledged: Option<&'a Acknowledged>,
     pub(super) is_stopped: &'a dyn Fn() -> bool,
 }
 
-/// What the log holds from the redo point on.
+/// The part of the log after the redo point.
 #[derive(Debug, Default)]
 struct Redo {
-    /// Where the log ends.
+    /// The end of the log.
     end: u64,
     /// The last transaction, and how often pages were changed up to it.
     commit: u64,
@@ -75,7 +74,7 @@ impl Recovering<'_> {
             notes: noted.map(Acknowledged::no_number).into_iter().collect(),
             ..RecoveryReport::default()
         };
-        // What was never started has no pages.
+        // A database that was never started has no pages.
         if from.is_some() || redo.transactions > 0 {
             let rebuilt = self.check_pages(&redo, &mut report)?;
             self.write_pages(&rebuilt)?;
@@ -114,7 +113,7 @@ impl Recovering<'_> {
         let ring = ring(self.files.served[file].place.size.get());
         let mut redo = Redo { commit: from.commit, changes: from.changes, ..Redo::default() };
         let (mut lsn, mut stream, mut begun) = (from.lsn, Vec::new(), false);
-        // What was read ahead, and how far it was used.
+        // Bytes that were read ahead, and how many of them are used.
         let (mut window, mut used): (Vec<u8>, usize) = (Vec::new(), 0);
         let mut previous = None;
         while lsn - from.lsn < ring {
@@ -202,7 +201,7 @@ impl Recovering<'_> {
             };
             let ranges = self.contents.ranges(file);
             for (first, count) in ranges.into_iter().flat_map(pieces) {
-                self.go_on()?;
+                self.check_stopped()?;
                 let offset = self.contents.placement().locate(first).1;
                 let bytes = self.files.read(file, offset, u64::from(count) * PAGE)?;
                 for (page, bytes) in (first..).zip(bytes.chunks_exact(page::SIZE)) {
@@ -222,7 +221,7 @@ impl Recovering<'_> {
         Ok(rebuilt)
     }
 
-    /// What a page must hold, and whether the log has to say so.
+    /// Checks a page against the state that it must have, and whether the log must contain it.
     fn check_page(
         &self,
         page: u32,
@@ -263,7 +262,7 @@ impl Recovering<'_> {
             let is_own = |page: &u32| placement.locate(*page).0 == file;
             let own: Vec<u32> = rebuilt.iter().copied().filter(is_own).collect();
             for some in own.chunks(BATCH) {
-                self.go_on()?;
+                self.check_stopped()?;
                 let Self { files, contents, .. } = self;
                 let write = |page: &u32| {
                     let mut bytes = Vec::with_capacity(page::SIZE);
@@ -276,8 +275,9 @@ impl Recovering<'_> {
         Ok(())
     }
 
-    /// Until the checkpoint at the end is written, another recovery does all of it again.
-    fn go_on(&self) -> Result<(), RunnerError> {
+    /// Fails if the recovery is to stop. Until it has written its final checkpoint, another
+    /// recovery repeats all of it.
+    fn check_stopped(&self) -> Result<(), RunnerError> {
         if (self.is_stopped)() { Err(RunnerError::RecoveryInterrupted) } else { Ok(()) }
     }
 
@@ -356,7 +356,7 @@ mod tests {
         }
         let (_, report) = OltpRun::open(&description, options).unwrap();
         assert!(report.pages_rebuilt > 0 && report.commit >= 20, "{report:?}");
-        // Nobody noted what was acknowledged, and nobody was asked to.
+        // No acknowledged transaction was recorded, and none had to be.
         assert_eq!((report.acknowledged, report.notes.len()), (None, 0));
 
         // The number is wanted, and is not there.

@@ -8,8 +8,8 @@ use weir_layout::files::Place;
 use weir_proto::Uri;
 use weir_report::status::Refused;
 
-/// What databases can lie on, in the order of [`Layout::places`]; `uris` and `refused` are
-/// what the server says.
+/// Returns the files that databases can use, in the order of [`Layout::places`]; `uris` and
+/// `refused` come from the server.
 #[must_use]
 pub fn served_files(
     layout: &Layout,

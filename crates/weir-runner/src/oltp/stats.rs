@@ -1,5 +1,5 @@
-//! What held the I/Os of a database, as the server's engine says, and what of their time
-//! was the machine's.
+//! Waits of a database's I/Os as the server's engine reports them, and the rest of their time,
+//! which is the machine's own.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -11,12 +11,13 @@ use weir_workload::oltp::{FileTally, Held};
 
 /// The share of a file's time from which on it is told that it was the machine's.
 const MACHINE: f64 = 0.1;
-/// Of the cookies of requests that are noted, and of the labels of their connections.
+/// Marks the cookies whose waits are recorded, and the labels of their connections.
 const MARK: u64 = 1 << 63;
 const LABEL: u16 = 1 << 15;
 
-/// What held the requests under way, by their cookies on the wire. Replies do not say it, but the server is
-/// in the same process: it [writes](Self::writer) it here, and who gets the reply takes it.
+/// Waits of completed requests, by their cookies on the wire. Replies do not contain them, but
+/// the server is in the same process: it [writes](Self::writer) them here, and the receiver of
+/// the reply takes them.
 #[derive(Debug, Default)]
 pub struct HeldBook {
     noted: Mutex<HashMap<u64, Held>>,
@@ -24,7 +25,7 @@ pub struct HeldBook {
 }
 
 impl HeldBook {
-    /// What a server calls of each request that its engine lets go.
+    /// Returns a callback with which a server records the waits of each admitted request.
     pub fn writer(self: &Arc<Self>) -> impl Fn(u64, &Completion) + Send + Sync + 'static {
         let book = Arc::clone(self);
         move |cookie, completion| {
@@ -42,7 +43,7 @@ impl HeldBook {
         self.noted().remove(&cookie)
     }
 
-    /// What was noted of connections that are gone.
+    /// Drops the records of closed connections.
     pub(super) fn forget(&self, labels: &[u16]) {
         let is_theirs = |cookie: &u64| labels.iter().any(|l| u64::from(*l) == cookie >> 48);
         self.noted().retain(|cookie, _| !is_theirs(cookie));
@@ -58,12 +59,12 @@ impl HeldBook {
     }
 }
 
-/// What of the time of a file neither a cap nor the medium took.
+/// Returns the time of a file that neither a cap nor the medium accounts for.
 pub(super) fn machine(tally: &FileTally) -> Span {
     tally.stall().saturating_sub(tally.held.waits.total() + tally.held.medium)
 }
 
-/// What a reader must know of a file of which the machine took a good part of the time.
+/// Returns a note if the machine's own share of a file's time is large.
 pub(super) fn machine_note(file: &str, tally: &FileTally) -> Option<String> {
     let stall = float(tally.stall().nanos());
     let share = if stall > 0.0 { float(machine(tally).nanos()) / stall } else { 0.0 };
@@ -108,7 +109,7 @@ mod tests {
         let book = HeldBook::default();
         let [first, second] = [book.label(), book.label()].map(|label| u64::from(label) << 48 | 7);
         book.note(first, held(1, 2));
-        // The cookie of a connection that nobody asks about.
+        // The cookie of a connection without a label.
         book.note(7, held(5, 5));
         assert_eq!(book.take(second), None);
         assert_eq!(book.take(first), Some(held(1, 2)));

@@ -50,7 +50,7 @@ impl Links {
 
     /// The wire of a process to one of its devices.
     #[inline]
-    pub(super) fn of(&self, process: u32, device: u32) -> WireId {
+    pub(super) fn wire(&self, process: u32, device: u32) -> WireId {
         let mut id = self.first[process as usize];
         // A process has a wire to each of its devices, and few devices.
         while self.devices[id] != device {
@@ -64,7 +64,7 @@ impl Links {
     }
 }
 
-/// Whether the export takes what the job will ask of it.
+/// Checks that the export accepts the job's requests.
 fn check(
     connection: &Connection,
     spec: &JobSpec,
@@ -79,7 +79,7 @@ fn check(
     }
     if spec.mix != Mix::Trim && spec.max_block() > maximum {
         let length = spec.max_block() as usize;
-        return Err(RunnerError::from(ClientError::TooLong { length, maximum }).of_job(&spec.name));
+        return Err(RunnerError::from(ClientError::TooLong { length, maximum }).for_job(&spec.name));
     }
     Ok(())
 }
@@ -88,7 +88,7 @@ fn check(
 fn raise_file_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum {
-        // Where it is not allowed, the old limit stays.
+        // Without the permission the old limit stays.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
 }

@@ -1,4 +1,4 @@
-//! What a run is counted by. The simulator counts in the same way.
+//! Counters of a run. The simulator counts in the same way.
 
 use super::Flight;
 use weir_report::number::float;
@@ -45,7 +45,7 @@ impl Score {
         }
     }
 
-    /// Whether a process is past its ramp.
+    /// Returns whether a process is past its ramp.
     fn counts(&self, workload: &Workload, process: u32, now: Instant) -> bool {
         if !self.ramped[process as usize] {
             return true;

@@ -85,7 +85,7 @@ fn exports(server: &Server) -> Vec<ExportStatus> {
     server.status().hosts.into_iter().flat_map(|host| host.exports).collect()
 }
 
-/// What a run that was stopped had by then.
+/// Returns the partial report of a run that was stopped.
 #[track_caller]
 pub(crate) fn interrupted(result: Result<RunReport, RunnerError>) -> RunReport {
     match result {
@@ -94,7 +94,7 @@ pub(crate) fn interrupted(result: Result<RunReport, RunnerError>) -> RunReport {
     }
 }
 
-/// Whether an export that offers everything answers a request with an error.
+/// Decides which error answers a request, if any, on an export that offers everything.
 pub(crate) type Answer = fn(&Request) -> Option<Errno>;
 
 /// A server that does nothing, for one client; it returns what it was asked.

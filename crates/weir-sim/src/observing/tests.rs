@@ -1,4 +1,4 @@
-//! What is observed is what was counted.
+//! Observations agree with the counters.
 
 use super::*;
 use crate::{OltpOptions, OltpSimulation, Options, Simulation, devices};

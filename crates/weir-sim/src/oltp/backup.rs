@@ -14,7 +14,7 @@ use weir_workload::oltp::Held;
 /// A backup beside databases, or alone.
 #[derive(Debug)]
 pub(super) struct Backup {
-    /// When the first transfer starts.
+    /// The start of the first transfer.
     start: Instant,
     pipeline: Pipeline,
     encodings: Encodings,
@@ -53,13 +53,17 @@ impl Backup {
         if !std::mem::replace(&mut self.has_started, true) {
             self.pipeline.start(now);
         }
-        let transfer = self.pipeline.poll_transfer()?;
+        let transfer = self.pipeline.poll_transfer(now)?;
         self.transfers[transfer.buffer as usize] = Some(transfer);
         Some(transfer)
     }
 
     pub(super) fn poll_deadline(&self) -> Option<Instant> {
-        if self.has_started { self.encodings.poll_deadline() } else { Some(self.start) }
+        if !self.has_started {
+            return Some(self.start);
+        }
+        let deadlines = [self.encodings.poll_deadline(), self.pipeline.poll_deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Counts the time until `next`, until which nothing changes.

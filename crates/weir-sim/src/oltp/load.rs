@@ -42,7 +42,7 @@ impl Load {
         }
     }
 
-    /// Whether a place is its own.
+    /// Returns whether a place is one of its files.
     pub(super) fn has(&self, place: u32) -> bool {
         self.files.iter().any(|(own, _)| *own == place)
     }
@@ -51,7 +51,7 @@ impl Load {
         self.tally.end()
     }
 
-    /// When its time is over it wants nothing more.
+    /// Returns the next I/O; none after its end.
     pub(super) fn poll_io(&mut self, now: Instant) -> Option<FileIo> {
         if now < self.end() { self.database.poll_io() } else { None }
     }
@@ -106,7 +106,7 @@ impl Load {
         self.database.handle_growth(now, false);
     }
 
-    /// What it has come to by now.
+    /// Reports the results at `now`.
     pub(super) fn report(&self, now: Instant, places: &[Place], sizes: &[Bytes]) -> DatabaseReport {
         let elapsed = now.min(self.end()).since(self.tally.from());
         let files = self.files.iter().map(|file| self.file(*file, (places, sizes), elapsed));

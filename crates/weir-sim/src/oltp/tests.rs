@@ -79,7 +79,7 @@ fn a_file_has_the_columns_of_sql_server() {
         // 200 a second, and no more; between two checkpoints there are none.
         assert!((3_900..=4_002).contains(&data.num_of_writes), "{}", data.num_of_writes);
         assert_eq!(data.io_stall, data.io_stall_write_ms);
-        // 32 under way at 200 a second are 160 ms each, 1 of them the medium.
+        // A queue depth of 32 at 200 a second is 160 ms each, 1 of them the medium.
         assert!((155e6..161e6).contains(&data.write_mean_ns), "{}", data.write_mean_ns);
         let queued = data.waits_ns["disk_iops"] / 1_000_000;
         assert_eq!(data.io_stall_queued_write_ms, queued);
@@ -303,7 +303,7 @@ fn a_file_that_fills_grows_into_the_limits_of_the_next_tier() {
     let grown = database.load.growths;
     assert!(grown > 4 && database.load.failed == 0, "{grown}");
     assert_eq!(database.files[0].size_on_disk_bytes, (126 + grown) << 30);
-    // A MiB a transaction, behind the 125 GiB; eight may be under way.
+    // 1 MiB for each transaction, after the 125 GiB; eight may be in flight.
     let added = database.load.transactions << 20;
     assert!((grown << 30..(grown + 1) << 30).contains(&(added + (8 << 20))), "{added}");
     assert!(database.files[0].num_of_bytes_written > added / 2);

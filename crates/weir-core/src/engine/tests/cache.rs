@@ -117,8 +117,8 @@ fn a_medium_without_latency_writes_back_without_end() {
     assert_eq!((written, engine.outstanding()), (120_000, 0));
 }
 
-/// A ReadWrite volume of 100 IOPS and a ReadOnly one without limits, with a cache of
-/// so many blocks, of which so many may be dirty.
+/// A ReadWrite volume of 100 IOPS and a ReadOnly one without limits, with a cache of `blocks`
+/// blocks, of which `dirty` may be dirty.
 fn two_volumes(blocks: u64, dirty: u64) -> Engine {
     let mut spec = host(vec![volume(100, 0), volume(0, 0)]);
     spec.volumes[0].cache = CacheMode::ReadWrite;
@@ -240,8 +240,8 @@ fn what_was_written_back_before_a_crash_is_written() {
         engine.handle_request(Instant::ZERO, &request(0, Op::Write, n * 100, 1)).expect("a write");
     }
     engine.handle_request(Instant::ZERO, &request(0, Op::Flush, 0, 0)).expect("a flush");
-    // At 100 IOPS five are admitted until 45 ms, and each takes 1 ms. Nobody has
-    // called the engine since.
+    // At 100 IOPS five are admitted until 45 ms, and each takes 1 ms. The engine was not
+    // called since.
     let lost = engine.crash(Instant::from_nanos(45_000_000));
     let range = |n: u64| (n * 100 * BLOCK, BLOCK);
     let expect: Vec<_> = (5..10).map(|n| (VolumeId(0), range(n).0, range(n).1)).collect();
@@ -292,7 +292,7 @@ fn striped(volumes: usize, blocks: u64) -> Engine {
     engine(spec)
 }
 
-/// Which of the first so many blocks of a volume the host holds.
+/// Returns which of the first `blocks` blocks of a volume are cached.
 fn held(engine: &Engine, volume: usize, blocks: u64) -> Vec<u64> {
     let (_, blobs) = engine.cache.as_ref().expect("a cache");
     (0..blocks).filter(|block| blobs.holds(volume, block * BLOCK, BLOCK)).collect()
@@ -307,7 +307,7 @@ fn pass(engine: &mut Engine, device: usize, first: u64, blocks: u64) {
 
 #[test]
 fn a_warm_up_leaves_what_a_pass_of_reads_leaves() {
-    // Of a volume: what fits, and of more than fits the end.
+    // A volume: all of it if it fits, else its end.
     for blocks in [1_024, 4_096, 6_400, 20_480] {
         let (mut warmed, mut read) = (striped(2, 4_096), striped(2, 4_096));
         let bytes = warmed.warm(DeviceId(1), 320 * BLOCK, blocks * BLOCK);
@@ -317,14 +317,14 @@ fn a_warm_up_leaves_what_a_pass_of_reads_leaves() {
         assert_eq!(held(&warmed, 1, 25_000), expect, "a warm-up of {blocks} blocks");
         assert_eq!(bytes, Bytes::new(blocks.min(4_096) * BLOCK));
     }
-    // Of a stripe the same, as long as it fits.
+    // A stripe that fits: the same.
     let (mut warmed, mut read) = (striped(3, 4_096), striped(3, 4_096));
     assert_eq!(warmed.warm(DeviceId(3), 0, 3_200 * BLOCK), Bytes::new(3_200 * BLOCK));
     pass(&mut read, 3, 0, 3_200);
     for column in 0..3 {
         assert_eq!(held(&warmed, column, 4_096), held(&read, column, 4_096));
     }
-    // Of a larger one the cache is full, and the end of each column is in it.
+    // A larger stripe fills the cache with the end of each column.
     let bytes = warmed.warm(DeviceId(3), 0, 30_720 * BLOCK);
     pass(&mut read, 3, 0, 30_720);
     assert_eq!(bytes, Bytes::new(4_095 * BLOCK));
@@ -348,7 +348,7 @@ fn a_warm_up_of_what_is_not_cached_pushes_nothing_out() {
     assert_eq!(engine.warm(DeviceId(0), 0, 32 * BLOCK), Bytes::new(32 * BLOCK));
     assert_eq!(engine.warm(DeviceId(1), 0, 1 << 40), Bytes::ZERO);
     assert_eq!(held(&engine, 0, 64), (0..32).collect::<Vec<u64>>());
-    // Of a stripe, what is on the column that is cached.
+    // Only one column of this stripe is cached.
     assert_eq!(engine.warm(DeviceId(3), 0, 64 * BLOCK), Bytes::new(32 * BLOCK));
     assert_eq!(held(&engine, 2, 64), (0..32).collect::<Vec<u64>>());
     assert_eq!((held(&engine, 0, 64).len(), held(&engine, 1, 64).len()), (32, 0));
@@ -358,7 +358,7 @@ fn a_warm_up_of_what_is_not_cached_pushes_nothing_out() {
     assert_eq!(engine.warm(DeviceId(9), 0, 4_096), Bytes::ZERO);
 }
 
-/// Whoever went over it unit by unit, there are 4 billion, would not come back.
+/// Visiting all 4 billion units one by one would take too long.
 #[test]
 fn a_large_stripe_is_warmed_column_by_column() {
     let mut engine = striped(4, 262_144);

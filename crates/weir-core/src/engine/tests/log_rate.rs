@@ -39,7 +39,7 @@ fn reads_and_other_volumes_do_not_pass_the_log_rate() {
     let mut load = load.clients(4, 1, Op::Read, len).clients(4, 2, Op::Write, len);
     load.run(Instant::ZERO, secs(4));
     assert_eq!(mib_per_s(&load, 0, len), 3);
-    // Four under way at 1 ms each.
+    // Four in flight at 1 ms each.
     for device in [1, 2] {
         assert_eq!(mib_per_s(&load, device, len), 250);
         assert!(
@@ -91,8 +91,8 @@ fn a_new_log_rate_holds_at_once_and_none_lets_everything_go() {
     assert!(load.completed_in(0, 4 * SEC, 5 * SEC) > 63_000, "64 clients at 1 ms each");
 }
 
-/// What a read-write cache takes is log all the same; its write-backs were governed
-/// when they were written.
+/// Writes that a read-write cache takes count at the log rate; their write-backs do not count
+/// again.
 #[test]
 fn a_cached_log_is_governed_once() {
     let mut spec = governed(8);

@@ -13,7 +13,7 @@ struct Arrival {
     op: Op,
     block: u64,
     len: u64,
-    /// What happens to the host before it.
+    /// A change of the host before it.
     change: Option<Change>,
 }
 
@@ -57,7 +57,7 @@ fn some_limits(kind: u8) -> GateLimits {
     }
 }
 
-/// Of the log gate: none, low, high.
+/// Limits of the log gate: none, low, high.
 fn log_rate(kind: u8) -> Option<Limit> {
     some_limits(kind).bytes
 }
@@ -148,8 +148,8 @@ fn trace() -> impl Strategy<Value = Vec<Arrival>> {
     proptest::collection::vec(arrival, 1..150)
 }
 
-/// How a driver drives: how late it comes for each deadline, and whether it asks
-/// what happened each time or only when it must.
+/// A driver: its delay after each deadline, and whether it fetches events each time or only
+/// when it must.
 struct Driver<L: Fn(u64) -> u64> {
     late: L,
     asks_each_time: bool,
@@ -157,7 +157,7 @@ struct Driver<L: Fn(u64) -> u64> {
 
 const PUNCTUAL: Driver<fn(u64) -> u64> = Driver { late: |_| 0, asks_each_time: true };
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     events: Vec<Event>,
@@ -312,7 +312,7 @@ proptest! {
         prop_assert_eq!(other, punctual.hash());
     }
 
-    /// Of any gate, while requests of all kinds pass it and its limits change.
+    /// Holds for any gate, while requests of all kinds pass it and its limits change.
     #[test]
     fn no_window_of_a_gate_exceeds_its_rate(layout in layout(), trace in trace()) {
         let log = |kind| GateLimits { iops: None, bytes: log_rate(kind) };

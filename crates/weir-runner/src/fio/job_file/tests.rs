@@ -1,4 +1,4 @@
-//! What fio is told, literally; and that fio takes it.
+//! Job files, literally; and fio accepts them.
 
 use super::*;
 use std::io::ErrorKind;
@@ -55,7 +55,7 @@ fn which_requests() {
         "rw=randrw\nrwmixread=70\nbs=4k,8k",
         "rw=randrw rwmixread=70 bs=4096,8192,4096 offset=0 size=1048576 iodepth=1",
     );
-    // What is said of writes is not said of reads.
+    // Sizes of writes do not affect reads.
     check("rw=read\nbs=4k,8k\nbssplit=,1k/50:2k/50", SIMPLE);
     check("rw=write\nbsrange=4k-16k", &{
         SIMPLE.replace(

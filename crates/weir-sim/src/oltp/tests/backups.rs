@@ -63,12 +63,24 @@ fn a_backup_alone_gets_half_of_the_machine() {
 }
 
 #[test]
+fn a_backup_with_a_limit_reads_at_that_rate_and_not_faster() {
+    let (report, _) = simulate(&format!("{BACKUP}limit = \"100 MiB/s\"\n"), &[], None);
+    let own = backup(&report);
+    assert_eq!(own.binding_limit.as_deref(), Some("limit"));
+    // The last of 4,096 reads of 1 MiB starts after 40.95 s, and is read and written then.
+    assert!((40.95..41.0).contains(&own.elapsed_s), "{}", own.elapsed_s);
+}
+
+#[test]
 fn slices_do_not_change_a_backup() {
     let databases = [("oltp", OLTP)];
-    for databases in [&[][..], &databases] {
-        let whole = simulate(BACKUP, databases, None);
-        for slice in [Span::from_micros(700), Span::from_millis(333)] {
-            assert_eq!(simulate(BACKUP, databases, Some(slice)), whole, "{slice}");
+    let limited = format!("{BACKUP}limit = \"150 MB/s\"\n");
+    for text in [BACKUP, &limited] {
+        for databases in [&[][..], &databases] {
+            let whole = simulate(text, databases, None);
+            for slice in [Span::from_micros(700), Span::from_millis(333)] {
+                assert_eq!(simulate(text, databases, Some(slice)), whole, "{slice}");
+            }
         }
     }
 }

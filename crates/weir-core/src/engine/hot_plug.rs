@@ -1,4 +1,4 @@
-//! Volumes that come while the host runs, and go.
+//! Volumes that are added and removed while the host runs.
 
 use super::types::{DeviceId, Refused, VolumeId};
 use super::{Engine, SHARED_GATES, Volume, disk_gate};
@@ -10,13 +10,14 @@ use alloc::vec::Vec;
 use weir_units::{Bytes, Instant};
 
 impl Engine {
-    /// Adds a volume at `now`, and a device that is the volume. The volume may have the
-    /// number of one that was removed; the device is new, so that who still has an old one
-    /// never gets at another's bytes.
+    /// Adds a volume at `now`, and a device that is the volume. The volume may have the number
+    /// of one that was removed; the device is new, so an old [`DeviceId`] never reaches the
+    /// bytes of another volume.
     ///
     /// # Errors
     ///
-    /// [`SpecError`] if it asks for a cache that the host has not, or there are too many.
+    /// [`SpecError`] if it asks for a cache that the host does not have, or there are too
+    /// many.
     pub fn add_volume(
         &mut self,
         now: Instant,
@@ -30,7 +31,7 @@ impl Engine {
         if spec.cache != CacheMode::None && self.cache.is_none() {
             return Err(SpecError::NoCache { volume });
         }
-        let gate = Gate::of_disk_from(&spec.limits.gate, self.now);
+        let gate = Gate::for_disk_from(&spec.limits.gate, self.now);
         if self.vacant.pop().is_some() {
             self.gates[disk_gate(volume)] = gate;
             self.volumes[volume] = Volume::new(spec);
@@ -55,8 +56,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Refused::NoDevice`] if there is no such volume, [`Refused::Busy`] as long as it has
-    /// requests or write-backs under way or is a column of a stripe.
+    /// [`Refused::NoDevice`] if there is no such volume, [`Refused::Busy`] if it has requests
+    /// or write-backs in flight or is a column of a stripe.
     pub fn remove_volume(&mut self, now: Instant, volume: VolumeId) -> Result<(), Refused> {
         self.advance(now);
         if self.vacant.contains(&volume.0) || volume.0 >= self.volumes.len() {

@@ -73,7 +73,7 @@ fn a_volume_goes_when_nothing_is_under_way_and_the_next_takes_its_place() {
     let request = Request { device, op: Op::Read, offset: 0, len: 4096, tag: 1 };
     assert_eq!(load.engine.handle_request(secs(2), &request), Err(Refused::OutOfRange));
     let again = add(&mut load, secs(2), volume(200, 0));
-    // Its number, and another device: whoever has the old one gets nothing.
+    // It has the number of the removed volume and another device: the old device stays empty.
     assert_eq!((again, load.engine.devices.len()), (volume_id, 3));
     assert_eq!(load.engine.handle_request(secs(2), &request), Err(Refused::OutOfRange));
     load.go_on(secs(4));
