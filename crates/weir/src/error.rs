@@ -1,4 +1,4 @@
-//! What can go wrong, as the user sees it, and its exit code.
+//! Errors as the user sees them, and their exit codes.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -9,6 +9,7 @@ use weir_diagnose::DiagnoseError;
 use weir_export::ExportError;
 use weir_lab::LabError;
 use weir_layout::LayoutError;
+use weir_live::LiveError;
 use weir_mount::MountError;
 use weir_observe::import::ImportError;
 use weir_observe::{ReadError, WriteError};
@@ -22,11 +23,11 @@ use weir_workload::backup::BackupError;
 use weir_workload::oltp::OltpError;
 use weir_workload::{FioError, PlaceError};
 
-/// The answer is no.
+/// Exit code of a negative answer.
 pub(crate) const NO: u8 = 1;
-/// The input or the usage is wrong.
+/// Exit code of wrong input or usage.
 pub(crate) const USAGE: u8 = 2;
-/// Something failed while running.
+/// Exit code of a failure while running.
 pub(crate) const FAILED: u8 = 3;
 
 /// An error with its exit code.
@@ -34,13 +35,13 @@ pub(crate) const FAILED: u8 = 3;
 pub(crate) enum CliError {
     #[error("cannot read {}: {source}", .path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{} is no {what}: it is not text in UTF-8", .path.display())]
+    #[error("cannot read {} as a {what}: it is not UTF-8 text", .path.display())]
     NotText { path: PathBuf, what: &'static str },
     #[error("{0}")]
     Layout(#[from] LayoutError),
     #[error("{0}")]
     Catalog(#[from] CatalogError),
-    /// By a signal, in order.
+    /// An orderly end after a signal.
     #[error("interrupted; nothing is left running")]
     Ended(i32),
     #[error("{0}")]
@@ -68,9 +69,8 @@ pub(crate) enum CliError {
     Lab(#[from] LabError),
     #[error("{}: {source}", .path.display())]
     Observation { path: PathBuf, source: ReadError },
-    /// A system that is observed does not answer.
-    #[error("{0}")]
-    Live(String),
+    #[error(transparent)]
+    Live(#[from] LiveError),
     #[error("{name}: {source}")]
     Import { name: String, source: ImportError },
     #[error("cannot observe to {}: {source}", .path.display())]
@@ -89,7 +89,7 @@ pub(crate) enum CliError {
     Verify(#[from] VerifyError),
     #[error("{0}")]
     Draw(#[from] DrawError),
-    /// A sentence of a check of the arguments.
+    /// Arguments that contradict each other or the input.
     #[error("{0}")]
     Refused(String),
     #[error("{context}: {source}")]
@@ -117,8 +117,8 @@ impl From<OltpRunError> for CliError {
 }
 
 impl CliError {
-    /// What went wrong where `path` was to be written. A file is often written beside its place
-    /// first, under a name that nobody has given and that says nothing to anybody.
+    /// Describes a failed write to `path`. A file is often written under a temporary name first,
+    /// which would mean nothing to the user.
     pub(crate) fn write(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -126,7 +126,7 @@ impl CliError {
         if let Some(folder) = missing.map(Path::to_owned) {
             return Self::NoFolder { path, folder };
         }
-        // tempfile says its own path behind what went wrong.
+        // tempfile appends its own path to the message.
         let text = source.to_string();
         let source = match text.split_once(" at path \"") {
             Some((what, _)) => io::Error::new(source.kind(), what),
@@ -135,7 +135,7 @@ impl CliError {
         Self::Write { path, source }
     }
 
-    /// The message, with the causes that it does not say itself.
+    /// Returns the message, with the causes that it does not contain.
     pub(crate) fn with_causes(&self) -> String {
         let mut text = self.to_string();
         if let Self::Mount(error) = self
@@ -173,18 +173,18 @@ impl CliError {
             | Self::Refused(_) => USAGE,
             Self::Import { source, .. } if source.is_input() => USAGE,
             Self::Import { .. } => FAILED,
-            Self::Observe { .. }
-            | Self::Write { .. }
-            | Self::NoFolder { .. }
-            | Self::Draw(_)
-            | Self::Live(_) => FAILED,
+            Self::Observe { .. } | Self::Write { .. } | Self::NoFolder { .. } | Self::Draw(_) => {
+                FAILED
+            }
+            Self::Live(error) if error.is_input() => USAGE,
+            Self::Live(_) => FAILED,
             Self::Stripes(error) if error.is_verdict() => NO,
             Self::Stripes(error) if error.is_input() => USAGE,
             Self::Stripes(_) => FAILED,
             Self::Run(error) if error.is_verdict() => NO,
             Self::Run(error) if error.is_input() => USAGE,
             Self::Run(_) => FAILED,
-            // What a shell expects of who was ended so.
+            // The convention of shells for a process that a signal ended.
             Self::Ended(signal) => u8::try_from(128 + signal).unwrap_or(FAILED),
             Self::Lab(error) if error.is_usage() => USAGE,
             Self::Lab(_) => FAILED,

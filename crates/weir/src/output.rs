@@ -1,5 +1,4 @@
-//! The two streams. Data that nobody reads any more is no error: the reader has
-//! seen enough.
+//! The two output streams. A closed stdout is not an error: the reader has seen enough.
 
 use crate::error::CliError;
 use std::io::{self, ErrorKind, Write};
@@ -21,8 +20,8 @@ pub(crate) fn print_text(text: &str) -> Result<(), CliError> {
     }
 }
 
-/// Says something to the person, on stderr.
+/// Prints a message on stderr.
 pub(crate) fn talk(text: &str) {
-    // Where there is no stderr, nobody listens.
+    // A closed stderr has no reader.
     drop(writeln!(io::stderr(), "{text}"));
 }

@@ -1,5 +1,5 @@
-//! How far a run has come, for who waits at a terminal. Elsewhere one thing is said: that
-//! it takes long, and how long; a log wants no more.
+//! Progress of a run, on a terminal. Without a terminal there is a single line, for a run that
+//! takes long.
 
 use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -8,27 +8,27 @@ use weir_plan::fleet::{self, Phase};
 use weir_report::number::{float, percent, rate};
 use weir_units::{Instant, Span};
 
-/// How long a run is watched before it is said how long it takes, and what is long.
+/// Time before the duration is estimated, and the minimum duration of a long run.
 const WATCHED_S: f64 = 10.0;
 const LONG_S: f64 = 600.0;
 
-/// A line on stderr, gone at the end.
+/// A progress line on stderr, which is cleared at the end.
 pub(crate) struct Progress {
     bar: ProgressBar,
     total: Option<Span>,
-    /// Whether it was said how long it takes, or nobody wants to know.
+    /// Whether the estimate was printed or is not wanted.
     is_said: Cell<bool>,
 }
 
 impl Progress {
-    /// `total` is how long the run takes in its own time, where that is known.
+    /// Starts a line; `total` is the duration in the time of the run, if known.
     pub(crate) fn start(total: Option<Span>, quiet: bool) -> Self {
         let progress = Self { bar: bar(total, quiet), total, is_said: Cell::new(quiet) };
         progress.at(Instant::ZERO, 0);
         progress
     }
 
-    /// The run has come to `now` and done so many I/Os.
+    /// Shows the time and the I/Os of the run.
     pub(crate) fn at(&self, now: Instant, completed: u64) {
         let seconds = |nanos: u64| rate(float(nanos) / 1e9);
         let of = self.total.map(|total| format!(" of {}", seconds(total.nanos())));
@@ -55,7 +55,7 @@ impl Progress {
 fn bar(total: Option<Span>, quiet: bool) -> ProgressBar {
     let target = match quiet {
         true => ProgressDrawTarget::hidden(),
-        // Draws on a terminal only.
+        // Drawn on a terminal only.
         false => ProgressDrawTarget::stderr(),
     };
     let bar = ProgressBar::with_draw_target(total.map(Span::nanos), target);
@@ -65,19 +65,19 @@ fn bar(total: Option<Span>, quiet: bool) -> ProgressBar {
     bar
 }
 
-/// How far an observation of real systems has come, in a line on stderr, gone at the end.
+/// The progress line of a recording.
 pub(crate) struct Live {
     bar: ProgressBar,
     total: Option<Span>,
 }
 
 impl Live {
-    /// `total` is how long it takes, if anybody has said so.
+    /// Starts a line; `total` is the duration, if given.
     pub(crate) fn start(total: Option<Span>, quiet: bool) -> Self {
         Self { bar: bar(None, quiet), total }
     }
 
-    /// It has come to `now`, with so many samples, and so many that are missing.
+    /// Shows the time, the samples and the missed samples.
     pub(crate) fn at(&self, now: Instant, samples: u64, missed: u64) {
         let seconds = |nanos: u64| format!("{:.0}", float(nanos) / 1e9);
         let of = self.total.map(|total| format!(" of {}", seconds(total.nanos())));
@@ -90,13 +90,13 @@ impl Live {
         self.bar.tick();
     }
 
-    /// Says something else meanwhile.
+    /// Runs `say` with the line hidden, so that it can print.
     pub(crate) fn aside(&self, say: impl FnOnce()) {
         self.bar.suspend(say);
     }
 }
 
-/// How far a backup has come, in a line on stderr, gone at the end.
+/// The progress line of a backup or restore.
 pub(crate) struct Moving {
     bar: ProgressBar,
 }
@@ -124,7 +124,7 @@ impl Drop for Moving {
     }
 }
 
-/// How far the plan of a fleet has come, in a line on stderr, gone at the end.
+/// The progress line of a fleet's plan.
 pub(crate) struct Planning {
     bar: ProgressBar,
 }
@@ -137,14 +137,14 @@ impl Planning {
         Self { bar }
     }
 
-    /// It has come to this.
+    /// Shows the present state of the search.
     pub(crate) fn at(&self, now: fleet::Progress) {
         self.bar.set_message(planned(now));
         self.bar.tick();
     }
 }
 
-/// How far a plan has come, in words.
+/// Describes the present state of the search.
 fn planned(now: fleet::Progress) -> String {
     let doing = match now.phase {
         Phase::Filling => "filling instances",
@@ -176,7 +176,7 @@ impl Drop for Live {
     }
 }
 
-/// What is left of a run that takes long, in minutes or hours.
+/// Formats the remaining time of a long run, in minutes or hours.
 fn long(elapsed_s: f64, now: Instant, total: Span) -> Option<String> {
     let done = float(now.nanos()) / float(total.nanos().max(1));
     let left = elapsed_s / done.max(1e-9) - elapsed_s;

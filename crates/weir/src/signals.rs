@@ -1,4 +1,4 @@
-//! Ctrl-C and its like.
+//! Signals that end the process.
 
 use crate::error::{CliError, FAILED};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -7,25 +7,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// The signals that end a run in order. The second one ends the process at once, as kill
-/// would.
+/// The signals that end a run in an orderly way. A second one ends the process at once.
 pub(crate) struct Signals([(u8, Arc<AtomicBool>); 2]);
 
 impl Signals {
-    /// From here on they are caught.
+    /// Starts to catch the signals.
     pub(crate) fn catch() -> Result<Self, CliError> {
         Ok(Self([catch(SIGINT)?, catch(SIGTERM)?]))
     }
 
-    /// If one has come, the exit code that a shell expects of who was ended by it.
+    /// Returns the exit code for a received signal, by the convention of shells.
     pub(crate) fn code(&self) -> Option<u8> {
         let came = self.0.iter().find(|(_, flag)| flag.load(Ordering::Relaxed));
         came.map(|(code, _)| *code)
     }
 }
 
-/// From here on a signal ends the process, after `clean`: where nothing is worth keeping of what is
-/// half done.
+/// Makes a signal end the process after `clean`, for work of which nothing is worth keeping.
 pub(crate) fn clean_at_end(clean: impl Fn() + Send + 'static) -> Result<(), CliError> {
     let failed = |source| CliError::System { context: "catching signals", source };
     let mut signals = iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;

@@ -1,6 +1,6 @@
 //! What the documentation shows must be so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use weir_catalog::{Catalog, Edition};
@@ -172,4 +172,52 @@ fn every_promise_names_a_test_that_there_is() {
     }
     assert!(missing.is_empty(), "docs/SEMANTICS.md names what is no test: {missing:?}");
     assert!(count > 20, "{count} tests are named");
+}
+
+/// Reads the crates of this workspace in a table of dependencies, by their names without `weir-`.
+fn workspace_dependencies(manifest: &str) -> BTreeSet<String> {
+    let manifest: toml::Table = manifest.parse().expect("a manifest");
+    let Some(toml::Value::Table(dependencies)) = manifest.get("dependencies") else {
+        return BTreeSet::new();
+    };
+    dependencies
+        .keys()
+        .filter_map(|name| name.strip_prefix("weir-"))
+        .filter(|name| *name != "units")
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The crate table of the architecture says what each crate depends on.
+#[test]
+fn the_crate_table_matches_the_manifests() {
+    let text = read("docs/ARCHITECTURE.md");
+    let mut listed = BTreeSet::new();
+    for line in text.lines() {
+        let Some((name, rest)) = line
+            .strip_prefix("| `")
+            .and_then(|line| line.split_once("` | "))
+            .filter(|(name, _)| name.starts_with("weir"))
+        else {
+            continue;
+        };
+        listed.insert(name.to_owned());
+        let column = rest.split(" | ").next().unwrap_or_default();
+        // A remark in parentheses says why.
+        let knows: BTreeSet<String> = column
+            .split(", ")
+            .map(|word| word.split(" (").next().unwrap_or(word).to_owned())
+            .filter(|word| word != "nothing")
+            .collect();
+        if column != "everything" {
+            let manifest = read(&format!("crates/{name}/Cargo.toml"));
+            assert_eq!(knows, workspace_dependencies(&manifest), "{name}");
+        }
+    }
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").read_dir().expect("the crates");
+    let crates: BTreeSet<String> = folders
+        .map(|entry| entry.expect("a crate").file_name().to_string_lossy().into_owned())
+        .filter(|name| name != "weir-bench")
+        .collect();
+    assert_eq!(listed, crates);
 }

@@ -1,7 +1,7 @@
 //! `weir catalog`: every figure with its source and date.
 //!
-//! What people read in one cell (`3,500 / 170 MB/s credit`), machines get as a number
-//! in each of several columns; see [`Table`] for how a head says so.
+//! A cell such as `3,500 / 170 MB/s credit` in the text output becomes several numeric columns in
+//! JSON and CSV; see [`Table`] for the notation of the headings.
 
 use crate::cli::CatalogCommand;
 use crate::error::CliError;
@@ -50,7 +50,7 @@ fn iops(iops: Option<Iops>) -> Cell {
     iops.map_or_else(Cell::none, |iops| grouped(iops.get()))
 }
 
-/// Bytes per second, in the unit of the document for people.
+/// Formats a throughput in the unit of its source, for the text output.
 fn throughput(rate: Option<BytesPerSec>) -> Cell {
     rate.map_or_else(Cell::none, |rate| Cell::number(rate.to_string(), float(rate.get())))
 }
@@ -59,7 +59,7 @@ fn count(n: Option<u32>) -> Cell {
     n.map_or_else(Cell::none, |n| grouped(u64::from(n)))
 }
 
-/// A burst in one cell for people, and its kind, rates and duration for machines.
+/// Formats a burst as one cell of the text output, or as kind, rates and duration.
 fn burst(burst: Option<Burst>) -> [Cell; 5] {
     let Some(Burst { kind, iops: peak, throughput: bytes, .. }) = burst else {
         return [(); 5].map(|()| Cell::none());
@@ -75,8 +75,7 @@ fn burst(burst: Option<Burst>) -> [Cell; 5] {
     [shown.into(), word.into(), iops(Some(peak)), throughput(Some(bytes)), duration]
 }
 
-/// The tiers, set by set for people; the families whose limits are bought; and what is
-/// to be said of either.
+/// Lists the tiers by set, the families with purchasable limits, and the remarks on both.
 fn tiers(edition: &Edition) -> Vec<Table> {
     let mut tables: Vec<Table> =
         edition.tier_sets().iter().map(|set| tier_table(edition, set)).collect();
@@ -102,7 +101,7 @@ fn tiers(edition: &Edition) -> Vec<Table> {
     tables
 }
 
-/// What is listed of a tier.
+/// Returns the row of a tier.
 const TIER_HEADS: [&str; 15] = [
     "tier",
     "|set",
@@ -177,7 +176,7 @@ fn provisioned(families: &[Provisioned]) -> Table {
     table
 }
 
-/// What services keep everything on.
+/// Lists the services whose files share one store.
 fn stores(edition: &Edition) -> Table {
     let heads = [
         "store",
@@ -213,7 +212,7 @@ fn stores(edition: &Edition) -> Table {
     table
 }
 
-/// The families whose disks share their limits.
+/// Lists the families whose disks share limits.
 fn pooled(edition: &Edition) -> Table {
     let heads = [
         "shared|family",
@@ -238,7 +237,7 @@ fn pooled(edition: &Edition) -> Table {
     table
 }
 
-/// Source, conflicts, history and notes, each with its kind.
+/// Lists source, conflicts, history and notes, each with its kind.
 fn remarks(provenance: &Provenance) -> Vec<(&'static str, String)> {
     let source = format!("{} ({})", provenance.source(), provenance.as_of());
     let mut remarks = vec![("source", source)];
@@ -256,7 +255,7 @@ fn remark_lines(provenance: &Provenance) -> Vec<String> {
     remarks(provenance).into_iter().map(|(kind, text)| format!("{kind}: {text}")).collect()
 }
 
-/// For machines, to whom notes below a table are lost.
+/// Adds a remarks table for JSON and CSV, which have no notes below a table.
 fn remarks_table() -> Table {
     Table::new("", &["|edition", "|name", "|kind", "|text"]).named("remarks")
 }
@@ -268,7 +267,7 @@ fn remark(table: &mut Table, edition: &Edition, name: &str, provenance: &Provena
 }
 
 fn hosts(edition: &Edition) -> Table {
-    // Managed instances have storage, machines have disks.
+    // Managed instances have storage; machines have disks.
     let storage = match edition.hosts().any(|host| host.storage.is_some()) {
         true => ">storage GiB|storage_bytes",
         false => "|storage_bytes",
@@ -323,7 +322,7 @@ fn hosts(edition: &Edition) -> Table {
     table
 }
 
-/// Everything of a name: figures, tiers and remarks, of which some may be empty.
+/// The tables of a name: figures, tiers and remarks. Some can be empty.
 fn show(name: &str, catalog: &Catalog) -> Result<Vec<Table>, CliError> {
     let mut tables = vec![figures_table(String::new())];
     if let Ok(edition) = catalog.edition(name) {
@@ -333,7 +332,7 @@ fn show(name: &str, catalog: &Catalog) -> Result<Vec<Table>, CliError> {
     let found = catalog.get(name)?;
     let mut remarks = remarks_table();
     for one in &found {
-        // What has its name with others of its edition is shown under the one that chooses.
+        // A name shared by several entries of an edition is shown under the one that selects it.
         let alike = |other: &&Found<'_>| {
             (other.edition().name(), other.name()) == (one.edition().name(), one.name())
         };
@@ -366,7 +365,7 @@ fn about(edition: &Edition) -> Table {
     table
 }
 
-/// What is shown of one thing, called `name`.
+/// Shows one entry called `name`.
 fn tables_of(found: &Found<'_>, name: &str) -> Vec<Table> {
     let figures = |list: &[Figure<'_>], text: &[String]| figures(found, name, list, text);
     match found {
@@ -398,7 +397,7 @@ fn tables_of(found: &Found<'_>, name: &str) -> Vec<Table> {
     }
 }
 
-/// Which limits an I/O counts against, by cache mode.
+/// Lists the limits that an I/O counts against, by cache mode.
 fn accounting(edition: &Edition, cache: &HostCache) -> Table {
     let heads = ["|edition", "cache", "operation", "disk", "uncached", "cached", "note"];
     let title = format!("{} host-cache: what an I/O counts against", edition.name());
@@ -408,7 +407,7 @@ fn accounting(edition: &Edition, cache: &HostCache) -> Table {
         let (mode, op) = (row.mode.to_string(), row.op.to_string());
         let [disk, uncached, cached] =
             [row.counts.disk, row.counts.uncached, row.counts.cached].map(counts);
-        // The notes of the whole table stand with its figures.
+        // The notes of the whole table follow its figures.
         let own = row.provenance.notes().iter().find(|n| !cache.provenance.notes().contains(n));
         let note = own.map_or_else(Cell::none, |note| Cell::from(note.as_str()));
         table.row(cells![edition.name(), mode, op, disk, uncached, cached, note]);
@@ -421,7 +420,7 @@ fn figures_table(title: String) -> Table {
     Table::new(title, &heads).named("figures")
 }
 
-/// The figures of one row, with lines of text of its own above the remarks.
+/// Lists the figures of one row, with its text lines above the remarks.
 fn figures(found: &Found<'_>, name: &str, figures: &[Figure<'_>], text: &[String]) -> Table {
     let edition = found.edition().name();
     let mut table = figures_table(format!("{edition} {name}"));

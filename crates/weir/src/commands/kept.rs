@@ -1,5 +1,5 @@
-//! Where a data folder does not say what the layout says: changes that were made while
-//! it was served, and volumes that the layout does not name.
+//! Differences between a data folder and the layout: changes made on a running server, and volumes
+//! that the layout does not name.
 
 use super::cache_name;
 use std::path::Path;
@@ -8,7 +8,7 @@ use weir_report::status::Status;
 use weir_store::{DataDir, ListedVolume, Meta};
 use weir_units::Bytes;
 
-/// A volume as the layout has it.
+/// A volume of the layout.
 pub(crate) struct Declared {
     name: String,
     size: Bytes,
@@ -21,7 +21,7 @@ impl Declared {
     }
 }
 
-/// The volumes of a layout.
+/// Lists the volumes of a layout.
 pub(crate) fn declared(layout: &Layout) -> Vec<Declared> {
     let volumes = layout.hosts.iter().flat_map(|host| &host.volumes);
     let one = |volume: &weir_layout::Volume| Declared {
@@ -32,14 +32,14 @@ pub(crate) fn declared(layout: &Layout) -> Vec<Declared> {
     volumes.map(one).collect()
 }
 
-/// A line for each volume in the folder that the layout does not name. Whatever is
-/// wrong with the folder is the server's to say.
+/// Writes a line for each volume in the folder that the layout does not name. The server reports
+/// defects of the folder.
 pub(crate) fn unnamed(data: &Path, layout: &Path, declared: &[Declared]) -> Vec<String> {
     if !data.join("format").exists() {
         return Vec::new();
     }
     let listed = DataDir::open(data, "weir serve").and_then(|dir| dir.list());
-    // What was made on a running server is served, whatever the layout says.
+    // A volume created on a running server is served even if the layout does not name it.
     let made = |meta: &Meta| meta.attributes.contains_key(weir_server::MADE);
     let is_left = |volume: &ListedVolume| !volume.meta.as_ref().is_ok_and(made);
     let unnamed = listed.unwrap_or_default().into_iter().filter(is_left).map(|volume| volume.name);
@@ -57,7 +57,7 @@ pub(crate) fn unnamed(data: &Path, layout: &Path, declared: &[Declared]) -> Vec<
         .collect()
 }
 
-/// A line for each volume that was changed while it was served, and stays so.
+/// Writes a line for each volume that was changed on a running server and keeps the change.
 pub(crate) fn overrides(status: &Status, layout: &Path, declared: &[Declared]) -> Vec<String> {
     let mut lines = Vec::new();
     let layout = layout.display();
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use weir_report::status::{HostStatus, VolumeStatus};
 
-    /// What is advised about a volume of `now` bytes where the layout says `size`.
+    /// Advises on a volume of `now` bytes with the size `size` in the layout.
     fn advised(now: u64, size: u64) -> String {
         let volume = VolumeStatus {
             name: "v".into(),

@@ -28,7 +28,7 @@ pub(crate) fn run(command: &LayoutCommand, catalog: &Catalog) -> Result<u8, CliE
     Ok(0)
 }
 
-/// The heads of [`limits`].
+/// Headings of [`limits`].
 const LIMITS: [&str; 7] = [
     ">IOPS|iops",
     ">MiB/s|throughput_bytes_per_s",
@@ -39,8 +39,7 @@ const LIMITS: [&str; 7] = [
     "|burst_duration_s",
 ];
 
-/// The rates that last, and those of a burst: in one cell for people, each in its own
-/// for machines.
+/// Formats the sustained and the burst rates: one cell in text, separate columns in JSON and CSV.
 fn limits(gate: &GateLimits) -> [Cell; 7] {
     let operations = |n: Option<u64>| n.map_or_else(Cell::none, grouped);
     let bytes = |n: Option<u64>| n.map_or_else(Cell::none, |n| mib(float(n)));
@@ -90,7 +89,7 @@ fn tables(layout: &Layout) -> Vec<Table> {
             row.extend(limits(gate));
             hosts.row(row);
         }
-        // Its volumes are its files, which have a table of their own.
+        // The volumes of an instance are its files, which have their own table.
         if host.instance.is_some() {
             continue;
         }

@@ -1,5 +1,5 @@
-//! What `weir layout check` says of database files: what each gets for its size, what
-//! another size would get, and what all of them leave of a managed instance's limits.
+//! The part of `weir layout check` about database files: the tier of each file, the sizes of the
+//! neighbouring tiers, and the unused part of a managed instance's limits.
 
 use weir_catalog::{Edition, Limits};
 use weir_core::{GateLimits, Limit};
@@ -12,7 +12,7 @@ use weir_report::number::{float, grouped, mib};
 use weir_report::table::{Cell, Table};
 use weir_units::Bytes;
 
-/// The tables of all files; none if there are no files.
+/// Returns the tables of all files; none if there are no files.
 pub(crate) fn tables(layout: &Layout, edition: Option<&Edition>) -> Vec<Table> {
     let mut tables = Vec::new();
     for host in layout.hosts.iter().filter(|host| !host.files.is_empty()) {
@@ -28,7 +28,7 @@ pub(crate) fn tables(layout: &Layout, edition: Option<&Edition>) -> Vec<Table> {
     tables
 }
 
-/// Bytes in GiB with the four decimals that the query of article 000 shows.
+/// Formats bytes in GiB with four decimals, like the query in article 000.
 fn gib(bytes: u64) -> Cell {
     let gib = format!("{:.4}", float(bytes) / float(1 << 30));
     let shown = gib.trim_end_matches('0').trim_end_matches('.');
@@ -51,7 +51,7 @@ fn limits(gate: &GateLimits) -> [Cell; 2] {
     [or_none(rate(gate.iops), grouped), or_none(rate(gate.bytes), |n| mib(float(n)))]
 }
 
-/// File, host, database and role.
+/// Returns the cells for file, host, database and role.
 fn named(host: &Host, file: &File) -> Vec<Cell> {
     let database = match file.role {
         Role::Tempdb => Cell::none(),
@@ -159,14 +159,14 @@ fn files_of_instance(host: &Host, edition: Option<&Edition>) -> Table {
     table
 }
 
-/// What is in use, by how much it grows and up to where.
+/// Describes the used part, the growth increment and the maximum size.
 fn growth(file: &File) -> [Cell; 3] {
     let growth = file.growth.filter(|_| file.role == Role::Data);
     let most = growth.map(|growth| growth.most).filter(|most| most.get() < u64::MAX);
     [size(file.used), size(growth.map(|growth| growth.by)), size(most)]
 }
 
-/// The same for people, a line for each file of which there is something to say.
+/// Describes the same as text, one line for each file that has such settings.
 fn growth_notes(host: &Host) -> impl Iterator<Item = String> + '_ {
     let words = |file: &File| {
         let used = file.used.map(|used| format!("{used} of it are in use"));
@@ -199,7 +199,7 @@ fn in_words(step: &Step) -> String {
     format!("{}, {} IOPS, {throughput}", step.tier, grouped(iops.get()))
 }
 
-/// How far the tier reaches, and what is beyond.
+/// Describes the upper bound of the tier, and the next tier.
 fn larger(size: Bytes, steps: &Steps) -> Cell {
     let idle = match size < steps.until {
         true => format!("{} buys nothing over {size}; ", steps.until),
@@ -211,7 +211,7 @@ fn larger(size: Bytes, steps: &Steps) -> Cell {
     }
 }
 
-/// How much smaller it could be for the same, and what is below.
+/// Describes the lower bound of the tier, and the previous tier.
 fn smaller(size: Bytes, steps: &Steps) -> Cell {
     let Some(down) = &steps.down else { return "there is no lower step".into() };
     let spare = match size > steps.from {
@@ -221,7 +221,7 @@ fn smaller(size: Bytes, steps: &Steps) -> Cell {
     format!("{spare}{} is the step down: {}", down.size, in_words(down)).into()
 }
 
-/// The files by role, and all.
+/// Sums the files by role, and in total.
 fn totals(host: &Host) -> Table {
     let heads = [
         "role",
@@ -263,7 +263,7 @@ fn totals(host: &Host) -> Table {
     table
 }
 
-/// What is used of the instance's limits, and what is left.
+/// Lists the used and the unused part of the instance's limits.
 fn bounds(host: &Host, instance: &Instance) -> Table {
     let heads = ["limit", "|host", ">used", ">most", ">left", "unit|", "|unit"];
     let mut table = Table::new("", &heads).named("limits");

@@ -31,7 +31,7 @@ use weir_catalog::{Catalog, Edition};
 use weir_core::CacheMode;
 use weir_layout::Layout;
 
-/// Does what the arguments say; returns the exit code.
+/// Runs the verb and returns the exit code.
 pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
     let catalog = || catalog_with(&cli.editions);
     match cli.command {
@@ -61,7 +61,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
     }
 }
 
-/// The built-in editions and those of the user.
+/// Loads the built-in editions and those of the user.
 fn catalog_with(files: &[PathBuf]) -> Result<Catalog, CliError> {
     let mut catalog = Catalog::builtin();
     for path in files {
@@ -72,7 +72,7 @@ fn catalog_with(files: &[PathBuf]) -> Result<Catalog, CliError> {
     Ok(catalog)
 }
 
-/// A text file, whole; `what` it should be.
+/// Reads a text file; `what` names its kind in messages.
 pub(crate) fn read(path: &Path, what: &'static str) -> Result<String, CliError> {
     fs::read_to_string(path).map_err(|source| match source.kind() {
         ErrorKind::InvalidData => CliError::NotText { path: path.to_owned(), what },
@@ -80,12 +80,12 @@ pub(crate) fn read(path: &Path, what: &'static str) -> Result<String, CliError> 
     })
 }
 
-/// A layout file, resolved.
+/// Reads and resolves a layout file.
 pub(crate) fn read_layout(path: &Path, catalog: &Catalog) -> Result<Layout, CliError> {
     Ok(read_layout_text(path, catalog)?.1)
 }
 
-/// A layout file as it is written, and resolved.
+/// Reads a layout file and returns its text, too.
 pub(crate) fn read_layout_text(
     path: &Path,
     catalog: &Catalog,
@@ -95,7 +95,7 @@ pub(crate) fn read_layout_text(
     Ok((text, layout))
 }
 
-/// The edition of a layout, if it has one.
+/// Returns the edition of a layout, if it has one.
 pub(crate) fn edition_of<'a>(
     layout: &Layout,
     catalog: &'a Catalog,
@@ -104,7 +104,7 @@ pub(crate) fn edition_of<'a>(
     Ok(edition.transpose()?)
 }
 
-/// Says what a reader of the results should know.
+/// Prints the notes on a layout that affect the results.
 pub(crate) fn say_notes(layout: &Layout) {
     for host in &layout.hosts {
         host.notes
@@ -113,7 +113,7 @@ pub(crate) fn say_notes(layout: &Layout) {
     }
 }
 
-/// A cache mode as layouts write it.
+/// Returns the name of a cache mode in layouts.
 pub(crate) fn cache_name(mode: CacheMode) -> &'static str {
     match mode {
         CacheMode::None => "none",

@@ -18,9 +18,9 @@ use weir_server::{Exported, Handle, Options, Server};
 
 /// The folder of the files within the data directory.
 const FILES: &str = "files";
-/// For how long the kernel may take to tell that a file is closed.
+/// Maximum delay of the kernel's notice that a file is closed.
 const SOON: Duration = Duration::from_millis(500);
-/// For how long files may stay open once it is to end.
+/// Maximum time that files can stay open after the end is requested.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
         ..Options::default()
     };
     let (mut declared, has_blobs) = (kept::declared(&layout), layout.blob.is_some());
-    // A file of an instance has the size that it has.
+    // A file of an instance determines the size of its volume.
     declared.retain(|volume| {
         layout.hosts.iter().all(|host| {
             host.instance.is_none() || host.volumes.iter().all(|own| own.name != volume.name())
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     Ok(ended.map(|()| 0)?)
 }
 
-/// What can be said before anything is made.
+/// Reports wrong arguments before anything is created.
 fn check_layout(args: &MountArgs, layout: &Layout) -> Result<(), CliError> {
     let instances = layout.hosts.iter().filter(|host| host.instance.is_some()).count();
     check_databases(args, instances)?;
@@ -115,8 +115,8 @@ fn check_layout(args: &MountArgs, layout: &Layout) -> Result<(), CliError> {
             args.dir.display()
         )));
     }
-    // Before there is a data directory that nobody needs; one that is there may have volumes
-    // that were made while it was served.
+    // Checked before the data directory is created. An existing one can have volumes that were
+    // created on a running server.
     let is_new = args.data.as_deref().is_none_or(|data| !data.exists());
     let has_none = layout.hosts.iter().all(|host| host.exports.is_empty());
     if is_new && has_none && args.databases.is_empty() {
@@ -125,7 +125,7 @@ fn check_layout(args: &MountArgs, layout: &Layout) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Whether a path, of which the end may not be there yet, leads into a directory.
+/// Returns whether a path leads into a directory; its last components need not exist.
 fn is_within(path: &Path, dir: &Path) -> bool {
     let Ok(dir) = dir.canonicalize() else { return false };
     let there = path.ancestors().filter(|path| !path.as_os_str().is_empty());
@@ -142,7 +142,7 @@ fn nothing_to_mount() -> CliError {
     )
 }
 
-/// A database that the layout does not have needs to know its instance.
+/// Finds the instance of a database that is not in the layout.
 fn check_databases(args: &MountArgs, instances: usize) -> Result<(), CliError> {
     match args.databases.first() {
         Some(database) if instances != 1 => Err(CliError::Refused(format!(
@@ -152,7 +152,7 @@ fn check_databases(args: &MountArgs, instances: usize) -> Result<(), CliError> {
     }
 }
 
-/// The folders of files that no top directory is for.
+/// Lists the folders of files that belong to no top directory.
 fn left_out(files: &Path, names: &[String]) -> Vec<PathBuf> {
     let folders = std::fs::read_dir(files).into_iter().flatten().flatten();
     let is_left = |path: &PathBuf| names.iter().all(|name| *path != files.join(name));
@@ -161,7 +161,7 @@ fn left_out(files: &Path, names: &[String]) -> Vec<PathBuf> {
     left
 }
 
-/// The top directories, with their backing folders, and what each is.
+/// Lists the top directories with their backing folders and kinds.
 fn dirs_of(
     args: &MountArgs,
     server: &Handle,

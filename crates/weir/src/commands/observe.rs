@@ -21,7 +21,7 @@ pub(crate) use source::{Source, is_observation};
 use std::fs::File;
 use std::path::PathBuf;
 
-/// An input of another system as an observation that nobody keeps, and what there is to say of it.
+/// An input of another tool as a temporary observation, with its notes.
 pub(crate) fn imported(
     paths: &[PathBuf],
     args: &ImportArgs,

@@ -1,4 +1,4 @@
-//! `weir run`: a database for real, on volumes that are served for it.
+//! `weir run`: a database workload in wall time, on volumes served in this process.
 
 mod owner;
 
@@ -33,10 +33,10 @@ pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check(args)?;
     let layout = read_layout(&args.layout, catalog)?;
     say_notes(&layout);
-    let text = read(&args.oltp, "OLTP description")?;
+    let text = read(&args.oltp, "workload description")?;
     let mut description = Description::parse(&args.oltp.display().to_string(), &text)?;
     description.duration = args.runtime.unwrap_or(description.duration);
-    // What does not fit is said before anything is served.
+    // Reports a mismatch before anything is served.
     let places = layout.places();
     let files: Vec<FileAbout<'_>> = places.iter().map(weir_sim::about).collect();
     let model = description.model(&files, args.run.seed)?;
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     };
     let geometry = Geometry { layout: &layout, places: &places, model: &model };
     let find = |data: &Path| Owner::find(data, &description, &geometry);
-    // A folder that is not there yet has no records.
+    // A new folder has no records.
     let old = args.data.as_deref().filter(|data| data.exists());
     old.map(find).transpose()?;
     let server = Server::start(layout.clone(), edition, &options)?;
@@ -80,8 +80,8 @@ pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     Ok(code)
 }
 
-/// Whether nothing was ever written to the volume of the log, and something to those of
-/// the data: no page goes to its file before the log.
+/// Returns whether the log's volume is empty and a data volume is not. The log is written ahead
+/// of the pages, so such a database has lost its log.
 fn log_is_gone(layout: &Layout, server: &Server, description: &Description) -> bool {
     let status = server.status();
     let used = |name: &str| {
@@ -128,9 +128,8 @@ fn check(args: &RunArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A folder that has the log must have the data: what the server does not find it makes
-/// anew, empty, and a database without its pages is lost. `files` are those of the model,
-/// the log last.
+/// Refuses a folder that has the log and lacks data: the server would create the missing volumes
+/// empty, and the database would be lost. `files` are those of the model, the log last.
 fn check_volumes(data: &Path, layout: &Layout, files: &[(u32, &str)]) -> Result<(), CliError> {
     let places = layout.places();
     let missing = |file: u32| {
@@ -156,7 +155,7 @@ fn check_volumes(data: &Path, layout: &Layout, files: &[(u32, &str)]) -> Result<
     Ok(())
 }
 
-/// Recovers the database, and runs it; returns the exit code.
+/// Recovers the database and runs it. Returns the exit code.
 fn drive(
     args: &RunArgs,
     layout: &Layout,
@@ -208,8 +207,8 @@ fn drive(
     Ok(stopped.map_or(0, |stopped| stopped.code))
 }
 
-/// Where the newest acknowledged transaction is noted: beside the data, unless told.
-/// The log's name is in it, so that two databases may share a folder.
+/// Returns the file that records the newest acknowledged transaction, by default beside the data.
+/// Its name contains that of the log, so that two databases can share a folder.
 fn acknowledged(args: &RunArgs, description: &Description) -> Option<PathBuf> {
     let beside = |data: &PathBuf| data.join(format!("acknowledged-{}", description.log_name()));
     args.acknowledged.clone().or_else(|| args.data.as_ref().map(beside))
@@ -237,7 +236,7 @@ fn say_recovery(recovery: &RecoveryReport) {
     }
 }
 
-/// A run, as whoever watches sees it.
+/// The run behind the interface that the watch drives.
 struct WallRun<'a> {
     run: OltpRun<'a>,
     layout: &'a Layout,
@@ -277,7 +276,7 @@ impl Drive for WallRun<'_> {
         let status = self.server.status();
         let database = self.run.database();
         let mut sample = Sample::default();
-        // As the layout has them: a server may have more that were made on it.
+        // The volumes of the layout; the server can have others that were created on it.
         for (host, declared) in status.hosts.iter().zip(&self.layout.hosts) {
             let cache_resident_bytes = host.cache_resident_bytes;
             sample.hosts.push(HostCounters { cache_resident_bytes });
@@ -369,7 +368,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::parse("layout.toml", LAYOUT, &Catalog::builtin()).unwrap();
         let check = || check_volumes(folder.path(), &layout, &[(0, "data"), (1, "log")]);
-        // A new folder has neither.
+        // A new folder has neither volume.
         check().unwrap();
         let volumes = folder.path().join("volumes");
         fs::create_dir_all(volumes.join("log")).unwrap();

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
             file.display()
         )));
     }
-    // It never ends by itself.
+    // A server never ends by itself.
     let waiting = Waiting::<Infallible>::begin()?;
     let edition = edition_of(&layout, catalog)?;
     let blob = blob_of(args, &layout, edition)?;
@@ -43,21 +43,21 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     introduce(args, &server, blob.as_ref())?;
     waiting.wait()?;
     output::talk("stopping: completing the requests in flight; press Ctrl-C again to stop at once");
-    // Its clients ask the server.
+    // The blob service's clients are served by the server.
     let blobs = blob.map_or(Ok(()), Endpoint::stop);
     server.stop()?;
     blobs?;
     Ok(0)
 }
 
-/// How page blobs are to be served, if they are: as the layout says, and the arguments.
+/// Combines the page blob settings of the layout and of the arguments.
 fn blob_of(
     args: &ServeArgs,
     layout: &Layout,
     edition: Option<&Edition>,
 ) -> Result<Option<Blob>, CliError> {
     let rooted = |mut blob: Blob| {
-        // The layout's paths begin where it is.
+        // Paths in a layout are relative to its folder.
         let folder = args.layout.parent();
         if let (Some(folder), Some((certificate, key))) = (folder, &mut blob.tls) {
             (*certificate, *key) = (folder.join(&certificate), folder.join(&key));
@@ -70,7 +70,7 @@ fn blob_of(
     Ok(Some(Blob { listen: listen.clone().unwrap_or(blob.listen), ..blob }))
 }
 
-/// Says what is served and where.
+/// Prints the exports and addresses.
 fn introduce(args: &ServeArgs, server: &Server, blob: Option<&Endpoint>) -> Result<(), CliError> {
     for refused in server.refused() {
         output::talk(&format!("weir: not served: {}: {}", refused.name, refused.reason));

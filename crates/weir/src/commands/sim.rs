@@ -24,7 +24,7 @@ use weir_units::{Instant, Span};
 use weir_workload::job::Target;
 use weir_workload::{Device, JobFile, Placed, Source, fio, place};
 
-/// Job files see the environment and the files beside them.
+/// The environment variables and include files that job files can refer to.
 pub(crate) struct Surroundings;
 
 impl Source for Surroundings {
@@ -38,7 +38,7 @@ impl Source for Surroundings {
     }
 }
 
-/// Job files, one after the other as fio runs them.
+/// Parses the job files, which run one after the other as in fio.
 pub(crate) fn read_jobs(paths: &[PathBuf]) -> Result<JobFile, CliError> {
     let mut all: Option<JobFile> = None;
     for path in paths {
@@ -49,7 +49,7 @@ pub(crate) fn read_jobs(paths: &[PathBuf]) -> Result<JobFile, CliError> {
             None => next,
         });
     }
-    // The arguments ask for one at least.
+    // The command line requires at least one.
     Ok(all.unwrap_or_default())
 }
 
@@ -117,7 +117,7 @@ impl Drive for Simulation<'_> {
     }
 }
 
-/// How long the jobs take at most; nothing if one has no runtime.
+/// Returns the maximum duration of the jobs, unless a job has no runtime.
 fn length(jobs: &JobFile) -> Option<Span> {
     let mut waves: BTreeMap<u32, Span> = BTreeMap::new();
     for job in &jobs.jobs {
@@ -128,8 +128,7 @@ fn length(jobs: &JobFile) -> Option<Span> {
     Some(waves.into_values().fold(Span::ZERO, |sum, wave| sum + wave))
 }
 
-/// What the host caches wrote back, and what held that: volumes of the layout in their
-/// order, those alone that did.
+/// Lists the volumes with write-backs, in layout order, and the caps that throttled these.
 fn writebacks(
     layout: &Layout,
     simulation: &Simulation<'_>,
@@ -156,7 +155,7 @@ fn writebacks(
     reports
 }
 
-/// A mapping that maps nothing is a slip of the hand.
+/// Refuses a mapping that applies to no job.
 fn check_map(args: &SimArgs, jobs: &JobFile) -> Result<(), CliError> {
     let mut paths: Vec<&str> = Vec::new();
     for job in &jobs.jobs {
@@ -188,8 +187,8 @@ fn check_map(args: &SimArgs, jobs: &JobFile) -> Result<(), CliError> {
     Ok(())
 }
 
-/// So is warming what no job reads, or what is not cached. Exports that are not there
-/// are the simulator's to refuse.
+/// Refuses to warm an export that no job reads or that is not cached. The simulator refuses
+/// unknown exports.
 fn check_warm(
     args: &SimArgs,
     layout: &Layout,
@@ -214,7 +213,7 @@ fn check_warm(
     Ok(())
 }
 
-/// A crash after the last request has changed nothing.
+/// Notes a crash after the last request, which has no effect.
 fn check_crash(args: &SimArgs, jobs: &JobFile, elapsed_s: f64) -> Result<(), CliError> {
     let Some((host, at)) = &args.crash else { return Ok(()) };
     let first_wave = jobs.jobs.iter().map(|job| job.wave).min();

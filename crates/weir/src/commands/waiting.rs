@@ -1,4 +1,4 @@
-//! What a verb that serves waits for, until it is to end.
+//! The wait of a serving verb until it should end.
 
 use crate::error::{CliError, FAILED};
 use crate::output;
@@ -11,49 +11,49 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use weir_server::{Listening, Notice};
 
-/// What ends the waiting, or interrupts it. `T` is the end of what is served by itself.
+/// An event during the wait. `T` is the result of a service that ends by itself.
 enum Wake<T> {
     Signal,
     Notice(Notice),
     Ended(T),
 }
 
-/// Waits for signals, for notices of a server and for the end of what is served.
+/// A wait for signals, for notices of a server and for the end of the service.
 pub(super) struct Waiting<T> {
     wake: Sender<Wake<T>>,
     wakes: Receiver<Wake<T>>,
 }
 
 impl<T: Send + 'static> Waiting<T> {
-    /// From here on signals are caught, so that none during the start is lost.
+    /// Starts to catch signals, so that none is lost during the start.
     pub(super) fn begin() -> Result<Self, CliError> {
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(catching)?;
         let (wake, wakes) = channel();
         let signalled = wake.clone();
         thread::spawn(move || {
             for _ in signals.forever() {
-                // Nobody hears it once what is served is stopping.
+                // The receiver is gone once the service stops.
                 drop(signalled.send(Wake::Signal));
             }
         });
         Ok(Self { wake, wakes })
     }
 
-    /// What is to hear a server's notices.
+    /// Returns the receiver of a server's notices.
     pub(super) fn notices(&self) -> Listening {
         let wake = self.wake.clone();
         Listening::with(move |notice| drop(wake.send(Wake::Notice(notice))))
     }
 
-    /// Whoever knows of the end calls it.
+    /// Returns a function to call at the end of the service.
     pub(super) fn ending(&self) -> impl FnOnce(T) + Send + 'static {
         let wake = self.wake.clone();
         move |end| drop(wake.send(Wake::Ended(end)))
     }
 
-    /// Says the notices until it is to end: by a signal, with a host, or by itself, which
-    /// is returned. From then on the next signal ends the process at once: a medium may
-    /// hang.
+    /// Prints notices until a signal arrives, the host crashes or the service ends by itself; returns
+    /// the result of the latter. A further signal then ends the process at once, since a medium
+    /// can hang.
     pub(super) fn wait(self) -> Result<Option<T>, CliError> {
         let mut ended = None;
         for wake in self.wakes {

@@ -171,7 +171,7 @@ fn files_that_are_no_text() {
     std::fs::write(place.path("garb.bin"), [b'a', 0xff, 0xfe]).expect("a file");
     place.file("layout.toml", LAYOUT);
     let check = |args: &[&str], what: &str| {
-        let expect = format!("weir: garb.bin is no {what}: it is not text in UTF-8\n");
+        let expect = format!("weir: cannot read garb.bin as a {what}: it is not UTF-8 text\n");
         check_in(&place, args, 2, &expect);
     };
     check(&["layout", "check", "garb.bin"], "layout");

@@ -6,6 +6,7 @@ mod backup_observe;
 mod backup_plan;
 mod backup_restore;
 mod backup_run;
+mod backup_shared;
 mod baselines;
 mod blob;
 mod common;

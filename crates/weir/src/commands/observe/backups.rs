@@ -1,4 +1,4 @@
-//! Backups of an observation, in figures.
+//! Figures of the backups in an observation.
 
 use std::collections::BTreeMap;
 use weir_observe::{Contents, Counting, EntityId, EntityKind, SeriesId, metric};
@@ -6,7 +6,7 @@ use weir_report::number::float;
 use weir_report::observe::ObservedBackup;
 use weir_units::Instant;
 
-/// Series of an entity.
+/// The series of one entity.
 #[derive(Debug, Clone, Copy, Default)]
 struct Series {
     bytes: Option<SeriesId>,
@@ -15,7 +15,7 @@ struct Series {
     is_counter: bool,
 }
 
-/// Sums of the backups of an entity.
+/// Totals of the backups of one entity.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     count: u64,
@@ -23,15 +23,15 @@ struct Sums {
     seconds: f64,
     sized: u64,
     bytes: f64,
-    /// Bytes and seconds of those of which both are known.
+    /// Bytes and seconds of the backups that report both.
     rate: (f64, f64),
     written: Option<(u64, f64)>,
-    /// Of a counter: its last value, and when it grew first and last.
+    /// The last value of a counter, and the times of its first and last growth.
     last: Option<(i64, Instant)>,
     grew: Option<(Instant, Instant)>,
 }
 
-/// Follows backups.
+/// A single-pass collector of backups.
 #[derive(Debug)]
 pub(super) struct Backups {
     all: BTreeMap<EntityId, (Series, Sums)>,
@@ -117,7 +117,7 @@ impl Backups {
 }
 
 impl Sums {
-    /// Takes the counters of a run.
+    /// Adds the counters of a run.
     fn counted(&mut self, at: Instant, now: Option<i64>, bytes: Option<f64>, written: Option<f64>) {
         let Some(now) = now else { return };
         if let Some((_, before)) = self.last.filter(|(last, _)| now > *last) {

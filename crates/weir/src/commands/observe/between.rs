@@ -1,4 +1,4 @@
-//! `weir observe between`: what was done between two snapshots, or two times.
+//! `weir observe between`: the activity between two snapshots or two times.
 
 use super::import::{clock_of, offset};
 use super::snapshot::{names, path_of};
@@ -21,14 +21,14 @@ use weir_units::{Instant, Span};
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
 const GIB: f64 = 1024.0 * MIB;
-/// Names that a note has at most.
+/// Maximum number of names in a note.
 const NAMED: usize = 5;
 
-/// One of the two ends, as it was given.
+/// One end of the interval, as given on the command line.
 struct End {
     text: String,
     path: PathBuf,
-    /// What was behind the @.
+    /// The time after the @.
     time: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl End {
                         "{text}: a snapshot is of one moment; give its name alone, {name}"
                     )))
                 }
-                // What is no file and is there (a pipe) is read as one.
+                // A pipe exists without being a regular file.
                 _ if file.exists() => end(file.to_owned(), None),
                 _ => Err(nobody(text, dir)),
             },
@@ -82,18 +82,18 @@ fn nobody(text: &str, dir: &Path) -> CliError {
     ))
 }
 
-/// The file of an end, opened.
+/// The open input of one end.
 struct Opened {
     source: Source,
     header: Header,
     extent: Extent,
-    /// How times of it are read and written.
+    /// The clock in which its times are read and written.
     clock: Clock,
 }
 
 impl Opened {
     fn of(end: &End, args: &ObserveBetweenArgs) -> Result<Self, CliError> {
-        // How it is read if it is no observation.
+        // Used if the input is not an observation.
         let clock = args.clock.clone();
         let reading = ImportArgs { kind: None, clock, ..ImportArgs::default() };
         let source = Source::any(std::slice::from_ref(&end.path), &reading)?;
@@ -106,7 +106,7 @@ impl Opened {
         Ok(Self { source, header, extent, clock })
     }
 
-    /// The time of an end; that of the newest sample if it says none.
+    /// Returns the time of an end, by default that of the newest sample.
     fn time(&self, end: &End) -> Result<Instant, CliError> {
         let Some(text) = &end.time else { return Ok(self.extent.last) };
         let when = When::parse(text, self.clock);
@@ -114,7 +114,7 @@ impl Opened {
         at.map_err(|error| CliError::Refused(format!("{}: {error}", end.text)))
     }
 
-    /// The newest of everybody at the time of an end.
+    /// Returns the newest sample of each entity at the time of an end.
     fn snapshot(&self, end: &End) -> Result<Observation, CliError> {
         let until = self.time(end)?;
         let mut newest = Newest::new(&self.header);
@@ -129,7 +129,7 @@ impl Opened {
     fn moment(&self, end: &End, at: Instant) -> MomentReport {
         let is_dated = self.extent.start_unix_ns.is_some();
         let text = self.extent.written(at, self.clock.offset);
-        // Of a snapshot that nobody dated, the time since its beginning says nothing.
+        // Without a date, the time since the start of the snapshot has no meaning.
         let taken = Some(text).filter(|_| is_dated || self.extent.first < self.extent.last);
         MomentReport { name: end.text.clone(), taken }
     }
@@ -160,7 +160,7 @@ pub(super) fn run(args: &ObserveBetweenArgs) -> Result<u8, CliError> {
     Ok(if is_known { 0 } else { NO })
 }
 
-/// A stretch of one observation.
+/// Reports an interval of one observation.
 fn of_one(
     own: &Opened,
     (from, to): (&End, &End),
@@ -201,7 +201,7 @@ fn of_one(
     Ok(report)
 }
 
-/// The difference of two snapshots.
+/// Reports the difference of two snapshots.
 fn of_two(
     (first, from): (&Opened, &End),
     (second, to): (&Opened, &End),
@@ -247,7 +247,7 @@ fn of_two(
     Ok(report)
 }
 
-/// Why two snapshots have nothing that could be compared.
+/// Explains why two snapshots cannot be compared.
 fn why_nothing(pair: &Pair, from: &End, older: &Observation, newer: &Observation) -> String {
     if !pair.rates.is_empty() {
         return format!(
@@ -264,7 +264,7 @@ fn why_nothing(pair: &Pair, from: &End, older: &Observation, newer: &Observation
     format!("nobody is counted in it and in {}: here are {newer}; there are {older}", from.text)
 }
 
-/// What is said of those that are in one of two snapshots alone.
+/// Writes notes on the entities that are in only one of two snapshots.
 fn only_in(pair: &Pair, which: usize, end: &End) -> Vec<String> {
     let mut notes = Vec::new();
     let io: Vec<_> = pair.only_io(which).map(full).collect();
@@ -277,7 +277,7 @@ fn only_in(pair: &Pair, which: usize, end: &End) -> Vec<String> {
         return notes;
     }
     waits.sort_by(|one, other| other.1.unwrap_or(0.0).total_cmp(&one.1.unwrap_or(0.0)));
-    // Whoever counts began at nothing, so it is no more than it is now.
+    // Counters start at zero, so the present value is an upper bound.
     let most =
         |ms: f64| if which == 1 { format!(" (at most {:.1} s)", ms / 1e3) } else { String::new() };
     let name = |(who, ms): &&(Who, Option<f64>)| {
@@ -288,7 +288,7 @@ fn only_in(pair: &Pair, which: usize, end: &End) -> Vec<String> {
     notes
 }
 
-/// Puts what was done into the report, and says what is not known.
+/// Adds the differences to the report, with notes on missing data.
 fn fill(report: &mut BetweenReport, between: &Between, args: &ObserveBetweenArgs) {
     let length = report.interval_s;
     for did in &between.io {
@@ -347,7 +347,7 @@ fn fill(report: &mut BetweenReport, between: &Between, args: &ObserveBetweenArgs
     }
 }
 
-/// Of whom less than the whole time is known, where no restart says why.
+/// Lists the entities whose data covers only a part of the interval, without a restart as reason.
 fn partly(between: &Between, length: Option<f64>) -> Option<String> {
     let length = length?;
     let is_partly = |did: &&Did| did.load.is_some() && did.seconds < 0.99 * length;
@@ -359,7 +359,7 @@ fn partly(between: &Between, length: Option<f64>) -> Option<String> {
     Some(format!("of a part of the time only: {}", list(names.into_iter())))
 }
 
-/// The figures of somebody, as qpi counts them.
+/// Computes the figures of an entity, in the units of qpi.
 fn figures(did: &Did, has_length: bool) -> IoFigures {
     let size_gb = did.size.map(|size| size / GIB);
     let Some(load) = did.load else { return IoFigures { size_gb, ..IoFigures::default() } };
@@ -411,7 +411,7 @@ fn wait_stats(own: &Waited) -> WaitStats {
     }
 }
 
-/// `type_desc` of a file with that role.
+/// Returns the `type_desc` of a file with this role.
 fn type_of(role: &str) -> String {
     match role {
         "data" | "tempdb" => "ROWS".to_owned(),
@@ -419,7 +419,7 @@ fn type_of(role: &str) -> String {
     }
 }
 
-/// Somebody's name, with that of what it belongs to.
+/// Returns the name of an entity, qualified by that of its parent.
 fn full(who: &Who) -> String {
     match who.parent() {
         Some((_, parent)) => format!("{parent}/{}", who.name()),
@@ -427,7 +427,7 @@ fn full(who: &Who) -> String {
     }
 }
 
-/// The first of some names, and how many more there are.
+/// Lists the first names, and counts the rest.
 fn list(names: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = names.collect();
     let more = names.len().saturating_sub(NAMED);

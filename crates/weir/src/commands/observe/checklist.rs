@@ -1,4 +1,4 @@
-//! `weir observe checklist`: what an application asks of its storage.
+//! `weir observe checklist`: the storage requirements of an application.
 
 use super::requirements::{Row, Rows, wanted};
 use super::source::Source;
@@ -12,10 +12,10 @@ use weir_observe::rates::{Track, Tracker};
 use weir_observe::{Contents, EntityId, EntityKind};
 use weir_report::checklist::{Checklist, ChecklistReport, Measured};
 
-/// The name of all together.
+/// Name of the total.
 const ALL: &str = "all together";
 
-/// What hosts say of processors and memory.
+/// Metrics of hosts: processors and memory.
 const OF_HOSTS: [(&str, Measured, m::Measure); 2] =
     [("CPU", Measured::Share, m::CPU), ("memory", Measured::Share, m::MEMORY_SHARE)];
 
@@ -77,7 +77,7 @@ pub(super) fn run(args: &ObserveChecklistArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// The tracks of hosts: whose, which of [`OF_HOSTS`], and of what.
+/// The tracks of hosts: the entity, the index in [`OF_HOSTS`], and the subject.
 fn hosts(contents: &Contents) -> Vec<(EntityId, usize, Track)> {
     let hosts = contents.entities.iter().zip(0..).filter(|(own, _)| own.kind == EntityKind::Host);
     let ids: Vec<_> = hosts.map(|(_, id)| EntityId(id)).collect();

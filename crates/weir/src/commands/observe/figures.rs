@@ -1,4 +1,4 @@
-//! An observation in figures: what each file, volume and database came to.
+//! Summary figures of an observation, for each file, volume and database.
 
 use super::backups::Backups;
 use std::collections::BTreeMap;
@@ -14,22 +14,23 @@ use weir_report::observe::{
 };
 use weir_units::{Bytes, Instant};
 
-/// As the script of Microsoft's engineers has it: from here on a sample is near its limit.
+/// Share of a limit from which a sample counts as near it, as in the script of Microsoft's
+/// engineers.
 const NEAR: f64 = 0.9;
 
-/// A rate that is followed, and how long it was near its limit.
+/// A rate, and the time that it was near its limit.
 #[derive(Debug)]
 struct Rate {
     spread: Spread,
     limit: Option<u64>,
-    /// The limit over time, where it may be another on the way; and the one before.
+    /// The series of the limit, if it changes over time, and its previous value.
     limits: Option<SeriesId>,
     before: Option<u64>,
     near_s: f64,
     all_s: f64,
 }
 
-/// What is followed, in the order in which it was asked for.
+/// The rates, in the order in which they were requested.
 #[derive(Debug, Default)]
 struct Plan {
     rates: Vec<(Track, Option<u64>, Option<SeriesId>)>,
@@ -52,7 +53,7 @@ impl Plan {
     }
 }
 
-/// The size of a file at the beginning and at the end.
+/// The size of a file at the start and at the end.
 #[derive(Debug)]
 struct Size {
     name: String,
@@ -78,7 +79,7 @@ impl Size {
     }
 }
 
-/// Where a file's or volume's figures are: indices of rates, and of totals.
+/// Indices of the rates and totals of a file or volume.
 #[derive(Debug)]
 struct IoAt {
     view: IoView,
@@ -89,17 +90,17 @@ struct IoAt {
     medium: Option<usize>,
 }
 
-/// Where a database's figures are.
+/// Indices of the figures of a database.
 #[derive(Debug)]
 struct DatabaseAt {
     view: DatabaseView,
     batches: Option<usize>,
     cpu: Option<usize>,
-    /// Of each wait its count, if it is counted, and its time.
+    /// The count, if there is one, and the time of each wait.
     waits: Vec<(Option<usize>, usize)>,
 }
 
-/// Takes samples and makes figures of them; its memory does not grow with their number.
+/// A single-pass summary of samples. Its memory does not grow with their number.
 #[derive(Debug)]
 pub(super) struct Figures {
     files: Vec<IoAt>,
@@ -112,9 +113,9 @@ pub(super) struct Figures {
     totals: Vec<f64>,
     sizes: Vec<Size>,
     loads: Loads,
-    /// Operations of each whose latency is known, and that, all together.
+    /// Operations with a known latency, and the sum of these latencies.
     latencies: BTreeMap<EntityId, (f64, f64)>,
-    /// What benchmarks came to: each of their gauges with its last value.
+    /// The last value of each gauge of a benchmark.
     results: Vec<(SeriesId, Option<i64>)>,
     backups: Backups,
     samples: u64,
@@ -173,7 +174,7 @@ impl Figures {
         let count = |id: SeriesId| now(id).and_then(|n| u64::try_from(n).ok());
         for rate in &mut self.rates {
             if let Some(limits) = rate.limits {
-                // Of a stretch in which it changed, the larger counts.
+                // If the limit changed within the interval, the larger value counts.
                 (rate.before, rate.limit) = (rate.limit, count(limits));
             }
         }
@@ -214,7 +215,7 @@ impl Figures {
         ending: &Ending,
     ) -> ObservationReport {
         let contents = &header.contents;
-        // Of nobody there is anything to say before the first sample.
+        // There are no figures before the first sample.
         let any = self.samples > 0;
         let io =
             |all: &[IoAt]| all.iter().filter(|_| any).map(|at| self.io(contents, at)).collect();
@@ -281,7 +282,7 @@ impl Figures {
             at.waits.iter().map(|(cap, total)| (cap.clone(), whole(self.totals[*total]))).collect();
         let medium_ns = at.medium.map(|total| whole(self.totals[total]));
         let operations = self.rates[at.operations].spread.total();
-        // What files have counted; of volumes it is the sum of its parts.
+        // The counters of files; those of volumes are sums of parts.
         let latency = match at.view.stall_ms.0.is_empty() {
             false => Some(self.totals[at.stall_ms] * 1e6),
             true => medium_ns.map(|ns| float(waits.iter().map(|(_, ns)| ns).sum::<u64>() + ns)),
@@ -364,7 +365,7 @@ fn parent(contents: &Contents, id: EntityId) -> Option<String> {
     Some(parent.name.clone())
 }
 
-/// The gauges of benchmarks: they have one value, and it is what the job is about.
+/// Lists the gauges of benchmarks, which have a single value: the result of the job.
 fn results(contents: &Contents) -> Vec<(SeriesId, Option<i64>)> {
     let is_result = |series: &weir_observe::Series| {
         let of_job = contents.entity(series.entity).is_some_and(|own| own.kind == EntityKind::Job);
@@ -374,7 +375,7 @@ fn results(contents: &Contents) -> Vec<(SeriesId, Option<i64>)> {
     all.filter(|(series, _)| is_result(series)).map(|(_, id)| (SeriesId(id), None)).collect()
 }
 
-/// The results of an entity by their metrics.
+/// Returns the results of an entity by metric.
 fn results_of(
     contents: &Contents,
     id: EntityId,
@@ -382,7 +383,7 @@ fn results_of(
 ) -> Vec<(String, String)> {
     let known = results.iter().filter_map(|(series, value)| {
         let series = contents.series.get(series.0 as usize)?;
-        // As many decimals as it was kept with.
+        // With the decimals of the input.
         #[expect(clippy::cast_precision_loss, reason = "for people, 53 bits are enough")]
         let value = (*value)? as f64 * 10_f64.powi(i32::from(series.scale));
         let decimals = usize::from(series.scale.min(0).unsigned_abs());
@@ -446,7 +447,7 @@ mod tests {
         }
         header.contents = contents;
         let mut figures = Figures::new(&header);
-        // One snapshot of a counter has no rate, and two have.
+        // A single snapshot of a counter has no rate.
         figures.sample(Instant::ZERO, &[Some(0), Some(0)]);
         figures.sample(Instant::ZERO + Span::from_secs(1), &[Some(0), Some(0)]);
         let report = figures.report(&header, &[], &Ending::Complete);

@@ -18,14 +18,14 @@ pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
     let options = options_of(&args.import)?;
     check_out(&args.out, &args.files)?;
     let inputs = inputs_of(&args.files, &args.import)?;
-    // Beside the place where it is to be, so that what is there stays until all is read.
+    // A temporary file in the same folder, so that an existing file stays until the import is complete.
     let mut part = args.out.clone().into_os_string();
     part.push(".part");
     let part = PathBuf::from(part);
     let write = |source| CliError::write(&args.out, source);
     let half = part.clone();
     signals::clean_at_end(move || {
-        // It may be whole by now, and have its own name.
+        // The import can be complete by now, under its final name.
         let _ = fs::remove_file(&half);
     })?;
     let file = File::create(&part).map_err(write)?;
@@ -37,7 +37,7 @@ pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
         Ok(summary)
     });
     let summary = kept.inspect_err(|_| {
-        // What is half done is nobody's.
+        // Removes the incomplete file.
         let _ = fs::remove_file(&part);
     })?;
     talk_of(&summary);
@@ -51,8 +51,8 @@ pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Whether an observation may be written there: what is replaced is a file that may be, and none
-/// of those that are read.
+/// Checks that an observation can be written there. Only an observation that is not also an input
+/// is replaced.
 fn check_out(out: &Path, files: &[PathBuf]) -> Result<(), CliError> {
     let refused = |why: &str| {
         let words = format!("--out {}: {why}; give the name of a file", out.display());
@@ -72,7 +72,7 @@ fn check_out(out: &Path, files: &[PathBuf]) -> Result<(), CliError> {
     }
 }
 
-/// Says what was read, and what there is to know of it.
+/// Reports the imported data and the notes.
 pub(super) fn talk_of(summary: &Summary) {
     for (name, kind, samples) in &summary.inputs {
         output::talk(&format!("{name}: {kind}, samples: {samples}"));
@@ -80,7 +80,7 @@ pub(super) fn talk_of(summary: &Summary) {
     summary.notes.iter().for_each(|note| output::talk(note));
 }
 
-/// Inputs as one observation that nobody keeps.
+/// Imports the inputs into one temporary observation.
 pub(super) fn imported(files: &[PathBuf], args: &ImportArgs) -> Result<(File, Summary), CliError> {
     let options = options_of(args)?;
     let inputs = inputs_of(files, args)?;
@@ -102,7 +102,7 @@ pub(super) fn kinds(args: &OutputArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// The seconds that `--utc-offset` says.
+/// Parses `--utc-offset` into seconds.
 pub(super) fn offset(text: Option<&String>) -> Result<Option<i64>, CliError> {
     let read = |text: &String| {
         offset_of(text).ok_or_else(|| {
@@ -129,7 +129,7 @@ pub(super) fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
     Ok(Options { clock, every, start, by, time_unit, ..Options::default() })
 }
 
-/// The files, as what they are said to be or what is in them.
+/// Opens the files, with the kind that was given or detected.
 pub(super) fn inputs_of(files: &[PathBuf], args: &ImportArgs) -> Result<Vec<Input>, CliError> {
     let kind = args.kind.as_deref().map(kind_named).transpose()?;
     files.iter().map(|path| open(path, kind)).collect()

@@ -13,15 +13,15 @@ use weir_observe::{Contents, EntityId};
 use weir_report::percentiles::{PercentilesReport, PercentilesRow};
 use weir_units::{Instant, Span};
 
-/// So many stretches at most: more are no overview.
+/// Maximum number of intervals in the table.
 const MOST: u64 = 10_000;
-/// What is shown if nobody says.
+/// Metrics shown by default.
 const SHOWN: [&str; 3] = ["IOPS", "throughput", "latency"];
 
-/// Stretches of time that begin at whole multiples of their length by a clock.
+/// Intervals that begin at whole multiples of their length by the clock.
 struct Stretches {
     each: i128,
-    /// How far the clock is past such a multiple at the beginning of the observation.
+    /// Time of the clock past such a multiple at the start of the observation.
     past: i128,
 }
 
@@ -33,12 +33,13 @@ impl Stretches {
         Self { each, past: start.map_or(0, |start| start.rem_euclid(each)) }
     }
 
-    /// The stretch in which a sample ends: what ends where the next begins is in the one before.
+    /// Returns the interval in which a sample ends. A sample that ends at a boundary belongs to the
+    /// earlier interval.
     fn of_end(&self, at: Instant) -> i128 {
         (i128::from(at.nanos()) + self.past - 1).div_euclid(self.each)
     }
 
-    /// Where it begins; the first with the observation.
+    /// Returns the start of an interval. The first one starts with the observation.
     fn begin(&self, stretch: i128) -> Instant {
         let nanos = (stretch * self.each - self.past).max(0);
         Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -109,7 +110,7 @@ pub(super) fn run(args: &ObservePercentilesArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Where in [`ASKED`] that is which is to be shown.
+/// Returns the indices in [`ASKED`] of the metrics to show.
 fn places(of: &[String]) -> Result<Vec<usize>, CliError> {
     let key = |name: &str| name.to_lowercase().replace(' ', "-");
     let place = |wanted: &str| ASKED.iter().position(|(name, ..)| key(name) == key(wanted));
@@ -124,7 +125,8 @@ fn places(of: &[String]) -> Result<Vec<usize>, CliError> {
     of.iter().map(known).collect()
 }
 
-/// A name, with that of the database of a file: several databases have a file of one name.
+/// Returns the name of an entity. A file is qualified by its database, since several databases can
+/// have a file of the same name.
 fn name(contents: &Contents, id: EntityId) -> String {
     let Some(own) = contents.entity(id) else { return String::new() };
     let parent = own.parent.and_then(|parent| contents.entity(parent));

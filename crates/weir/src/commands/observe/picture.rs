@@ -1,5 +1,5 @@
-//! An observation as a picture over time: batch requests and waits, the time that
-//! requests are held at caps, and each file against its limits.
+//! A plot of an observation over time: batch requests and waits, requests throttled by each cap,
+//! and each file against its limits.
 
 use crate::error::CliError;
 use crate::output;
@@ -13,22 +13,22 @@ use weir_report::chart::{self, Chart, Line};
 use weir_report::number::float;
 use weir_units::{Instant, Span};
 
-/// More files or volumes than this are too many to see; those that did most are shown.
+/// Maximum number of files or volumes in the plot; the busiest are shown.
 const MOST: usize = 16;
-/// More areas than this cannot be told apart.
+/// Maximum number of stacked areas.
 const MOST_AREAS: usize = 6;
 
-/// Something drawn, that a track over time is.
+/// A line or area of a chart.
 #[derive(Debug)]
 struct Drawn {
     name: String,
-    /// From the track's unit to the chart's.
+    /// Factor from the track's unit to that of the chart.
     scale: f64,
     points: Points,
     total: f64,
 }
 
-/// A chart to be: its lines are tracks.
+/// A chart that refers to tracks by index.
 #[derive(Debug)]
 struct Panel {
     title: String,
@@ -37,21 +37,21 @@ struct Panel {
     limit: Option<f64>,
 }
 
-/// Takes samples and makes a picture of them; its memory does not grow with their number.
+/// A single-pass plot of samples. Its memory does not grow with their number.
 #[derive(Debug)]
 pub(crate) struct Picture {
     title: String,
     tracker: Tracker,
     drawn: Vec<Drawn>,
-    /// Rows above those of files or volumes.
+    /// Rows above those of the files or volumes.
     head: Vec<Vec<Panel>>,
-    /// What the rows below are of, ...
+    /// Heading of the rows below.
     of_what: &'static str,
-    /// ... and the rows, each with operations and bytes of one.
+    /// One row for each file or volume: its operations and its bytes.
     each: Vec<[Panel; 2]>,
 }
 
-/// Puts panels together.
+/// Lays out the panels.
 struct Plan<'a> {
     header: &'a Header,
     tracks: Vec<Track>,
@@ -71,7 +71,7 @@ impl Plan<'_> {
         self.header.contents.entity(entity).map(|e| e.name.clone()).unwrap_or_default()
     }
 
-    /// What a database does, and in a row of its own what it waits for.
+    /// Adds a row with the activity of a database, and a row with its waits.
     fn database(&mut self, view: &view::DatabaseView) -> [Vec<Panel>; 2] {
         let name = self.name(view.entity);
         let (mut load, mut waiting) = (Vec::new(), Vec::new());
@@ -92,7 +92,7 @@ impl Plan<'_> {
             load.push(panel("CPU %", vec![track]));
         }
         if !view.waits.is_empty() {
-            // Milliseconds per second over a thousand: how many wait at a time.
+            // Milliseconds of wait per second, divided by 1,000: the mean number of waiters.
             let waits = view.waits.iter();
             let tracks = waits.map(|w| self.track(&w.name, Track(vec![w.time_ms]), 1e-3)).collect();
             waiting.push(Panel { is_stacked: true, ..panel("tasks waiting, by wait", tracks) });
@@ -100,7 +100,7 @@ impl Plan<'_> {
         [load, waiting]
     }
 
-    /// Requests held at each cap, of all volumes together.
+    /// Adds the requests throttled by each cap, summed over the volumes.
     fn caps(&mut self, volumes: &[IoView]) -> Vec<Panel> {
         let mut by_cap: BTreeMap<&str, Vec<SeriesId>> = BTreeMap::new();
         for (cap, series) in volumes.iter().flat_map(|volume| &volume.waits) {
@@ -164,7 +164,7 @@ impl Picture {
         });
     }
 
-    /// Writes it to a file, as its name says.
+    /// Writes the plot in the format that the file's extension names.
     pub(crate) fn write(&self, path: &Path) -> Result<(), CliError> {
         let mut rows: Vec<Vec<Chart>> = self
             .head
@@ -215,7 +215,7 @@ impl Drawn {
     }
 }
 
-/// All that has no colour of its own.
+/// The area of everything without its own colour.
 fn sum(others: &[&Drawn]) -> Option<Line> {
     let mut lines = others.iter().map(|drawn| drawn.line());
     let mut all = lines.next()?;

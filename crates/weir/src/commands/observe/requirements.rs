@@ -1,4 +1,4 @@
-//! What is asked of storage over samples, in percentiles.
+//! Percentiles over samples of the load on storage.
 
 use crate::error::CliError;
 use weir_observe::load::{Load, mean};
@@ -7,7 +7,7 @@ use weir_observe::{Contents, EntityId, EntityKind};
 use weir_report::checklist::{Checklist, Measured, Requirement};
 use weir_units::Instant;
 
-/// What a mean is of.
+/// The unit over which a mean is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     Time,
@@ -16,10 +16,10 @@ pub(super) enum Of {
     Writes,
 }
 
-/// Something asked of storage: its name, its unit, what its mean is of, and its value.
+/// A metric of the load: its name, its unit, the weight of its mean, and its value.
 pub(super) type Asked = (&'static str, Measured, Of, fn(&Load) -> Option<f64>);
 
-/// What is asked, in the order of the table.
+/// The metrics, in the order of the table.
 pub(super) const ASKED: [Asked; 11] = [
     ("IOPS", Measured::Count, Of::Time, Load::iops),
     ("throughput", Measured::Bytes, Of::Time, Load::bytes_per_s),
@@ -36,14 +36,14 @@ pub(super) const ASKED: [Asked; 11] = [
     ("queue depth", Measured::Count, Of::Time, |load| load.depth),
 ];
 
-/// Percentiles are kept in thousandths: shares need more.
+/// Percentiles are stored in thousandths; shares need the precision.
 const SHARE: f64 = 1000.0;
 
-/// A requirement over the samples, and what its mean is of.
+/// The distribution of a metric over the samples.
 #[derive(Debug, Default)]
 pub(super) struct Row {
     spread: Spread,
-    /// Value by weight, and the weights: operations for what is a mean of them.
+    /// Sum of value times weight, and sum of weights. A mean over operations is weighted by them.
     sum: f64,
     weight: f64,
 }
@@ -79,7 +79,7 @@ impl Row {
     }
 }
 
-/// The rows of somebody.
+/// Returns the rows of an entity.
 #[derive(Debug, Default)]
 pub(super) struct Rows([Row; ASKED.len()]);
 
@@ -99,7 +99,7 @@ impl Rows {
         }
     }
 
-    /// Those of [`ASKED`] at these places that are known.
+    /// Returns the known ones among the metrics at these indices of [`ASKED`].
     pub(super) fn some(&self, places: &[usize]) -> Vec<Requirement> {
         let of = |at: &usize| {
             let (name, unit, ..) = ASKED.get(*at)?;
@@ -115,7 +115,7 @@ impl Rows {
     }
 }
 
-/// Whose load is asked for: those named, else the files, else the volumes.
+/// Selects the entities: those named, else the files, else the volumes.
 pub(super) fn wanted(contents: &Contents, only: &[String]) -> Result<Vec<EntityId>, CliError> {
     let all = || contents.entities.iter().zip(0..).map(|(own, id)| (own, EntityId(id)));
     for name in only {

@@ -1,5 +1,5 @@
-//! `weir observe snapshot` and `weir observe snapshots`: baselines in a folder, a small
-//! observation each.
+//! `weir observe snapshot` and `weir observe snapshots`: baselines, stored as small observations in
+//! a folder.
 
 use super::source::{Source, offset_in};
 use crate::cli::{ObserveSnapshotArgs, OutputArgs};
@@ -16,9 +16,9 @@ use weir_report::cells;
 use weir_report::number::grouped;
 use weir_report::table::{Cell, Listing, Table};
 
-/// How the file of a snapshot ends.
+/// File extension of a snapshot.
 const END: &str = ".weirobs";
-/// Longer names are refused.
+/// Maximum length of a name.
 const MOST: usize = 100;
 
 pub(super) fn run(args: &ObserveSnapshotArgs) -> Result<u8, CliError> {
@@ -31,11 +31,11 @@ pub(super) fn run(args: &ObserveSnapshotArgs) -> Result<u8, CliError> {
         fs::metadata(file).map_err(|source| CliError::Read { path: file.clone(), source })?;
     }
     fs::create_dir_all(&args.dir).map_err(write)?;
-    // Beside the place where it is to be, so that the old one stays until the new one is whole.
+    // A temporary file in the same folder, so that the old snapshot stays until the new one is complete.
     let part = part_in(&args.dir).map_err(write)?;
     let half = part.path().to_owned();
     signals::clean_at_end(move || {
-        // It may be whole by now, and have its own name.
+        // The snapshot can be complete by now, under its final name.
         let _ = fs::remove_file(&half);
     })?;
     let source = Source::any(&args.files, &args.import)?;
@@ -65,7 +65,7 @@ pub(super) fn run(args: &ObserveSnapshotArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// The newest of everybody in a source.
+/// Reads the newest sample of each entity in a source.
 fn newest(source: &Source) -> Result<Observation, CliError> {
     let (header, _) = source.survey()?;
     let mut newest = Newest::new(&header);
@@ -73,7 +73,7 @@ fn newest(source: &Source) -> Result<Observation, CliError> {
     Ok(newest.into_observation())
 }
 
-/// Where a snapshot of that name is, or why there can be none.
+/// Returns the path of a snapshot, or the reason why the name is not valid.
 pub(super) fn path_of(dir: &Path, name: &str) -> Result<PathBuf, String> {
     let wrong = |c: char| c.is_control() || matches!(c, '/' | '\\' | '@' | ':');
     let is_fine = !name.is_empty() && name.len() <= MOST && !name.starts_with('.');
@@ -93,15 +93,15 @@ fn is_there(name: &str, dir: &Path) -> CliError {
     ))
 }
 
-/// A file with a name of its own, gone if it does not become a snapshot; it may be read by
-/// whoever may read others that are made here.
+/// Creates a temporary file with the default permissions of new files. It is removed unless it
+/// becomes a snapshot.
 fn part_in(dir: &Path) -> io::Result<NamedTempFile> {
     use std::os::unix::fs::PermissionsExt;
     let all = fs::Permissions::from_mode(0o666);
     tempfile::Builder::new().prefix(".").suffix(".part").permissions(all).tempfile_in(dir)
 }
 
-/// Why nothing can be compared with it.
+/// Explains why the input cannot serve as a baseline.
 fn without_counters(snapshot: &Observation) -> Option<String> {
     let series = snapshot.contents().series.iter().zip(&snapshot.columns);
     let mut known = series.filter(|(_, column)| column.iter().any(|value| value.is_some()));
@@ -119,12 +119,12 @@ fn without_counters(snapshot: &Observation) -> Option<String> {
     }
 }
 
-/// Says when it was taken, if it does not say so itself and is of now.
+/// Dates a snapshot of present counters that has no time of its own.
 fn date(snapshot: &mut Observation, files: &[PathBuf]) {
     if snapshot.header.start_unix_ns.is_some() {
         return;
     }
-    // What is no file is written at the moment, and these have no contents but the present.
+    // A pipe is written at the moment, and files in /proc show the present.
     let is_live = |file: &PathBuf| {
         let is_file = file.as_os_str() != "-" && fs::metadata(file).is_ok_and(|own| own.is_file());
         !is_file || file.starts_with("/proc") || file.starts_with("/sys")
@@ -144,7 +144,7 @@ fn date(snapshot: &mut Observation, files: &[PathBuf]) {
     output::talk(&format!("{names}: it does not say when it was taken: it is of now"));
 }
 
-/// When a snapshot was taken.
+/// Returns the time at which a snapshot was taken.
 pub(super) fn taken(header: &Header, snapshot: &Observation) -> Option<String> {
     let last = snapshot.times.last()?;
     let start = header.start_unix_ns?;
@@ -152,7 +152,7 @@ pub(super) fn taken(header: &Header, snapshot: &Observation) -> Option<String> {
     Some(weir_observe::when::written(start.saturating_add_unsigned(last.nanos()), offset))
 }
 
-/// Files, volumes, waits and others that are counted.
+/// Counts the entities by kind.
 fn counts(header: &Header) -> [u64; 4] {
     let contents = &header.contents;
     let mut counts = [0; 4];
@@ -169,7 +169,7 @@ fn counts(header: &Header) -> [u64; 4] {
     counts
 }
 
-/// The names of the snapshots in a folder; none if it is not there.
+/// Lists the snapshots in a folder; a missing folder has none.
 pub(super) fn names(dir: &Path) -> Result<Vec<String>, CliError> {
     let read = |source| CliError::Read { path: dir.to_owned(), source };
     let entries = match fs::read_dir(dir) {
@@ -192,7 +192,7 @@ pub(super) fn list(dir: &Path, args: &OutputArgs) -> Result<u8, CliError> {
     let mut rows = Vec::new();
     for name in names(dir)? {
         let path = dir.join(format!("{name}{END}"));
-        // One that cannot be read must not hide the others.
+        // An unreadable snapshot must not hide the others.
         let read = File::open(&path)
             .map_err(|source| CliError::Read { path: path.clone(), source })
             .and_then(|file| {

@@ -1,5 +1,5 @@
-//! Where samples come from: an observation, or what other systems say, which is read into
-//! one that has no name. Both are read from their beginning as often as one likes.
+//! Sources of samples: an observation, or an input of another tool that is imported into a
+//! temporary one. Both can be read several times.
 
 use super::import::{imported, talk_of};
 use crate::cli::ImportArgs;
@@ -13,10 +13,10 @@ use weir_observe::when::Extent;
 use weir_observe::{Ending, Header, Note, ReadError, Reader};
 use weir_units::Instant;
 
-/// What every observation begins with, whatever its version.
+/// Magic number of an observation of any version.
 const BEGINNING: &[u8] = b"weirobs";
 
-/// See the module.
+/// A source of samples that can be read several times.
 #[derive(Debug)]
 pub(crate) struct Source {
     path: PathBuf,
@@ -24,13 +24,13 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// An observation.
+    /// Opens an observation.
     pub(super) fn observation(path: &Path) -> Result<Self, CliError> {
         let file = File::open(path).map_err(|source| unread(path, source))?;
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// An observation, or files that are no observations and are read into one.
+    /// Opens an observation, or imports files of another kind into one.
     pub(crate) fn any(files: &[PathBuf], reading: &ImportArgs) -> Result<Self, CliError> {
         for path in files {
             if !is_observation(path)? {
@@ -67,8 +67,8 @@ impl Source {
         CliError::Observation { path: self.path.clone(), source }
     }
 
-    /// The header with everybody who is declared on the way, and when the samples are; nothing
-    /// of that if there are none.
+    /// Returns the header with all declared entities, and the times of the first and last sample; no
+    /// times if there are no samples.
     pub(crate) fn survey(&self) -> Result<(Header, Option<Extent>), CliError> {
         let mut reader = self.reader()?;
         let mut times: Option<(Instant, Instant)> = None;
@@ -82,7 +82,8 @@ impl Source {
         Ok((header, times.map(|(first, last)| Extent { start_unix_ns, first, last })))
     }
 
-    /// Takes all samples; says what the file lacks. Returns its notes and how it ended.
+    /// Passes all samples to `take` and reports missing data. Returns the notes and the way the file
+    /// ended.
     pub(crate) fn each(
         &self,
         mut take: impl FnMut(Instant, &[Option<i64>]),
@@ -103,7 +104,7 @@ impl Source {
     }
 }
 
-/// How far the clock by which an observation was written is ahead of UTC, if it says so.
+/// Returns the UTC offset of an observation's clock, if known.
 pub(super) fn offset_in(header: &Header) -> Option<i64> {
     header.source.about.get("utc_offset").and_then(|text| offset_of(text))
 }
@@ -112,13 +113,13 @@ fn unread(path: &Path, source: io::Error) -> CliError {
     CliError::Read { path: path.to_owned(), source }
 }
 
-/// Whether a file is an observation. What is no file (standard input, a pipe) can be looked at
-/// only once, and is none.
+/// Returns whether a file is an observation. Standard input and pipes, which can be read only
+/// once, are not.
 pub(crate) fn is_observation(path: &Path) -> Result<bool, CliError> {
     if path.as_os_str() == "-" {
         return Ok(false);
     }
-    // Not opened before that: whoever writes into a pipe would see it closed.
+    // The file is opened only after that: the writer of a pipe would see it closed.
     if !fs::metadata(path).map_err(|source| unread(path, source))?.is_file() {
         return Ok(false);
     }

@@ -1,7 +1,7 @@
-//! Whose the files of a data directory are: beside the volumes stands, for each database
-//! that ran there, which files it has and where each of them lies. So a database never
-//! takes over the files of another, one whose log is gone is told from one that never ran,
-//! and a layout that moves a file is told before anything is read from the wrong place.
+//! Ownership of the files in a data directory: a record for each database that ran there lists
+//! its files and their locations. It keeps a database from using the files of another, tells a
+//! lost log from a first run, and reveals a layout that moves a file before anything is read from
+//! the wrong location.
 
 use crate::error::CliError;
 use std::fmt;
@@ -13,17 +13,17 @@ use weir_layout::files::Place;
 use weir_workload::oltp::model::DataFile;
 use weir_workload::oltp::{Description, Model};
 
-/// What the name of such a record begins with; the name of the log follows.
+/// Prefix of a record's file name; the name of the log follows.
 const PREFIX: &str = "database-";
 
-/// Where the files of a database lie.
+/// The locations of a database's files.
 pub(super) struct Geometry<'a> {
     pub(super) layout: &'a Layout,
     pub(super) places: &'a [Place],
     pub(super) model: &'a Model,
 }
 
-/// Where a file lies, in bytes; in the record
+/// The location of a file, in bytes. Its line in the record is
 /// `FILE on EXPORT at BASE size SIZE new NEW_FROM room ROOM MOST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
@@ -31,9 +31,9 @@ struct Line {
     export: String,
     base: u64,
     size: u64,
-    /// Where its new pages begin; 0 for a log.
+    /// Start of its new pages; 0 for a log.
     new_from: u64,
-    /// Where on the export it goes on when it grows, and up to which size.
+    /// Offset on the export of the room to grow into, and the maximum size.
     room: Option<(u64, u64)>,
 }
 
@@ -71,7 +71,7 @@ impl Line {
         Some(Self { file: file.to_owned(), export: export.to_owned(), base, size, new_from, room })
     }
 
-    /// What it takes of its export.
+    /// Returns the ranges of the export that the file occupies.
     fn ranges(&self) -> impl Iterator<Item = std::ops::Range<u64>> + '_ {
         let room = |(room, most): (u64, u64)| room..room + most.saturating_sub(self.size);
         std::iter::once(self.base..self.base + self.size).chain(self.room.map(room))
@@ -84,8 +84,8 @@ impl Line {
             && self.ranges().any(|own| other.ranges().any(|others| meets(&own, &others)))
     }
 
-    /// Whether the bytes of this file would be looked for elsewhere. It may be told to grow
-    /// where it did not, and how far.
+    /// Returns whether `other` places bytes of this file elsewhere. Room to grow that was never used
+    /// can change.
     fn moves_to(&self, now: &Self) -> bool {
         let room_moves = match (self.room, now.room) {
             (None, _) => false,
@@ -113,13 +113,13 @@ impl fmt::Display for Line {
 pub(super) struct Owner {
     path: PathBuf,
     text: String,
-    /// It ran here before.
+    /// The database ran here before.
     pub(super) is_known: bool,
 }
 
 impl Owner {
-    /// Reads the records of `data`; refused if a file that `description` names is another
-    /// database's, lies where one of another does, or lies elsewhere than before.
+    /// Reads the records of `data`. It is an error if a file of `description` belongs to another
+    /// database, overlaps a file of another database, or has moved.
     pub(super) fn find(
         data: &Path,
         description: &Description,
@@ -141,7 +141,7 @@ impl Owner {
             let text = fs::read_to_string(entry.path()).map_err(failed(&entry.path()))?;
             let claims = |own: &Line, other: &str| match Line::read(other) {
                 Some(other) => other.file == own.file || other.overlaps(own),
-                // A record of an earlier release has the names alone.
+                // A record of an earlier release has only the names.
                 None => other == own.file,
             };
             let shared = |own: &&Line| text.lines().any(|other| claims(own, other));
@@ -176,7 +176,7 @@ impl Owner {
         for (was, now) in was.iter().zip(&lines) {
             let moved = match Line::read(was) {
                 Some(old) => {
-                    // What another file gets may not be what this one has grown into.
+                    // Another file must not get the room that this one has grown into.
                     let mut others = lines.iter().filter(|other| other.file != old.file);
                     old.moves_to(now) || others.any(|other| other.overlaps(&old))
                 }
@@ -192,7 +192,7 @@ impl Owner {
                 )));
             }
         }
-        // How far a file may have grown is remembered, even if it may not any more.
+        // Keeps the room that a file can have grown into, even if it can no longer grow.
         let old = was.iter().filter_map(|line| Line::read(line));
         for (old, line) in old.zip(&mut lines) {
             line.room = line.room.map(|(at, most)| (at, most.max(old.room.map_or(0, |r| r.1))));
@@ -201,11 +201,11 @@ impl Owner {
         Ok(Self { path, text, is_known: known.is_some() })
     }
 
-    /// Writes the record as a whole, before the database writes anything.
+    /// Replaces the record, before the database writes anything.
     pub(super) fn keep(&self) -> Result<(), CliError> {
         let write = || {
             let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-            // Not with the prefix of a record: one that a crash leaves is none.
+            // Without the prefix of a record, so that a leftover of a crash does not count as one.
             let temporary = self.path.with_file_name(format!(".{name}.tmp"));
             let mut file = fs::File::create(&temporary)?;
             file.write_all(self.text.as_bytes())?;

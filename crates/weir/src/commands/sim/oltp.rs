@@ -1,4 +1,4 @@
-//! `weir sim` of databases and backups: files `.toml` in place of job files.
+//! `weir sim` of databases and backups, described by `.toml` files in place of job files.
 
 use super::watch::{Drive, Watch};
 use crate::cli::SimArgs;
@@ -15,11 +15,10 @@ use weir_units::Instant;
 use weir_workload::backup;
 use weir_workload::oltp::Description;
 
-/// The descriptions of a run: those of databases and those of backups.
+/// The descriptions of a run.
 type Descriptions = (Vec<Description>, Vec<backup::Description>);
 
-/// Whether the jobs are OLTP descriptions: these end in `.toml`, which no fio job file
-/// does.
+/// Returns whether the jobs are descriptions in TOML; a fio job file never ends in `.toml`.
 pub(super) fn are_descriptions(jobs: &[PathBuf]) -> Result<bool, CliError> {
     let is_oltp = |path: &&PathBuf| path.extension().is_some_and(|end| end == "toml");
     match (jobs.iter().find(is_oltp), jobs.iter().find(|path| !is_oltp(path))) {
@@ -64,7 +63,7 @@ pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let options = OltpOptions { edition, seed, every, backups: &backups };
     let mut simulation = OltpSimulation::new(&layout, &descriptions, &options)?;
     let length = descriptions.iter().map(|one| one.ramp_time + one.duration).max();
-    // The duration of a backup is not known before it has run.
+    // The duration of a backup is unknown in advance.
     let length = length.filter(|_| backups.is_empty());
     let signals = Signals::catch()?;
     let watch = Watch::begin(args, &simulation, &signals)?;
@@ -97,7 +96,7 @@ impl Drive for OltpSimulation<'_> {
     }
 }
 
-/// What a database does not have.
+/// Refuses options that do not apply to databases.
 fn check_options(args: &SimArgs) -> Result<(), CliError> {
     let refuse = |option: &str, instead: &str| {
         Err(CliError::Refused(format!("{option} is for fio job files; {instead}")))

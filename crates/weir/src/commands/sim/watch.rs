@@ -1,8 +1,6 @@
-//! Driving a run, of either clock, with somebody looking on: the progress, an observation, a plot,
-//! and Ctrl-C.
+//! Driver of a run in either clock: progress, observation, plot and Ctrl-C.
 //!
-//! A run can be stopped anywhere without changing it, so it is stopped where a sample is
-//! due, and looked at.
+//! Pausing a run does not change it, so the driver pauses it whenever a sample is due.
 
 use crate::cli::{RunArgs, RunOptions, SimArgs};
 use crate::commands::observe::picture::Picture;
@@ -21,15 +19,15 @@ use weir_observe::{Header, LayoutText, Source, SourceKind, WriteError, Writer};
 use weir_report::number::{float, rate};
 use weir_units::{Instant, Span};
 
-/// Time of the run between two looks at the progress.
+/// Interval between updates of the progress, in the time of the run.
 const SLICE: Span = Span::from_millis(100);
-/// Time of the run between two samples, if nothing is said.
+/// Default sampling interval, in the time of the run.
 const EVERY: Span = Span::from_secs(1);
-/// A wall run cannot be done again as it was, so what is observed of it is in the file
-/// after this time at the latest, whatever ends the process.
+/// Flush interval of a run in wall time. Such a run cannot be repeated, so a kill must not lose
+/// more of its observation than this.
 const KEPT: Span = Span::from_secs(10);
 
-/// What is said of a run and written of it.
+/// The requested outputs of a run.
 pub(in crate::commands) struct Watched<'a> {
     layout: &'a Path,
     jobs: &'a [PathBuf],
@@ -55,17 +53,17 @@ impl<'a> From<&'a RunArgs> for Watched<'a> {
     }
 }
 
-/// A run, as whoever watches sees it.
+/// A run in either clock.
 pub(in crate::commands) trait Drive {
-    /// Does all that happens until `until`; when the next thing happens.
+    /// Advances the run to `until` and returns the time of its next event.
     fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, CliError>;
-    /// The time that it has come to.
+    /// Returns the present time of the run.
     fn now(&self) -> Instant;
-    /// I/Os completed.
+    /// Returns the number of completed I/Os.
     fn completed(&self) -> u64;
-    /// Who there is to observe.
+    /// Returns the entities and series to observe.
     fn shape(&self) -> Shape;
-    /// What has been counted.
+    /// Returns the present values of the series.
     fn sample(&self) -> Sample;
 }
 
@@ -73,7 +71,7 @@ pub(in crate::commands) trait Drive {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::commands) struct Stopped {
     at: Instant,
-    /// What a shell expects of who was ended by that signal.
+    /// Exit code, by the convention of shells.
     pub(in crate::commands) code: u8,
 }
 
@@ -84,14 +82,14 @@ impl fmt::Display for Stopped {
     }
 }
 
-/// Who looks on.
+/// The observers of a run.
 pub(in crate::commands) struct Watch<'s> {
     signals: &'s Signals,
     observed: Option<Observed>,
 }
 
 impl<'s> Watch<'s> {
-    /// Begins what `args` ask for. One of the `signals` ends the run in order.
+    /// Starts the outputs that `args` request. A signal ends the run in an orderly way.
     pub(in crate::commands) fn begin<'a>(
         args: impl Into<Watched<'a>>,
         run: &impl Drive,
@@ -103,7 +101,7 @@ impl<'s> Watch<'s> {
         Ok(Self { signals, observed })
     }
 
-    /// Drives `run` to its end, or until a signal comes.
+    /// Drives `run` to its end or until a signal arrives.
     pub(in crate::commands) fn drive(
         mut self,
         run: &mut impl Drive,
@@ -114,12 +112,12 @@ impl<'s> Watch<'s> {
             let next = match run.run_until(until) {
                 Ok(Some(next)) => next,
                 Ok(None) => break Ok(None),
-                // What was observed until then is what one wants to look at.
+                // The observation so far is kept.
                 Err(error) => break Err(error),
             };
             progress.at(until, run.completed());
             if let Some(observed) = &mut self.observed {
-                // Nothing happens before `next`.
+                // The run has no event before `next`.
                 observed.pass(next, || run.sample())?;
             }
             if let Some(code) = self.signals.code() {
@@ -142,13 +140,13 @@ impl<'s> Watch<'s> {
     }
 }
 
-/// What is written of a run: an observation, a plot, or both.
+/// The files written about a run: an observation, a plot, or both.
 struct Observed {
     every: Span,
-    /// When the next sample is due.
+    /// Time of the next sample.
     due: Instant,
     last: Option<Instant>,
-    /// When the file must have all samples, if it must before it is whole.
+    /// Time of the next flush, for a run in wall time.
     kept: Option<Instant>,
     shape: Shape,
     row: Vec<Option<i64>>,
@@ -176,7 +174,7 @@ impl Observed {
         Ok(Self { every, due, last, kept, shape, row, file, plot })
     }
 
-    /// Time goes on to `next`; until then what is counted stays as it is.
+    /// Writes the samples due before `next`, while the counters stay as they are.
     fn pass(&mut self, next: Instant, sample: impl Fn() -> Sample) -> Result<(), CliError> {
         if self.due < next {
             self.shape.row(&sample(), &mut self.row);
@@ -240,8 +238,7 @@ fn header(args: &Watched<'_>, every: Span, shape: &Shape) -> Result<Header, CliE
     Ok(header)
 }
 
-/// An observation may be replaced by a new one. Something else is not lost for a slip of
-/// the hand.
+/// Refuses to overwrite a file that is not an observation.
 fn check_replaceable(path: &Path) -> Result<(), CliError> {
     let Ok(mut file) = File::open(path) else { return Ok(()) };
     if !file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
@@ -264,7 +261,7 @@ mod tests {
     use std::fs;
     use weir_observe::Reader;
 
-    /// The samples that are in the file of a run that nobody ended.
+    /// Returns the number of samples in the file of an unfinished run.
     fn kept(kind: SourceKind) -> usize {
         let folder = tempfile::tempdir().unwrap();
         let (layout, path) = (folder.path().join("l.toml"), folder.path().join("o.weirobs"));
@@ -290,7 +287,7 @@ mod tests {
     #[test]
     fn what_was_observed_of_a_wall_run_is_in_the_file_after_10_seconds() {
         assert_eq!(kept(SourceKind::WallRun), 20);
-        // One that can be done again is as small as it can be.
+        // A virtual run can be repeated, so its file is not flushed and compresses best.
         assert_eq!(kept(SourceKind::VirtualRun), 0);
     }
 }

@@ -260,5 +260,5 @@ fn tls_is_not_given_up_silently() {
     place.file("token", "ey.token\n");
     let token = plain.replace("looker@", "");
     check(token, &["--token-file", "token"], 2, "a token is not sent without TLS");
-    check(plain, &["--token-file", "token"], 2, "a token says who asks");
+    check(plain, &["--token-file", "token"], 2, "a token identifies the login");
 }

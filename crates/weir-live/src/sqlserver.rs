@@ -1,10 +1,11 @@
-//! A SQL Server, asked over TDS what the script asks that `weir observe script --sqlserver`
-//! prints, as a reader.
+//! A SQL Server, polled over TDS with the queries of `weir observe script --sqlserver`.
 
-use super::asker::{Ask, AskError, Greeting};
-use super::server::{Secret, Url};
-use crate::cli::ObserveLiveArgs;
-use crate::error::CliError;
+use crate::credentials::Credentials;
+use crate::endpoint::Endpoint;
+use crate::error::LiveError;
+use crate::poll::{Greeting, Poll, PollError};
+use crate::secret::Secret;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 use tiberius::{AuthMethod, Client, ColumnData, Config, EncryptionLevel, Row};
@@ -17,95 +18,119 @@ use weir_observe::live::{Answer, RowSet};
 const PASSWORD: &str = "WEIR_SQLSERVER_PASSWORD";
 const TOKEN: &str = "WEIR_SQLSERVER_TOKEN";
 const PORT: u16 = 1433;
-/// Longer than this nobody waits for a connection, a login, or an answer.
 const CONNECT: Duration = Duration::from_secs(10);
 const LOGIN: Duration = Duration::from_secs(15);
 const ANSWER: Duration = Duration::from_secs(30);
-/// A server of Azure sends to the one that has the database; not for ever.
-const MOST_REDIRECTIONS: usize = 5;
+/// A gateway of Azure redirects to the server of the database; more redirections are a loop.
+const MAX_REDIRECTIONS: usize = 5;
 const OPTIONS: &str = "encrypt, trustServerCertificate, ca";
 
-/// What everybody may know of a server.
-const WHO: &str = "SELECT CAST(SERVERPROPERTY('EngineEdition') AS int) AS edition, \
+/// A query that needs no permission.
+const IDENTITY: &str = "SELECT CAST(SERVERPROPERTY('EngineEdition') AS int) AS edition, \
                    CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)) AS version";
 const AZURE_DATABASE: &str = "5";
 const AZURE_INSTANCE: &str = "8";
 
-/// How the server knows who asks.
+/// The credentials that the server accepts.
 enum Login {
     Password {
         login: String,
         password: Secret,
     },
-    /// A token of Microsoft Entra, which is a new one every hour.
+    /// A token of Microsoft Entra, which expires within hours and is therefore read on each connect.
     Token {
         file: Option<PathBuf>,
     },
 }
 
-pub(super) struct SqlServer {
-    url: Url,
+/// A connection to a SQL Server, an Azure SQL Database or a Managed Instance.
+pub struct SqlServer {
+    endpoint: Endpoint,
     login: Login,
     encryption: EncryptionLevel,
-    trusts_anybody: bool,
+    trusts_any_certificate: bool,
     authority: Option<String>,
     runtime: Runtime,
     client: Option<Client<Compat<TcpStream>>>,
-    /// The edition and the major version, once they are known.
-    kind: (String, u32),
+    /// `EngineEdition`, empty before the first connection.
+    edition: String,
+    /// Major version, 0 before the first connection.
+    major: u32,
+}
+
+impl fmt::Debug for SqlServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqlServer").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
 }
 
 impl SqlServer {
-    pub(super) fn new(text: &str, args: &ObserveLiveArgs) -> Result<Self, CliError> {
-        let wrong = |reason: String| CliError::Refused(format!("--sqlserver: {reason}"));
-        let mut url = Url::parse(text, &["sqlserver"]).map_err(wrong)?;
-        let encrypt = url.option("encrypt").unwrap_or_else(|| "true".to_owned());
-        let encryption = encryption(&encrypt).map_err(wrong)?;
-        let trusts_anybody = match url.option("trustServerCertificate").as_deref() {
+    /// Parses `sqlserver://LOGIN@HOST:PORT/DATABASE` and reads the credentials. It connects on the
+    /// first poll.
+    ///
+    /// # Errors
+    ///
+    /// The URL, an option or the credentials are wrong or missing.
+    pub fn new(url: &str, credentials: &Credentials) -> Result<Self, LiveError> {
+        let mut endpoint = Endpoint::parse(url, &["sqlserver"]).map_err(input)?;
+        let encrypt = endpoint.take_option("encrypt").unwrap_or_else(|| "true".to_owned());
+        let encryption = encryption(&encrypt).map_err(input)?;
+        let trusts_any_certificate = match endpoint.take_option("trustServerCertificate").as_deref()
+        {
             None | Some("false") => false,
             Some("true") => true,
             Some(other) => {
                 let reason = format!("trustServerCertificate is true or false, and not {other:?}");
-                return Err(wrong(reason));
+                return Err(input(reason));
             }
         };
-        let authority = url.option("ca");
-        url.no_more_options(OPTIONS).map_err(wrong)?;
-        if url.host.is_empty() {
-            "localhost".clone_into(&mut url.host);
+        let authority = endpoint.take_option("ca");
+        endpoint.expect_no_options(OPTIONS).map_err(input)?;
+        if endpoint.host.is_empty() {
+            "localhost".clone_into(&mut endpoint.host);
         }
-        if url.host.contains('\\') {
-            return Err(wrong("a named instance is found by its port: HOST:PORT".to_owned()));
+        if endpoint.host.contains('\\') {
+            return Err(input("a named instance is found by its port: HOST:PORT".to_owned()));
         }
-        let login = login(&mut url, args)?;
+        let login = login(&mut endpoint, credentials)?;
         if matches!(login, Login::Token { .. }) && encryption == EncryptionLevel::NotSupported {
-            return Err(wrong(
+            return Err(input(
                 "a token is not sent without TLS: leave encrypt=false out".to_owned(),
             ));
         }
-        let system = |source| CliError::System { context: "starting the client", source };
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(system)?;
-        let kind = (String::new(), 0);
-        Ok(Self { url, login, encryption, trusts_anybody, authority, runtime, client: None, kind })
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(LiveError::Client)?;
+        Ok(Self {
+            endpoint,
+            login,
+            encryption,
+            trusts_any_certificate,
+            authority,
+            runtime,
+            client: None,
+            edition: String::new(),
+            major: 0,
+        })
     }
 
-    /// What its host is called in the observation.
-    pub(super) fn host(&self) -> &str {
-        self.url.host_entity()
+    /// Returns the host's name in the observation, which is `host` for this machine.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.endpoint.host_entity()
     }
 
-    fn config(&self) -> Result<Config, AskError> {
+    fn config(&self) -> Result<Config, PollError> {
         let mut config = Config::new();
-        config.host(&self.url.host);
-        config.port(self.url.port.unwrap_or(PORT));
-        if let Some(database) = &self.url.database {
+        config.host(&self.endpoint.host);
+        config.port(self.endpoint.port.unwrap_or(PORT));
+        if let Some(database) = &self.endpoint.database {
             config.database(database);
         }
         config.application_name("weir");
-        // A replica that can be read is enough.
+        // A readable replica is enough.
         config.readonly(true);
         config.encryption(self.encryption);
-        if self.trusts_anybody {
+        if self.trusts_any_certificate {
             config.trust_cert();
         }
         if let Some(path) = &self.authority {
@@ -116,29 +141,29 @@ impl SqlServer {
         config.authentication(match &self.login {
             Login::Password { login, password } => AuthMethod::sql_server(login, password.reveal()),
             Login::Token { file } => {
-                let token = token(file.as_ref()).map_err(|error| {
-                    AskError::Refused(format!("the token: {}", error.with_causes()))
-                })?;
+                let token = token(file.as_ref())
+                    .map_err(|error| PollError::Refused(format!("the token: {error}")))?;
                 AuthMethod::aad_token(token.reveal())
             }
         });
         Ok(config)
     }
 
-    fn connect(&mut self) -> Result<(), AskError> {
+    fn connect(&mut self) -> Result<(), PollError> {
         let mut config = self.config()?;
-        let place = self.url.place(PORT);
-        for _ in 0..MOST_REDIRECTIONS {
-            let address = config.get_addr();
+        let address = self.endpoint.address(PORT);
+        for _ in 0..MAX_REDIRECTIONS {
+            let socket_address = config.get_addr();
             let connecting = async {
-                let socket = tokio::time::timeout(CONNECT, TcpStream::connect(&address)).await;
+                let socket =
+                    tokio::time::timeout(CONNECT, TcpStream::connect(&socket_address)).await;
                 let socket = socket.map_err(|_| "it does not answer".to_owned());
                 let socket = socket.and_then(|socket| socket.map_err(|error| error.to_string()))?;
                 drop(socket.set_nodelay(true));
                 Ok(Client::connect(config.clone(), socket.compat_write()).await)
             };
             let connected: Result<_, String> = self.runtime.block_on(connecting);
-            match connected.map_err(|error| AskError::Lost(format!("{place}: {error}")))? {
+            match connected.map_err(|error| PollError::Lost(format!("{address}: {error}")))? {
                 Ok(client) => {
                     self.client = Some(client);
                     return Ok(());
@@ -147,42 +172,42 @@ impl SqlServer {
                     config.host(host);
                     config.port(port);
                 }
-                Err(error) => return Err(self.wrong(&error)),
+                Err(error) => return Err(self.explain(&error)),
             }
         }
-        Err(AskError::Lost(format!("{place}: it sends from server to server")))
+        Err(PollError::Lost(format!("{address}: too many redirections between servers")))
     }
 
-    /// What the server says to a batch.
-    fn sets(&mut self, batch: &str) -> Result<Vec<RowSet>, AskError> {
+    /// Runs a batch and returns its row sets.
+    fn sets(&mut self, batch: &str) -> Result<Vec<RowSet>, PollError> {
         if self.client.is_none() {
             self.connect()?;
         }
         let Some(client) = &mut self.client else { return Ok(Vec::new()) };
         let asking = async { client.simple_query(batch).await?.into_results().await };
         match self.runtime.block_on(asking) {
-            Ok(sets) => Ok(sets.iter().filter_map(|rows| of_rows(rows)).collect()),
+            Ok(sets) => Ok(sets.iter().filter_map(|rows| row_set(rows)).collect()),
             Err(error) => {
                 self.client = None;
-                Err(self.wrong(&error))
+                Err(self.explain(&error))
             }
         }
     }
 
-    /// Says what is wrong without the login, which messages of the server have in them.
-    fn wrong(&self, error: &tiberius::error::Error) -> AskError {
+    /// Explains an error. The login, which messages of the server contain, is left out.
+    fn explain(&self, error: &tiberius::error::Error) -> PollError {
         use tiberius::error::Error;
-        let place = self.url.place(PORT);
+        let address = self.endpoint.address(PORT);
         let told = match error {
             Error::Server(told) => told,
             Error::Tls(text) => {
                 let text = text.split(" To connect anyway").next().unwrap_or_default();
-                return AskError::Refused(format!(
-                    "{place}: no TLS: {text}; name the file of the authority that signed it with \
-                     ?ca=FILE, or believe any with ?trustServerCertificate=true"
+                return PollError::Refused(format!(
+                    "{address}: no TLS: {text}; name the file of the authority that signed it with \
+                     ?ca=FILE, or accept any with ?trustServerCertificate=true"
                 ));
             }
-            error => return AskError::Lost(format!("{place}: {error}")),
+            error => return PollError::Lost(format!("{address}: {error}")),
         };
         let (code, text) = (told.code(), self.without_login(told.message()));
         let reason = match code {
@@ -194,25 +219,25 @@ impl SqlServer {
             262 | 297 | 300 | 371 => {
                 format!("{text} (error {code}); ask for: {}", self.grant())
             }
-            // Of a server that starts, stops, moves or is busy.
+            // The server starts, stops, moves or is busy.
             1205 | 6005 | 10928 | 10929 | 18451 | 40143 | 40197 | 40501 | 40613 | 49918..=49920 => {
-                return AskError::Lost(format!("{place}: {text} (error {code})"));
+                return PollError::Lost(format!("{address}: {text} (error {code})"));
             }
             _ => format!("{text} (error {code})"),
         };
-        AskError::Refused(format!("{place}: {reason}"))
+        PollError::Refused(format!("{address}: {reason}"))
     }
 
-    /// The right that a login needs.
+    /// Returns the statement that grants the missing permission.
     fn grant(&self) -> &'static str {
-        match (self.kind.0.as_str(), self.kind.1) {
+        match (self.edition.as_str(), self.major) {
             (AZURE_DATABASE, _) => {
                 "GRANT VIEW DATABASE STATE TO the user (in the database; basic tiers and pools want \
                  the server's role ##MS_ServerStateReader##)"
             }
             (AZURE_INSTANCE, _) | (_, 16..) => {
-                "GRANT VIEW SERVER PERFORMANCE STATE TO the login (in master; VIEW SERVER STATE has \
-                 it, too)"
+                "GRANT VIEW SERVER PERFORMANCE STATE TO the login (in master; VIEW SERVER STATE \
+                 includes it)"
             }
             _ => "GRANT VIEW SERVER STATE TO the login (in master)",
         }
@@ -242,68 +267,75 @@ fn encryption(text: &str) -> Result<EncryptionLevel, String> {
     })
 }
 
-fn login(url: &mut Url, args: &ObserveLiveArgs) -> Result<Login, CliError> {
-    let wrong = |reason: &str| CliError::Refused(format!("--sqlserver: {reason}"));
-    let has_token = args.token_file.is_some()
-        || (url.login.is_none() && Secret::of_environment(TOKEN).is_some());
+fn input(reason: String) -> LiveError {
+    LiveError::Input { system: "sqlserver", reason }
+}
+
+fn login(endpoint: &mut Endpoint, credentials: &Credentials) -> Result<Login, LiveError> {
+    let has_token = credentials.token_file.is_some()
+        || (endpoint.login.is_none() && Secret::from_environment(TOKEN).is_some());
     if has_token {
-        if url.login.is_some() || url.password.is_some() {
-            return Err(wrong("a token says who asks: leave the login out of the URL"));
+        if endpoint.login.is_some() || endpoint.password.is_some() {
+            let reason = "a token identifies the login: leave the login out of the URL";
+            return Err(input(reason.to_owned()));
         }
-        let file = args.token_file.clone();
+        let file = credentials.token_file.clone();
         token(file.as_ref())?;
         return Ok(Login::Token { file });
     }
-    let password = url.password("sqlserver", args.password_file.as_deref(), PASSWORD)?;
-    let Some(login) = url.login.clone() else {
-        return Err(wrong(&format!(
+    let password =
+        endpoint.password("sqlserver", credentials.password_file.as_deref(), PASSWORD)?;
+    let Some(login) = endpoint.login.clone() else {
+        return Err(input(format!(
             "it names no login: sqlserver://LOGIN@HOST/DATABASE, or give a token in {TOKEN} or \
              with --token-file"
         )));
     };
     let Some(password) = password else {
-        return Err(wrong(&format!(
+        return Err(input(format!(
             "there is no password: give it in {PASSWORD} or with --password-file"
         )));
     };
     Ok(Login::Password { login, password })
 }
 
-fn token(file: Option<&PathBuf>) -> Result<Secret, CliError> {
+fn token(file: Option<&PathBuf>) -> Result<Secret, LiveError> {
     match file {
-        Some(path) => Secret::of_file(path),
-        None => Secret::of_environment(TOKEN)
-            .ok_or_else(|| CliError::Refused(format!("{TOKEN} is empty"))),
+        Some(path) => Secret::from_file(path),
+        None => Secret::from_environment(TOKEN).ok_or_else(|| input(format!("{TOKEN} is empty"))),
     }
 }
 
-impl Ask for SqlServer {
-    fn begin(&mut self) -> Result<Greeting, AskError> {
-        let sets = self.sets(WHO)?;
+impl Poll for SqlServer {
+    fn begin(&mut self) -> Result<Greeting, PollError> {
+        let sets = self.sets(IDENTITY)?;
         let row = sets.first().and_then(|set| set.rows.first());
         let [edition, version] = row.map_or(&[][..], Vec::as_slice) else {
-            return Err(AskError::Refused("it does not say its version".to_owned()));
+            return Err(PollError::Refused("it does not report its version".to_owned()));
         };
         let major = version.split('.').next().and_then(|major| major.parse().ok());
-        self.kind = (edition.clone(), major.unwrap_or(0));
-        // A right that is missing is said now, before there is a file.
+        self.edition.clone_from(edition);
+        self.major = major.unwrap_or(0);
+        // Reports a missing permission before the observation is created.
         self.sets(SCRIPT)?;
-        let about = [("server", self.url.place(PORT)), ("version", version.clone())];
-        let about = about.map(|(what, is)| (what.to_owned(), is)).to_vec();
+        let about = vec![
+            ("server".to_owned(), self.endpoint.address(PORT)),
+            ("version".to_owned(), version.clone()),
+        ];
         let mut notes = Vec::new();
         if self.encryption == EncryptionLevel::NotSupported {
-            notes.push("the password goes over the network as it is: encrypt=false".to_owned());
+            notes.push("the password crosses the network unencrypted: encrypt=false".to_owned());
         }
         Ok(Greeting { about, notes })
     }
 
-    fn ask(&mut self) -> Result<Answer, AskError> {
+    fn poll(&mut self) -> Result<Answer, PollError> {
         self.sets(SCRIPT).map(Answer::Sets)
     }
 }
 
-/// Rows as text, without the times of the server: whoever asks has one clock for all.
-fn of_rows(rows: &[Row]) -> Option<RowSet> {
+/// Converts rows to text. The server's times are dropped: samples are timed by Weir's clock.
+fn row_set(rows: &[Row]) -> Option<RowSet> {
     let first = rows.first()?;
     let is_kept = |data: &ColumnData<'_>| !matches!(data, ColumnData::DateTime2(_));
     let columns = first.cells().filter(|(_, data)| is_kept(data));
@@ -314,7 +346,7 @@ fn of_rows(rows: &[Row]) -> Option<RowSet> {
     Some(RowSet { columns, rows: rows.iter().map(fields).collect() })
 }
 
-/// A value as text; nothing for what is missing.
+/// Formats a value; NULL is empty.
 fn field(data: &ColumnData<'_>) -> String {
     fn text<T: ToString>(value: Option<&T>) -> String {
         value.map(T::to_string).unwrap_or_default()
@@ -330,7 +362,7 @@ fn field(data: &ColumnData<'_>) -> String {
         ColumnData::String(value) => value.as_deref().unwrap_or_default().to_owned(),
         ColumnData::Guid(value) => text(value.as_ref()),
         ColumnData::Numeric(value) => text(value.as_ref()),
-        // The script asks for no others.
+        // The script selects no other types.
         _ => String::new(),
     }
 }

@@ -1,15 +1,16 @@
-//! A PostgreSQL, asked through its simple protocol: several questions in one message, answered
-//! in text, in a transaction that can only read.
+//! A PostgreSQL server, polled through its simple protocol: several queries in one message, text
+//! results, read-only transactions.
 
 mod tls;
 
-use super::asker::{Ask, AskError, Greeting};
-use super::server::Url;
-use crate::cli::ObserveLiveArgs;
-use crate::error::CliError;
+use crate::credentials::Credentials;
+use crate::endpoint::Endpoint;
+use crate::error::LiveError;
+use crate::poll::{Greeting, Poll, PollError};
 use postgres::config::SslMode;
 use postgres::error::SqlState;
 use postgres::{Client, Config, Error, NoTls, SimpleQueryMessage};
+use std::fmt;
 use std::time::Duration;
 use tls::Tls;
 use weir_observe::live::{Answer, RowSet, postgres as questions};
@@ -17,38 +18,53 @@ use weir_observe::live::{Answer, RowSet, postgres as questions};
 const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
 const VARIABLE: &str = "WEIR_POSTGRES_PASSWORD";
 const PORT: u16 = 5432;
-/// Longer than this nobody waits for a connection, or an answer.
 const CONNECT: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(30);
 
-pub(super) struct Postgres {
-    url: Url,
+/// A connection to a PostgreSQL server.
+pub struct Postgres {
+    endpoint: Endpoint,
     config: Config,
     tls: Option<Tls>,
     client: Option<Client>,
-    /// What the version is asked.
+    /// The queries for the server's version.
     questions: String,
 }
 
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postgres").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
 impl Postgres {
-    pub(super) fn new(text: &str, args: &ObserveLiveArgs) -> Result<Self, CliError> {
-        let wrong = |reason: String| CliError::Refused(format!("--postgres: {reason}"));
-        let mut url = Url::parse(text, &SCHEMES).map_err(wrong)?;
-        let file = args.password_file.as_deref();
-        let password = url.password("postgres", file, VARIABLE)?;
-        let (mode, roots) = (url.option("sslmode"), url.option("sslrootcert"));
-        if let Some(host) = url.option("host") {
-            url.host = host;
+    /// Parses `postgres://LOGIN@HOST:PORT/DATABASE` and reads the credentials. It connects on the
+    /// first poll.
+    ///
+    /// # Errors
+    ///
+    /// The URL, an option or the credentials are wrong or missing.
+    pub fn new(url: &str, credentials: &Credentials) -> Result<Self, LiveError> {
+        let mut endpoint = Endpoint::parse(url, &SCHEMES).map_err(input)?;
+        let file = credentials.password_file.as_deref();
+        let password = endpoint.password("postgres", file, VARIABLE)?;
+        let mode = endpoint.take_option("sslmode");
+        let roots = endpoint.take_option("sslrootcert");
+        if let Some(host) = endpoint.take_option("host") {
+            endpoint.host = host;
         }
-        url.no_more_options("host, sslmode, sslrootcert").map_err(wrong)?;
+        endpoint.expect_no_options("host, sslmode, sslrootcert").map_err(input)?;
         let mut config = Config::new();
-        if url.host.is_empty() {
-            "localhost".clone_into(&mut url.host);
+        if endpoint.host.is_empty() {
+            "localhost".clone_into(&mut endpoint.host);
         }
-        config.host(&url.host).port(url.port.unwrap_or(PORT)).application_name("weir");
-        let nobody = || "it names no login: postgres://LOGIN@HOST/DATABASE".to_owned();
-        config.user(url.login.as_deref().ok_or_else(nobody).map_err(wrong)?);
-        if let Some(database) = &url.database {
+        config.host(&endpoint.host).port(endpoint.port.unwrap_or(PORT)).application_name("weir");
+        let Some(login) = &endpoint.login else {
+            let reason = "it names no login: postgres://LOGIN@HOST/DATABASE";
+            return Err(input(reason.to_owned()));
+        };
+        config.user(login);
+        if let Some(database) = &endpoint.database {
             config.dbname(database);
         }
         if let Some(password) = &password {
@@ -70,49 +86,50 @@ impl Postgres {
             }
             Some("verify-full") => {
                 config.ssl_mode(SslMode::Require);
-                Some(Tls::verified(roots.as_deref()).map_err(wrong)?)
+                Some(Tls::verified(roots.as_deref()).map_err(input)?)
             }
             Some(other) => {
-                return Err(wrong(format!(
+                return Err(input(format!(
                     "there is no sslmode {other:?} here; there are: disable, prefer, require, \
                      verify-full"
                 )));
             }
         };
         if roots.is_some() && mode.as_deref() != Some("verify-full") {
-            return Err(wrong("sslrootcert needs sslmode=verify-full".to_owned()));
+            return Err(input("sslrootcert needs sslmode=verify-full".to_owned()));
         }
-        Ok(Self { url, config, tls, client: None, questions: String::new() })
+        Ok(Self { endpoint, config, tls, client: None, questions: String::new() })
     }
 
-    /// What its host is called in the observation.
-    pub(super) fn host(&self) -> &str {
-        self.url.host_entity()
+    /// Returns the host's name in the observation, which is `host` for this machine.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.endpoint.host_entity()
     }
 
-    fn connect(&mut self) -> Result<(), AskError> {
-        let place = self.url.place(PORT);
+    fn connect(&mut self) -> Result<(), PollError> {
+        let address = self.endpoint.address(PORT);
         let connected = match &self.tls {
             Some(tls) => self.config.connect(tls.clone()),
             None => self.config.connect(NoTls),
         };
-        let mut client = connected.map_err(|error| wrong(&error, &place))?;
+        let mut client = connected.map_err(|error| explain(&error, &address))?;
         let millis = ANSWER.as_millis();
         let set =
             format!("SET default_transaction_read_only = on; SET statement_timeout = {millis}");
-        client.batch_execute(&set).map_err(|error| wrong(&error, &place))?;
+        client.batch_execute(&set).map_err(|error| explain(&error, &address))?;
         self.client = Some(client);
         Ok(())
     }
 
-    /// What the server says to a text with questions.
-    fn sets(&mut self, text: &str) -> Result<Vec<RowSet>, AskError> {
-        let place = self.url.place(PORT);
+    /// Runs several queries and returns their row sets.
+    fn sets(&mut self, text: &str) -> Result<Vec<RowSet>, PollError> {
+        let address = self.endpoint.address(PORT);
         if self.client.is_none() {
             self.connect()?;
         }
         let Some(client) = &mut self.client else { return Ok(Vec::new()) };
-        let messages = client.simple_query(text).map_err(|error| wrong(&error, &place));
+        let messages = client.simple_query(text).map_err(|error| explain(&error, &address));
         if messages.is_err() {
             self.client = None;
         }
@@ -137,12 +154,12 @@ impl Postgres {
     }
 }
 
-impl Ask for Postgres {
-    fn begin(&mut self) -> Result<Greeting, AskError> {
+impl Poll for Postgres {
+    fn begin(&mut self) -> Result<Greeting, PollError> {
         let sets = self.sets(questions::WHO)?;
         let row = sets.first().and_then(|set| set.rows.first());
         let [version, called, sees_all, is_timed] = row.map_or(&[][..], Vec::as_slice) else {
-            return Err(AskError::Refused("it does not say its version".to_owned()));
+            return Err(PollError::Refused("it does not report its version".to_owned()));
         };
         let number: u32 = version.parse().unwrap_or(0);
         let version = number / 10_000;
@@ -150,36 +167,42 @@ impl Ask for Postgres {
         let mut notes = Vec::new();
         if version < questions::OLDEST {
             let oldest = questions::OLDEST;
-            notes
-                .push(format!("version {called} is older than {oldest}, the oldest that is tried"));
+            notes.push(format!(
+                "version {called} is older than {oldest}, the oldest tested version"
+            ));
         }
         if sees_all != "t" {
             notes.push(
-                "what other logins wait for is hidden from this one; GRANT pg_monitor TO it"
+                "the waits of other logins are hidden from this one; GRANT pg_monitor TO it"
                     .to_owned(),
             );
         }
         if is_timed != "on" {
             notes.push(
-                "track_io_timing is off, so how long its reads and writes take is unknown"
-                    .to_owned(),
+                "track_io_timing is off, so the latency of reads and writes is unknown".to_owned(),
             );
         }
-        let about = [("server", self.url.place(PORT)), ("version", called.clone())];
-        let about = about.map(|(what, is)| (what.to_owned(), is)).to_vec();
+        let about = vec![
+            ("server".to_owned(), self.endpoint.address(PORT)),
+            ("version".to_owned(), called.clone()),
+        ];
         Ok(Greeting { about, notes })
     }
 
-    fn ask(&mut self) -> Result<Answer, AskError> {
+    fn poll(&mut self) -> Result<Answer, PollError> {
         let questions = self.questions.clone();
         self.sets(&questions).map(Answer::Sets)
     }
 }
 
-/// Says what is wrong without the login, which messages of the server have in them.
-fn wrong(error: &Error, place: &str) -> AskError {
+fn input(reason: String) -> LiveError {
+    LiveError::Input { system: "postgres", reason }
+}
+
+/// Explains an error. The login, which messages of the server contain, is left out.
+fn explain(error: &Error, address: &str) -> PollError {
     let Some(told) = error.as_db_error() else {
-        return no_answer(error, place);
+        return connection_error(error, address);
     };
     let code = told.code();
     let passing = [
@@ -190,20 +213,23 @@ fn wrong(error: &Error, place: &str) -> AskError {
         SqlState::QUERY_CANCELED,
     ];
     if passing.contains(code) {
-        return AskError::Lost(format!("{place}: {}", told.message()));
+        return PollError::Lost(format!("{address}: {}", told.message()));
     }
     let reason = match code.code() {
         "28P01" => "the login or its password is wrong".to_owned(),
-        "28000" => "the server does not let this login in from here; see its pg_hba.conf, and \
+        "28000" => {
+            "the server does not accept this login from this address; see its pg_hba.conf, and \
                     sslmode=require if it wants TLS"
-            .to_owned(),
+                .to_owned()
+        }
         "42501" => format!("{}; GRANT pg_monitor TO the login", told.message()),
         code => format!("{} (error {code})", told.message()),
     };
-    AskError::Refused(format!("{place}: {reason}"))
+    PollError::Refused(format!("{address}: {reason}"))
 }
 
-fn no_answer(error: &Error, place: &str) -> AskError {
+/// Explains an error of the connection with all its causes.
+fn connection_error(error: &Error, address: &str) -> PollError {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     let mut is_certificate = false;
@@ -215,13 +241,13 @@ fn no_answer(error: &Error, place: &str) -> AskError {
         }
         cause = error.source();
     }
-    // Of the client itself: the server wants a password, and there is none.
+    // The client library reports this one, not the server.
     let is_password = text.contains("password missing");
     if is_password {
-        return AskError::Refused(format!(
-            "{place}: the server wants a password; give it in {VARIABLE} or with --password-file"
+        return PollError::Refused(format!(
+            "{address}: the server wants a password; give it in {VARIABLE} or with --password-file"
         ));
     }
-    let text = format!("{place}: {text}");
-    if is_certificate { AskError::Refused(text) } else { AskError::Lost(text) }
+    let text = format!("{address}: {text}");
+    if is_certificate { PollError::Refused(text) } else { PollError::Lost(text) }
 }

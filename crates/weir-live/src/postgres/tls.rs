@@ -1,5 +1,5 @@
-//! TLS for PostgreSQL, as libpq means its modes: `require` keeps others from listening,
-//! `verify-full` makes sure who is there, too.
+//! TLS for PostgreSQL, with the modes of libpq: `require` encrypts, `verify-full` also checks the
+//! identity of the server.
 
 use postgres::Socket;
 use postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
@@ -16,24 +16,23 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::TlsConnector;
 
-/// Makes connections of a kind.
+/// A factory of TLS connections.
 #[derive(Clone)]
 pub(super) struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    /// Whoever answers is believed.
+    /// Accepts any certificate.
     pub(super) fn unverified() -> Self {
         let provider = Arc::new(ring::default_provider());
-        let anybody = Arc::new(Anybody(Arc::clone(&provider)));
+        let any = Arc::new(AnyCertificate(Arc::clone(&provider)));
         let builder = ClientConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions();
         let builder = builder.expect("ring has what its own defaults want").dangerous();
-        let config = builder.with_custom_certificate_verifier(anybody).with_no_client_auth();
+        let config = builder.with_custom_certificate_verifier(any).with_no_client_auth();
         Self(Arc::new(config))
     }
 
-    /// Who answers must have a certificate that is signed by a root in the file, or by one that
-    /// this machine trusts.
+    /// Accepts certificates signed by a root in the file, or by a root that this machine trusts.
     pub(super) fn verified(file: Option<&str>) -> Result<Self, String> {
         let mut roots = RootCertStore::empty();
         if let Some(path) = file {
@@ -120,11 +119,11 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// Believes any certificate whose owner has its key.
+/// Accepts any certificate if the server has its private key.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,
