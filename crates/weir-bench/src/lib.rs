@@ -1,4 +1,4 @@
-//! What the benchmarks share. Each is a program of its own:
+//! Helpers that the benchmarks share. Each benchmark is a program:
 //!
 //! ```console
 //! $ cargo run --release -p weir-bench --bin accuracy -- virtual
@@ -21,7 +21,7 @@ pub type Failure = Box<dyn Error>;
 ///
 /// # Errors
 ///
-/// What is wrong with either.
+/// The reason.
 pub fn prepare(layout: &str, jobs: &str) -> Result<(Layout, Vec<Placed>), Failure> {
     let layout = Layout::parse("bench", layout, &Catalog::builtin())?;
     let jobs = fio::parse("bench", jobs, &Isolated)?;

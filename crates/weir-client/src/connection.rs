@@ -31,7 +31,7 @@ use weir_proto::{
 };
 use weir_units::Bytes;
 
-/// How long a server may be silent during the handshake.
+/// The longest silence of a server during the handshake.
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection past its handshake.
@@ -96,7 +96,7 @@ impl Connection {
         Ok(Self { socket, session, pending, assemblies, input, out: Vec::new(), sent: 0 })
     }
 
-    /// What was agreed with the server.
+    /// Returns the session that the handshake agreed on.
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
@@ -120,25 +120,25 @@ impl Connection {
         self.session.flags.contains(flags)
     }
 
-    /// How many requests wait for an answer, queued ones included.
+    /// Returns the number of requests that wait for an answer, queued ones included.
     #[must_use]
     pub const fn in_flight(&self) -> usize {
         self.pending.count()
     }
 
-    /// Whether queued bytes are left to send.
+    /// Returns whether queued bytes are left to send.
     #[must_use]
     pub const fn wants_write(&self) -> bool {
         self.sent < self.out.len()
     }
 
-    /// How many queued bytes are left to send.
+    /// Returns the number of queued bytes that are left to send.
     #[must_use]
     pub const fn unsent(&self) -> usize {
         self.out.len() - self.sent
     }
 
-    /// Whether [`Connection::flush_out`] and [`Connection::receive`] return
+    /// Sets whether [`Connection::flush_out`] and [`Connection::receive`] return
     /// instead of waiting. A new connection waits.
     ///
     /// # Errors

@@ -7,12 +7,12 @@ use weir_proto::{Errno, ProtoError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// Nobody answers at the address.
+    /// No server answers at the address.
     #[error("cannot connect to {place}: {source}; is the server running?")]
     Connect {
         /// The address or path of the socket.
         place: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The socket failed.
@@ -20,7 +20,7 @@ pub enum ClientError {
     Socket {
         /// The address or path of the socket.
         place: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The server hung up.
@@ -28,7 +28,7 @@ pub enum ClientError {
     Closed {
         /// The address or path of the socket.
         place: String,
-        /// How many requests wait for an answer.
+        /// The requests in flight.
         in_flight: usize,
     },
     /// The server cannot be understood, or refused the export.
@@ -36,7 +36,7 @@ pub enum ClientError {
     Protocol {
         /// The address or path of the socket.
         place: String,
-        /// What is wrong.
+        /// The reason.
         source: ProtoError,
     },
     /// A structured reply that does not answer its request.
@@ -62,9 +62,9 @@ pub enum ClientError {
     /// The system refused something that must work.
     #[error("{context}: {source}")]
     System {
-        /// What was being done.
+        /// The operation that failed.
         context: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! How long a freeze stops a server under load: p50, p99 and maximum over many freezes.
+//! Measures the pause of a freeze under load: p50, p99 and maximum over many freezes.
 //!
 //! ```sh
 //! cargo run --release -p weir-server --example freeze_pause -- [FOLDER]
@@ -32,7 +32,7 @@ const FREEZES: usize = 200;
 const DEPTH: u64 = 32;
 const BLOCK: usize = 8 << 10;
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
-/// How much of each volume is written to.
+/// The part of each volume that is written to.
 const RANGE: u64 = 256 << 20;
 
 fn main() -> Result<(), Failure> {

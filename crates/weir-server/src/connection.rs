@@ -90,16 +90,16 @@ pub(crate) struct Connection {
     pub(crate) listens: bool,
     /// It said goodbye, or the server stops: nothing more is taken from it.
     pub(crate) closing: bool,
-    /// Of a page blob: who may write, and that this client does.
+    /// For a page blob: decides which clients may write, and notes that this client does.
     seat: Option<Arc<Seat>>,
     sitting: Option<Sitting>,
-    /// What it reads from, if not from the device.
+    /// The store that it reads from, if not from the device.
     view: Option<Arc<View>>,
-    /// What it is watched for, to change that only when it changes.
+    /// The events that the socket is watched for.
     pub(crate) interest: Interest,
 }
 
-/// Whether a connection goes on.
+/// The state of a connection after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Open,
@@ -148,17 +148,17 @@ impl Connection {
         }
     }
 
-    /// Whether no more data should be made ready for it.
+    /// Returns whether no more data should be made ready for it.
     pub(crate) fn is_full(&self) -> bool {
         self.unsent() + self.reading >= MAX_HELD
     }
 
-    /// Whether there is input that has not been taken.
+    /// Returns whether there is input that has not been taken.
     pub(crate) fn has_input(&self) -> bool {
         self.start < self.end
     }
 
-    /// Whether anything is still owed to this client.
+    /// Returns whether anything is still owed to this client.
     pub(crate) fn is_idle(&self) -> bool {
         self.in_flight == 0 && self.sent == self.out.len()
     }
@@ -168,7 +168,7 @@ impl Connection {
         self.out.len() - self.sent
     }
 
-    /// What to wait for now.
+    /// Returns the events to wait for now.
     pub(crate) fn wants(&self) -> Interest {
         let room = self.in_flight < MAX_IN_FLIGHT && !self.is_full() && self.writing < MAX_HELD;
         Interest { read: room && !self.closing, write: self.unsent() > 0 }
@@ -332,20 +332,20 @@ impl Connection {
     }
 }
 
-/// What the handshake came to.
+/// The result of a handshake.
 #[derive(Debug)]
 pub(crate) struct Established {
     pub(crate) session: Session,
     pub(crate) device: DeviceId,
     /// Requests that came right behind it.
     pub(crate) rest: Vec<u8>,
-    /// Of a page blob: who may write.
+    /// For a page blob: decides which clients may write.
     pub(crate) seat: Option<Arc<Seat>>,
     /// The device as it was at a freeze, if the client has chosen that.
     pub(crate) view: Option<Arc<View>>,
 }
 
-/// Whether a client may do this: it writes to a page blob only while nobody leases that.
+/// Returns whether a client may do this: it writes to a page blob only without a lease on that.
 fn may_do(command: Command, seat: Option<&Arc<Seat>>, sitting: &mut Option<Sitting>) -> bool {
     let writes = matches!(command, Command::Write | Command::Trim | Command::WriteZeroes);
     match seat {

@@ -30,13 +30,13 @@ use weir_units::Bytes;
 const MAX_CONVERSATIONS: usize = 64;
 const BUSY: &str = "too many others are asking this server; try again";
 
-/// How long a conversation without a freeze may be silent.
+/// The longest silence of a conversation without a freeze.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Longest line that is read.
 const MAX_LINE: u64 = 64 << 10;
 
-/// What can be asked of a running server.
+/// A request to a running server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
@@ -53,7 +53,7 @@ pub enum Request {
     Create {
         /// Its host, where there are several.
         host: Option<String>,
-        /// What it is to be.
+        /// Its description.
         volume: NewVolume,
     },
     /// A volume goes, with its bytes; its clients are cut off.
@@ -99,7 +99,7 @@ pub enum Request {
         freeze: u64,
         /// The export, by its own name.
         export: String,
-        /// Where to begin, in bytes.
+        /// The first byte to look at.
         from: u64,
     },
     /// A range of a frozen export has been read and is not read again: its old contents need
@@ -118,7 +118,7 @@ pub enum Request {
     Release {
         /// The number of the freeze.
         freeze: u64,
-        /// Whether the backup is complete. A full one is what later differentials build on.
+        /// True if the backup is complete. Later differentials build on a complete full backup.
         completed: bool,
     },
 }
@@ -127,11 +127,11 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// What was asked for.
+    /// The result.
     Ok(Value),
-    /// Why what was asked for cannot be, and what to ask instead.
+    /// The reason of a refusal, and a request that would be accepted.
     Refused(String),
-    /// What failed while it was done.
+    /// The reason of a failure on the way.
     Failed(String),
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn cache_name(mode: CacheMode) -> &'static str {
     }
 }
 
-/// Where a server of this user listens if it is not told: in the user's runtime
+/// Returns the default path of this user's control socket: in the user's runtime
 /// folder, else in a folder of this user alone among the temporary files.
 #[must_use]
 pub fn default_path() -> PathBuf {

@@ -21,19 +21,19 @@ const ERRAND: u64 = 1 << 63;
 /// The magic number, the error and the cookie before a reply's bytes.
 const REPLY_HEADER: usize = 16;
 
-/// What is asked of a device. Offsets and lengths are in bytes.
+/// A request to a device. Offsets and lengths are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ask {
     /// The bytes of a range.
     Read {
-        /// Where it begins.
+        /// The first byte.
         offset: u64,
-        /// How long it is; not zero.
+        /// The length; not zero.
         len: u32,
     },
     /// Puts bytes in place.
     Write {
-        /// Where they go.
+        /// The first byte that they replace.
         offset: u64,
         /// The bytes; not none.
         data: Vec<u8>,
@@ -42,9 +42,9 @@ pub enum Ask {
     },
     /// Makes a range read as zeros, and frees its space.
     Zero {
-        /// Where it begins.
+        /// The first byte.
         offset: u64,
-        /// How long it is; not zero.
+        /// The length; not zero.
         len: u32,
         /// Answered when that survives a loss of power.
         durable: bool,
@@ -55,8 +55,8 @@ pub enum Ask {
     Admit(Passing),
 }
 
-/// What is done elsewhere, at a device's cost. Offsets and lengths are in bytes, the length
-/// of all but a flush is not zero.
+/// An operation that is executed elsewhere and charged to a device. Offsets and lengths are in
+/// bytes, the length of all but a flush is not zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passing {
     /// Bytes are read: where, how many.
@@ -65,7 +65,7 @@ pub enum Passing {
     Write(u64, u32, bool),
     /// A range is discarded.
     Discard(u64, u32),
-    /// What was written is made durable.
+    /// Writes are made durable.
     Flush,
 }
 
@@ -101,7 +101,7 @@ impl Ask {
 pub struct Terms {
     /// For how long it may wait before the limits; for ever if not said.
     pub most_wait: Option<Span>,
-    /// How many of these requests of its device may be under way before it; any number
+    /// The most requests of its device that may be in flight before it; any number
     /// if not said.
     pub most_before: Option<usize>,
 }
@@ -117,7 +117,7 @@ pub enum NotDone {
     Gone,
 }
 
-/// What came of a request: the bytes of a read, else nothing.
+/// The result of a request: the bytes of a read, else nothing.
 pub type Answer = Result<Bytes, NotDone>;
 
 type Told = Box<dyn FnOnce(Answer) + Send>;
@@ -175,7 +175,7 @@ impl Disk {
     }
 }
 
-/// Whoever is to be told, who is also told if nobody comes to it: a host that ends drops
+/// The receiver of an answer, which is also told if the request is dropped: a host that ends drops
 /// what is in its mailbox.
 struct Telling(Option<Told>);
 
@@ -220,7 +220,7 @@ struct Errand {
 pub(crate) struct Errands {
     open: Slab<Errand>,
     count: u32,
-    /// How many of each device.
+    /// The number of requests of each device.
     of_device: HashMap<DeviceId, usize>,
 }
 
@@ -231,7 +231,7 @@ impl fmt::Debug for Errands {
 }
 
 impl Errands {
-    /// Whether this is the id of such a request.
+    /// Returns whether this is the id of such a request.
     pub(crate) fn has(id: ClientId) -> bool {
         id.0 & ERRAND != 0
     }
@@ -302,7 +302,7 @@ impl Errands {
         }
     }
 
-    /// Nobody will answer those that are under way.
+    /// Requests in flight get no answer any more.
     pub(crate) fn forget_all(&mut self) {
         self.of_device.clear();
         self.open.drain().for_each(drop);

@@ -1,4 +1,4 @@
-//! What can go wrong, and what it is called on the wire.
+//! Errors of a server, and their NBD errno.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub enum ServerError {
     Listen {
         /// The address.
         address: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A Unix socket at which another server answers.
@@ -32,9 +32,9 @@ pub enum ServerError {
     /// An address that cannot be read.
     #[error("{text:?} is not an address: {reason}; write unix:PATH or tcp:HOST:PORT")]
     BadAddress {
-        /// What was given.
+        /// The rejected text.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The data directory, or a volume in it.
@@ -43,9 +43,9 @@ pub enum ServerError {
     /// At the end the store of a ReadWrite cache still did not take everything.
     #[error("{source}; {lost} that a read-write cache had taken and nobody had flushed are lost")]
     Lost {
-        /// How much.
+        /// The bytes.
         lost: Bytes,
-        /// What the store said.
+        /// The store's error.
         source: StoreError,
     },
     /// The layout does not allow it.
@@ -96,15 +96,15 @@ pub enum ServerError {
     /// The system refused something that must work.
     #[error("{context}: {source}")]
     System {
-        /// What was being done.
+        /// The operation that failed.
         context: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// What a running server says of what it was asked for.
+    /// A running server's refusal of a request.
     #[error("{0}")]
     Refused(String),
-    /// What a running server says of a command that failed.
+    /// A running server's message about a command that failed.
     #[error("{0}")]
     Failed(String),
     /// The control socket does not answer, or not in its own words.
@@ -112,13 +112,13 @@ pub enum ServerError {
     Control {
         /// The socket.
         path: PathBuf,
-        /// What happened.
+        /// The reason.
         reason: String,
     },
 }
 
 impl ServerError {
-    /// Whether the input is to be changed; else something failed.
+    /// Returns true if the input must change; else something failed.
     #[must_use]
     pub fn is_input(&self) -> bool {
         match self {
@@ -146,7 +146,7 @@ impl ServerError {
         known: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
-        // Of names of a letter or two, every other is as near.
+        // A name of one or two letters is near to every other.
         let near = nearest(name, known.iter().copied()).filter(|_| name.chars().count() > 2);
         let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
         Self::NotThere { what, name: name.to_owned(), near, known: listed(&known) }
@@ -192,7 +192,7 @@ fn store_hint(error: &StoreError) -> String {
     error.hint().map_or_else(String::new, |hint| format!("; {hint}"))
 }
 
-/// What a client is told of a store's error.
+/// Maps a store's error to the errno that a client gets.
 pub(crate) fn errno_of(error: &StoreError) -> Errno {
     match error.kind() {
         ErrorKind::OutOfRange => Errno::Inval,

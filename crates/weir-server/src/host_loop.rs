@@ -38,7 +38,7 @@ use crate::volume::{After, DeviceMap, Keep, Load, VolumeBytes, VolumeData};
 use crate::worker::{Finished, Job, ReadJob, Task};
 use commands::Resizing;
 use durable::Durability;
-pub(crate) use freeze::FreezeOrder;
+pub(crate) use freeze::{FreezeOrder, FrozenDevice};
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ use weir_proto::{Command, CommandFlags, Errno, Request, reply};
 use weir_store::{Store, StoreError};
 use weir_units::{Bytes, Instant, Span};
 
-/// Who sent a request, for the reactor to find again. Never used twice.
+/// The sender of a request, by which the reactor finds it again. Never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientId(pub u64);
 
@@ -59,7 +59,7 @@ pub struct ClientId(pub u64);
 pub struct ReplyTo<'a> {
     /// Replies are appended here.
     pub out: &'a mut Vec<u8>,
-    /// Whether reads are answered with structured replies.
+    /// True if reads are answered with structured replies.
     pub structured: bool,
     /// The client's number for `base:allocation`.
     pub meta_context: Option<u32>,
@@ -97,13 +97,13 @@ pub struct Served {
     pub overhead: Span,
 }
 
-/// Where the bytes of a request are that are not its device's: the device's limits hold it
+/// The source of a request's bytes if they are not its device's. The device's limits apply
 /// all the same.
 #[derive(Debug, Clone)]
 pub(crate) enum Elsewhere {
     /// A read gives these.
     Store { store: Arc<dyn Store>, offset: u64, len: u32 },
-    /// Whoever asked does what is to be done, once the limits let it go.
+    /// The caller executes the request once the limits admit it.
     Done,
 }
 
@@ -122,7 +122,7 @@ struct Pending {
     jobs: u32,
     /// Bytes that caches keep for it.
     in_caches: usize,
-    /// What it reads from, if not from its device.
+    /// The store that it reads from, if not from its device.
     from: Option<Elsewhere>,
     /// Why its bytes could not be kept.
     error: Option<Arc<StoreError>>,
@@ -179,7 +179,7 @@ impl HostLoop {
     pub fn new(spec: HostSpec, volumes: Vec<VolumeData>) -> Result<Self, ServerError> {
         assert_eq!(spec.volumes.len(), volumes.len(), "each volume has a store");
         let devices = spec.devices.iter().map(|device| match device {
-            DeviceSpec::Volume(volume) => DeviceMap::of_volume(*volume),
+            DeviceSpec::Volume(volume) => DeviceMap::single(*volume),
             DeviceSpec::Stripe { unit, columns } => {
                 DeviceMap { volumes: columns.clone(), unit: unit.get() }
             }
@@ -477,7 +477,7 @@ impl HostLoop {
     /// Reads from another store than the device's, which may wait for its medium.
     fn read_from(&mut self, key: usize, store: Arc<dyn Store>, (offset, len): (u64, u32)) {
         let device = self.pending[key].device;
-        let (stores, map, dirty) = ([store].into(), DeviceMap::of_volume(0), Vec::new());
+        let (stores, map, dirty) = ([store].into(), DeviceMap::single(0), Vec::new());
         let len = len as usize;
         let read = ReadJob { key, stores, map, offset, len, dirty };
         self.pending[key].on_worker = true;
@@ -534,7 +534,7 @@ impl HostLoop {
         }
     }
 
-    /// What follows from a job of a lane.
+    /// Takes in the effect of a job of a lane.
     fn after(&mut self, now: Instant, volume: usize, after: After, replies: &mut impl Replies) {
         match after {
             After::Nothing => {}
@@ -603,7 +603,7 @@ impl HostLoop {
         served.overhead += now - pending.due;
     }
 
-    /// What has to run on a worker.
+    /// Returns the jobs that have to run on a worker.
     pub(crate) fn take_jobs(&mut self) -> Vec<Job> {
         for volume in self.lanes.drain(..) {
             let bytes = &mut self.volumes[volume];
@@ -623,7 +623,7 @@ impl HostLoop {
         self.pending.len()
     }
 
-    /// Whether every request is answered and every store has what it is to have.
+    /// Returns whether every request is answered and every store has its writes.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.pending.is_empty() && self.volumes.iter().all(VolumeBytes::is_idle)

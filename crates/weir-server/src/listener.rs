@@ -27,7 +27,7 @@ use weir_store::Store;
 use weir_units::Bytes;
 use weir_wall::{Clock, calendar};
 
-/// How long a client may take for its handshake.
+/// The longest time for a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 /// Before a listener tries again that could not accept: out of descriptors, say,
 /// and nothing tells when there are some again.
@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Handshakes at once; further clients are turned away.
 const MAX_HANDSHAKES: usize = 256;
 
-/// Where to listen for NBD clients.
+/// An address for NBD clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// A Unix socket.
@@ -92,7 +92,7 @@ pub(crate) struct Served {
     pub(crate) description: String,
     pub(crate) device: DeviceId,
     pub(crate) host: Mailbox,
-    /// Of a page blob: who may write.
+    /// For a page blob: decides which clients may write.
     pub(crate) seat: Option<Arc<Seat>>,
     /// The device as it was at a freeze, if that is what is served.
     pub(crate) view: Option<Arc<View>>,

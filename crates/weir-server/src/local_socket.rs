@@ -62,7 +62,7 @@ impl LocalSocket {
 
 impl Drop for LocalSocket {
     fn drop(&mut self) {
-        // What is left behind is taken over by the next.
+        // A socket that is left behind is taken over by the next process.
         let Ok(_lock) = PathLock::take(&self.path) else { return };
         let now = symlink_metadata(&self.path).ok().as_ref().map(identity);
         if now.is_some() && now == self.identity {
@@ -86,7 +86,7 @@ impl PathLock {
             let mut options = OpenOptions::new();
             let file = options.write(true).create(true).truncate(false).mode(0o600).open(&path)?;
             flock(&file, FlockOperation::LockExclusive)?;
-            // Whoever had it before has removed it, and another may have made a new one.
+            // The process that had it has removed it, and another may have made a new one.
             let there = symlink_metadata(&path).ok().as_ref().map(identity);
             if there == Some(identity(&file.metadata()?)) {
                 return Ok(Self { path, _file: file });
@@ -119,7 +119,7 @@ pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
     trusted_folder(folder)
 }
 
-/// Whether `folder` is this user's alone.
+/// Checks that `folder` is this user's alone.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What a running server has to say unasked.
+//! Notices that a running server gives on its own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub enum Notice {
     NotStored {
         /// The volume.
         volume: String,
-        /// What the store said.
+        /// The store's error.
         reason: String,
         /// It has no room; else something is wrong with it.
         full: bool,
@@ -53,7 +53,7 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Who is told of notices, from whichever thread has one; nobody by default.
+/// The receiver of notices, called from the thread that has one. By default there is none.
 #[derive(Clone, Default)]
 pub struct Listening(Option<Arc<dyn Fn(Notice) + Send + Sync>>);
 

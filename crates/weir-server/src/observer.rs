@@ -1,4 +1,4 @@
-//! Who hears what held each request.
+//! The receiver of each request's waits.
 
 use std::fmt;
 use std::sync::Arc;

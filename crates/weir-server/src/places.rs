@@ -1,4 +1,4 @@
-//! So many at once and no more: handshakes, conversations.
+//! A limit on how many run at once: handshakes, conversations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

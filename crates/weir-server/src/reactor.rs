@@ -26,13 +26,13 @@ const WAKE: u64 = u64::MAX;
 /// rest is made.
 const SEND_AT: usize = 16 << 10;
 
-/// How long a client may take none of its replies once the server is to stop.
+/// The longest time in which a client takes no reply once the server stops.
 const PATIENCE: Span = Span::from_secs(3);
 
-/// What is done on a reactor's thread on behalf of another.
+/// A function that runs on a reactor's thread for another.
 type Call = Box<dyn FnOnce(&mut HostLoop, Instant) + Send>;
 
-/// What others tell a reactor.
+/// A message to a reactor.
 pub(crate) enum Message {
     /// A client has chosen one of this host's exports.
     Client(Stream, Established),
@@ -242,7 +242,7 @@ impl Reactor {
         }
     }
 
-    /// How long nothing is due.
+    /// Returns the time until something is due.
     fn timeout(&self) -> Option<Span> {
         let due = [self.host.deadline(), self.stopping].into_iter().flatten().min()?;
         Some(due - self.clock.now())

@@ -1,4 +1,4 @@
-//! Who may write to a page blob: its lease holder, or clients of its export, or anybody.
+//! Write access to a page blob: its lease holder, or clients of its export, or anybody.
 //!
 //! A volume that is a page blob is an export too. A client of the export that has written
 //! sits here until it goes, as if it had leased the blob; a blob that is leased over REST is
@@ -40,13 +40,13 @@ impl Seat {
         free
     }
 
-    /// Whether clients of the export sit here.
+    /// Returns whether clients of the export sit here.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.writers().clients > 0
     }
 
-    /// Whether clients of the export may have written since this was last asked.
+    /// Returns whether clients of the export may have written since the last call.
     #[must_use]
     pub fn has_written(&self) -> bool {
         let mut writers = self.writers();
@@ -55,7 +55,7 @@ impl Seat {
         wrote
     }
 
-    /// Whether it is leased at `now`, in nanoseconds since 1970.
+    /// Returns whether it is leased at `now`, in nanoseconds since 1970.
     #[must_use]
     pub fn is_leased(&self, now: u64) -> bool {
         self.writers().leased_until > now

@@ -34,25 +34,25 @@ use weir_store::{DataDir, Volume as StoredVolume};
 use weir_units::Bytes;
 use weir_wall::Clock;
 
-/// How to serve.
+/// Options of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Where the bytes are kept; in memory if not given.
+    /// The data directory; without one, volumes are in memory.
     pub data: Option<PathBuf>,
-    /// Where to listen; [`Address::default`] if empty.
+    /// The addresses to listen on; [`Address::default`] if empty.
     pub listen: Vec<Address>,
     /// The control socket; none if not given.
     pub control: Option<PathBuf>,
-    /// Who is told what happens while it runs.
+    /// The receiver of notices.
     pub notices: Listening,
-    /// Who hears what held each request.
+    /// The receiver of each request's waits.
     pub observer: Observer,
-    /// Who holds the data directory, as others are told; `weir serve at ADDRESS` if not
-    /// given.
+    /// The holder of the data directory in messages of other processes; `weir serve at ADDRESS`
+    /// if not given.
     pub holder: Option<String>,
-    /// Whether it may begin without volumes, because they come later.
+    /// True if it may start without volumes, because they come later.
     pub may_be_empty: bool,
-    /// Whether no exports are served: `listen` is nothing then.
+    /// True if no exports are served; `listen` is ignored then.
     pub no_exports: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct Server {
     reactors: Vec<JoinHandle<Result<HostLoop, ServerError>>>,
 }
 
-/// What the control socket works on.
+/// The state that control conversations share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     clock: Clock,
@@ -85,16 +85,16 @@ pub(crate) struct Shared {
     coming: Mutex<()>,
     refused: Vec<Refused>,
     directory: Arc<Directory>,
-    /// Where clients reach what is served.
+    /// The addresses of the exports.
     addresses: Vec<UriServer>,
     /// The data directory stays locked while this lives.
     data: Option<DataDir>,
     /// The volumes are used by a mount alone.
     is_mounted: bool,
     freezes: Mutex<freeze::Freezes>,
-    /// How often a volume has been changed.
+    /// The number of changes to volumes.
     changes: AtomicU64,
-    /// What is used of an export whose bytes are elsewhere.
+    /// The used bytes of an export whose bytes are elsewhere.
     used: OnceLock<Used>,
 }
 
@@ -132,7 +132,7 @@ struct Change<'a> {
     shared: &'a Shared,
     host: usize,
     id: VolumeId,
-    /// What the volume is to be.
+    /// The new state of the volume.
     to: Volume,
     mailbox: Mailbox,
     stored: Option<Arc<StoredVolume>>,
@@ -371,7 +371,7 @@ impl Drop for Server {
 fn raise_file_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum {
-        // Where it is not allowed, the old limit stays.
+        // If it is not allowed, the old limit stays.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
 }
@@ -424,7 +424,7 @@ impl Shared {
         }
     }
 
-    /// Where the volume is: its host's place, and its own.
+    /// The position of its host, and of the volume there.
     fn find(&self, hosts: &[HostState], name: &str) -> Result<(usize, VolumeId), ServerError> {
         if let Some(refused) = self.refused.iter().find(|refused| refused.name == name) {
             return Err(refuse(name, format!("it is not served: {}", refused.reason)));

@@ -31,7 +31,7 @@ use weir_wall::Clock;
 pub(crate) const CACHE: &str = "cache";
 /// The cache mode that the layout asked for when it was last obeyed.
 const DECLARED_CACHE: &str = "declared-cache";
-/// Where the volume's bytes belong in its stripe, if it is a column of one.
+/// The position of the volume in its stripe, if it is a column of one.
 const COLUMN: &str = "column";
 
 /// The attribute of a volume that was made on a running server: what it was made from.
@@ -50,7 +50,7 @@ pub(crate) fn make(
     let mode = cache_name(coming.volume.spec.cache).to_owned();
     let attributes = [(MADE, made), (HOST, host.to_owned()), (DECLARED_CACHE, mode)];
     let attributes = attributes.map(|(name, value)| (name.to_owned(), value)).into();
-    // What is left of one that no layout named any more is another's.
+    // The rest of a volume that no layout named any more belongs to another.
     if data.list()?.iter().any(|listed| listed.name == new.name) {
         let path = data.path().join("volumes").join(&new.name);
         return Err(ServerError::Volume {
@@ -75,7 +75,7 @@ pub(crate) fn remember_tier(volume: &StoredVolume, tier: Option<&str>) -> Result
     Ok(volume.set_attribute(MADE, serde_json::to_string(&made).ok().as_deref())?)
 }
 
-/// What is needed to bring up hosts, and what comes of it.
+/// The inputs and results of bringing up hosts.
 pub(crate) struct Starting<'a> {
     edition: Option<&'a Edition>,
     data: Option<&'a DataDir>,
@@ -83,7 +83,7 @@ pub(crate) struct Starting<'a> {
     options: &'a Options,
     pub(crate) directory: Directory,
     pub(crate) refused: Vec<Refused>,
-    /// What was made on a running server, with its host, as far as it is not added.
+    /// A volume that was made on a running server, with its host, until it is added.
     made: Vec<(String, NewVolume)>,
 }
 
@@ -199,7 +199,7 @@ impl<'a> Starting<'a> {
         let reactor = Reactor::new(&host.name, names, host_loop, clock, notices)?;
         let mailbox = reactor.mailbox();
         let pages = (0..).zip(&stored).filter_map(|(id, stored): (usize, &Option<_>)| {
-            Some((id, Paged::of(stored.as_ref()?)?))
+            Some((id, Paged::from_volume(stored.as_ref()?)?))
         });
         let paged: BTreeMap<usize, Paged> = pages.collect();
         for export in &host.exports {
@@ -307,7 +307,7 @@ fn replace(host: &mut Host, id: VolumeId, volume: weir_layout::Volume) {
     host.volumes[id.0] = volume;
 }
 
-/// Where the bytes of a column belong: a stripe with another unit, or with other
+/// Describes the position of a column's bytes: a stripe with another unit, or with other
 /// columns, would read them in another order.
 fn column_of(host: &Host, id: VolumeId) -> Option<String> {
     host.exports.iter().find_map(|export| {
@@ -336,7 +336,7 @@ fn adopt_column(volume: &StoredVolume, column: Option<&str>) -> Result<(), Serve
     Ok(volume.set_attribute(COLUMN, column)?)
 }
 
-/// Whether there is data from `from` on.
+/// Returns whether there is data from `from` on.
 fn has_data(volume: &StoredVolume, from: Bytes) -> Result<bool, ServerError> {
     let len = volume.size().get().saturating_sub(from.get());
     let extents = volume.extents(from.get(), len, 2)?;

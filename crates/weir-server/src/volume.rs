@@ -13,7 +13,7 @@
 //! ReadWrite cache keeps its bytes here until they are written back, so that a
 //! crash of the host can lose them.
 //!
-//! What holds at every moment:
+//! Invariants:
 //!
 //! - The store gets the jobs of a volume one after another, in the order in which
 //!   their requests came. Reads and syncs are no such jobs and wait for none.
@@ -74,7 +74,7 @@ pub struct VolumeData {
     pub(crate) store: Arc<dyn Store>,
     /// The same bytes, to be frozen.
     freezable: Freezable,
-    /// Whether anything but a hot read may wait for a medium.
+    /// True if anything but a hot read may wait for a medium.
     pub(crate) may_block: bool,
 }
 
@@ -94,14 +94,14 @@ impl VolumeData {
     }
 }
 
-/// How a write is kept.
+/// The place to which a write goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     InStore,
     InCache,
 }
 
-/// What lanes and caches got of a request.
+/// The parts of a request that lanes and caches hold.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Load {
     /// Jobs that must be done before it is answered.
@@ -112,7 +112,7 @@ pub(crate) struct Load {
     pub(crate) in_caches: usize,
 }
 
-/// What is done when a job is.
+/// The continuation of a job.
 #[derive(Debug)]
 enum About {
     /// A request goes on that wrote through.
@@ -125,7 +125,7 @@ enum About {
     Resize,
 }
 
-/// What a finished job means to the host.
+/// The effect of a finished job on the host.
 #[derive(Debug)]
 pub(crate) enum After {
     Nothing,
@@ -171,27 +171,36 @@ impl VolumeBytes {
         }
     }
 
-    /// Whether a job may be done here and now.
+    /// Returns whether a job may be done on the host's thread.
     pub(crate) fn is_inline(&self) -> bool {
         !self.data.may_block && self.lane.is_idle()
     }
 
-    /// Whether nothing is on its way to the store.
+    /// Returns whether the lane is empty.
     pub(crate) fn is_idle(&self) -> bool {
         self.lane.is_idle()
     }
 
-    /// Whether nothing is dirty.
+    /// Returns whether nothing is dirty.
     pub(crate) fn is_clean(&self) -> bool {
         self.overlay.is_empty()
     }
 
-    /// Freezes what a client would read now.
-    pub(crate) fn freeze(&self, scratch: Scratch) -> Column {
-        Column::freeze(&self.data.freezable, scratch, self.overlay.whole())
+    /// Freezes what a client would read now. The dirty blocks follow by
+    /// [`capture_some`](Self::capture_some).
+    pub(crate) fn freeze(&mut self, scratch: Scratch) -> Column {
+        self.overlay.begin_capture();
+        Column::freeze(&self.data.freezable, scratch)
     }
 
-    /// What reads see over the store: where in the range, and the bytes.
+    /// Returns dirty blocks as they were at the freeze, after looking at up to `most` more, and
+    /// whether these were the last ones.
+    pub(crate) fn capture_some(&mut self, most: usize) -> (Vec<(u64, Arc<Block>)>, bool) {
+        self.overlay.capture_some(most)
+    }
+
+    /// Returns the dirty bytes of a range, which cover those of the store: offset in the range,
+    /// bytes.
     pub(crate) fn seen_in(&self, offset: u64, len: u64) -> impl Iterator<Item = (usize, &[u8])> {
         self.overlay.seen_in(offset, len)
     }
@@ -209,7 +218,7 @@ impl VolumeBytes {
         done
     }
 
-    /// What waits in the lane, for a worker, if none is at it.
+    /// Returns the waiting jobs of the lane for a worker, if no other has it.
     pub(crate) fn take_batch(&mut self) -> Option<Vec<Work>> {
         self.lane.take_batch()
     }
@@ -303,7 +312,7 @@ impl VolumeBytes {
         let len = data.len() as u64;
         let (first, last) = (offset / BLOCK, (offset + len - 1) / BLOCK);
         let ends = if first == last { &[first][..] } else { &[first, last] };
-        let in_part = |block: &&u64| !Cut::of(**block, offset, len).is_whole();
+        let in_part = |block: &&u64| !Cut::new(**block, offset, len).is_whole();
         let unknown = |block: &&u64| in_part(block) && !self.overlay.holds(**block);
         let read = |block: &u64| Ok((*block, self.read_now(*block)?));
         let bases: Vec<_> = ends.iter().filter(unknown).map(read).collect::<Result<_, _>>()?;
@@ -352,7 +361,7 @@ impl VolumeBytes {
     }
 
     /// The engine says that these bytes have reached the disk: now they go there.
-    /// What the store does not take is owed: reads still see it here, and
+    /// Blocks that the store does not take are owed: reads still see them here, and
     /// [`settle`](Self::settle) tries again.
     pub(crate) fn write_back(&mut self, offset: u64, len: u64) {
         let blocks = self.overlay.let_go(touched(offset, len), self.lane.next());
@@ -399,12 +408,12 @@ impl VolumeBytes {
         (self.last_carrier > self.lane.finished()).then_some(self.last_carrier)
     }
 
-    /// Whether the lane has come so far.
+    /// Returns whether the lane has passed a ticket.
     pub(crate) fn has_passed(&self, barrier: u64) -> bool {
         self.lane.finished() >= barrier
     }
 
-    /// What the engine holds for written and the store did not take, and why.
+    /// Returns the bytes that are written for the engine and that the store did not take, and why.
     pub(crate) fn owes(&self) -> Option<(Bytes, &Arc<StoreError>)> {
         let reason = self.refused.as_ref()?;
         Some((Bytes::new(self.overlay.owed() as u64 * BLOCK), reason))
@@ -459,13 +468,13 @@ impl VolumeBytes {
 
     fn stored(&mut self, (offset, len): (u64, u64), job: Ticket) {
         for block in self.overlay.held_in(offset, len) {
-            self.overlay.stored(block, job, Cut::of(block, offset, len).is_whole());
+            self.overlay.stored(block, job, Cut::new(block, offset, len).is_whole());
         }
     }
 
     fn not_stored(&mut self, (offset, len): (u64, u64), job: Ticket, error: &Arc<StoreError>) {
         for block in self.overlay.held_in(offset, len) {
-            self.overlay.not_stored(block, job, Cut::of(block, offset, len).is_whole());
+            self.overlay.not_stored(block, job, Cut::new(block, offset, len).is_whole());
             self.refused = Some(Arc::clone(error));
         }
     }
@@ -484,7 +493,7 @@ impl VolumeBytes {
         lost
     }
 
-    /// Whether there are dirty blocks behind `size`, or changes on their way that
+    /// Returns whether there are dirty blocks behind `size`, or changes in the lane that
     /// leave data there.
     pub(crate) fn writes_behind(&self, size: u64) -> bool {
         let under_way =

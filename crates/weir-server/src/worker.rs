@@ -1,4 +1,4 @@
-//! What may wait for a medium, and what comes of it.
+//! Jobs that may wait for a medium, and their results.
 //!
 //! The threads that do it are a [`Workers`]; a job that panics is a job that
 //! failed, so that whoever waits for it is answered.
@@ -14,11 +14,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use weir_store::{Extent, Store, StoreError};
 
-/// So many jobs of a lane are done between two reports: whoever waits for the
+/// Jobs of a lane between two reports: a client that waits for the
 /// first need not wait for the last.
 const REPORT_AFTER: usize = 32;
 
-/// What has to wait for a medium.
+/// A job that may wait for a medium.
 #[derive(Debug)]
 pub(crate) struct Job {
     /// For whom: each device gets its share of the threads.
@@ -26,7 +26,6 @@ pub(crate) struct Job {
     pub(crate) task: Task,
 }
 
-/// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Task {
     /// A batch of a volume's lane, in order.
@@ -49,17 +48,17 @@ pub(crate) enum Task {
 #[derive(Debug)]
 pub(crate) struct ReadJob {
     pub(crate) key: usize,
-    /// Of all volumes of the host.
+    /// The stores of all volumes of the host.
     pub(crate) stores: Arc<[Arc<dyn Store>]>,
     pub(crate) map: DeviceMap,
     pub(crate) offset: u64,
     pub(crate) len: usize,
-    /// What the cache held of the range when the read was let go. It may be
+    /// The dirty bytes of the range when the read was admitted. They may be
     /// written back and gone before the read is done, or done after that.
     pub(crate) dirty: Vec<(usize, Vec<u8>)>,
 }
 
-/// What a job came to.
+/// The result of a job.
 #[derive(Debug)]
 pub(crate) enum Finished {
     /// The next results of a lane; its worker goes on, or this is the last of the

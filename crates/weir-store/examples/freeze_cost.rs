@@ -1,4 +1,4 @@
-//! What it costs that a store can be frozen: time per write with the wrapper and without, in
+//! Measures the cost of a store that can be frozen: time per write with the wrapper and without, in
 //! turn, on one thread.
 //!
 //! ```sh
@@ -48,7 +48,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
 fn report(name: &str, size: usize, store: &Arc<dyn Store>) -> Result<()> {
     let wrapped = Freezable::new(Arc::clone(store));
     let tracked = Freezable::new(Arc::clone(store));
-    let base = tracked.freeze(Scratch::memory(), &[]);
+    let base = tracked.freeze(Scratch::memory());
     tracked.complete(&base, "base")?;
     tracked.thaw(&base);
     let writes = (1 << 30) / size / 8;
@@ -86,7 +86,7 @@ fn frozen(name: &str, store: Arc<dyn Store>, scratch: Scratch) -> Result<()> {
         freezable.write_at(at << 20, &vec![3; 1 << 20])?;
     }
     let before = all(&freezable)?;
-    let view = freezable.freeze(scratch, &[]);
+    let view = freezable.freeze(scratch);
     let (first, again) = (all(&freezable)?, all(&freezable)?);
     println!("{name:<8} 4096 bytes: {before} ns, frozen {first} ns, the second time {again} ns");
     freezable.thaw(&view);

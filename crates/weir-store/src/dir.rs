@@ -27,7 +27,7 @@ const VOLUMES: &str = "volumes";
 const GONE: &str = ".gone-";
 const FROZEN: &str = "frozen";
 
-/// What may lie in a folder whose format is not written yet: the leavings of an
+/// Files that may be in a folder whose format is not written yet: the leavings of an
 /// opener that crashed, and what a file system puts at its top.
 const HARMLESS: [&str; 3] = [lock::FILE, "format.tmp", "lost+found"];
 
@@ -69,7 +69,7 @@ impl Registration {
 pub struct ListedVolume {
     /// Its name.
     pub name: String,
-    /// What is remembered of it, or why it cannot be served.
+    /// Its metadata, or the reason why it cannot be served.
     pub meta: Result<Meta>,
 }
 
@@ -90,7 +90,7 @@ impl DataDir {
         // A crash came between the two steps of a removal.
         for name in disk::names_in(&volumes)?.unwrap_or_default() {
             if name.starts_with(GONE) {
-                // What cannot be removed takes room, and nobody looks at it.
+                // A folder that cannot be removed takes room and is ignored.
                 let _ = disk::remove_tree(&volumes.join(name));
             }
         }
@@ -148,7 +148,7 @@ impl DataDir {
     }
 
     /// Removes a volume and its bytes: after a crash it is there as a whole, or not at all.
-    /// Whoever still has it must not use it any more.
+    /// An open handle to it must not be used any more.
     pub fn remove(&self, name: &str) -> Result<()> {
         name::check(name)?;
         let open = locked(&self.open).volumes.remove(name);
@@ -182,7 +182,7 @@ impl DataDir {
     }
 }
 
-/// Whether the folder is a data directory already (else it may become one);
+/// Returns whether the folder is a data directory already (else it may become one);
 /// refused if it is something else.
 fn check_format(path: &Path) -> Result<bool> {
     let file = path.join(FORMAT_FILE);

@@ -1,4 +1,4 @@
-//! What can go wrong with a store, as kinds that a server can map to an errno,
+//! Errors of a store, as kinds that a server can map to an errno,
 //! a message for a person, and a hint about what to do.
 
 use std::io;
@@ -12,27 +12,27 @@ pub enum StoreError {
     /// A request that is not inside the volume. Nothing was read or written.
     #[error("{len} bytes at offset {offset} reach past the end of the volume ({size} bytes)")]
     OutOfRange {
-        /// Where the request starts, in bytes.
+        /// The first byte of the request.
         offset: u64,
-        /// How many bytes it covers.
+        /// The length of the request in bytes.
         len: u64,
-        /// How many bytes the volume has.
+        /// The size of the volume in bytes.
         size: u64,
     },
     /// The medium is full. A part of a write may have been stored.
     #[error("no space left: {context}")]
     NoSpace {
-        /// What was being done to which file.
+        /// The operation that failed, and its file.
         context: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The system refused for any other reason.
     #[error("{context}")]
     Io {
-        /// What was being done to which file.
+        /// The operation that failed, and its file.
         context: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Something on the medium is not what was put there.
@@ -40,7 +40,7 @@ pub enum StoreError {
     Damaged {
         /// Which file, and what is wrong with it.
         what: String,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
     /// Another process has the data directory.
@@ -74,7 +74,7 @@ pub enum StoreError {
     Name {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         problem: &'static str,
     },
     /// A size beyond what a store of files takes.
@@ -93,7 +93,7 @@ pub enum StoreError {
     Snapshot {
         /// Its number.
         snapshot: u64,
-        /// What is wrong with it.
+        /// The reason.
         problem: &'static str,
     },
     /// A frozen view that does not show the volume any more as it was.
@@ -154,7 +154,7 @@ impl StoreError {
         }
     }
 
-    /// What to do about it, where there is something to do.
+    /// Returns the remedy, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -173,7 +173,7 @@ impl StoreError {
         }
     }
 
-    /// What the system said about `path`: full media are a kind of their own.
+    /// Wraps a system error about `path`. A full medium is a kind of its own.
     pub(crate) fn io(verb: &str, path: &Path, source: io::Error) -> Self {
         let context = format!("cannot {verb} {}", path.display());
         match source.kind() {

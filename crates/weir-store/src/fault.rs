@@ -19,7 +19,7 @@ use std::io;
 use std::sync::Mutex;
 use weir_units::Bytes;
 
-/// What a medium writes whole or not at all.
+/// The bytes that a medium writes as a whole or not at all.
 const SECTOR: u64 = 512;
 
 /// A volume in memory with the failures of a medium.
@@ -54,7 +54,7 @@ enum Change {
 #[derive(Debug, Clone, Copy)]
 struct Planned {
     fault: Fault,
-    /// How many operations are still well.
+    /// Operations that still succeed.
     after: u64,
 }
 
@@ -76,8 +76,8 @@ impl FaultStore {
         Self { state: Mutex::new(State { now, durable, unsynced, fault: None }) }
     }
 
-    /// The store after a power loss: what was synced is there, and of what was
-    /// not each sector is or is not, as `seed` has it.
+    /// Returns the store after a power loss: synced data is there, and of data that was
+    /// not synced each sector is or is not, as `seed` decides.
     pub fn crash(&self, seed: u64) -> Result<Self> {
         let state = locked(&self.state);
         let survived = copy(&state.durable)?;
@@ -88,7 +88,7 @@ impl FaultStore {
         Ok(Self::from_state(copy(&survived)?, survived, Vec::new()))
     }
 
-    /// The store after its process was killed: nothing is lost, and what was not
+    /// Returns the store after its process was killed: nothing is lost, and data that was not
     /// synced can still be lost to a [`FaultStore::crash`].
     pub fn kill(&self) -> Result<Self> {
         let state = locked(&self.state);
@@ -106,7 +106,7 @@ impl FaultStore {
         locked(&self.state).fault = None;
     }
 
-    /// How many changes a crash now could lose.
+    /// Returns the number of changes that a crash could lose now.
     #[must_use]
     pub fn unsynced(&self) -> usize {
         locked(&self.state).unsynced.len()
@@ -149,7 +149,7 @@ impl Change {
                     store.write_at(at, &data[from..from + index(len)])?;
                 }
             }
-            // Where there are zeros already, keeping and losing are the same.
+            // Zeros that replace zeros are the same, kept or lost.
             Self::Zero { offset, len } => {
                 for (at, len) in data_in(store, *offset, *len)? {
                     for (at, len) in kept_runs(at, len, keep) {

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use weir_units::Bytes;
 
-/// How much of a volume one file holds unless its maker said otherwise.
+/// The bytes of a volume in one file, by default.
 pub const SEGMENT: Bytes = Bytes::gib(1024);
 
 /// The largest volume of files.
@@ -42,7 +42,7 @@ pub struct FileStore {
     /// Shared by what changes bytes, exclusive to a resize while it moves the end:
     /// nothing lands behind it.
     changing: RwLock<()>,
-    /// Whether files appeared or went since their names were last made durable.
+    /// True if files were added or removed since their names were last made durable.
     names_changed: AtomicBool,
     /// Held over a sync, so that whoever finds nothing left to do knows that it is
     /// done, not just begun.
@@ -51,10 +51,10 @@ pub struct FileStore {
     resizing: Mutex<()>,
 }
 
-/// What syncs came to.
+/// The outcome of syncs.
 #[derive(Debug, Default)]
 struct Synced {
-    /// How the system failed to write what it had accepted.
+    /// The system's error when it failed to write accepted data.
     failed: Option<io::ErrorKind>,
     /// Segments whose files are there, in full length, whatever happens.
     segments: BTreeSet<u64>,
@@ -71,7 +71,7 @@ impl Synced {
     }
 }
 
-/// How long the volume is, and its segments; behind the end there may be some that
+/// The length of the volume, and its segments; behind the end there may be some that
 /// are still to be removed.
 #[derive(Debug)]
 struct Layout {
@@ -272,13 +272,13 @@ pub(crate) fn check_size(size: Bytes) -> Result<()> {
     if size > MAX_SIZE { Err(StoreError::TooLarge { size, max: MAX_SIZE }) } else { Ok(()) }
 }
 
-/// How many segments `size` bytes have.
+/// Returns the number of segments of `size` bytes.
 fn count_segments(size: Bytes, segment_len: u64) -> Result<u64> {
     check_size(size)?;
     Ok(size.get().div_ceil(segment_len))
 }
 
-/// How much of a volume of `size` a segment holds.
+/// Returns the bytes that a segment holds of a volume of `size`.
 pub(crate) fn share(size: u64, segment_len: u64, number: u64) -> u64 {
     size.saturating_sub(number * segment_len).min(segment_len)
 }
@@ -358,7 +358,7 @@ impl Store for FileStore {
         Ok(())
     }
 
-    /// Whoever remembers the size elsewhere has to change it there too;
+    /// A size that is stored elsewhere has to change there too;
     /// a [`crate::Volume`] does both in the right order.
     fn resize(&self, new: Bytes) -> Result<()> {
         check_size(new)?;

@@ -347,7 +347,7 @@ fn no_resize_and_no_host_waits_for_a_read_that_stalls() {
     let extents: fn(&FileStore) -> Result<()> = |store| store.extents(0, 1 << 17, 9).map(|_| ());
     let gone = "131072 bytes at offset 0 reach past the end of the volume (100 bytes)";
     for operation in [read, extents] {
-        // Whether the file is open when it is removed, or is still to be.
+        // The file may be open when it is removed, or not yet.
         for warm in [true, false] {
             assert_eq!(stall(warm, operation, &[all.get() + 100]), Ok(()));
             assert_eq!(stall(warm, operation, &[100]), Err(gone.to_owned()));

@@ -43,17 +43,17 @@ use weir_units::Bytes;
 /// Contents are kept, and changes are marked, in blocks of this size.
 pub const BLOCK: u64 = 64 << 10;
 
-/// What is known of the changes of a volume.
+/// The state of a volume's change tracking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracking {
-    /// Whether changes are known since the base, or since the volume was made if it has none.
+    /// True if changes are known since the base, or since the volume was made if it has none.
     pub known: bool,
     /// The last completed full backup.
     pub base: Option<String>,
 }
 
 /// A [`Store`] that can be frozen, and that knows which blocks changed. Clones are the same
-/// store; whoever changes the store under it does so behind its back.
+/// store. Changes of the store under it are neither tracked nor kept from views.
 #[derive(Debug, Clone)]
 pub struct Freezable(Arc<Inner>);
 
@@ -119,25 +119,20 @@ impl Freezable {
         Self(Arc::new(Inner { store, era, admin, home }))
     }
 
-    /// Returns what is known of the changes.
+    /// Returns the state of change tracking.
     #[must_use]
     pub fn tracking(&self) -> Tracking {
         locked(&self.0.admin).tracking.clone()
     }
 
     /// Freezes the store: the view shows all changes that have returned, and none that begins
-    /// after this returns. `pending` are ranges that will be changed to what they are for
-    /// readers already, offset and length in bytes: they count as changed before the freeze
-    /// and after it.
+    /// after this returns.
     #[must_use]
-    pub fn freeze(&self, scratch: Scratch, pending: &[(u64, u64)]) -> Arc<Frozen> {
+    pub fn freeze(&self, scratch: Scratch) -> Arc<Frozen> {
         let mut admin = locked(&self.0.admin);
         let mut now = exclusive(&self.0.era);
-        let (before, after) = (Bitmap::default(), Bitmap::default());
-        for (offset, len) in pending.iter().filter(|(_, len)| *len > 0) {
-            before.set_range(era::blocks(*offset, *len));
-            after.set_range(era::blocks(*offset, *len));
-        }
+        let pending = [Arc::<Bitmap>::default(), Arc::default()];
+        let [before, after] = pending.clone();
         let number = now.number;
         admin.older.extend(now.rules.changed.clone().map(|changed| (number, changed)));
         admin.past.retain(|era| !era.is_done());
@@ -149,21 +144,26 @@ impl Freezable {
             before: admin.past.clone(),
             scratch,
             tracking: admin.tracking.clone(),
-            changed: known.chain([Arc::new(before)]).collect(),
+            changed: known.chain([before]).collect(),
+            pending,
         }));
         let mut views = now.rules.frozen.clone();
         views.push(Arc::clone(&frozen));
-        let changed = Some(Arc::new(after));
+        let changed = Some(after);
         let sealed = now.rules.sealed;
         *now = Arc::new(now.next(Rules { changed, frozen: views, sealed }));
         frozen
     }
 
-    /// Ends a view: it shows nothing any more, and nothing more is kept for it.
+    /// Ends a view: it shows nothing any more, and nothing more is kept for it. A second call
+    /// does nothing.
     pub fn thaw(&self, frozen: &Arc<Frozen>) {
         {
             let mut admin = locked(&self.0.admin);
             let mut now = exclusive(&self.0.era);
+            if !now.rules.frozen.iter().any(|view| Arc::ptr_eq(view, frozen)) {
+                return;
+            }
             let views: Vec<_> = now
                 .rules
                 .frozen
@@ -210,12 +210,13 @@ impl Freezable {
         Ok(true)
     }
 
-    /// Records the changes, so that they are known when the store is opened again, if
-    /// nothing changes meanwhile. Without a home it does nothing.
+    /// Syncs the store and records the changes, so that they are known when the store is opened
+    /// again, if nothing changes meanwhile. Without a home it does nothing.
     ///
     /// # Errors
     ///
-    /// [`crate::StoreError`] if that cannot be written: they are unknown then.
+    /// [`crate::StoreError`] if the sync fails or the record cannot be written: the changes are
+    /// unknown then.
     pub fn record(&self) -> Result<()> {
         let mut admin = locked(&self.0.admin);
         let Some(home) = &self.0.home else { return Ok(()) };
@@ -233,6 +234,12 @@ impl Freezable {
             admin.past.iter().for_each(|era| era.wait());
             (changed, self.0.store.size().get())
         };
+        // Until here nothing was durable for certain, not even blocks that the base has and
+        // that count as unchanged since. From here on, a change removes the record.
+        if let Err(error) = self.0.store.sync() {
+            admin.tracking.known = false;
+            return Err(error);
+        }
         let all = Bitmap::default();
         let older = admin.older.iter().map(|(_, older)| older);
         older.chain(&changed).for_each(|changed| all.add(changed));

@@ -1,9 +1,9 @@
-//! Where served volumes keep their bytes.
+//! Stores for the bytes of served volumes.
 //!
 //! Many threads call a [`Store`] at once, so every operation takes `&self`. A
 //! server answers hot reads where it stands, so one costs little more than its
 //! copy, and [`Store::try_read_at`] says "not without waiting" instead of waiting.
-//! What nobody has written costs nothing, up to 32 TiB and beyond.
+//! Ranges that were never written take no space, up to 32 TiB and beyond.
 //!
 //! | module | holds |
 //! |---|---|
@@ -18,7 +18,7 @@
 //! | [`fault`] | [`FaultStore`], for tests: power loss, full and broken media |
 //! | [`error`] | [`StoreError`] |
 //!
-//! What is promised: bytes written before a [`Store::sync`] that returned `Ok`
+//! Durability: bytes written before a [`Store::sync`] that returned `Ok`
 //! survive the death of the process and of the machine; later ones survive the
 //! death of the process only. A [`PagedStore`] promises nothing of later ones, but that
 //! closing it syncs: which pages they are of is in memory until then.
@@ -50,7 +50,7 @@ pub use freeze::{Changed, Freezable, Frozen, Scratch, Tracking};
 pub use memory::MemoryStore;
 pub use meta::{LayerMeta, Layers, Meta};
 pub use paged::{Change, PageRange, PagedStore, SnapshotId};
-pub use store::{Extent, ExtentKind, Store};
+pub use store::{Extent, ExtentKind, ExtentList, ReadStore, Store};
 pub use volume::{NewVolume, Volume};
 
 /// The `Result` of this crate.

@@ -1,4 +1,4 @@
-//! What is remembered of a volume besides its bytes: `meta.json`.
+//! Metadata of a volume: `meta.json`.
 //!
 //! ```json
 //! {
@@ -48,16 +48,16 @@ const MAX_LEN: u64 = 64 << 20;
 const HINT: &str = "put the file back from a copy; the volume's bytes in data/ beside it are \
                     untouched, and other volumes are not concerned";
 
-/// What is remembered of a volume.
+/// The metadata of a volume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Meta {
-    /// How many bytes the volume has.
+    /// The size of the volume in bytes.
     pub size: Bytes,
-    /// How many the layout asked for when it was last obeyed: a layout that
+    /// The size in the layout when it was last applied: a layout that
     /// still says so does not undo a resize made since.
     pub declared_size: Bytes,
-    /// How many bytes of the volume one file holds.
+    /// The bytes of the volume in one file.
     pub segment: Bytes,
     /// The files that are there, in the length of their share of the volume.
     #[serde(default)]
@@ -69,7 +69,7 @@ pub struct Meta {
     pub layers: Option<Layers>,
 }
 
-/// What is remembered of a volume that knows its pages.
+/// The layers of a volume that records its written pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layers {
@@ -79,13 +79,13 @@ pub struct Layers {
     pub stack: Vec<LayerMeta>,
 }
 
-/// What is remembered of a layer.
+/// The metadata of a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LayerMeta {
     /// Its folder.
     pub number: u64,
-    /// How many bytes the volume has here.
+    /// The size of the volume in this layer.
     pub size: Bytes,
     /// The snapshot that ends with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,7 +160,7 @@ impl Meta {
     }
 }
 
-/// What is remembered of an open volume: in memory, and the same in its file.
+/// The metadata of an open volume: in memory, and the same in its file.
 #[derive(Debug)]
 pub(crate) struct MetaFile {
     dir: PathBuf,

@@ -56,11 +56,11 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock, Weak};
 use weir_units::Bytes;
 
 const PAGE_LEN: usize = 512;
-/// How many bytes a page has.
+/// The size of a page in bytes.
 pub const PAGE: u64 = PAGE_LEN as u64;
-/// How many pages 64 bits can address: no volume has more.
+/// The pages that 64 bits can address: no volume has more.
 const ALL_PAGES: u64 = u64::MAX / PAGE + 1;
-/// How many layers a volume can have: reading may have to look at each.
+/// The most layers of a volume: a read may have to look at each.
 const MAX_LAYERS: usize = 4096;
 
 /// The number of a snapshot of a volume: later ones are greater, and none comes twice.
@@ -79,7 +79,7 @@ impl fmt::Display for SnapshotId {
 pub struct PageRange {
     /// Where, in bytes.
     pub offset: u64,
-    /// How many bytes; never zero.
+    /// The length in bytes; never zero.
     pub len: u64,
 }
 
@@ -88,7 +88,7 @@ pub struct PageRange {
 pub struct Change {
     /// Which.
     pub range: PageRange,
-    /// Whether they were there and are no more; else they were written.
+    /// True if they were removed; else they were written.
     pub cleared: bool,
 }
 
@@ -102,16 +102,16 @@ pub struct PagedStore {
     filling: RwLock<()>,
     admin: Mutex<Admin>,
     views: Mutex<Views>,
-    /// Whether what it is kept in is not its own any more.
+    /// True once its folder may be another volume's.
     removed: AtomicBool,
 }
 
-/// What changes of the stack need to know.
+/// The state that changes of the stack share.
 #[derive(Debug)]
 struct Admin {
     next_layer: u64,
     next_snapshot: u64,
-    /// How far a merge has come.
+    /// The progress of a merge.
     merged: Option<Merged>,
     /// Layers out of the list that somebody may still read from.
     gone: Vec<Arc<Layer>>,
@@ -271,7 +271,7 @@ impl PagedStore {
 
     /// Does one bounded step of giving back the space that deleted snapshots hold; `true`
     /// if another one can be done at once. It may be called at any time, beside all else.
-    /// What a held view or a read in flight still needs stays until a later call, and so
+    /// Layers that a held view or a read in flight still needs stay until a later call, and so
     /// does the last deleted snapshot until the next one is taken.
     pub fn tidy(&self) -> Result<bool> {
         let mut admin = self.admin()?;
@@ -299,8 +299,8 @@ impl PagedStore {
         Ok(self.mergeable(&self.stack(), None).is_some())
     }
 
-    /// Where a layer is that the one above can be pushed into; the one that this was begun
-    /// with, if there are several.
+    /// Returns the position of a layer that the one above can be pushed into; the one that this
+    /// was begun with, if there are several.
     fn mergeable(&self, stack: &Stack, begun: Option<Merged>) -> Option<usize> {
         let views = locked(&self.views);
         let can_be = |pair: &[Entry]| {
@@ -347,7 +347,7 @@ impl PagedStore {
         stack.pages(offset, len, max)
     }
 
-    /// What changed in a range from snapshot `since` to the later snapshot `of`, or to now:
+    /// Returns the changes in a range from snapshot `since` to the later snapshot `of`, or to now:
     /// pages written, as far as they are still there, and pages that were there and are no
     /// more. Ascending, neighbours of a kind joined, at most `max`; the range is one of the
     /// later state.
@@ -391,9 +391,9 @@ impl PagedStore {
 
     /// Changes bytes by `put`, and has their pages as data afterwards.
     ///
-    /// Where a page that is not in the top yet is changed in part, the rest of it is brought
-    /// up first. Nobody may put anything else into that page meanwhile, or the rest would
-    /// cover it: so who brings up is alone among those who find a page not there yet.
+    /// Changes pages in the top layer. If a page that is not there yet is changed in part, the
+    /// rest of it is brought up first. No other change may reach that page meanwhile, or the rest
+    /// would cover it: so only one change at a time brings up pages.
     fn put(
         &self,
         stack: &Stack,
@@ -495,8 +495,8 @@ impl Views {
         Ok(held)
     }
 
-    /// Whether somebody would see what is pushed from `upper` into `lower`. Who looks
-    /// through the upper one does not.
+    /// Returns whether a read could see the pages that are pushed from `upper` into `lower`. A read
+    /// through the upper layer does not.
     fn look_into(&self, lower: u64, upper: u64) -> bool {
         let mut held = self.0.iter().filter_map(Weak::upgrade);
         held.any(|view| view.has_layer(lower) && !view.has_layer(upper))
@@ -552,8 +552,8 @@ impl ChangeList {
     }
 }
 
-/// Who closes a volume finds again what was written. Who needs to know that it is durable
-/// has synced before.
+/// An orderly close syncs, so that all writes are found again. A client that needs to know that
+/// they are durable has synced before.
 impl Drop for PagedStore {
     fn drop(&mut self) {
         if !self.removed.load(Ordering::Acquire) {
@@ -571,7 +571,7 @@ impl Store for PagedStore {
         let stack = self.stack();
         check_range(offset, len_of(buf), stack.size())?;
         stack.read_at(offset, buf)?;
-        // What a resize took away meanwhile is refused as if it had come first.
+        // A range that a resize took away meanwhile is refused as if the resize had come first.
         check_range(offset, len_of(buf), self.size().get())
     }
 

@@ -7,11 +7,11 @@ use std::ops::Range;
 pub(crate) struct Piece {
     /// Which unit.
     pub(crate) unit: u64,
-    /// Where in the unit.
+    /// The first byte within the unit.
     pub(crate) start: u64,
-    /// Where in the request.
+    /// The first byte within the request.
     pub(crate) at: u64,
-    /// How many bytes.
+    /// The length in bytes.
     pub(crate) len: u64,
 }
 
@@ -28,7 +28,7 @@ impl Piece {
         index(self.start)..index(self.start + self.len)
     }
 
-    /// Whether the piece is all of a unit of `unit_len` bytes.
+    /// Returns whether the piece is all of a unit of `unit_len` bytes.
     #[inline]
     pub(crate) fn is_whole(&self, unit_len: u64) -> bool {
         self.len == unit_len

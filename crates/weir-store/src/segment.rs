@@ -17,35 +17,35 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_units::Bytes;
 
-/// Where zeros come from on a file system that cannot make them.
+/// The source of zeros on a file system that cannot make them.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// What [`MetadataExt::blocks`] counts in.
+/// The unit of [`MetadataExt::blocks`].
 const STAT_BLOCK: u64 = 512;
 
-/// What `statfs` calls a file system in memory (`TMPFS_MAGIC` of `linux/magic.h`).
+/// The type of a file system in memory (`TMPFS_MAGIC` of `linux/magic.h`).
 const TMPFS: i64 = 0x0102_1994;
 
 #[derive(Debug)]
 pub(crate) struct Segment {
     path: PathBuf,
-    /// Whether the file exists.
+    /// True if the file exists.
     present: AtomicBool,
     file: OnceLock<File>,
-    /// Whether the open file has no medium to wait for. Such a file system need
+    /// True if the open file has no medium to wait for. Such a file system need
     /// not know how to read without waiting.
     in_memory: AtomicBool,
-    /// Whether something was changed since the last sync. A file that is found
+    /// True if something was changed since the last sync. A file that is found
     /// may have been changed by a process that was killed before its sync.
     dirty: AtomicBool,
     #[cfg(test)]
     pub(crate) stall: stall::Stall,
 }
 
-/// What is needed to make a segment's file.
+/// The parts of a new segment's file.
 #[derive(Debug)]
 pub(crate) struct Making<'a> {
-    /// How long it is to be.
+    /// The length of the file.
     pub(crate) len: u64,
     /// Set before anyone can use a new file.
     pub(crate) names_changed: &'a AtomicBool,
@@ -84,7 +84,7 @@ impl Segment {
         Ok(self.unless_removed("open", opened)?.map(|file| self.keep_open(file)))
     }
 
-    /// What was found at the path. A shrinking may have removed the file just now.
+    /// The file at the path. A shrinking may have removed it just now.
     fn unless_removed<T>(&self, verb: &str, found: io::Result<T>) -> Result<Option<T>> {
         match found {
             Ok(found) => Ok(Some(found)),
@@ -217,7 +217,7 @@ impl Segment {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let done = match self.fallocate(file, flags, at, len) {
             Ok(true) => Ok(()),
-            // What is behind the file's end is zeros already.
+            // Bytes behind the file's end are zeros already.
             Ok(false) => file.metadata().and_then(|m| {
                 let end = m.len().min(at + len);
                 write_zeros(file, at, end.saturating_sub(at))
@@ -309,7 +309,7 @@ impl Segment {
         self.dirty.store(true, Ordering::Release);
     }
 
-    /// What a sync has to wait for. The mark is taken last: a file that cannot be
+    /// Returns the file that a sync has to write. The mark is taken last: a file that cannot be
     /// opened keeps it.
     pub(crate) fn take_dirty(&self) -> Result<Option<&File>> {
         if !self.dirty.load(Ordering::Acquire) {

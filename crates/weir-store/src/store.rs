@@ -11,15 +11,15 @@ use weir_units::Bytes;
 /// wanted it. A range that is not inside the volume is
 /// [`StoreError::OutOfRange`]; an empty range inside it does nothing.
 pub trait Store: Send + Sync + Debug {
-    /// How many bytes the volume has.
+    /// Returns the size of the volume in bytes.
     fn size(&self) -> Bytes;
 
-    /// Fills `buf` from `offset` on. What was never written reads as zeros.
+    /// Fills `buf` from `offset` on. Bytes that were never written are zeros.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// Like [`Store::read_at`], but returns `false` where the medium would have
-    /// to be waited for or nobody can tell; `buf` then holds nothing of use. As it
-    /// stands here, it is for media that are never waited for.
+    /// Like [`Store::read_at`], but returns `false` if it would have to wait for the medium, or
+    /// cannot tell; `buf` then holds nothing of use. The default is for media that are never
+    /// waited for.
     fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool> {
         self.read_at(offset, buf)?;
         Ok(true)
@@ -28,7 +28,7 @@ pub trait Store: Send + Sync + Debug {
     /// Stores `data` at `offset`. Durable after the next [`Store::sync`].
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<()>;
 
-    /// Makes a range read as zeros: by freeing its space where `may_trim`, else
+    /// Makes a range read as zeros: by freeing its space if `may_trim`, else
     /// keeping or taking space, so that writing there later does not run out.
     fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()>;
 
@@ -38,29 +38,91 @@ pub trait Store: Send + Sync + Debug {
     /// Makes every operation that has returned durable.
     fn sync(&self) -> Result<()>;
 
-    /// Makes the volume longer, by zeros, or shorter, forgetting what is behind
+    /// Makes the volume longer, by zeros, or shorter, dropping the bytes behind
     /// the new end: growing again later brings back zeros.
     fn resize(&self, new: Bytes) -> Result<()>;
 
-    /// Which parts of a range hold data. The extents follow each other from
+    /// Lists the parts of a range that hold data. The extents follow each other from
     /// `offset` on, neighbours differ in kind, and together they cover the range
     /// exactly, or its beginning if there would be more than `max`.
     fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>>;
 
-    /// How much of the medium the volume takes now.
+    /// Returns the bytes of the medium that the volume takes now.
     fn allocated(&self) -> Result<Bytes>;
+}
+
+/// A store that is only read, such as a snapshot. It is a [`Store`] whose changes are
+/// [`StoreError::ReadOnly`]. The methods are those of [`Store`].
+pub trait ReadStore: Send + Sync + Debug {
+    /// See [`Store::size`].
+    fn size(&self) -> Bytes;
+
+    /// See [`Store::read_at`].
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
+
+    /// See [`Store::try_read_at`].
+    fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool>;
+
+    /// See [`Store::extents`].
+    fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>>;
+
+    /// See [`Store::allocated`].
+    fn allocated(&self) -> Result<Bytes>;
+}
+
+impl<T: ReadStore> Store for T {
+    fn size(&self) -> Bytes {
+        ReadStore::size(self)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        ReadStore::read_at(self, offset, buf)
+    }
+
+    fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool> {
+        ReadStore::try_read_at(self, offset, buf)
+    }
+
+    fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {
+        Err(StoreError::ReadOnly)
+    }
+
+    fn write_zeroes(&self, _: u64, _: u64, _: bool) -> Result<()> {
+        Err(StoreError::ReadOnly)
+    }
+
+    fn trim(&self, _: u64, _: u64) -> Result<()> {
+        Err(StoreError::ReadOnly)
+    }
+
+    /// A store that never changes has nothing to make durable.
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn resize(&self, _: Bytes) -> Result<()> {
+        Err(StoreError::ReadOnly)
+    }
+
+    fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {
+        ReadStore::extents(self, offset, len, max)
+    }
+
+    fn allocated(&self) -> Result<Bytes> {
+        ReadStore::allocated(self)
+    }
 }
 
 /// A stretch of a volume that is all data or all hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Extent {
-    /// How many bytes; never zero.
+    /// The length in bytes; never zero.
     pub len: u64,
-    /// Which of the two.
+    /// The kind of all of it.
     pub kind: ExtentKind,
 }
 
-/// Whether space was taken for a stretch.
+/// The allocation of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExtentKind {
     /// Space is taken; the bytes may still be zeros.
@@ -80,19 +142,21 @@ pub(crate) fn check_range(offset: u64, len: u64, size: u64) -> Result<()> {
 
 /// Collects extents, joining neighbours, up to a number of them.
 #[derive(Debug)]
-pub(crate) struct ExtentList {
+pub struct ExtentList {
     extents: Vec<Extent>,
     max: usize,
     full: bool,
 }
 
 impl ExtentList {
-    pub(crate) fn new(max: usize) -> Self {
+    /// Makes an empty list of at most `max` extents.
+    #[must_use]
+    pub const fn new(max: usize) -> Self {
         Self { extents: Vec::new(), max, full: max == 0 }
     }
 
     /// Appends `len` bytes; does nothing once one extent too many was met.
-    pub(crate) fn push(&mut self, len: u64, kind: ExtentKind) {
+    pub fn push(&mut self, len: u64, kind: ExtentKind) {
         if len == 0 || self.full {
             return;
         }
@@ -104,12 +168,15 @@ impl ExtentList {
         }
     }
 
-    /// Whether further extents would be dropped.
-    pub(crate) fn is_full(&self) -> bool {
+    /// Returns whether further extents are dropped.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
         self.full
     }
 
-    pub(crate) fn into_vec(self) -> Vec<Extent> {
+    /// Returns the extents.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<Extent> {
         self.extents
     }
 }

@@ -45,12 +45,12 @@ use weir_units::Bytes;
 
 const DATA: &str = "data";
 
-/// What a volume starts with.
+/// The properties of a new volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewVolume {
-    /// How many bytes it has, and its declared size.
+    /// Its size, which is also its declared size.
     pub size: Bytes,
-    /// What else is to be remembered.
+    /// Other facts to store with it.
     pub attributes: BTreeMap<String, String>,
 }
 
@@ -66,7 +66,7 @@ pub struct Volume {
     registration: Registration,
 }
 
-/// What a volume's bytes are kept in. A frozen view keeps them, and the lock.
+/// The store of a volume's bytes. A frozen view keeps it, and the lock.
 #[derive(Debug)]
 struct VolumeBytes {
     kind: Kind,
@@ -80,7 +80,7 @@ enum Kind {
     Paged(PagedStore),
 }
 
-/// Whether a new volume knows which of its pages were written.
+/// The kind of a new volume: one that records its written pages, or a plain one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pages {
     Unknown,
@@ -125,7 +125,7 @@ impl Volume {
         lock: Arc<DirLock>,
         registration: Registration,
     ) -> Result<Self> {
-        // What a crash left of one that was to be of the other kind.
+        // A crash may have left parts of a volume of the other kind.
         disk::remove_tree(&dir.join(folders::LAYERS))?;
         disk::remove_tree(&dir.join(DATA))?;
         disk::remove_file(&dir.join(freeze::FILE))?;
@@ -155,14 +155,14 @@ impl Volume {
         Ok(Self { name: name.to_owned(), changed, bytes, meta, registration })
     }
 
-    /// The volume's name.
+    /// Returns the volume's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The volume as one that knows which of its pages were written, if it is one. Changes
-    /// of bytes go by the volume itself, which keeps account of them.
+    /// Returns the volume as one that records its written pages, if it is one. Changes
+    /// of bytes must go through the volume, which tracks them.
     #[must_use]
     pub fn paged(&self) -> Option<&PagedStore> {
         match &self.bytes.kind {
@@ -185,24 +185,24 @@ impl Volume {
     ///
     /// [`StoreError`] if that cannot be written: the changes are unknown then.
     pub fn record_changes(&self) -> Result<()> {
-        // Blocks that a failed sync lost are not what the record would say.
+        // Also where there is nothing to record.
         let sync = || self.changed.sync().inspect_err(|_| self.changed.forget());
         let record = || sync().and_then(|()| self.changed.record());
         self.registration.while_own(record).unwrap_or(Ok(()))
     }
 
-    /// Its folder may be another volume's from now on.
+    /// Notes that its folder may be another volume's from now on.
     pub(crate) fn set_removed(&self) {
         self.paged().into_iter().for_each(PagedStore::set_removed);
     }
 
-    /// What is remembered of the volume now.
+    /// Returns the volume's metadata.
     #[must_use]
     pub fn meta(&self) -> Meta {
         self.meta.get()
     }
 
-    /// Resizes, durably. If it fails, the size is the old one, or the new one
+    /// Resizes the volume durably. If it fails, the size is the old one, or the new one
     /// with space still to be freed; [`Store::size`] says which.
     pub fn set_size(&self, new: Bytes) -> Result<()> {
         self.changed.resized(new, || match &self.bytes.kind {
@@ -225,12 +225,12 @@ impl Volume {
         store.cut()
     }
 
-    /// Remembers, durably, that the layout has asked for `size`.
+    /// Stores durably that the layout has asked for `size`.
     pub fn set_declared_size(&self, size: Bytes) -> Result<()> {
         self.meta.change(|meta| meta.declared_size = size)
     }
 
-    /// Remembers an attribute, durably; `None` forgets it.
+    /// Stores an attribute durably; `None` removes it.
     pub fn set_attribute(&self, name: &str, value: Option<&str>) -> Result<()> {
         self.meta.change(|meta| {
             match value {
@@ -253,7 +253,7 @@ fn list_segments(store: &FileStore, file: &MetaFile) -> Result<()> {
     file.replace(&mut meta, changed)
 }
 
-/// What is remembered of the volume in the folder `dir`; `None` where there is
+/// Returns the metadata of the volume in the folder `dir`; `None` if there is
 /// no volume, or one whose creation did not finish.
 pub(crate) fn inspect(dir: &Path) -> Result<Option<Meta>> {
     let Some(mut meta) = Meta::load(dir)? else {

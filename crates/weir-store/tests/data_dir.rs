@@ -217,7 +217,7 @@ fn a_volume_whose_making_was_cut_short_is_made_again() {
     assert_eq!(open(&dir).list().unwrap().len(), 3);
 }
 
-/// What `meta.json` says of a volume of another size, written by the same release.
+/// The `meta.json` of a volume of another size, written by the same release.
 fn meta_of_size(size: Bytes) -> Vec<u8> {
     let dir = tempfile::tempdir().unwrap();
     drop(open(&dir).volume("db", new(size)).unwrap());

@@ -62,6 +62,8 @@ struct View {
     frozen: Arc<Frozen>,
     image: Vec<u8>,
     released: BTreeSet<u64>,
+    /// The range that was released last, from its beginning to its end.
+    last_released: (u64, u64),
     /// The base at the freeze, and its bytes.
     base: Option<(String, Vec<u8>)>,
     number: u64,
@@ -74,7 +76,7 @@ trait Subject {
     fn scratch(&self) -> Scratch {
         Scratch::memory()
     }
-    /// Whether changes are still known afterwards.
+    /// Returns whether changes are still known afterwards.
     fn reopen(&mut self) -> bool {
         true
     }
@@ -194,13 +196,14 @@ impl Model {
                 self.bytes.resize(usize_of(size), 0);
             }
             Op::Freeze if self.views.len() < 3 => {
-                let frozen = subject.freezable().freeze(subject.scratch(), &[]);
+                let frozen = subject.freezable().freeze(subject.scratch());
                 self.freezes += 1;
                 let (image, base) = (self.bytes.clone(), self.base.clone());
                 assert_eq!(frozen.tracking().base, base.as_ref().map(|(id, _)| id.clone()));
                 assert!(frozen.tracking().known);
                 let number = self.freezes;
-                self.views.push(View { frozen, image, released: [].into(), base, number });
+                let (released, last_released) = ([].into(), (0, 0));
+                self.views.push(View { frozen, image, released, last_released, base, number });
             }
             Op::Freeze => {}
             Op::Complete { view } => {
@@ -216,12 +219,7 @@ impl Model {
             Op::Release { view, offset, len } => {
                 let Some(view) = self.views.get_mut(view) else { return };
                 view.frozen.release(offset, len);
-                let size = view.image.len() as u64;
-                let whole = |block: &u64| {
-                    let (from, to) = (block * BLOCK, ((block + 1) * BLOCK).min(size));
-                    offset <= from && to <= offset + len && from < size
-                };
-                view.released.extend((0..9).filter(whole));
+                view.release(offset, len);
             }
             Op::Read { view, offset, len } => {
                 let Some(view) = self.views.get(view) else { return };
@@ -259,6 +257,26 @@ impl Model {
 }
 
 impl View {
+    /// Notes that a range is released, with the part of a block that the range before it had.
+    fn release(&mut self, offset: u64, len: u64) {
+        let size = self.image.len() as u64;
+        let end = (offset + len).min(size);
+        if offset >= end {
+            return;
+        }
+        let (first, last) = self.last_released;
+        let joined = match (first..=last).contains(&offset) {
+            true => (first, last.max(end)),
+            false => (offset, end),
+        };
+        self.last_released = joined;
+        let whole = |block: &u64| {
+            let (from, to) = (block * BLOCK, ((block + 1) * BLOCK).min(size));
+            joined.0 <= from && to <= joined.1 && from < size
+        };
+        self.released.extend((0..9).filter(whole));
+    }
+
     fn read(&self, offset: u64, len: u64) {
         let mut found = vec![0xee; usize_of(len)];
         let done = self.frozen.read_at(offset, &mut found);
@@ -284,6 +302,9 @@ impl View {
     fn check(&self, _: &dyn Store) {
         let size = self.image.len() as u64;
         let blocks = 0..size.div_ceil(BLOCK);
+        let unread = blocks.end - self.released.len() as u64;
+        assert!(self.frozen.kept().get() <= unread * BLOCK, "released blocks are kept");
+        assert!(self.frozen.kept() <= self.frozen.most_kept());
         for block in blocks.clone() {
             self.read(block * BLOCK, BLOCK.min(size - block * BLOCK));
         }
@@ -301,7 +322,7 @@ impl View {
         self.check_changed(size);
     }
 
-    /// What differs from the base is among what is said to have changed.
+    /// Checks that bytes that differ from the base are among those that are told as changed.
     fn check_changed(&self, size: u64) {
         let Some((_, base)) = &self.base else { return };
         let (mut changed, mut from) = (Vec::new(), 0);
@@ -392,7 +413,7 @@ fn a_view_does_not_move_while_threads_write() {
                 let scratch = Scratch::folder(dir.path().join(format!("frozen/{number}")));
                 let read = |block: &std::sync::atomic::AtomicU64| block.load(Ordering::SeqCst);
                 let before: Vec<u64> = written.iter().map(read).collect();
-                let frozen = freezable.freeze(scratch, &[]);
+                let frozen = freezable.freeze(scratch);
                 let after: Vec<u64> = written.iter().map(read).collect();
                 let mut first = vec![0; usize_of(BLOCKS * BLOCK)];
                 frozen.read_at(0, &mut first).unwrap();
@@ -437,7 +458,7 @@ fn a_scratch_store_that_is_full_or_broken_loses_the_view_and_not_the_write() {
     ] {
         let (store, freezable) = faulty();
         let scratch = Arc::new(FaultStore::new(Bytes::new(SIZE)));
-        let frozen = freezable.freeze(Scratch::over(scratch.clone()), &[]);
+        let frozen = freezable.freeze(Scratch::over(scratch.clone()));
         freezable.write_at(0, &[2; 4096]).unwrap();
         frozen.read_at(0, &mut [0; 512]).unwrap();
         scratch.fail_after(0, fault);
@@ -456,7 +477,7 @@ fn a_scratch_store_that_is_full_or_broken_loses_the_view_and_not_the_write() {
 #[test]
 fn a_volume_that_is_full_takes_the_room_of_the_view() {
     let (store, freezable) = faulty();
-    let frozen = freezable.freeze(Scratch::memory(), &[]);
+    let frozen = freezable.freeze(Scratch::memory());
     // One failure: as if giving the view up had made the room.
     store.fail_after(0, Fault::NoSpace);
     let refused = freezable.write_at(0, &[2; 512]).unwrap_err();
@@ -469,7 +490,7 @@ fn a_volume_that_is_full_takes_the_room_of_the_view() {
 #[test]
 fn a_volume_whose_old_contents_cannot_be_read_loses_the_view() {
     let (store, freezable) = faulty();
-    let frozen = freezable.freeze(Scratch::memory(), &[]);
+    let frozen = freezable.freeze(Scratch::memory());
     store.fail_after(0, Fault::Io);
     assert_eq!(freezable.trim(0, BLOCK).unwrap_err().kind(), ErrorKind::Io);
     store.heal();
@@ -484,7 +505,7 @@ fn a_view_is_read_only_and_costs_nothing_until_something_changes() {
     let volume = data.volume("v", new).unwrap();
     volume.write_at(0, &[1; 4096]).unwrap();
     let folder = data.frozen().join("1").join("v");
-    let frozen = volume.freezable().freeze(Scratch::folder(folder.clone()), &[]);
+    let frozen = volume.freezable().freeze(Scratch::folder(folder.clone()));
     for refused in [
         frozen.write_at(0, &[1]),
         frozen.write_zeroes(0, 1, true),

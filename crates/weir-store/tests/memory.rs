@@ -1,4 +1,4 @@
-//! What a volume in memory costs.
+//! The cost of a volume in memory.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

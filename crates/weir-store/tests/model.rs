@@ -14,7 +14,7 @@ use weir_units::Bytes;
 
 /// Segments of this size in the file tests, so that a small volume has several.
 const SEGMENT: u64 = 64 << 10;
-/// What a leaf of the memory store covers; the volumes are a little longer.
+/// The bytes of a leaf of the memory store; the volumes are a little longer.
 const LEAF: u64 = 2 << 20;
 const MAX_SIZE: u64 = LEAF + 2 * SEGMENT;
 
@@ -80,7 +80,7 @@ impl Model {
         (end <= self.0.len()).then(|| end - usize::try_from(len).unwrap()..end)
     }
 
-    /// Where the store must do `done` or, if the range is outside, refuse.
+    /// The range in which the store must do `done` or, if it is outside, refuse.
     fn check<T: std::fmt::Debug>(
         &self,
         offset: u64,

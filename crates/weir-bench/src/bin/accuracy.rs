@@ -1,4 +1,4 @@
-//! How exactly a saturated limit is held, window by window: the curve of
+//! Measures the error of a saturated limit, window by window: the curve of
 //! docs/BENCHMARKS.md.
 //!
 //! Virtual time: windows of 100 ms, limits to 400,000 IOPS. Wall time: windows of
@@ -26,7 +26,7 @@ use weir_units::Span;
 
 /// One point of the curve.
 struct Case {
-    /// What is limited, as keys of a layout: the volume's, and the host's.
+    /// The limits as keys of a layout: the volume's, and the host's.
     volume: String,
     host: String,
     block: u64,

@@ -43,7 +43,7 @@ impl Drop for Peer {
     }
 }
 
-/// What one run came to.
+/// The result of one run.
 struct Run {
     iops: f64,
     cpu_per_million: f64,

@@ -159,7 +159,7 @@ mod tests {
     fn extents_of_several_chunks_follow_each_other() {
         let mut assemblies = Assemblies::default();
         assemblies.insert(1, 0, 0);
-        // Of a context; two extents of 4 KiB, the second a hole.
+        // Block status of a context: two extents of 4 KiB, the second a hole.
         let reply = [0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 3];
         let mut bytes = vec![0x66, 0x8e, 0x33, 0xef, 0, 1, 0, 5];
         bytes.extend_from_slice(&1_u64.to_be_bytes());

@@ -43,7 +43,7 @@ impl Pending {
         self.label = label;
     }
 
-    /// How much data the answer to a request brings, if it is waiting.
+    /// Returns the bytes of data in the answer to a request, if it is waiting.
     pub(super) fn length(&self, wire: u64) -> Option<u32> {
         let (number, generation, label) = split(wire);
         let slot = self.slots.get(number as usize)?;

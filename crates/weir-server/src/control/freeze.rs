@@ -1,4 +1,4 @@
-//! What is asked and answered of a freeze.
+//! Requests about a freeze, and their answers.
 //!
 //! ```text
 //! freeze  --> number, exports as NAME@NUMBER      the views stay as long as
@@ -43,7 +43,7 @@ pub struct FrozenExport {
     pub frozen: String,
     /// Its size in bytes.
     pub size: u64,
-    /// Whether its changes are known since `base`, or since it was made if there is no base.
+    /// True if its changes are known since `base`, or since it was made if there is no base.
     /// After a crash of the server they are not.
     pub tracked: bool,
     /// The last completed full backup, if changes since then are known.
@@ -56,7 +56,7 @@ pub struct ChangedAnswer {
     /// Ranges of the export that may differ from the base: offset and length in bytes,
     /// ascending, not adjacent.
     pub ranges: Vec<(u64, u64)>,
-    /// Where to ask for the next ranges; `None` after the last.
+    /// The offset at which to ask for the next ranges; `None` after the last.
     pub next: Option<u64>,
 }
 

@@ -23,7 +23,7 @@ impl HostLoop {
         let added = self.engine.add_volume(now, spec);
         let (volume, device) =
             added.map_err(|error| ServerError::Layout(weir_layout::error::Kind::Spec(error)))?;
-        put(&mut self.devices, device.0, Device::new(DeviceMap::of_volume(volume.0)));
+        put(&mut self.devices, device.0, Device::new(DeviceMap::single(volume.0)));
         put(&mut self.volumes, volume.0, VolumeBytes::new(data));
         put(&mut self.owners, volume.0, device.0);
         self.share_stores();

@@ -1,4 +1,4 @@
-//! What is done to a host while it runs: resizes, cache modes, crashes, the end.
+//! Changes to a host while it runs: resizes, cache modes, crashes, the end.
 
 use super::HostLoop;
 use crate::error::ServerError;
@@ -10,7 +10,7 @@ use weir_core::{
 use weir_store::{ErrorKind, StoreError};
 use weir_units::{Bytes, Instant};
 
-/// What whoever runs the server should be told of a ReadWrite cache, once each.
+/// Notices about a ReadWrite cache for the operator, each given once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owing {
     /// It keeps what the store does not take: that is there as long as the server
@@ -18,7 +18,7 @@ pub enum Owing {
     Begins {
         /// Whose it is.
         volume: VolumeId,
-        /// What the store said.
+        /// The store's error.
         reason: String,
         /// It has no room.
         full: bool,
@@ -30,7 +30,7 @@ pub enum Owing {
     },
 }
 
-/// What a shrinking does with data behind the new end.
+/// The treatment of data behind the new end when a volume shrinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behind {
     /// Nothing is shrunk then.
@@ -160,7 +160,7 @@ impl HostLoop {
     /// lost bytes.
     pub fn crash(&mut self, now: Instant) -> Bytes {
         self.engine.crash(now);
-        // What was written back by now is on the disk.
+        // Everything written back by now is on the disk.
         while let Some(event) = self.engine.poll_event() {
             if let Event::WrittenBack { volume, offset, len } = event {
                 self.volumes[volume.0].write_back(offset, len);
@@ -198,7 +198,7 @@ impl HostLoop {
     ///
     /// # Errors
     ///
-    /// What the first store says that cannot; the others are synced all the same.
+    /// The error of the first store that cannot sync; the others are synced all the same.
     pub fn sync_all(&mut self) -> Result<(), StoreError> {
         self.volumes.iter_mut().map(VolumeBytes::finish).fold(Ok(()), Result::and)
     }
@@ -219,13 +219,13 @@ impl HostLoop {
         self.volumes[volume.0].owes().map_or(Bytes::ZERO, |(bytes, _)| bytes)
     }
 
-    /// What all volumes [owe](Self::owed).
+    /// Returns the bytes that all volumes [owe](Self::owed).
     #[must_use]
     pub fn owed_in_all(&self) -> Bytes {
         Bytes::new((0..self.volumes.len()).map(|volume| self.owed(VolumeId(volume)).get()).sum())
     }
 
-    /// What is to be told since this was last asked.
+    /// Returns the notices since the last call.
     pub fn take_owing(&mut self) -> Vec<Owing> {
         std::mem::take(&mut self.owing)
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use weir_store::StoreError;
 use weir_units::Instant;
 
-/// Where a device is with it.
+/// The progress of a device's sync.
 #[derive(Debug, Default)]
 pub(super) struct Durability {
     stage: Stage,

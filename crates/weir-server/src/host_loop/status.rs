@@ -1,4 +1,4 @@
-//! Where there is data: `BLOCK_STATUS`.
+//! Allocated ranges of a device: `BLOCK_STATUS`.
 //!
 //! It passes no gate, since it moves no bytes. Looking for the holes of a file may
 //! wait for whoever writes to it, so it is a worker's where writing is.
@@ -32,7 +32,7 @@ impl HostLoop {
             let max = if one { 1 } else { MAX_EXTENTS };
             let inline = map.volumes.iter().all(|v| self.volumes[*v].is_inline());
             if let Some(Elsewhere::Store { store, .. }) = from {
-                let (stores, map) = ([store].into(), DeviceMap::of_volume(0));
+                let (stores, map) = ([store].into(), DeviceMap::single(0));
                 self.look_for_extents(now, key, (stores, map), (len, max, inline), replies);
             } else if !map.volumes.iter().all(|v| self.volumes[*v].is_clean()) {
                 // Dirty blocks are data wherever the store has a hole, and may be in

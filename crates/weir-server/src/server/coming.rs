@@ -26,10 +26,10 @@ use weir_units::Bytes;
 #[derive(Debug, Clone)]
 pub struct Handle(Arc<Shared>);
 
-/// What is done to a volume that goes.
+/// The answer to requests for a volume that is being removed.
 const REMOVING: &str = "it is being removed";
 
-/// What a volume keeps.
+/// The place of a volume's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeps {
     Bytes,
@@ -52,13 +52,13 @@ pub struct Exported {
     pub name: String,
     /// The name of its host.
     pub host: String,
-    /// Whether it is a file of a managed instance.
+    /// Returns true for a file of a managed instance.
     pub is_file: bool,
     /// Its database, if it is a database's file.
     pub database: Option<String>,
     /// Its size.
     pub size: Bytes,
-    /// Whether nothing ever holds a request to it: no limit, no medium, no cache.
+    /// Returns true if no request to it ever waits: it has no limit, no medium, no cache.
     pub is_free: bool,
     /// The way to its device.
     pub disk: Disk,
@@ -72,7 +72,7 @@ fn is_instant(medium: &Medium) -> bool {
     medium.read == Latency::zero() && medium.write == Latency::zero()
 }
 
-/// Whether nothing ever holds a request to a volume.
+/// Returns true if no request to a volume ever waits.
 fn is_free(host: &Host, id: VolumeId) -> bool {
     let spec = &host.spec.volumes[id.0];
     let (open, cached) = (GateLimits::default(), spec.cache != CacheMode::None);
@@ -99,14 +99,14 @@ impl Paged {
         Self { pages, seat: Arc::default() }
     }
 
-    /// Who may write.
+    /// Decides which clients may write.
     #[must_use]
     pub fn seat(&self) -> &Arc<Seat> {
         &self.seat
     }
 
-    /// Those of a volume of the data directory, if it has such.
-    pub(crate) fn of(volume: &Arc<StoredVolume>) -> Option<Self> {
+    /// Returns the pages of a volume of the data directory, if it has layers.
+    pub(crate) fn from_volume(volume: &Arc<StoredVolume>) -> Option<Self> {
         let pages = || Pages::Kept(Arc::clone(volume));
         volume.paged().is_some().then(|| Self::new(pages()))
     }
@@ -161,7 +161,7 @@ impl Handle {
         if state.changing.get(&id.0) == Some(&REMOVING) {
             return None;
         }
-        // What was made is alone in its export, whatever that is called.
+        // A new volume is alone in its export, which may have another name.
         let is_named = |export: &Export| export.name == name || state.made.contains(&id.0);
         let own = |export: &&Export| export.volumes == [id] && is_named(export);
         let device = state.layout.exports.iter().find(own)?.device;
@@ -177,7 +177,7 @@ impl Handle {
         instances.map(|state| state.layout.name.clone()).collect()
     }
 
-    /// Of a managed instance: the bytes that its files may have together, and those that
+    /// For a managed instance, returns the bytes that its files may have together, and those that
     /// they have.
     #[must_use]
     pub fn storage(&self, host: &str) -> Option<(Bytes, Bytes)> {
@@ -189,8 +189,8 @@ impl Handle {
         Some((instance.storage, Bytes::new(used)))
     }
 
-    /// How often a volume has been changed: whoever has kept what [`Self::exports`] told asks
-    /// again when it is another number.
+    /// Returns the number of changes to volumes. A caller that keeps the answer of
+    /// [`Self::exports`] asks again when it is another number.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.0.changes.load(Ordering::Acquire)
@@ -198,11 +198,11 @@ impl Handle {
 
     /// From now on `used` says how many bytes are used of an export: its bytes are elsewhere.
     pub fn tell_used(&self, used: impl Fn(&str) -> Option<u64> + Send + Sync + 'static) {
-        // Whoever has them says so once.
+        // One front end has the bytes of all exports.
         drop(self.0.used.set(Used(Box::new(used))));
     }
 
-    /// Of a managed instance: how many files it may have, and how many it has.
+    /// For a managed instance, returns how many files it may have, and how many it has.
     #[must_use]
     pub fn files(&self, host: &str) -> Option<(u64, u64)> {
         let hosts = self.0.hosts();
@@ -213,7 +213,7 @@ impl Handle {
         Some((most, own as u64))
     }
 
-    /// What the layout has served from the start, in its order, host by host.
+    /// Returns the exports that the layout has from the start, in its order, host by host.
     #[must_use]
     pub fn exports(&self) -> Vec<Exported> {
         let hosts = self.0.hosts();
@@ -265,7 +265,7 @@ impl Handle {
         self.0.retier(name, tier)
     }
 
-    /// Whether a volume or an export has this name, served or not.
+    /// Returns whether a volume or an export has this name, served or not.
     #[must_use]
     pub fn is_taken(&self, name: &str) -> bool {
         self.0.is_taken(&self.0.hosts(), name)
@@ -337,7 +337,7 @@ impl Handle {
         }
     }
 
-    /// What a volume of that name and size would be on the host.
+    /// Resolves a volume of that name and size on the host.
     ///
     /// # Errors
     ///
@@ -406,7 +406,7 @@ impl Shared {
             }
             Some(data) => {
                 let volume = starting::make(data, &host, new, &coming)?;
-                paged = Paged::of(&volume);
+                paged = Paged::from_volume(&volume);
                 (VolumeData::kept(volume.clone()), Some(volume))
             }
         };
@@ -440,7 +440,7 @@ impl Shared {
         Ok(coming)
     }
 
-    /// Whether a volume or an export has this name, served or not.
+    /// Returns whether a volume or an export has this name, served or not.
     fn is_taken(&self, hosts: &[HostState], name: &str) -> bool {
         let layouts = || hosts.iter().map(|host| &host.layout);
         layouts().flat_map(|host| &host.volumes).any(|volume| volume.name == name)
@@ -448,7 +448,7 @@ impl Shared {
             || self.refused.iter().any(|refused| refused.name == name)
     }
 
-    /// What is done to a page blob, or to a file of a mount, is done where else it is known.
+    /// Refuses changes to a page blob or to a file of a mount, which have owners of their own.
     pub(super) fn refuse_elsewhere(&self, name: &str, what: &str) -> Result<(), ServerError> {
         let hosts = self.hosts();
         let (at, id) = self.find(&hosts, name)?;

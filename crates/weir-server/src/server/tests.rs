@@ -27,7 +27,7 @@ fn serve(notices: Listening) -> Server {
     Server::start(layout, None, &Options { listen, notices, ..Options::default() }).unwrap()
 }
 
-/// What a defect of a host comes to: it is told, the others go on, and the server
+/// A defect of a host is told, the others go on, and the server
 /// does not end as if all were well.
 #[test]
 fn a_host_that_panics_is_told_and_fails_the_stop() {
@@ -42,7 +42,7 @@ fn a_host_that_panics_is_told_and_fails_the_stop() {
     assert_eq!(server.stop().unwrap_err().to_string(), "asking a host's thread: it has ended");
 }
 
-/// What waits for a medium holds up nobody else, and is not begun twice.
+/// A request that waits for a medium holds up no other, and is not begun twice.
 #[test]
 fn a_resize_that_takes_its_time_holds_up_nothing_but_changes_of_its_volume() {
     let server = serve(Listening::default());

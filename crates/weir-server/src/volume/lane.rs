@@ -41,14 +41,14 @@ pub(crate) enum Work {
     Resize { size: Bytes },
 }
 
-/// What a job came to.
+/// The result of a job.
 #[derive(Debug)]
 pub(crate) enum Done {
-    /// What was asked for.
+    /// It was done, and there is nothing to return.
     Well,
     /// The bytes of the block.
     Filled(Box<Block>),
-    /// Whether there is data behind the end.
+    /// True if there is data behind the end.
     Probed(bool),
 }
 
@@ -79,17 +79,17 @@ impl Work {
     }
 }
 
-/// How much of a block lies before the end of the volume.
+/// Returns the bytes of a block before the end of the volume.
 pub(super) fn inside(store: &dyn Store, block: u64) -> usize {
     within(store.size().get().saturating_sub(block * BLOCK).min(BLOCK))
 }
 
-/// What is to be known of a job when it is done.
+/// Facts about a job that are needed when it is done.
 #[derive(Debug)]
 pub(super) struct Note<T> {
     /// The first byte that it changes, and the one behind the last.
     pub(super) span: std::ops::Range<u64>,
-    /// Whether the span holds data then.
+    /// True if the span holds data then.
     pub(super) leaves_data: bool,
     pub(super) about: T,
 }
@@ -136,7 +136,7 @@ impl<T> Lane<T> {
         self.finished
     }
 
-    /// What waits, for a worker, if none is at it.
+    /// Returns the waiting jobs for a worker, if no other has the lane.
     pub(super) fn take_batch(&mut self) -> Option<Vec<Work>> {
         if self.at_work || self.waiting.is_empty() {
             return None;

@@ -1,11 +1,11 @@
-//! Where a device's bytes are: one volume, or a stripe over several.
+//! The places of a device's bytes: one volume, or a stripe over several.
 
 use super::{Keep, Load, VolumeBytes, within};
 use std::sync::Arc;
 use weir_core::stripe;
-use weir_store::{Extent, Store, StoreError};
+use weir_store::{Extent, ExtentList, Store, StoreError};
 
-/// Where a device's bytes are.
+/// The volumes of a device, and how its bytes are spread over them.
 #[derive(Debug, Clone)]
 pub(crate) struct DeviceMap {
     pub(crate) volumes: Vec<usize>,
@@ -15,7 +15,7 @@ pub(crate) struct DeviceMap {
 
 impl DeviceMap {
     /// A device that is one volume.
-    pub(crate) fn of_volume(volume: usize) -> Self {
+    pub(crate) fn single(volume: usize) -> Self {
         Self { volumes: vec![volume], unit: 0 }
     }
 
@@ -49,7 +49,7 @@ impl DeviceMap {
         Ok(true)
     }
 
-    /// What is dirty of a range now: where in it, and the bytes.
+    /// Returns the dirty bytes of a range: offset in the range, bytes.
     pub(crate) fn dirty_in(
         &self,
         volumes: &[VolumeBytes],
@@ -132,8 +132,8 @@ impl DeviceMap {
         Ok(())
     }
 
-    /// What of a range holds data, at most `max` extents, as the stores say. What
-    /// is dirty is not in it.
+    /// Returns the extents of a range, at most `max` of them, as the stores say. A block that
+    /// is only dirty counts as the store has it.
     pub(crate) fn extents(
         &self,
         stores: &[Arc<dyn Store>],
@@ -141,14 +141,14 @@ impl DeviceMap {
         len: u64,
         max: usize,
     ) -> Result<Vec<Extent>, StoreError> {
-        let mut found: Vec<Extent> = Vec::new();
+        let mut found = ExtentList::new(max);
         let (mut at, end) = (offset, offset + len);
         let row = self.unit.saturating_mul(self.volumes.len() as u64);
-        while at < end && found.len() <= max {
+        while at < end && !found.is_full() {
             let rows = if self.unit > 0 && at.is_multiple_of(row) { (end - at) / row } else { 0 };
             if let Some(extent) = self.alike(stores, (at, rows))? {
                 at += extent.len;
-                push(&mut found, extent);
+                found.push(extent.len, extent.kind);
                 continue;
             }
             let until = if self.unit > 0 { end.min((at / row + 1) * row) } else { end };
@@ -156,18 +156,16 @@ impl DeviceMap {
                 let mut told = 0;
                 for extent in stores[volume].extents(at_volume, len, max)? {
                     told += extent.len;
-                    push(&mut found, extent);
+                    found.push(extent.len, extent.kind);
                 }
-                // What comes next does not follow where the store has not told all.
-                if found.len() > max || told < len {
-                    found.truncate(max);
-                    return Ok(found);
+                // If the store has not told all, the next extent does not follow.
+                if found.is_full() || told < len {
+                    return Ok(found.into_vec());
                 }
             }
             at = until;
         }
-        found.truncate(max);
-        Ok(found)
+        Ok(found.into_vec())
     }
 
     /// Returns the rows from `at` on in which all columns are alike, at most `rows`: without it,
@@ -192,12 +190,5 @@ impl DeviceMap {
         }
         let len = least * self.unit * width;
         Ok(kind.filter(|_| len > 0).map(|kind| Extent { len, kind }))
-    }
-}
-
-fn push(found: &mut Vec<Extent>, extent: Extent) {
-    match found.last_mut() {
-        Some(last) if last.kind == extent.kind => last.len += extent.len,
-        _ => found.push(extent),
     }
 }

@@ -15,17 +15,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What of a request falls into one block.
+/// The part of a request in one block.
 pub(super) struct Cut {
-    /// Where in the block.
+    /// The bytes of the block.
     pub(super) inner: Range<usize>,
-    /// Where in the request.
+    /// The bytes of the request.
     pub(super) outer: Range<usize>,
 }
 
 impl Cut {
     /// The cut of `block`, which the range must touch.
-    pub(super) fn of(block: u64, offset: u64, len: u64) -> Self {
+    pub(super) fn new(block: u64, offset: u64, len: u64) -> Self {
         let start = block * BLOCK;
         let (from, to) = (start.max(offset), (start + BLOCK).min(offset + len));
         Self {
@@ -44,7 +44,7 @@ pub(super) fn touched(offset: u64, len: u64) -> Range<u64> {
     offset / BLOCK..(offset + len).div_ceil(BLOCK)
 }
 
-/// What a range is changed to.
+/// The new contents of a range.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Change<'a> {
     Bytes(&'a [u8]),
@@ -86,7 +86,7 @@ enum Held {
     },
     Part {
         id: u64,
-        /// What was written to it, in order: where, and the bytes.
+        /// The writes to it, in order: offset in the block, bytes.
         patches: Vec<(usize, Box<[u8]>)>,
         /// Reads of the rest that are under way.
         fills: usize,
@@ -102,6 +102,20 @@ pub(super) struct Overlay {
     owed: BTreeSet<u64>,
     /// Numbers the parts, so that a read that comes late finds its own or none.
     parts: u64,
+    capture: Option<Capture>,
+}
+
+/// The blocks that reads saw at one instant, which are collected in steps: to take all of them at
+/// once would stop the host for as long as the cache is large.
+///
+/// A block that changes before its step is taken first, and the step passes over it.
+#[derive(Debug, Default)]
+struct Capture {
+    /// Blocks below this one were taken.
+    next: u64,
+    /// Blocks from `next` on that changed since: they are in `taken`, or were not held.
+    changed: BTreeSet<u64>,
+    taken: Vec<(u64, Arc<Block>)>,
 }
 
 impl Overlay {
@@ -122,28 +136,63 @@ impl Overlay {
         self.blocks.last_key_value().is_some_and(|(block, _)| *block >= size / BLOCK)
     }
 
-    /// What reads see of a range: where in it, and the bytes.
+    /// Returns the blocks of a range that reads see: offset in the range, bytes.
     pub(super) fn seen_in(&self, offset: u64, len: u64) -> impl Iterator<Item = (usize, &[u8])> {
         self.blocks.range(touched(offset, len)).filter_map(move |(block, held)| match held {
             Held::Whole { bytes, .. } => {
-                let cut = Cut::of(*block, offset, len);
+                let cut = Cut::new(*block, offset, len);
                 Some((cut.outer.start, &bytes[cut.inner]))
             }
             Held::Part { .. } => None,
         })
     }
 
-    /// Returns the blocks that reads see, ascending.
-    pub(super) fn whole(&self) -> Vec<(u64, Arc<Block>)> {
-        let whole = |(block, held): (&u64, &Held)| match held {
-            Held::Whole { bytes, .. } => Some((*block, Arc::clone(bytes))),
-            Held::Part { .. } => None,
-        };
-        self.blocks.iter().filter_map(whole).collect()
+    /// Begins to capture what reads see now. A capture that was not completed is dropped.
+    pub(super) fn begin_capture(&mut self) {
+        self.capture = (!self.blocks.is_empty()).then(Capture::default);
+    }
+
+    /// Returns captured blocks, after looking at up to `most` more, and whether these were the
+    /// last ones.
+    pub(super) fn capture_some(&mut self, most: usize) -> (Vec<(u64, Arc<Block>)>, bool) {
+        let Some(capture) = &mut self.capture else { return (Vec::new(), true) };
+        let mut looked_at = 0;
+        for (block, held) in self.blocks.range(capture.next..).take(most) {
+            looked_at += 1;
+            capture.next = block + 1;
+            if let Held::Whole { bytes, .. } = held
+                && !capture.changed.remove(block)
+            {
+                capture.taken.push((*block, Arc::clone(bytes)));
+            }
+        }
+        let taken = std::mem::take(&mut capture.taken);
+        if looked_at < most {
+            self.capture = None;
+        }
+        (taken, self.capture.is_none())
+    }
+
+    /// Captures a block that is about to change, if it was not yet.
+    fn before_change(&mut self, block: u64) {
+        if let Some(capture) = self.capture.as_mut().filter(|capture| block >= capture.next)
+            && capture.changed.insert(block)
+            && let Some(Held::Whole { bytes, .. }) = self.blocks.get(&block)
+        {
+            capture.taken.push((block, Arc::clone(bytes)));
+        }
+    }
+
+    /// The same for all blocks held in a range.
+    fn before_changes(&mut self, offset: u64, len: u64) {
+        if self.capture.is_some() {
+            self.held_in(offset, len).into_iter().for_each(|block| self.before_change(block));
+        }
     }
 
     /// Holds the store's bytes of a block of which a part is about to be written.
     pub(super) fn put(&mut self, block: u64, bytes: Arc<Block>) {
+        self.before_change(block);
         self.blocks.insert(block, Held::Whole { bytes, carried: None });
     }
 
@@ -167,7 +216,8 @@ impl Overlay {
         let mut wanted_blocks = Vec::new();
         let (change, len) = (Change::Bytes(data), data.len() as u64);
         for block in touched(offset, len) {
-            let cut = Cut::of(block, offset, len);
+            let cut = Cut::new(block, offset, len);
+            self.before_change(block);
             match self.blocks.get_mut(&block) {
                 Some(Held::Whole { bytes, carried }) => {
                     change.apply(&cut, Arc::make_mut(bytes));
@@ -193,9 +243,10 @@ impl Overlay {
     /// Follows a change that `job` makes in the store; returns whether `job` now
     /// carries anything that is held here.
     pub(super) fn follow(&mut self, offset: u64, len: u64, change: Change, job: Ticket) -> bool {
+        self.before_changes(offset, len);
         let mut carries = false;
         for (block, held) in self.blocks.range_mut(touched(offset, len)) {
-            let cut = Cut::of(*block, offset, len);
+            let cut = Cut::new(*block, offset, len);
             if cut.is_whole() {
                 let mut bytes = Arc::new([0; 4096]);
                 change.apply(&cut, Arc::make_mut(&mut bytes));
@@ -253,6 +304,7 @@ impl Overlay {
         };
         let last = carried.is_some_and(|carried| carried.last == job);
         if last {
+            self.before_change(block);
             self.blocks.remove(&block);
         }
         if last || all {
@@ -277,6 +329,7 @@ impl Overlay {
     /// The rest of a part has come, or not. Returns whether the block, whole now,
     /// is to be written back at once.
     pub(super) fn filled(&mut self, block: u64, part: u64, base: Option<Box<Block>>) -> bool {
+        self.before_change(block);
         let Some(held) = self.blocks.get_mut(&block) else { return false };
         let Held::Part { id, patches, fills, wanted } = held else { return false };
         if *id != part {
@@ -303,6 +356,7 @@ impl Overlay {
         &mut self,
         under_way: impl Iterator<Item = (Ticket, &'a [(u64, Arc<Block>)])>,
     ) -> usize {
+        self.before_changes(0, u64::MAX / 2);
         let mut lost = BTreeSet::new();
         self.blocks.retain(|block, held| match held {
             Held::Whole { carried: Some(_), .. } => true,

@@ -4,7 +4,10 @@
 use super::{BLOCK, Block, DeviceMap, within};
 use std::sync::Arc;
 use weir_store::freeze::BLOCK as TRACKED;
-use weir_store::{Extent, ExtentKind, Freezable, Frozen, Scratch, Store, StoreError, Tracking};
+use weir_store::{
+    Extent, ExtentKind, ExtentList, Freezable, Frozen, ReadStore, Scratch, Store, StoreError,
+    Tracking,
+};
 use weir_units::Bytes;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -24,21 +27,24 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Freezes a store under a cache that holds `dirty`.
-    pub(super) fn freeze(
-        freezable: &Freezable,
-        scratch: Scratch,
-        dirty: Vec<(u64, Arc<Block>)>,
-    ) -> Self {
-        let mut pending: Vec<(u64, u64)> = Vec::new();
-        for (block, _) in &dirty {
-            let tracked = block * BLOCK / TRACKED * TRACKED;
-            if pending.last().is_none_or(|(last, _)| *last != tracked) {
-                pending.push((tracked, TRACKED));
-            }
-        }
-        let frozen = freezable.freeze(scratch, &pending);
-        Self { freezable: freezable.clone(), frozen, dirty }
+    /// Freezes a store. The dirty blocks of the cache over it are still to be added.
+    pub(super) fn freeze(freezable: &Freezable, scratch: Scratch) -> Self {
+        let frozen = freezable.freeze(scratch);
+        Self { freezable: freezable.clone(), frozen, dirty: Vec::new() }
+    }
+
+    /// Adds blocks that the cache had at the freeze, in any order.
+    pub(crate) fn add(&mut self, dirty: Vec<(u64, Arc<Block>)>) {
+        self.dirty.extend(dirty);
+    }
+
+    /// Makes it readable: all dirty blocks were added.
+    fn finish(&mut self) {
+        self.dirty.sort_unstable_by_key(|(block, _)| *block);
+        let tracked = self.dirty.iter().map(|(block, _)| block * BLOCK / TRACKED * TRACKED);
+        let mut last = None;
+        let is_new = |tracked: &u64| last.replace(*tracked) != Some(*tracked);
+        self.frozen.mark_pending(tracked.filter(is_new).map(|tracked| (tracked, TRACKED)));
     }
 
     /// Returns the blocks of the cache that a range touches.
@@ -59,75 +65,54 @@ impl Column {
     }
 }
 
-impl Store for Column {
+/// A view that is dropped before it is thawed, because its freeze failed, must not go on keeping
+/// old contents.
+impl Drop for Column {
+    fn drop(&mut self) {
+        self.freezable.thaw(&self.frozen);
+    }
+}
+
+impl ReadStore for Column {
     fn size(&self) -> Bytes {
-        self.frozen.size()
+        Store::size(&*self.frozen)
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.frozen.read_at(offset, buf)?;
+        Store::read_at(&*self.frozen, offset, buf)?;
         self.cover(offset, buf);
         Ok(())
     }
 
     fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool> {
-        let done = self.frozen.try_read_at(offset, buf)?;
+        let done = Store::try_read_at(&*self.frozen, offset, buf)?;
         if done {
             self.cover(offset, buf);
         }
         Ok(done)
     }
 
-    fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
-    fn write_zeroes(&self, _: u64, _: u64, _: bool) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
-    fn trim(&self, _: u64, _: u64) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
-    fn sync(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn resize(&self, _: Bytes) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
     fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {
-        let (mut list, mut at, end) = (Vec::new(), offset, offset + len);
-        while at < end && list.len() <= max {
-            for extent in self.frozen.extents(at, end - at, EXTENTS)? {
+        let (mut list, mut at, end) = (ExtentList::new(max), offset, offset + len);
+        while at < end && !list.is_full() {
+            for extent in Store::extents(&*self.frozen, at, end - at, EXTENTS)? {
                 let until = at + extent.len;
                 for (block, _) in self.dirty_in(at, extent.len) {
                     let from = (block * BLOCK).max(at);
                     let to = ((block + 1) * BLOCK).min(until);
-                    push(&mut list, from - at, extent.kind);
-                    push(&mut list, to - from, ExtentKind::Data);
+                    list.push(from - at, extent.kind);
+                    list.push(to - from, ExtentKind::Data);
                     at = to;
                 }
-                push(&mut list, until - at, extent.kind);
+                list.push(until - at, extent.kind);
                 at = until;
             }
         }
-        list.truncate(max);
-        Ok(list)
+        Ok(list.into_vec())
     }
 
     fn allocated(&self) -> Result<Bytes> {
-        self.frozen.allocated()
-    }
-}
-
-fn push(list: &mut Vec<Extent>, len: u64, kind: ExtentKind) {
-    match list.last_mut() {
-        _ if len == 0 => {}
-        Some(last) if last.kind == kind => last.len += len,
-        _ => list.push(Extent { len, kind }),
+        Store::allocated(&*self.frozen)
     }
 }
 
@@ -137,14 +122,15 @@ pub(crate) struct View {
     columns: Vec<Arc<Column>>,
     /// The same, to read from.
     stores: Vec<Arc<dyn Store>>,
-    /// Where the device's bytes are in the columns.
+    /// The places of the device's bytes in the columns.
     map: DeviceMap,
     size: u64,
 }
 
 impl View {
     /// Puts columns together as a device of `size`; `unit` is zero for a single volume.
-    pub(crate) fn new(columns: Vec<Column>, unit: u64, size: Bytes) -> Self {
+    pub(crate) fn new(mut columns: Vec<Column>, unit: u64, size: Bytes) -> Self {
+        columns.iter_mut().for_each(Column::finish);
         let columns: Vec<_> = columns.into_iter().map(Arc::new).collect();
         let stores = columns.iter().map(|column| Arc::clone(column) as Arc<dyn Store>).collect();
         let map = DeviceMap { volumes: (0..columns.len()).collect(), unit };
@@ -160,9 +146,9 @@ impl View {
         Tracking { known, base: base.filter(|_| same) }
     }
 
-    /// Returns how many bytes of old contents were kept.
-    pub(crate) fn kept(&self) -> u64 {
-        self.columns.iter().map(|column| column.frozen.kept().get()).sum()
+    /// Returns the most bytes of old contents that were kept at a time, summed over the columns.
+    pub(crate) fn most_kept(&self) -> u64 {
+        self.columns.iter().map(|column| column.frozen.most_kept().get()).sum()
     }
 
     /// Makes it the base of later differentials, if it can be; whether it is.
@@ -260,7 +246,7 @@ impl View {
     }
 }
 
-impl Store for View {
+impl ReadStore for View {
     fn size(&self) -> Bytes {
         Bytes::new(self.size)
     }
@@ -271,26 +257,6 @@ impl Store for View {
 
     fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool> {
         self.map.try_read_stores(&self.stores, offset, buf)
-    }
-
-    fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
-    fn write_zeroes(&self, _: u64, _: u64, _: bool) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
-    fn trim(&self, _: u64, _: u64) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
-    fn sync(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn resize(&self, _: Bytes) -> Result<()> {
-        Err(StoreError::ReadOnly)
     }
 
     fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// At most so many jobs of one host at once.
 const THREADS: usize = 16;
-/// Of these, at most so many for one device, and at most so many syncs.
+/// The most of these for one device, and the most syncs.
 const SHARE: usize = THREADS / 2;
 
 /// The threads of one host.

@@ -104,7 +104,7 @@ fn what_reaches_beyond_the_end_is_refused_and_the_next_is_served() {
     check(&request(Command::Read, 7, end - 2, 2), Ok(vec![0, 0]));
     let status = server.status();
     let export = &status.hosts[0].exports[0];
-    // What never reached the host is not among its requests.
+    // A request that never reached the host is not among its requests.
     assert_eq!((export.requests, export.errors), (2, 1));
 }
 
@@ -218,7 +218,7 @@ fn a_goodbye_behind_requests_waits_for_their_answers() {
     let mut raw = Raw::open(&place.socket(), "v");
     let mut bytes: Vec<u8> = (0..50).flat_map(|n| request(Command::Read, n, 0, 512)).collect();
     bytes.extend(request(Command::Disconnect, 0, 0, 0));
-    // What comes behind a goodbye is not looked at.
+    // Bytes behind a goodbye are ignored.
     bytes.extend(request(Command::Read, 99, 0, 512));
     raw.send(&bytes);
     let answered: Vec<u64> =

@@ -1,6 +1,7 @@
 //! Frozen exports: one instant, whatever is written, resized, deleted or crashed since.
 
 use crate::common::{Place, Raw, request, unlimited};
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weir_client::Connection;
 use weir_proto::{BlockState, Command, Errno, TransmissionFlags};
@@ -374,7 +375,7 @@ fn a_view_outlives_a_resize_and_not_the_deletion_of_its_volume() {
     let mut conversation = place.converse();
     let frozen = freeze(&mut conversation, &["v"], Purpose::Full);
     let name = &frozen.exports[0].frozen;
-    // What is behind the new end is trimmed before, and the view still has it.
+    // The part behind the new end is trimmed before, and the view still has it.
     client.write_zeroes(2 << 20, 2 << 20).expect("zeros");
     place.ask(&Control::Resize { volume: "v".to_owned(), size: Bytes::mib(1) }).expect("room");
     let mut view = place.open(name);
@@ -459,5 +460,45 @@ fn reads_of_a_view_pass_the_gates_of_its_volume() {
         .expect("a view");
     assert!(view.read(0, &mut [0; 512]).is_err(), "it was said not to be read again");
     assert_eq!(contents(&mut view, BLOCK, 512), [0; 512]);
+    server.stop().expect("a clean end");
+}
+
+/// Ranges end anywhere in the blocks of the columns, and are released as a whole all the same.
+#[test]
+fn a_stripe_that_is_read_piece_by_piece_keeps_nothing_at_the_end() {
+    let place = Place::new();
+    let server = place.serve_kept(
+        "[[stripe]]\nname = \"s\"\nunit = \"16 KiB\"\nvolumes = { count = 3, unlimited = true, \
+         size = \"1 MiB\" }\n",
+    );
+    let mut client = place.open("s");
+    let size = 3 << 20;
+    client.write(0, &vec![1; size]).expect("a write");
+    let mut conversation = place.converse();
+    let frozen = freeze(&mut conversation, &["s"], Purpose::CopyOnly);
+    client.write(0, &vec![2; size]).expect("a write");
+    let taken = || -> u64 {
+        let folder = place.data().join("frozen").join(frozen.freeze.to_string());
+        let columns = folder.read_dir().expect("a folder").map(|entry| entry.expect("a name"));
+        let files = columns.flat_map(|column| column.path().read_dir().expect("a folder"));
+        let blocks = |file: std::fs::DirEntry| file.metadata().expect("a file").blocks();
+        files.map(|file| blocks(file.expect("a name")) * 512).sum()
+    };
+    assert!(taken() >= size as u64);
+    let mut view = place.open(&frozen.exports[0].frozen);
+    for offset in (0..size as u64).step_by(100_000) {
+        let len = 100_000.min(size as u64 - offset);
+        let part = contents(&mut view, offset, usize::try_from(len).expect("small"));
+        assert!(part.iter().all(|byte| *byte == 1), "a change is in the view");
+        let (freeze, export) = (frozen.freeze, "s".to_owned());
+        let request = Control::ReadDone { freeze, export, offset, len };
+        conversation.ask(&request).expect("a view");
+    }
+    // A file system may take something to describe a file.
+    assert!(taken() < BLOCK, "{} bytes are kept", taken());
+    client.write(0, &vec![3; size]).expect("a write");
+    assert!(taken() < BLOCK, "{} bytes are kept", taken());
+    let told = release(&mut conversation, frozen.freeze, true);
+    assert_eq!(told.kept_bytes, size as u64);
     server.stop().expect("a clean end");
 }

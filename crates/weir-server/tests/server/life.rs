@@ -84,7 +84,7 @@ fn a_socket_of_a_living_server_stays_and_one_of_a_dead_is_taken() {
     // As a killed server leaves it.
     drop(UnixListener::bind(place.socket()).expect("a socket"));
     place.serve(&layout).stop().expect("a clean end");
-    // What is no socket is not Weir's to remove.
+    // A file that is no socket is not removed.
     fs::write(place.socket(), "mine").expect("a file");
     let expect = format!(
         "cannot listen on unix:{}: there is something else at this path; give another",
@@ -260,7 +260,7 @@ fn load(mut client: Connection, stop: &AtomicBool, rounds: &SyncSender<()>) -> V
             client.queue_read(*block, block * 4096, 4096).expect("queued");
         }
         drain(&mut client, |block, answer| assert!(answer == content(block), "block {block}"));
-        // Nobody may be listening any more.
+        // The server may have ended.
         let _ = rounds.try_send(());
         if stop.load(Ordering::Acquire) {
             return held;

@@ -15,7 +15,7 @@ const MARKED_WHOLE: u64 = 64 << 20;
 /// Extents looked at together.
 const EXTENTS: usize = 1024;
 
-/// What each change of a volume has to do.
+/// The rules that each change of a volume follows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rules {
     /// The blocks that changed, if anything will ask for them.
@@ -35,7 +35,7 @@ pub(super) struct Era {
     done: Arc<Done>,
 }
 
-/// Whether the changes of an era are done.
+/// The end of an era's changes, to be waited for.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     is_done: AtomicBool,
@@ -91,7 +91,7 @@ impl Done {
 }
 
 impl Visit {
-    /// Whether nothing is to be done for a change.
+    /// Returns whether a change needs no preparation.
     pub(super) fn is_free(&self) -> bool {
         self.0.rules.changed.is_none() && self.0.rules.frozen.is_empty()
     }

@@ -8,7 +8,7 @@ use super::bitmap::Bitmap;
 use super::era::{Done, blocks, for_each_data};
 use super::{BLOCK, Scratch, Tracking};
 use crate::pieces::{index, len_of};
-use crate::store::{Extent, ExtentKind, ExtentList, Store, check_range};
+use crate::store::{Extent, ExtentKind, ExtentList, ReadStore, Store, check_range};
 use crate::sync::{exclusive, locked, shared};
 use crate::{ErrorKind, Result, StoreError};
 use std::ops::Range;
@@ -32,15 +32,23 @@ pub struct Frozen {
     before: Vec<Arc<Done>>,
     is_quiet: AtomicBool,
     settled: Bitmap,
-    /// Settled blocks whose contents were not kept.
+    /// Blocks whose contents are in the scratch store, or were until they were released.
+    stored: Bitmap,
+    /// Settled blocks that are not read again.
     released: Bitmap,
+    /// The bytes that were released last, to which the next ones may be adjacent.
+    last_released: Mutex<Range<u64>>,
+    /// Held to settle a block.
     turns: [Mutex<()>; TURNS],
     /// None once the view is lost.
     scratch: RwLock<Option<Scratch>>,
+    /// Bytes in the scratch store now, and at most so far.
     kept: AtomicU64,
+    most_kept: AtomicU64,
     lost: OnceLock<String>,
     tracking: Tracking,
     changed: Vec<Arc<Bitmap>>,
+    pending: [Arc<Bitmap>; 2],
 }
 
 /// Ranges of a frozen view that may differ from its base.
@@ -48,7 +56,7 @@ pub struct Frozen {
 pub struct Changed {
     /// Offset and length in bytes, ascending, not adjacent.
     pub ranges: Vec<(u64, u64)>,
-    /// Where to ask for the next ranges; `None` after the last.
+    /// The offset at which to ask for the next ranges; `None` after the last.
     pub next: Option<u64>,
 }
 
@@ -61,11 +69,13 @@ pub(super) struct Parts {
     pub(super) scratch: Scratch,
     pub(super) tracking: Tracking,
     pub(super) changed: Vec<Arc<Bitmap>>,
+    /// Changes before the freeze, and after it, to which those that are pending are added.
+    pub(super) pending: [Arc<Bitmap>; 2],
 }
 
 impl Frozen {
     pub(super) fn new(parts: Parts) -> Self {
-        let Parts { store, era, before, scratch, tracking, changed } = parts;
+        let Parts { store, era, before, scratch, tracking, changed, pending } = parts;
         Self {
             size: store.size().get(),
             store,
@@ -73,13 +83,17 @@ impl Frozen {
             before,
             is_quiet: AtomicBool::new(false),
             settled: Bitmap::default(),
+            stored: Bitmap::default(),
             released: Bitmap::default(),
+            last_released: Mutex::new(0..0),
             turns: Default::default(),
             scratch: RwLock::new(Some(scratch)),
             kept: AtomicU64::new(0),
+            most_kept: AtomicU64::new(0),
             lost: OnceLock::new(),
             tracking,
             changed,
+            pending,
         }
     }
 
@@ -89,10 +103,25 @@ impl Frozen {
         &self.tracking
     }
 
-    /// Returns how many bytes of old contents were kept.
+    /// Returns the bytes of old contents that are kept now.
     #[must_use]
     pub fn kept(&self) -> Bytes {
         Bytes::new(self.kept.load(Ordering::Relaxed))
+    }
+
+    /// Returns the most bytes of old contents that were kept at a time.
+    #[must_use]
+    pub fn most_kept(&self) -> Bytes {
+        Bytes::new(self.most_kept.load(Ordering::Relaxed))
+    }
+
+    /// Marks ranges, each an offset and a length, that will be changed to the contents that the
+    /// volume's readers saw at the freeze already. They count as changed before the freeze and
+    /// after it. Call it before the first question for changes, and before the view ends.
+    pub fn mark_pending(&self, ranges: impl IntoIterator<Item = (u64, u64)>) {
+        for (offset, len) in ranges.into_iter().filter(|(_, len)| *len > 0) {
+            self.pending.iter().for_each(|marks| marks.set_range(blocks(offset, len)));
+        }
     }
 
     /// Returns why it does not show the volume any more, if it does not.
@@ -125,22 +154,60 @@ impl Frozen {
         Changed { ranges, next: None }
     }
 
-    /// Says that a range has been read and is not read again: its old contents are not kept
-    /// any longer.
+    /// Drops the old contents of a range, which has been read and is not read again. A block
+    /// of which only a part is released is kept until an adjacent range has the rest.
     pub fn release(&self, offset: u64, len: u64) {
-        let end = offset.saturating_add(len).min(self.size);
-        let last = if end == self.size { end.div_ceil(BLOCK) } else { end / BLOCK };
-        let gone = offset.div_ceil(BLOCK)..last;
-        if gone.is_empty() {
+        let Some(gone) = self.whole_blocks(offset, len) else { return };
+        let freed = {
+            // Nothing is kept meanwhile.
+            let _turns = self.turns.each_ref().map(locked);
+            let freed = self.kept_in(gone.clone());
+            self.released.set_range(gone.clone());
+            self.settled.set_range(gone.clone());
+            freed
+        };
+        if freed == 0 {
             return;
         }
-        self.released.set_range(gone.clone());
-        self.settled.set_range(gone.clone());
         if let Some(scratch) = shared(&self.scratch).as_ref().and_then(Scratch::made) {
             let start = gone.start * BLOCK;
-            // What is not given back only takes room.
-            let _ = scratch.trim(start, (gone.end * BLOCK).min(self.size) - start);
+            // A failed trim only takes room, which still counts.
+            if scratch.trim(start, (gone.end * BLOCK).min(self.size) - start).is_ok() {
+                self.kept.fetch_sub(freed, Ordering::Relaxed);
+            }
         }
+    }
+
+    /// Joins a range with the adjacent one before it, and returns the blocks that this
+    /// completes.
+    fn whole_blocks(&self, offset: u64, len: u64) -> Option<Range<u64>> {
+        let end = offset.saturating_add(len).min(self.size);
+        if offset >= end {
+            return None;
+        }
+        let mut last = locked(&self.last_released);
+        let mut from = offset;
+        if (last.start..=last.end).contains(&offset) {
+            from = (last.end / BLOCK * BLOCK).max(last.start).min(offset);
+            *last = last.start..end.max(last.end);
+        } else {
+            *last = offset..end;
+        }
+        let until = if end == self.size { end.div_ceil(BLOCK) } else { end / BLOCK };
+        let gone = from.div_ceil(BLOCK)..until;
+        (!gone.is_empty()).then_some(gone)
+    }
+
+    /// Returns the bytes that the scratch store has of blocks.
+    fn kept_in(&self, blocks: Range<u64>) -> u64 {
+        let (mut sum, mut at) = (0, blocks.start);
+        while let Some(block) = self.stored.next_set(at..blocks.end) {
+            if !self.released.get(block) {
+                sum += ((block + 1) * BLOCK).min(self.size) - block * BLOCK;
+            }
+            at = block + 1;
+        }
+        sum
     }
 
     /// Gives the view up for this reason, with all that was kept; whether it was there.
@@ -216,13 +283,16 @@ impl Frozen {
         let scratch = shared(&self.scratch);
         let Some(scratch) = &*scratch else { return Ok(()) };
         let offset = block * BLOCK;
-        // What a shrinking has cut off were zeros, or is kept.
+        // Bytes that a shrinking has cut off were zeros, or are kept.
         let end = (offset + BLOCK).min(self.size).min(self.store.size().get());
         let mut old = vec![0; index(end.saturating_sub(offset))];
         self.store.read_at(offset, &mut old)?;
         if old.chunks(ZEROS.len()).any(|part| *part != ZEROS[..part.len()]) {
             scratch.store(self.size)?.write_at(offset, &old)?;
-            self.kept.fetch_add(len_of(&old), Ordering::Relaxed);
+            self.stored.set(block);
+            let len = (offset + BLOCK).min(self.size) - offset;
+            let kept = self.kept.fetch_add(len, Ordering::Relaxed) + len;
+            self.most_kept.fetch_max(kept, Ordering::Relaxed);
         }
         self.settled.set(block);
         Ok(())
@@ -350,8 +420,8 @@ impl Frozen {
 
 type Read<'a> = dyn Fn(&dyn Store, u64, &mut [u8]) -> Result<bool> + 'a;
 
-/// Shows the bytes of the freeze; changes are [`StoreError::ReadOnly`].
-impl Store for Frozen {
+/// Shows the bytes of the freeze.
+impl ReadStore for Frozen {
     fn size(&self) -> Bytes {
         Bytes::new(self.size)
     }
@@ -374,26 +444,6 @@ impl Store for Frozen {
         let done = self.read_with(offset, buf, &|store, at, part| store.try_read_at(at, part))?;
         self.check()?;
         Ok(done)
-    }
-
-    fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
-    fn write_zeroes(&self, _: u64, _: u64, _: bool) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
-    fn trim(&self, _: u64, _: u64) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
-    fn sync(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn resize(&self, _: Bytes) -> Result<()> {
-        Err(StoreError::ReadOnly)
     }
 
     fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {

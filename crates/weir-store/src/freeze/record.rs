@@ -21,7 +21,7 @@ const MAGIC: &[u8] = b"weir changes 1\n";
 pub(super) const MOST: u64 = 4 << 30;
 const LEAF_LEN: u64 = 8 * (WORDS as u64 + 1);
 
-/// What is recorded.
+/// The contents of a record.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     pub(super) base: Option<String>,
@@ -90,7 +90,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
-/// Where a record is kept.
+/// The medium of a record.
 pub(crate) trait Home: Debug + Send + Sync {
     /// Returns the record, if there is one, or at most so many bytes of it.
     fn load(&self, most: u64) -> Result<Option<Vec<u8>>>;

@@ -1,4 +1,4 @@
-//! Where the old contents of a frozen volume go.
+//! The scratch store for old contents of a frozen volume.
 
 use crate::file::FileStore;
 use crate::memory::MemoryStore;
@@ -75,7 +75,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let (Place::Folder(path), Some(_)) = (&self.place, self.store.get()) {
-            // What cannot be removed takes room until the data directory is opened again.
+            // A folder that cannot be removed takes room until the data directory is opened again.
             let _ = disk::remove_tree(path);
         }
     }

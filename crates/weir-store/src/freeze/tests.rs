@@ -1,7 +1,8 @@
-//! Records of changes: a crash between any two steps leaves a right one, or none.
+//! Records of changes: the end of the process or a power loss between any two steps leaves a right
+//! record, or none, and then a full backup is needed.
 
 use super::record::Record;
-use super::{BLOCK, Freezable, Home, Scratch};
+use super::{BLOCK, Freezable, Frozen, Home, Scratch};
 use crate::store::Store;
 use crate::sync::locked;
 use crate::{ErrorKind, FaultStore, Result, StoreError};
@@ -20,9 +21,9 @@ struct Medium(Arc<Mutex<File>>);
 struct File {
     now: Option<Vec<u8>>,
     durable: Option<Vec<u8>>,
-    /// How many more steps are done before the machine stops.
+    /// Steps that are still done before the machine stops.
     steps: Option<u32>,
-    /// Whether the step in which it stops is done in part.
+    /// True if the step in which it stops is done in part.
     half: bool,
 }
 
@@ -74,7 +75,10 @@ enum Op {
     Trim {
         block: u64,
     },
-    Full,
+    /// A full backup begins.
+    Freeze,
+    /// It is complete.
+    Complete,
     Close,
     /// The machine stops after so many steps of the medium.
     Stop {
@@ -90,7 +94,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     let op = prop_oneof![
         4 => (block.clone(), 1..=255_u8).prop_map(|(block, fill)| Op::Write { block, fill }),
         1 => block.prop_map(|block| Op::Trim { block }),
-        2 => Just(Op::Full),
+        2 => Just(Op::Freeze),
+        2 => Just(Op::Complete),
         2 => Just(Op::Close),
         2 => (0..4_u32, any::<bool>(), any::<bool>(), any::<u64>()).prop_map(
             |(steps, half, power_loss, seed)| Op::Stop { steps, half, power_loss, seed }
@@ -105,9 +110,10 @@ fn bytes(store: &dyn Store) -> Vec<u8> {
     found
 }
 
-/// What differs from the base is among what is said to have changed, if anything is said.
+/// A differential restores the volume: the blocks that differ from the base are among those that
+/// are told, or nothing is known and a full backup is needed.
 fn check_known(freezable: &Freezable, store: &FaultStore, fulls: &[(String, Vec<u8>)]) {
-    let frozen = freezable.freeze(Scratch::memory(), &[]);
+    let frozen = freezable.freeze(Scratch::memory());
     if let Some(base) = &frozen.tracking().base {
         let (_, base) = fulls.iter().rfind(|(id, _)| id == base).unwrap();
         let now = bytes(store);
@@ -132,20 +138,28 @@ proptest! {
         let mut store = Arc::new(FaultStore::new(Bytes::new(SIZE)));
         let mut freezable = Freezable::recorded(store.clone(), Box::new(medium.clone()));
         let mut fulls: Vec<(String, Vec<u8>)> = Vec::new();
+        let mut open: Option<(Arc<Frozen>, Vec<u8>)> = None;
         for op in ops {
             let done = match op {
                 Op::Write { block, fill } => freezable.write_at(block * BLOCK + 5, &[fill; 100]),
                 Op::Trim { block } => freezable.trim(block * BLOCK, BLOCK),
-                Op::Full => {
-                    let frozen = freezable.freeze(Scratch::memory(), &[]);
-                    let id = format!("full {}", fulls.len());
-                    fulls.push((id.clone(), bytes(&*store)));
-                    // A base whose data a power loss takes back is no concern of the record.
-                    store.sync().unwrap();
-                    let done = freezable.complete(&frozen, &id);
-                    freezable.thaw(&frozen);
-                    done.map(|_| ())
+                Op::Freeze => {
+                    open.iter().for_each(|(frozen, _)| freezable.thaw(frozen));
+                    open = Some((freezable.freeze(Scratch::memory()), bytes(&*store)));
+                    Ok(())
                 }
+                Op::Complete => match open.take() {
+                    None => Ok(()),
+                    Some((frozen, image)) => {
+                        // The backup has what the view shows, which need not be durable.
+                        prop_assert!(bytes(&*frozen) == image, "the view moved");
+                        let id = format!("full {}", fulls.len());
+                        fulls.push((id.clone(), image));
+                        let done = freezable.complete(&frozen, &id);
+                        freezable.thaw(&frozen);
+                        done.map(|_| ())
+                    }
+                },
                 Op::Close => freezable.record(),
                 Op::Stop { steps, half, power_loss, seed } => {
                     let mut file = locked(&medium.0);
@@ -161,6 +175,7 @@ proptest! {
                             }
                             (file.steps, file.half) = (None, false);
                             drop(file);
+                            open = None;
                             freezable = Freezable::opened(store.clone(), Box::new(medium.clone()));
                         }
                     }
@@ -204,7 +219,7 @@ fn a_record_that_is_damaged_or_of_another_size_is_none() {
     let medium = Medium::default();
     let store = Arc::new(FaultStore::new(Bytes::new(SIZE)));
     let freezable = Freezable::recorded(store, Box::new(medium.clone()));
-    let frozen = freezable.freeze(Scratch::memory(), &[]);
+    let frozen = freezable.freeze(Scratch::memory());
     freezable.write_at(3 * BLOCK, &[1]).unwrap();
     assert!(freezable.complete(&frozen, "base").unwrap());
     freezable.record().unwrap();
@@ -216,7 +231,7 @@ fn a_record_that_is_damaged_or_of_another_size_is_none() {
         let store = Arc::new(FaultStore::new(Bytes::new(size)));
         let opened = Freezable::opened(store, Box::new(medium.clone()));
         assert_eq!(opened.tracking().known, expect);
-        // What was there is gone before something changes.
+        // The old record is gone before something changes.
         opened.write_at(0, &[1]).unwrap();
         assert_eq!(locked(&medium.0).now, None);
     };

@@ -33,7 +33,7 @@ pub(crate) struct Folders {
     stores: Mutex<BTreeMap<u64, Weak<FileStore>>>,
 }
 
-/// Where the bytes of a layer are, in a volume's folder.
+/// Returns the folder of a layer's bytes, in a volume's folder.
 pub(crate) fn data_dir(volume: &Path, number: u64) -> PathBuf {
     volume.join(LAYERS).join(layer_name(number)).join(DATA)
 }

@@ -1,4 +1,4 @@
-//! Where the layers of a volume are kept, and the list that says which they are.
+//! The medium of a volume's layers, and the list that names them.
 
 use super::layer::Parts;
 use crate::Result;
@@ -29,7 +29,7 @@ impl LayerList {
     }
 }
 
-/// Where the layers are.
+/// The medium of the layers.
 pub(crate) trait Home: Debug + Send + Sync {
     /// Refuses a size that the layers could not have.
     fn check_size(&self, size: Bytes) -> Result<()>;

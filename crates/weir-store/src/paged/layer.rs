@@ -15,7 +15,7 @@ use crate::sync::{exclusive, locked, shared};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, RwLock};
 
-/// What a layer says about a page.
+/// The state of a page in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// Nothing: look below.
@@ -26,7 +26,7 @@ pub(crate) enum State {
     Zero,
 }
 
-/// How a change to [`State::Absent`] is marked among changes.
+/// The mark of a change to [`State::Absent`].
 const TO_ABSENT: Mark = 3;
 
 impl State {
@@ -63,11 +63,11 @@ pub(crate) struct Layer {
 #[derive(Debug, Default)]
 struct Maps {
     states: PageMap,
-    /// What a sync has to write.
+    /// The part that a sync has to write.
     changed: PageMap,
 }
 
-/// What a layer is made of.
+/// The parts of a layer.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) bytes: Arc<dyn Store>,
@@ -105,14 +105,14 @@ impl Layer {
         (State::of(mark), len)
     }
 
-    /// How many chunks its maps take room for.
+    /// Returns the number of chunks that its maps take room for.
     #[cfg(test)]
     pub(crate) fn chunks(&self) -> usize {
         let maps = shared(&self.maps);
         maps.states.chunks() + maps.changed.chunks()
     }
 
-    /// Whether all of some pages, at least one, are here.
+    /// Returns whether all of some pages, at least one, are here.
     pub(crate) fn has_all(&self, pages: &Range<u64>) -> bool {
         self.run_at(pages.start, pages.end) == (State::Data, pages.end - pages.start)
     }
@@ -125,7 +125,7 @@ impl Layer {
         let maps = &mut *guard;
         let mut at = pages.start;
         while at < pages.end {
-            // What is so already is no change: a trim of 8 TiB finds a few runs only.
+            // A page in that state already does not change: a trim of 8 TiB finds a few runs only.
             let (old, len) = maps.states.run_at(at, pages.end);
             if old != mark {
                 maps.states.set(at..at + len, mark);
@@ -164,7 +164,7 @@ impl Layer {
     }
 }
 
-/// What a sync has to write of a map.
+/// The part of a map that a sync has to write.
 enum Change {
     Runs(Vec<Run>),
     Whole(Vec<Run>),

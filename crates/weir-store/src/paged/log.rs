@@ -23,7 +23,7 @@
 //! map gets a new log. A crash between the two leaves a log of an earlier generation than
 //! the map, which has all that it says.
 //!
-//! Where writing failed, nobody can tell what the medium has: the next write is then a
+//! After a failed write the contents of the medium are unknown: the next write is then a
 //! whole map of a new generation.
 
 use super::ALL_PAGES;
@@ -46,7 +46,7 @@ const RUN: usize = 16;
 const GRAIN: usize = 16;
 const STATE_SHIFT: u32 = 62;
 
-/// How long a log may get at least, in bytes, before it is replaced by a map. Those of
+/// The least length of a log, in bytes, before it is replaced by a map. Those of
 /// tests are short.
 pub(crate) const LOG_LIMIT: u64 = if cfg!(test) { 400 } else { 4 << 20 };
 /// And how many times as long as the map.
@@ -71,9 +71,9 @@ impl Part {
     }
 }
 
-/// What the two files are kept on. Whatever returns `Ok` is durable.
+/// The medium of the two files. An operation that returns `Ok` is durable.
 pub(crate) trait Medium: Debug + Send {
-    /// What to call a file.
+    /// The name of a file, for messages.
     fn path(&self, part: Part) -> PathBuf;
     /// The file's content.
     fn read(&self, part: Part) -> Result<Vec<u8>>;
@@ -87,7 +87,7 @@ pub(crate) trait Medium: Debug + Send {
     fn rest(&mut self);
 }
 
-/// Where the next frame goes.
+/// The place of the next frame.
 #[derive(Debug, Clone, Copy)]
 struct Tail {
     at: u64,
@@ -114,7 +114,7 @@ impl MapLog {
         Ok(log)
     }
 
-    /// What was written before, and its runs in the order in which they came to be.
+    /// The earlier contents, with runs in the order in which they were written.
     pub(crate) fn open(medium: Box<dyn Medium>) -> Result<(Self, Vec<Run>)> {
         let map = medium.read(Part::Map)?;
         let log = medium.read(Part::Log)?;
@@ -134,12 +134,12 @@ impl MapLog {
         Ok((Self { medium, generation, map_len, tail, settled: false }, runs))
     }
 
-    /// Whether the next write has to be a whole map.
+    /// Returns whether the next write must be a whole map.
     pub(crate) fn needs_whole(&self) -> bool {
         self.tail.is_none()
     }
 
-    /// Whether the next write had better be a whole map.
+    /// Returns whether the next write should be a whole map.
     pub(crate) fn wants_whole(&self) -> bool {
         let limit = LOG_LIMIT.max(self.map_len.saturating_mul(LOG_PER_MAP));
         self.tail.is_none_or(|tail| tail.at > limit)
@@ -225,7 +225,7 @@ struct Frame {
     generation: u64,
     number: u64,
     runs: Vec<Run>,
-    /// How many bytes it has.
+    /// Returns its length in bytes.
     len: usize,
 }
 

@@ -55,7 +55,7 @@ impl PageMap {
         self.0.is_empty()
     }
 
-    /// How many chunks it takes room for.
+    /// Returns the number of chunks that it takes room for.
     #[cfg(test)]
     pub(crate) fn chunks(&self) -> usize {
         self.0.len()

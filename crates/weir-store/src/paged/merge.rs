@@ -7,7 +7,7 @@
 //!    L0, snapshot 1              L0, snapshot 1
 //! ```
 //!
-//! Nobody looks into the lower layer but through the upper one, which hides every page
+//! Reads reach the lower layer only through the upper one, which hides every page
 //! that is pushed, so it may be seen, and left by a crash, in any state. In the end it is
 //! durable, then the list names it in place of both. Pushing twice does no harm: after a
 //! crash it begins anew.
@@ -20,11 +20,11 @@ use crate::pieces::index;
 use std::ops::Range;
 use weir_units::Bytes;
 
-/// How many bytes one step copies at most. The volumes of tests are small.
+/// The most bytes that one step copies. The volumes of tests are small.
 const STEP_BYTES: u64 = if cfg!(test) { 4 * PAGE } else { 4 << 20 };
-/// How many runs of pages one step looks at, at most.
+/// The most runs of pages that one step looks at.
 const STEP_RUNS: u32 = if cfg!(test) { 3 } else { 4096 };
-/// How many bytes are copied at once.
+/// The bytes that are copied at once.
 const COPY: u64 = if cfg!(test) { 3 * PAGE } else { 1 << 20 };
 
 /// Two neighbours of which the upper one is pushed into the lower one.
@@ -32,7 +32,7 @@ const COPY: u64 = if cfg!(test) { 3 * PAGE } else { 1 << 20 };
 pub(crate) struct Merge<'a> {
     pub(crate) lower: &'a Entry,
     pub(crate) upper: &'a Entry,
-    /// Whether there is nothing under the lower one.
+    /// True if there is nothing under the lower one.
     pub(crate) at_bottom: bool,
 }
 

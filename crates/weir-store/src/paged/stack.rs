@@ -1,13 +1,13 @@
 //! The layers of a volume, or of a snapshot, one upon the other.
 //!
 //! A stack never changes; a snapshot, a resize or a merge puts another in its place, and
-//! who still reads from the old one finds what it had.
+//! a read that still has the old one finds its contents.
 
 use super::layer::{Layer, State};
 use super::{PAGE, PAGE_LEN, PageRange};
+use crate::Result;
 use crate::pieces::index;
-use crate::store::{Extent, ExtentKind, ExtentList, Store, check_range};
-use crate::{Result, StoreError};
+use crate::store::{Extent, ExtentKind, ExtentList, ReadStore, Store, check_range};
 use std::ops::Range;
 use std::sync::Arc;
 use weir_units::Bytes;
@@ -20,14 +20,14 @@ pub(crate) struct Stack(pub(crate) Vec<Entry>);
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) layer: Arc<Layer>,
-    /// How long the volume is here. The layer's store may be longer; nothing of that is
+    /// The size of the volume in this layer. The layer's store may be longer; the rest is not
     /// seen.
     pub(crate) size: u64,
     /// The snapshot that ends with this layer.
     pub(crate) snapshot: Option<u64>,
 }
 
-/// What entries, one upon the other, say about a page.
+/// The state of a page in entries that lie one upon the other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Found<'a> {
     Absent,
@@ -41,8 +41,8 @@ impl Found<'_> {
     }
 }
 
-/// What `entries` say about `page`, and for how many pages from there on, up to `end`,
-/// they do: maybe for more.
+/// Returns the state of `page` in `entries`, and the number of pages from there on, up to `end`,
+/// that have it; there may be more.
 pub(crate) fn look(entries: &[Entry], page: u64, end: u64) -> (Found<'_>, u64) {
     let mut len = end - page;
     for entry in entries.iter().rev() {
@@ -57,7 +57,7 @@ pub(crate) fn look(entries: &[Entry], page: u64, end: u64) -> (Found<'_>, u64) {
     (Found::Absent, len)
 }
 
-/// The runs of `pages` as [`look`] finds them.
+/// Returns the runs of `pages` as [`look`] finds them.
 pub(crate) fn runs(
     entries: &[Entry],
     pages: Range<u64>,
@@ -72,14 +72,14 @@ pub(crate) fn runs(
     })
 }
 
-/// The pages that a range touches; an empty one touches none.
+/// Returns the pages that a range touches; an empty one touches none.
 pub(crate) fn touched(offset: u64, len: u64) -> Range<u64> {
     let start = offset / PAGE;
     let end = if len == 0 { start } else { (offset + len).div_ceil(PAGE) };
     start..end
 }
 
-/// The part of a range that lies in `pages`.
+/// Returns the part of a range that lies in `pages`.
 pub(crate) fn clip(pages: &Range<u64>, offset: u64, len: u64) -> PageRange {
     let start = (pages.start * PAGE).max(offset);
     let end = pages.end.saturating_mul(PAGE).min(offset + len);
@@ -99,12 +99,12 @@ impl Stack {
         self.last().size
     }
 
-    /// All but the top.
+    /// Returns all layers but the top.
     pub(crate) fn below(&self) -> &[Entry] {
         &self.0[..self.0.len() - 1]
     }
 
-    /// Where the layer is that the snapshot ends with.
+    /// Returns the position of the layer that the snapshot ends with.
     pub(crate) fn position(&self, snapshot: u64) -> Option<usize> {
         self.0.iter().position(|entry| entry.snapshot == Some(snapshot))
     }
@@ -201,7 +201,7 @@ impl Stack {
 #[derive(Debug)]
 pub(crate) struct View(pub(crate) Arc<Stack>);
 
-impl Store for View {
+impl ReadStore for View {
     fn size(&self) -> Bytes {
         Bytes::new(self.0.size())
     }
@@ -216,32 +216,11 @@ impl Store for View {
         self.0.try_read_at(offset, buf)
     }
 
-    fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
-    fn write_zeroes(&self, _: u64, _: u64, _: bool) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
-    fn trim(&self, _: u64, _: u64) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
-    /// A snapshot is durable from the beginning.
-    fn sync(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn resize(&self, _: Bytes) -> Result<()> {
-        Err(StoreError::ReadOnly)
-    }
-
     fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {
         self.0.extents(offset, len, max)
     }
 
-    /// What the layers take that the snapshot is in, those that it shares among them.
+    /// Returns the bytes that the snapshot's layers take, shared ones included.
     fn allocated(&self) -> Result<Bytes> {
         self.0.allocated()
     }

@@ -1,4 +1,4 @@
-//! What is promised of a volume that knows its pages.
+//! The guarantees of a volume that records its written pages.
 
 mod cases;
 mod folders;

@@ -1,4 +1,4 @@
-//! What does a ReadWrite cache keep, show and lose?
+//! A ReadWrite cache: the writes that it keeps, shows and loses.
 
 use super::rig::{Cold, Rig, blocking, host, iops, memory, reports, volume};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Is a view of one instant, whatever workers and caches have under way?
+//! A view is of one instant, whatever workers and caches have in flight.
 //!
 //! Random requests go to devices whose stores are written by workers, in parts and in any
 //! order, with and without a ReadWrite cache. A model knows for each sector every value that
@@ -7,7 +7,7 @@
 //! for ever.
 
 use super::rig::{Rig, blocking, host, iops, memory, volume};
-use crate::host_loop::FreezeOrder;
+use crate::host_loop::{FreezeOrder, FrozenDevice};
 use crate::volume::View;
 use crate::worker::Finished;
 use proptest::prelude::*;
@@ -23,13 +23,34 @@ const DEVICES: usize = 4;
 
 #[derive(Debug, Clone)]
 enum Op {
-    Write { device: usize, first: usize, count: usize, fua: bool },
-    Zero { device: usize, first: usize, count: usize },
-    Flush { device: usize },
-    Wait { millis: u64 },
-    Run { which: usize },
-    Report { which: usize },
+    Write {
+        device: usize,
+        first: usize,
+        count: usize,
+        fua: bool,
+    },
+    Zero {
+        device: usize,
+        first: usize,
+        count: usize,
+    },
+    Flush {
+        device: usize,
+    },
+    Wait {
+        millis: u64,
+    },
+    Run {
+        which: usize,
+    },
+    Report {
+        which: usize,
+    },
     Freeze,
+    /// A step in which dirty blocks of the last freeze are collected.
+    Capture {
+        most: usize,
+    },
     Crash,
 }
 
@@ -47,6 +68,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         3 => (0..4_usize).prop_map(|which| Op::Run { which }),
         3 => (0..4_usize).prop_map(|which| Op::Report { which }),
         2 => Just(Op::Freeze),
+        3 => (1..4_usize).prop_map(|most| Op::Capture { most }),
         1 => Just(Op::Crash),
     ];
     prop::collection::vec(op, 1..80)
@@ -78,7 +100,17 @@ struct Check {
     finished: Vec<Vec<Finished>>,
     sectors: Vec<Vec<History>>,
     next: u8,
+    /// The devices of a freeze whose dirty blocks are being collected.
+    unfinished: Vec<Unfinished>,
     views: Vec<(View, Vec<u8>)>,
+}
+
+struct Unfinished {
+    frozen: FrozenDevice,
+    /// The columns that have all of their dirty blocks.
+    complete: usize,
+    /// For each sector, the values that it may have.
+    may: Vec<Vec<u8>>,
 }
 
 impl Check {
@@ -124,10 +156,11 @@ impl Check {
                 }
             }
             Op::Freeze => self.freeze(),
+            Op::Capture { most } => self.capture(most),
             Op::Crash => {
                 self.rig.host.crash(self.rig.now);
                 self.rig.reconnect();
-                // What a cache had may be lost: any earlier value may come back.
+                // The cache's contents may be lost: any earlier value may come back.
                 for history in self.sectors.iter_mut().flatten() {
                     history.iter_mut().for_each(|(_, cookie)| *cookie = None);
                 }
@@ -140,22 +173,44 @@ impl Check {
             device: DeviceId(device),
             scratch: (0..if device == 3 { 2 } else { 1 }).map(|_| Scratch::memory()).collect(),
         };
-        let views = self.rig.host.freeze((0..DEVICES).map(order).collect());
-        for (device, view) in views.into_iter().enumerate() {
-            let content = read(&view);
-            for (sector, history) in self.sectors[device].iter().enumerate() {
-                let found = &content[sector * SECTOR..(sector + 1) * SECTOR];
-                assert!(found.iter().all(|byte| *byte == found[0]), "a torn sector");
+        // A server has one freeze at a time.
+        self.capture(usize::MAX);
+        let devices = self.rig.host.freeze((0..DEVICES).map(order).collect());
+        for (device, frozen) in devices.into_iter().enumerate() {
+            let may = |history: &History| {
                 let answered = |(_, cookie): &(u8, Option<u64>)| {
                     cookie.is_some_and(|cookie| self.rig.answer(cookie).is_some())
                 };
                 let newest = history.iter().rposition(answered).unwrap_or(0);
-                let may = &history[newest..];
-                assert!(
-                    may.iter().any(|(value, _)| *value == found[0]),
-                    "sector {sector} of {device} is {}, of {history:?} from {newest} on",
-                    found[0]
-                );
+                history[newest..].iter().map(|(value, _)| *value).collect()
+            };
+            let may = self.sectors[device].iter().map(may).collect();
+            self.unfinished.push(Unfinished { frozen, complete: 0, may });
+        }
+    }
+
+    fn capture(&mut self, most: usize) {
+        for mut own in std::mem::take(&mut self.unfinished) {
+            let device = own.frozen.device;
+            while let Some(column) = own.frozen.columns.get_mut(own.complete) {
+                let (dirty, is_last) = self.rig.host.capture_some(device, own.complete, most);
+                column.add(dirty);
+                if !is_last {
+                    break;
+                }
+                own.complete += 1;
+            }
+            if own.complete < own.frozen.columns.len() {
+                self.unfinished.push(own);
+                continue;
+            }
+            let view = own.frozen.into_view();
+            let content = read(&view);
+            for (sector, may) in own.may.iter().enumerate() {
+                let found = &content[sector * SECTOR..(sector + 1) * SECTOR];
+                assert!(found.iter().all(|byte| *byte == found[0]), "a torn sector");
+                let place = format!("sector {sector} of {device:?}");
+                assert!(may.contains(&found[0]), "{place} is {}, not one of {may:?}", found[0]);
             }
             self.views.push((view, content));
         }
@@ -179,11 +234,13 @@ proptest! {
             finished: Vec::new(),
             sectors: vec![fresh(); DEVICES],
             next: 0,
+            unfinished: Vec::new(),
             views: Vec::new(),
         };
         for op in ops.iter().chain([&Op::Freeze]) {
             check.apply(op);
         }
+        check.capture(usize::MAX);
         std::mem::take(&mut check.finished).into_iter().for_each(|done| check.rig.hand_back(done));
         check.rig.settle();
         for (view, content) in &check.views {

@@ -479,7 +479,7 @@ fn a_cache_that_its_store_refuses_takes_no_more_and_loses_nothing() {
     rig.check(over, Err(Errno::NoSpc));
 
     store.heal();
-    // Nobody flushes: a write that the store takes brings the rest.
+    // Without a flush, a write that the store takes brings the rest.
     let over = rig.write(0, 1024, &[0xff; 4096]);
     rig.check(over, Ok(()));
     rig.settle();

@@ -143,7 +143,7 @@ enum Sent {
 struct Model {
     rig: Rig,
     stores: Vec<Arc<Cold<FaultStore>>>,
-    /// What workers have done and not reported.
+    /// Jobs that workers have done and not reported.
     ran: Vec<Finished>,
     sectors: Vec<Vec<Sector>>,
     sent: Vec<(u64, Sent)>,
@@ -285,7 +285,7 @@ impl Model {
             let data = self.rig.contents(device, 0, length);
             for (sector, found) in self.sectors[device].iter_mut().zip(data.chunks(SECTOR)) {
                 check(sector, sector.promised, found)?;
-                // What was found is what is there, from now on.
+                // The contents that were found are the expected ones from now on.
                 sector.given.push(stamp_of(found));
                 sector.acknowledged = sector.given.len() - 1;
             }

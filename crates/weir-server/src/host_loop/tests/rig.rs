@@ -1,4 +1,4 @@
-//! What stands around a [`HostLoop`] in a test: clients, a clock, workers.
+//! The surroundings of a [`HostLoop`] in a test: clients, a clock, workers.
 
 use crate::error::ServerError;
 use crate::host_loop::{Behind, ClientId, HostLoop, Replies, ReplyTo};
@@ -17,14 +17,14 @@ use weir_proto::{BlockSizes, Command, CommandFlags, Errno, Request, Transmission
 use weir_store::{Extent, MemoryStore, Store, StoreError};
 use weir_units::{Bytes, Instant, Iops, Span};
 
-/// What a client got: the data of a read, nothing for the rest, or the errno.
+/// A client's answer: the data of a read, nothing for the rest, or the errno.
 pub(super) type Answer = Result<Vec<u8>, Errno>;
 
 /// A host, its clients, the time.
 pub(super) struct Rig {
     pub(super) host: HostLoop,
     pub(super) now: Instant,
-    /// What the host wants done by workers, oldest first.
+    /// Jobs that the host has for workers, oldest first.
     pub(super) jobs: Vec<Job>,
     /// The client that the short forms speak for.
     pub(super) me: ClientId,
@@ -277,7 +277,7 @@ impl Rig {
         self.answer(cookie).expect("every request is answered").clone()
     }
 
-    /// What a read finds, once everything has run.
+    /// Returns the data of a read, once everything has run.
     #[track_caller]
     pub(super) fn contents(&mut self, device: usize, offset: u64, length: u32) -> Vec<u8> {
         let cookie = self.read(device, offset, length);

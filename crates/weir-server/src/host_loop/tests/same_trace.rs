@@ -19,7 +19,7 @@ use weir_units::{Bytes, Instant, Span};
 const SIZE: u64 = 16 << 20;
 const VOLUMES: usize = 4;
 
-/// What happens to the host, and how long after what came before.
+/// An event of the host, and the time since the one before.
 #[derive(Debug, Clone)]
 struct Step {
     gap: u64,
@@ -89,7 +89,7 @@ fn spec() -> HostSpec {
     spec
 }
 
-/// What a run came to: the fingerprint, and each volume's counters.
+/// The result of a run: the fingerprint, and each volume's counters.
 type Outcome = (TraceHash, Vec<Totals>);
 
 fn totals(engine: &Engine) -> Vec<Totals> {

@@ -311,7 +311,7 @@ fn governed_and_overhead_are_the_latency() {
         rig.read(0, 0, 512);
     }
     rig.turn();
-    // Nobody came when the second and third were due, at 100 and 200 ms.
+    // The host was not run when the second and third were due, at 100 and 200 ms.
     rig.now += Span::from_millis(250);
     rig.turn();
     let served = rig.host.served(DeviceId(0)).copied().expect("the device");

@@ -1,4 +1,4 @@
-//! What the volume promises, case by case.
+//! The guarantees of the volume, case by case.
 
 use crate::paged::home::{Home, LayerList, Memory};
 use crate::paged::layer::{Layer, Parts};
@@ -75,7 +75,7 @@ fn changes_are_told_from_one_state_to_another() {
     assert_eq!(changes(first, Some(second), 2), expect[..2]);
     let since_second = [change(2, 1, false), change(100, 1, true)];
     assert_eq!(changes(second, None, 9), since_second);
-    // What came and went again between the two is no change.
+    // A page that was added and removed between the two is no change.
     let since_first = [change(2, 1, false), change(3, 1, true), change(4, 1, false)];
     assert_eq!(changes(first, None, 9), since_first);
     assert_eq!(changes(second, Some(second), 9), []);
@@ -153,7 +153,7 @@ fn a_deleted_snapshot_gives_its_space_back() {
         assert!(store.delete_snapshot(*id).unwrap());
     }
     while store.tidy().unwrap() {}
-    // What is looked at stays.
+    // A layer that a view reads stays.
     assert_eq!(store.allocated().unwrap(), Bytes::mib(2));
     assert!(read(&*view, 0, 1 << 20) == mib);
     drop(view);
@@ -235,7 +235,7 @@ const WRITERS: u64 = 4;
 /// A page that is written and cleared as a whole.
 const LONE: u64 = SHARED_PAGES + 3;
 
-/// What a writer has put into its part of each shared page, in order.
+/// The values that a writer has put into its part of each shared page, in order.
 fn parts(store: &dyn Store, writer: u64) -> Vec<u8> {
     let len = PAGE / WRITERS;
     let pages = (0..SHARED_PAGES).map(|page| read(store, page * PAGE + writer * len, len));

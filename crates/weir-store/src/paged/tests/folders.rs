@@ -1,4 +1,4 @@
-//! What is on the medium: found again, found damaged, or left by a crash.
+//! Files on the medium: found again, found damaged, or left by a crash.
 
 use super::model::{BASE, SEGMENT, START, create, open};
 use crate::paged::{PAGE, PageRange, PagedStore};
@@ -188,7 +188,7 @@ fn a_log_that_was_cut_has_what_is_before_the_cut() {
         let store = open(dir.path()).unwrap();
         assert_eq!(firsts(&store), [0, 2, 4][..(len - 32) / 48]);
     }
-    // What comes after a torn entry takes its place.
+    // The next entry takes the place of a torn one.
     fs::write(&log, &content[..content.len() - 1]).unwrap();
     open(dir.path()).unwrap().write_at(BASE + 6 * PAGE, &[1]).unwrap();
     assert_eq!(firsts(&open(dir.path()).unwrap()), [0, 2, 6]);

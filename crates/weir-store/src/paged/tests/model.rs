@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use weir_units::Bytes;
 
-/// What happens, happens around the border of two chunks of the map, and of two segments.
+/// The border of two chunks of the map and of two segments, around which everything happens.
 pub(super) const BASE: u64 = (2 << 20) - 8 * PAGE;
 pub(super) const SEGMENT: u64 = 2 << 20;
 pub(super) const START: u64 = BASE + 20 * PAGE;
@@ -201,7 +201,7 @@ impl Model {
         self.live.versions.resize(new.div_ceil(512), 0);
     }
 
-    /// What is kept of a page that is cut is written anew, even if cutting it then fails.
+    /// The rest of a page that is cut is written again, even if cutting it then fails.
     pub(super) fn cut_page(&mut self, new: usize) {
         self.clock += 1;
         let Image { bytes, versions } = &mut self.live;
@@ -214,13 +214,13 @@ impl Model {
         self.snapshots.keys().copied().nth(which)
     }
 
-    /// What to write there now: never what is there already.
+    /// Returns bytes to write there, which never are those that are there already.
     pub(super) fn data(&self, len: u64) -> Vec<u8> {
         let seed = self.clock.wrapping_mul(37) + 1;
         (0..len).map(|at| ((seed + at / 100) % 255 + 1).to_le_bytes()[0]).collect()
     }
 
-    /// What `op` does to the bytes and the size; `false` if it has to be refused.
+    /// Applies `op` to the bytes and the size; `false` if it has to be refused.
     pub(super) fn change(&mut self, op: &Op) -> bool {
         let (offset, len) = match *op {
             Op::Write { offset, len } | Op::Trim { offset, len } => (offset, len),

@@ -1,4 +1,4 @@
-//! What a crash between any two steps leaves, and what a failure that passes leaves.
+//! The state after a crash between any two steps, and after a failure that passes.
 
 use super::model::{BASE, Image, MAX, Model, Op, START, change, ops};
 use crate::paged::home::{Home, LayerList};
@@ -24,7 +24,7 @@ struct Machine(Arc<Mutex<Disk>>);
 struct Disk {
     list: Option<LayerList>,
     layers: BTreeMap<u64, DiskLayer>,
-    /// How many more steps are well.
+    /// Steps that still succeed.
     steps: Option<u64>,
     failure: Failure,
     dead: bool,
@@ -38,14 +38,14 @@ struct DiskLayer {
     log: DiskFile,
 }
 
-/// What a process finds, and what is there after a power loss.
+/// The files as a process finds them, and as they are after a power loss.
 #[derive(Debug, Clone, Default)]
 struct DiskFile {
     now: Vec<u8>,
     durable: Vec<u8>,
 }
 
-/// What happens when the steps are over.
+/// The event after the last step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
     /// The process ends, and maybe the power with it.
@@ -317,8 +317,8 @@ impl Medium for DiskFiles {
     fn rest(&mut self) {}
 }
 
-/// What may be found after a crash: the snapshots exactly; of each byte, and of each page's
-/// being there, what it was at some time since all was durable.
+/// The contents that may be found after a crash: the snapshots exactly; of each byte, and of each
+/// page's being there, what it was at some time since all was durable.
 struct History {
     model: Model,
     /// The states since then, the latest last; all of one size.
@@ -430,7 +430,7 @@ impl History {
         self.model.live = found;
         match what {
             After::PowerLoss => self.durable(),
-            // What was not durable is not yet.
+            // Changes that were not durable are not durable yet.
             After::Kill => self.live.push(self.model.live.clone()),
         }
     }
@@ -442,7 +442,7 @@ fn tidy_all(store: &PagedStore) -> Result<()> {
 }
 
 impl Image {
-    /// What a store has; the pages that are there have a version that no other has.
+    /// The contents of a store; the pages that are there have a version that no other has.
     fn of(store: &PagedStore) -> Self {
         let size = store.size().get();
         let mut bytes = vec![0xee; index(size - BASE)];
@@ -581,7 +581,7 @@ fn what_a_shrinking_failed_to_cut_does_not_come_back() {
     }
 }
 
-/// What a process found is durable with its first sync, even if it changed nothing.
+/// The contents that a process found are durable with its first sync, even if it changed nothing.
 #[test]
 fn what_a_killed_process_left_is_made_durable() {
     let write = Op::Write { offset: BASE, len: 3 * PAGE };

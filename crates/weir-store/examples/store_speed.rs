@@ -1,7 +1,7 @@
-//! How long a random 4 KiB read and write takes in each store, on one thread.
+//! Measures the time of a random 4 KiB read and write in each store, on one thread.
 //!
 //! ```sh
-//! cargo run --release -p weir-store --example speed -- [FOLDER]
+//! cargo run --release -p weir-store --example store_speed -- [FOLDER]
 //! ```
 //!
 //! The files are made in FOLDER, by default the one for temporary files.
