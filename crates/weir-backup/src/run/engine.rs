@@ -10,7 +10,6 @@ use crate::format::{FrameAddress, FrameEncoder, ManifestSource, PAGE, StripeDige
 use crate::target::{Region, StripeSink};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use weir_core::meter::Meter;
 use weir_proto::Uri;
 use weir_report::backup::BackupReport;
 use weir_units::{BytesPerSec, Instant, Span};
@@ -55,7 +54,6 @@ pub(super) struct Engine {
     feeds: Vec<Feed>,
     workers: Workers,
     digests: Vec<StripeDigest>,
-    meter: Option<Meter>,
     bytes: u64,
     /// The names of the places of the plan.
     names: Vec<String>,
@@ -113,7 +111,6 @@ impl Engine {
             feeds,
             workers,
             digests: vec![StripeDigest::default(); setup.stripes.len()],
-            meter: setup.limit.map(|limit| Meter::new(limit.per_sec())),
             bytes: setup.bytes,
             names: names(setup),
         })
@@ -192,12 +189,9 @@ impl Engine {
                 self.write(write, now)?;
                 continue;
             }
-            if let Some(meter) = &self.meter
-                && meter.admits_at(now) > now
-            {
-                return Ok(Some(meter.admits_at(now)));
-            }
-            let Some(read) = self.pipeline.poll_read() else { return Ok(None) };
+            let Some(read) = self.pipeline.poll_read(now) else {
+                return Ok(self.pipeline.poll_deadline());
+            };
             self.read(read, now)?;
         }
     }
@@ -210,9 +204,6 @@ impl Engine {
             return Ok(());
         }
         self.slots.prepare(read.buffer);
-        if let Some(meter) = &mut self.meter {
-            meter.charge(now, read.len.into());
-        }
         let request = |bulk: &mut weir_client::Bulk| {
             bulk.queue_read(read.buffer.into(), read.offset, read.len)
         };
@@ -324,6 +315,7 @@ fn plan(setup: &Setup<'_>, encoders: u32) -> Plan {
         compressed_per_mille: 1000,
         compression_per_mib: Span::ZERO,
         encoders,
+        limit: setup.limit,
     }
 }
 

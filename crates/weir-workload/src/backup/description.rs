@@ -15,7 +15,7 @@ use serde::Deserialize;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
-use weir_units::{Bytes, Span};
+use weir_units::{Bytes, BytesPerSec, Span};
 
 /// The most stripes of a media set of SQL Server.
 const MAX_STRIPES: u32 = 64;
@@ -44,6 +44,7 @@ struct Keys {
     max_transfer_size: Option<Spanned<Bytes>>,
     buffer_count: Option<Spanned<u32>>,
     compression: Option<CompressionKeys>,
+    limit: Option<BytesPerSec>,
     start: Option<Span>,
     setup: Option<Span>,
 }
@@ -177,6 +178,12 @@ impl Description {
         stem.to_string_lossy().into_owned()
     }
 
+    /// Returns the most bytes to read per second.
+    #[must_use]
+    pub const fn limit(&self) -> Option<BytesPerSec> {
+        self.keys.limit
+    }
+
     /// Places the backup on a layout, whose files, volumes and stripes are `places`.
     ///
     /// # Errors
@@ -220,6 +227,7 @@ impl Description {
                 rate => Span::from_nanos((1_000_000_000 << 20) / rate),
             },
             encoders: threads,
+            limit: self.keys.limit,
         };
         Ok(plan)
     }
@@ -383,6 +391,13 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_is_a_rate() {
+        assert_eq!(plan("").expect("a plan").limit, None);
+        let own = plan("limit = \"100 MB/s\"\n").expect("a plan");
+        assert_eq!(own.limit, BytesPerSec::new(100_000_000));
+    }
+
+    #[test]
     fn compression_has_three_sets_of_buffers() {
         let more =
             "size = \"1GiB\"\ncompression = { ratio = 0.4, rate = \"100MiB\", threads = 2 }\n";
@@ -406,6 +421,8 @@ mod tests {
         check("max_transfer_size = \"100000 B\"\n", "is not a multiple of 64 KiB");
         check("size = \"200GiB\"\n", "is more than the sources hold, 100 GiB");
         check("stripe = 2\n", "unknown field `stripe`");
+        check("limit = \"100\"\n", "\"100\" has no unit; write for example 200 MiB/s");
+        check("limit = \"0 MB/s\"\n", "must be more than zero");
         check("stripes = 2\nsize = \"100GiB\"\nreaders = 65\n", "readers = 65: give 1 to 64");
         let same = TEXT.replace("\"backup2\"", "\"data\"");
         let error = Description::parse("b.toml", &same).and_then(|own| own.plan(&PLACES));

@@ -19,7 +19,8 @@
 use super::buffers::{Buffers, WRITE_DEPTH};
 use std::collections::VecDeque;
 use std::ops::Range;
-use weir_units::{Bytes, Instant, Span};
+use weir_core::meter::Meter;
+use weir_units::{Bytes, BytesPerSec, Instant, Span};
 
 /// Zeros that one buffer stands for.
 pub const MAX_ZEROS: u64 = 1 << 30;
@@ -39,6 +40,8 @@ pub struct Plan {
     pub compression_per_mib: Span,
     /// Threads that encode at once; with none, encoding takes no time and changes nothing.
     pub encoders: u32,
+    /// The most bytes to read per second, of all sources together.
+    pub limit: Option<BytesPerSec>,
 }
 
 impl Plan {
@@ -102,6 +105,8 @@ pub struct Totals {
     pub waited_for_buffer: Span,
     /// Time in which a writer had nothing to write, over all writers.
     pub waited_for_data: Span,
+    /// Time in which a read waited for the limit of the plan.
+    pub waited_for_limit: Span,
 }
 
 /// A range of a source to back up.
@@ -171,6 +176,9 @@ pub struct Pipeline {
     /// The reader that is asked first, and the stripe that the next buffer goes to.
     next_reader: usize,
     next_writer: usize,
+    /// The limit of the plan, and when it admits the read that waits for it.
+    meter: Option<Meter>,
+    limited_until: Option<Instant>,
     /// Bytes of the ranges that were added while it runs.
     added: u64,
     totals: Totals,
@@ -201,6 +209,8 @@ impl Pipeline {
             encoding: 0,
             next_reader: 0,
             next_writer: 0,
+            meter: plan.limit.map(|limit| Meter::new(limit.per_sec())),
+            limited_until: None,
             added: 0,
             totals: Totals::default(),
             now: Instant::ZERO,
@@ -280,8 +290,14 @@ impl Pipeline {
     }
 
     /// Returns the next transfer to start now. Writes come first: they free buffers.
-    pub fn poll_transfer(&mut self) -> Option<Transfer> {
-        self.poll_write().or_else(|| self.poll_read())
+    pub fn poll_transfer(&mut self, now: Instant) -> Option<Transfer> {
+        self.poll_write().or_else(|| self.poll_read(now))
+    }
+
+    /// Returns when the limit of the plan admits the next read, if that read waits for nothing else.
+    #[must_use]
+    pub const fn poll_deadline(&self) -> Option<Instant> {
+        self.limited_until
     }
 
     /// Returns the next buffer to encode now.
@@ -334,12 +350,15 @@ impl Pipeline {
     fn pass(&mut self, now: Instant) {
         let passed = now.since(self.now);
         self.now = self.now.max(now);
-        let is_waiting = |own: &&Reader| !own.pieces.is_empty() && own.in_flight == 0;
+        let is_limited = self.limited_until.is_some();
+        let is_waiting =
+            |own: &&Reader| !is_limited && !own.pieces.is_empty() && own.in_flight == 0;
         let readers = self.readers.iter().filter(is_waiting).count() as u64;
         let writers = self.writers.iter().filter(|own| own.in_flight == 0).count() as u64;
         let times = |count: u64| Span::from_nanos(passed.nanos().saturating_mul(count));
         self.totals.waited_for_buffer += times(readers);
         self.totals.waited_for_data += times(writers);
+        self.totals.waited_for_limit += times(is_limited.into());
     }
 
     /// Returns the next write to start now.
@@ -362,7 +381,11 @@ impl Pipeline {
     }
 
     /// Returns the next read to start now.
-    pub fn poll_read(&mut self) -> Option<Transfer> {
+    pub fn poll_read(&mut self, now: Instant) -> Option<Transfer> {
+        self.limit(now);
+        if self.limited_until.is_some() {
+            return None;
+        }
         let count = self.readers.len();
         let order = (0..count).map(|at| (self.next_reader + at) % count);
         // A reader with fewer reads in flight goes first, so that none has all the buffers.
@@ -382,9 +405,23 @@ impl Pipeline {
         }
         reader.in_flight += 1;
         let len = u32::try_from(len).unwrap_or(u32::MAX);
+        if let Some(meter) = self.meter.as_mut().filter(|_| !is_zeros) {
+            meter.charge(now, len.into());
+        }
         self.buffers[buffer as usize] = Buffer::Reading { reader: index(at), len, is_zeros };
         let (place, lane) = (reader.place, index(at));
         Some(Transfer { place, offset, len, is_write: false, is_zeros, buffer, lane })
+    }
+
+    /// Notes whether a read could start now, but for the limit.
+    fn limit(&mut self, now: Instant) {
+        let Some(meter) = &self.meter else { return };
+        let admits_at = meter.admits_at(now);
+        let has_work = self.readers.iter().any(|own| !own.pieces.is_empty());
+        let waits = admits_at > now && has_work && !self.free.is_empty();
+        let until = waits.then_some(admits_at);
+        self.pass(now);
+        self.limited_until = until;
     }
 
     /// Gives a filled buffer to the next stripe.
@@ -443,6 +480,7 @@ mod tests {
             compressed_per_mille: 1000,
             compression_per_mib: Span::ZERO,
             encoders: 0,
+            limit: None,
         }
     }
 
@@ -452,14 +490,15 @@ mod tests {
         let mut pipeline = Pipeline::new(plan);
         let (mut now, mut in_flight, mut all) = (Instant::ZERO, Vec::new(), Vec::new());
         while !pipeline.is_done() {
-            while let Some(transfer) = pipeline.poll_transfer() {
+            while let Some(transfer) = pipeline.poll_transfer(now) {
                 in_flight.push((now + cost(&transfer), transfer.buffer));
                 all.push(transfer);
             }
             while let Some(encode) = pipeline.poll_encode() {
                 encodings.start(now, &encode);
             }
-            let next = in_flight.iter().map(|(at, _)| *at).chain(encodings.poll_deadline()).min();
+            let next = in_flight.iter().map(|(at, _)| *at).chain(encodings.poll_deadline());
+            let next = next.chain(pipeline.poll_deadline()).min();
             now = next.expect("something is in flight");
             while let Some((buffer, len)) = encodings.poll_done(now) {
                 pipeline.handle_encoded(now, buffer, len);
@@ -525,10 +564,31 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_admits_reads_at_its_rate_exactly() {
+        let mib_per_s = |n: u64| BytesPerSec::new(n * MIB);
+        let limited = |n| Plan { limit: mib_per_s(n), ..plan(&[60 * MIB, 40 * MIB], 2) };
+        let cost = |own: &Transfer| Span::from_micros(if own.is_write { 200 } else { 100 });
+        // The last of a hundred reads starts after 99 of them are paid for.
+        let (pipeline, _, elapsed) = run(limited(100), cost);
+        assert_eq!(elapsed, Span::from_millis(990) + Span::from_micros(300));
+        assert_eq!(pipeline.totals().waited_for_buffer, Span::ZERO);
+        let waited = pipeline.totals().waited_for_limit;
+        assert_eq!(waited, Span::from_millis(990));
+        // A rate with a remainder: 1,048,576 bytes at 30,000,000 in a second.
+        let uneven = Plan { limit: BytesPerSec::new(30_000_000), ..plan(&[10 * MIB], 1) };
+        let (_, _, elapsed) = run(uneven, |_| Span::ZERO);
+        assert_eq!(elapsed.nanos(), (9 * MIB * 1_000_000_000).div_ceil(30_000_000));
+        // A limit above the pipeline's own speed does not hold it.
+        let (_, _, fast) = run(limited(1 << 20), cost);
+        let (_, _, unlimited) = run(plan(&[60 * MIB, 40 * MIB], 2), cost);
+        assert!(fast < unlimited + Span::from_micros(100), "{fast} {unlimited}");
+    }
+
+    #[test]
     fn a_stripe_is_written_in_the_order_it_was_given_whatever_is_encoded_first() {
         let mut pipeline = Pipeline::new(Plan { encoders: 4, ..plan(&[4 * MIB], 1) });
         let now = Instant::ZERO;
-        let reads: Vec<_> = std::iter::from_fn(|| pipeline.poll_transfer()).collect();
+        let reads: Vec<_> = std::iter::from_fn(|| pipeline.poll_transfer(now)).collect();
         for read in &reads {
             pipeline.handle_completion(now, read.buffer);
         }
@@ -536,10 +596,10 @@ mod tests {
         assert_eq!(encodes.iter().map(|own| own.sequence).collect::<Vec<_>>(), [0, 1, 2, 3]);
         for encode in encodes[1..].iter().rev() {
             pipeline.handle_encoded(now, encode.buffer, 512);
-            assert_eq!(pipeline.poll_transfer(), None, "the first is not encoded");
+            assert_eq!(pipeline.poll_transfer(now), None, "the first is not encoded");
         }
         pipeline.handle_encoded(now, encodes[0].buffer, 1024);
-        let writes: Vec<_> = std::iter::from_fn(|| pipeline.poll_transfer()).collect();
+        let writes: Vec<_> = std::iter::from_fn(|| pipeline.poll_transfer(now)).collect();
         let order: Vec<_> = writes.iter().map(|own| (own.buffer, own.offset)).collect();
         let buffers = encodes.iter().map(|own| own.buffer);
         assert_eq!(order, buffers.zip([0, 1024, 1536, 2048]).collect::<Vec<_>>());
@@ -550,13 +610,13 @@ mod tests {
         let mut pipeline = Pipeline::new(plan(&[0], 1));
         let now = Instant::ZERO;
         pipeline.set_open(0, true);
-        assert_eq!((pipeline.is_done(), pipeline.poll_transfer()), (false, None));
+        assert_eq!((pipeline.is_done(), pipeline.poll_transfer(now)), (false, None));
         pipeline.add(0, 0..4096, false);
         pipeline.add(0, 4096..4096, false);
         pipeline.add(0, 4096..(1 << 30) + 8192, true);
         assert_eq!(pipeline.pieces(0), 2);
         pipeline.set_open(0, false);
-        let reads: Vec<_> = std::iter::from_fn(|| pipeline.poll_transfer()).collect();
+        let reads: Vec<_> = std::iter::from_fn(|| pipeline.poll_transfer(now)).collect();
         let ranges: Vec<_> = reads.iter().map(|own| (own.offset, own.len, own.is_zeros)).collect();
         let expect = [(0, 4096, false), (4096, 1 << 30, true), ((1 << 30) + 4096, 4096, true)];
         assert_eq!(ranges, expect);
@@ -564,7 +624,7 @@ mod tests {
             pipeline.handle_completion(now, read.buffer);
         }
         assert_eq!(pipeline.totals().read, 4096);
-        while let Some(write) = pipeline.poll_transfer() {
+        while let Some(write) = pipeline.poll_transfer(now) {
             pipeline.handle_completion(now, write.buffer);
         }
         assert!(pipeline.is_done());

@@ -12,6 +12,9 @@ use weir_units::{Bytes, Instant, Span};
 /// Waits at limits bind a backup if they are this part of the latency of its transfers.
 const BINDS: u64 = 10;
 
+/// The name of a backup's own limit among the limits that can bind it.
+const OWN_LIMIT: &str = "limit";
+
 /// Counts of a backup.
 #[derive(Debug)]
 pub struct BackupTally {
@@ -104,7 +107,7 @@ impl BackupTally {
             bytes_written: totals.written,
             mib_per_s: rate,
             message,
-            binding_limit: self.binding(),
+            binding_limit: self.binding(totals.waited_for_limit, elapsed),
             readers: plan.buffers.readers,
             stripes: plan.buffers.devices,
             buffer_count: plan.buffers.count,
@@ -117,8 +120,12 @@ impl BackupTally {
         }
     }
 
-    /// Returns the limit at which transfers waited longest, if they waited.
-    fn binding(&self) -> Option<String> {
+    /// Returns `limit` if reads waited for the limit of the backup most of the time, or the limit at
+    /// which transfers waited longest, if they waited.
+    fn binding(&self, limited: Span, elapsed: Span) -> Option<String> {
+        if limited.nanos() > elapsed.nanos() / 2 {
+            return Some(OWN_LIMIT.to_owned());
+        }
         let mut waits = Waits::default();
         let mut stall = Span::ZERO;
         for own in &self.counts {
