@@ -7,8 +7,8 @@
 //! Four volumes are written to at random, by a client each with 32 requests of 8 KiB in
 //! flight, and all of them are frozen at one instant again and again. The pause is the time
 //! in which the host's thread answers nobody. The slowest write is a client's, from its
-//! request to its reply, and has waits of all kinds in it. The data is in FOLDER, by default
-//! the one for temporary files.
+//! request to its reply, and has waits of all kinds in it: the first line of each pair is the
+//! same load without freezes. The data is in FOLDER, by default the one for temporary files.
 
 #![expect(
     clippy::print_stdout,
@@ -61,7 +61,18 @@ fn main() -> Result<(), Failure> {
     measure("files, two hosts", &two, Some(()), &folder)
 }
 
+/// Measures a layout without freezes and with them.
 fn measure(name: &str, layout: &str, kept: Option<()>, folder: &Path) -> Result<(), Failure> {
+    measure_load("no freezes", layout, (kept, folder), false)?;
+    measure_load(name, layout, (kept, folder), true)
+}
+
+fn measure_load(
+    name: &str,
+    layout: &str,
+    (kept, folder): (Option<()>, &Path),
+    is_frozen: bool,
+) -> Result<(), Failure> {
     let place = tempfile::tempdir_in(folder)?;
     let (socket, control) = (place.path().join("nbd.sock"), place.path().join("control.sock"));
     let options = Options {
@@ -83,7 +94,7 @@ fn measure(name: &str, layout: &str, kept: Option<()>, folder: &Path) -> Result<
                 scope.spawn(move || load(&uri(socket, name), seed, stop, slowest, written))
             })
             .collect();
-        let pauses = freezes(&control);
+        let pauses = freezes(&control, is_frozen);
         stop.store(true, Ordering::Release);
         for load in loads {
             load.join().map_err(|_| "a load panicked")?.map_err(|error| error.to_string())?;
@@ -92,7 +103,10 @@ fn measure(name: &str, layout: &str, kept: Option<()>, folder: &Path) -> Result<
     });
     let (mut pauses, seconds) = (pauses?, begun.elapsed().as_secs_f64());
     pauses.sort_unstable();
-    let at = |part: usize| micros(pauses[(pauses.len() - 1) * part / 100]);
+    let at = |part: usize| match pauses.len() {
+        0 => "-".to_owned(),
+        count => micros(pauses[(count - 1) * part / 100]),
+    };
     let rate = written.load(Ordering::Relaxed).to_string().parse::<f64>()? / seconds;
     let slowest = micros(slowest.load(Ordering::Relaxed));
     println!("{name:<24} {:>9} {:>9} {:>9} {slowest:>13} {rate:>9.0}", at(50), at(99), at(100));
@@ -109,12 +123,16 @@ fn uri(socket: &Path, name: &str) -> Uri {
     Uri { server, export: name.to_owned() }
 }
 
-/// Freezes everything again and again, for a few milliseconds each.
-fn freezes(control: &Path) -> Result<Vec<u64>, Failure> {
+/// Freezes everything again and again, for a few milliseconds each, or only waits as long.
+fn freezes(control: &Path, is_frozen: bool) -> Result<Vec<u64>, Failure> {
     let mut conversation = Conversation::open(control)?;
     let mut pauses = Vec::new();
     for _ in 0..FREEZES {
         std::thread::sleep(Duration::from_millis(20));
+        if !is_frozen {
+            std::thread::sleep(Duration::from_millis(5));
+            continue;
+        }
         let (exports, backup) = (Vec::new(), "bench".to_owned());
         let request = Request::Freeze { exports, purpose: Purpose::Full, backup };
         let frozen: FreezeAnswer = conversation.ask_for(&request)?;
