@@ -17,7 +17,7 @@ use weir_workload::{Isolated, Placed, fio, place};
 /// Whatever stops a benchmark.
 pub type Failure = Box<dyn Error>;
 
-/// A layout and the jobs on it.
+/// Returns a layout and the jobs on it.
 ///
 /// # Errors
 ///
@@ -29,7 +29,7 @@ pub fn prepare(layout: &str, jobs: &str) -> Result<(Layout, Vec<Placed>), Failur
     Ok((layout, placed))
 }
 
-/// The middle one of several values, after sorting.
+/// Returns the middle one of several values, after sorting.
 #[must_use]
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);

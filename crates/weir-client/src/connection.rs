@@ -102,7 +102,7 @@ impl Connection {
         &self.session
     }
 
-    /// The size of the export when it was opened.
+    /// Returns the size of the export when it was opened.
     #[must_use]
     pub const fn size(&self) -> Bytes {
         self.session.size
@@ -147,7 +147,7 @@ impl Connection {
         self.socket.set_nonblocking(nonblocking).map_err(|source| self.socket.failed(source))
     }
 
-    /// From now on the cookies on the wire have `label` as their upper 16 bits: who sees
+    /// Sets the upper 16 bits of the cookies on the wire, by which an observer that sees
     /// them there knows whose they are.
     ///
     /// # Panics

@@ -135,7 +135,7 @@ pub enum Answer {
     Failed(String),
 }
 
-/// The mode that `text` names.
+/// Returns the mode that `text` names.
 ///
 /// # Errors
 ///
@@ -149,7 +149,7 @@ pub fn cache_key(text: &str) -> Result<CacheKey, String> {
     }
 }
 
-/// The name of `mode`, as [`cache_key`] reads it.
+/// Returns the name of `mode`, as [`cache_key`] reads it.
 pub(crate) fn cache_name(mode: CacheMode) -> &'static str {
     match mode {
         CacheMode::None => "none",
@@ -168,7 +168,7 @@ pub fn default_path() -> PathBuf {
     }
 }
 
-/// The folder of the default path where the system gives this user none.
+/// Returns the folder of the default path where the system gives this user none.
 fn shared_folder() -> PathBuf {
     std::env::temp_dir().join(format!("weir-{}", rustix::process::getuid().as_raw()))
 }

@@ -328,7 +328,7 @@ fn key_of(id: ClientId) -> usize {
     usize::try_from(id.0 & u64::from(u32::MAX)).unwrap_or(usize::MAX)
 }
 
-/// The error of a reply.
+/// Returns the error of a reply.
 fn errno_in(reply: &[u8]) -> Option<Errno> {
     let code = reply.get(4..8).and_then(|code| code.try_into().ok()).map(u32::from_be_bytes);
     match code {

@@ -152,7 +152,7 @@ impl ServerError {
         Self::NotThere { what, name: name.to_owned(), near, known: listed(&known) }
     }
 
-    /// Somebody asked for a volume and named a stripe.
+    /// Builds the error for a stripe where a volume was asked for.
     pub(crate) fn is_stripe(name: &str, columns: &[&str]) -> Self {
         let reason = format!("it is a stripe; ask for its columns one by one: {}", listed(columns));
         Self::Volume { volume: name.to_owned(), reason }
@@ -163,7 +163,7 @@ impl ServerError {
     }
 }
 
-/// The names, or the first of them.
+/// Returns the names, or the first of them.
 fn listed(names: &[&str]) -> String {
     let mut text = names[..names.len().min(SHOWN)].join(", ");
     if names.len() > SHOWN {

@@ -77,7 +77,7 @@ pub struct ReplyTo<'a> {
 
 /// Finds a client's buffer; `None` if the client has gone.
 pub trait Replies {
-    /// The buffer of `client`.
+    /// Returns the buffer of `client`.
     fn reply_to(&mut self, client: ClientId) -> Option<ReplyTo<'_>>;
 }
 
@@ -211,7 +211,7 @@ impl HostLoop {
         })
     }
 
-    /// From now on tells `observer` what held each request.
+    /// Sets the receiver of each request's waits.
     pub fn set_observer(&mut self, observer: Observer) {
         self.observer = observer;
     }
@@ -234,7 +234,7 @@ impl HostLoop {
         self.submit_from(now, client, device, request, payload, None)
     }
 
-    /// The same; what a read gives may be elsewhere.
+    /// Does the same for a read whose bytes may be elsewhere.
     ///
     /// # Errors
     ///
@@ -257,7 +257,7 @@ impl HostLoop {
         admitted.map(|(_, held)| held)
     }
 
-    /// The key of the request, and how many bytes are held for it.
+    /// Returns the key of the request, and how many bytes are held for it.
     fn admit(
         &mut self,
         now: Instant,
@@ -370,7 +370,7 @@ impl HostLoop {
         }
     }
 
-    /// When [`advance`](Self::advance) is needed next: at once after whatever may
+    /// Returns when [`advance`](Self::advance) is needed next: at once after anything that may
     /// have completed something.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
@@ -484,7 +484,7 @@ impl HostLoop {
         self.jobs.push(Job { device, task: Task::Read(Box::new(read)) });
     }
 
-    /// For how long a request that came at `now` would wait before the limits, about.
+    /// Estimates how long a request that came at `now` would wait before the limits.
     pub fn backlog(&mut self, now: Instant, device: DeviceId) -> Span {
         self.stirred = true;
         self.engine.backlog(now, device)
@@ -556,7 +556,7 @@ impl HostLoop {
         }
     }
 
-    /// After anything that may have changed what a volume has in its lane or owes.
+    /// Updates the lists of a volume whose lane or debts may have changed.
     fn look_at(&mut self, volume: usize) {
         list(&mut self.lanes, &mut self.volumes, volume);
         self.note_owing(volume);
@@ -629,32 +629,32 @@ impl HostLoop {
         self.pending.is_empty() && self.volumes.iter().all(VolumeBytes::is_idle)
     }
 
-    /// The engine, to read from.
+    /// Returns the engine, to read from.
     #[must_use]
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// A fingerprint of all completions so far.
+    /// Returns a fingerprint of all completions so far.
     #[must_use]
     pub fn trace(&self) -> TraceHash {
         self.trace
     }
 
-    /// The counters of a device.
+    /// Returns the counters of a device.
     #[must_use]
     pub fn served(&self, device: DeviceId) -> Option<&Served> {
         self.devices.get(device.0).map(|d| &d.served)
     }
 
-    /// A request to a device is not taken: it would wait for too long.
+    /// Rejects a request to a device that would wait for too long.
     pub(crate) fn turn_away(&mut self, device: DeviceId) {
         if let Some(device) = self.devices.get_mut(device.0) {
             device.served.turned_away += 1;
         }
     }
 
-    /// The size of a device.
+    /// Returns the size of a device.
     #[must_use]
     pub fn size(&self, device: DeviceId) -> Bytes {
         self.engine.device_size(device).unwrap_or(Bytes::ZERO)

@@ -45,7 +45,7 @@ pub enum Address {
 }
 
 impl Default for Address {
-    /// The port of NBD, on loopback.
+    /// Returns the port of NBD, on loopback.
     fn default() -> Self {
         Self::Tcp("127.0.0.1:10809".to_owned())
     }

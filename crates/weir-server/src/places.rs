@@ -19,7 +19,7 @@ impl Places {
         Self { taken: Arc::default(), all }
     }
 
-    /// A place, if one is free.
+    /// Returns a place, if one is free.
     pub(crate) fn take(&self) -> Option<Place> {
         let place = Place(Arc::clone(&self.taken));
         (self.taken.fetch_add(1, Ordering::AcqRel) < self.all).then_some(place)

@@ -115,7 +115,7 @@ struct Clients {
 }
 
 impl Clients {
-    /// The slab's key in the low half, a number that never comes again in the high.
+    /// Returns the slab's key in the low half, a number that never comes again in the high.
     fn next_id(&mut self) -> ClientId {
         self.count = self.count.wrapping_add(1) & (u32::MAX >> 1);
         ClientId(u64::from(self.count) << 32 | self.open.vacant_key() as u64)
@@ -209,7 +209,7 @@ impl Reactor {
         })
     }
 
-    /// The host's name.
+    /// Returns the host's name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

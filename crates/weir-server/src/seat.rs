@@ -29,7 +29,7 @@ impl Seat {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It is leased until then, in nanoseconds since 1970; zero is not at all. `false` if
+    /// Sets the end of its lease, in nanoseconds since 1970; zero is none. Returns `false` if
     /// clients of the export sit here: it is not leased then.
     pub fn lease(&self, until: u64) -> bool {
         let mut writers = self.writers();

@@ -139,7 +139,7 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// It is done.
+    /// Publishes the new limits of the volume.
     fn keep(self) {
         let mut hosts = self.shared.hosts();
         let host = &mut hosts[self.host].layout;
@@ -275,7 +275,7 @@ impl Server {
         Ok(())
     }
 
-    /// The URIs of every export, by its name.
+    /// Returns the URIs of every export, by its name.
     #[must_use]
     pub fn uris(&self) -> BTreeMap<String, Vec<String>> {
         self.shared.uris()
@@ -306,13 +306,13 @@ impl Server {
         self.shared.resize(volume, size, Behind::Keep)
     }
 
-    /// The server as its other front ends see it.
+    /// Returns a handle for other front ends.
     #[must_use]
     pub fn handle(&self) -> Handle {
         Handle::new(Arc::clone(&self.shared))
     }
 
-    /// A reading of all counters.
+    /// Returns a reading of all counters.
     #[must_use]
     pub fn status(&self) -> Status {
         self.shared.status()
@@ -367,7 +367,7 @@ impl Drop for Server {
     }
 }
 
-/// More volumes than the usual 1,024 descriptors allow.
+/// Raises the limit of descriptors: the usual 1,024 are too few for many volumes.
 fn raise_file_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum {
@@ -424,7 +424,7 @@ impl Shared {
         }
     }
 
-    /// The position of its host, and of the volume there.
+    /// Returns the position of its host, and of the volume there.
     fn find(&self, hosts: &[HostState], name: &str) -> Result<(usize, VolumeId), ServerError> {
         if let Some(refused) = self.refused.iter().find(|refused| refused.name == name) {
             return Err(refuse(name, format!("it is not served: {}", refused.reason)));
@@ -512,7 +512,7 @@ impl Shared {
         }
     }
 
-    /// The host of that name, or the only one.
+    /// Returns the host of that name, or the only one.
     fn host_of(&self, hosts: &[HostState], name: Option<&str>) -> Result<usize, ServerError> {
         let names = || hosts.iter().map(|host| host.layout.name.as_str());
         match name {
@@ -569,7 +569,7 @@ impl Shared {
         Ok(json!({ "export": name, "warmed_bytes": warmed.get() }))
     }
 
-    /// An export with a volume that caches.
+    /// Returns an export with a volume that caches.
     fn cached_export(&self, name: &str) -> Result<(Mailbox, DeviceId), ServerError> {
         let hosts = self.hosts();
         let exports = || hosts.iter().flat_map(|h| h.layout.exports.iter().map(move |e| (h, e)));

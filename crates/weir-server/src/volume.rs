@@ -223,7 +223,7 @@ impl VolumeBytes {
         self.lane.take_batch()
     }
 
-    /// The worker has done all of its batch.
+    /// Takes in that the worker has done all of its batch.
     pub(crate) fn batch_done(&mut self) {
         self.lane.batch_done();
     }
@@ -265,7 +265,7 @@ impl VolumeBytes {
         Ok(())
     }
 
-    /// The overlay after a change that the store has.
+    /// Updates the overlay after a change that the store has.
     fn followed(&mut self, offset: u64, len: u64, change: Change) {
         if !self.overlay.is_empty() {
             let job = self.lane.pass();
@@ -342,7 +342,7 @@ impl VolumeBytes {
         Ok(())
     }
 
-    /// The bytes of a block, if they can be had without waiting: not while there
+    /// Returns the bytes of a block, if they can be had without waiting: not while there
     /// are changes of it on their way.
     fn read_now(&self, block: u64) -> Result<Option<Arc<Block>>, StoreError> {
         let span = block * BLOCK..(block + 1) * BLOCK;
@@ -360,7 +360,7 @@ impl VolumeBytes {
         Ok(store.try_read_at(span.start, inside)?.then_some(bytes))
     }
 
-    /// The engine says that these bytes have reached the disk: now they go there.
+    /// Writes back bytes that the engine counts as written to the disk.
     /// Blocks that the store does not take are owed: reads still see them here, and
     /// [`settle`](Self::settle) tries again.
     pub(crate) fn write_back(&mut self, offset: u64, len: u64) {
@@ -378,7 +378,7 @@ impl VolumeBytes {
         self.pay(usize::MAX);
     }
 
-    /// The store took something: it may take some of what is owed as well. If it
+    /// Tries some of the owed blocks, since the store took something. If it
     /// does, this comes up again.
     pub(crate) fn settle_some(&mut self) {
         self.pay(TRY_AGAIN);
@@ -402,7 +402,7 @@ impl VolumeBytes {
         self.push(Work::WriteBack(blocks), Note { span: 0..0, leaves_data: false, about });
     }
 
-    /// Until where the lane must have come before a sync makes durable what was
+    /// Returns the ticket that the lane must have passed before a sync makes durable what was
     /// dirty; `None` if it is there.
     pub(crate) fn barrier(&self) -> Option<u64> {
         (self.last_carrier > self.lane.finished()).then_some(self.last_carrier)
@@ -419,7 +419,7 @@ impl VolumeBytes {
         Some((Bytes::new(self.overlay.owed() as u64 * BLOCK), reason))
     }
 
-    /// The oldest job of the lane has been done.
+    /// Takes in that the oldest job of the lane is done.
     pub(crate) fn finished(&mut self, result: Result<Done, StoreError>) -> After {
         let (job, note) = self.lane.finish();
         let span = (note.span.start, note.span.end - note.span.start);
@@ -479,8 +479,8 @@ impl VolumeBytes {
         }
     }
 
-    /// The host crashed: what was not written back is gone. What the engine held
-    /// for written is still on its way. Returns how many blocks are lost.
+    /// Drops the blocks that were not written back, after a crash of the host. Blocks that the
+    /// engine holds for written and that are in the lane stay. Returns how many blocks are lost.
     pub(crate) fn lose(&mut self) -> usize {
         let under_way = self.lane.unfinished().filter_map(|(job, note)| match &note.about {
             About::WriteBack(blocks) => Some((job, &**blocks)),

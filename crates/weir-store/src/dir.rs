@@ -99,7 +99,7 @@ impl DataDir {
         Ok(Self { path, lock, open: Arc::default() })
     }
 
-    /// The folder.
+    /// Returns the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -112,13 +112,13 @@ impl DataDir {
         self.path.join(FROZEN)
     }
 
-    /// The volume of that name, made from `new` unless it exists. One that
+    /// Returns the volume of that name, made from `new` unless it exists. One that
     /// exists keeps its size, attributes and kind; [`Volume::meta`] tells them.
     pub fn volume(&self, name: &str, new: NewVolume) -> Result<Arc<Volume>> {
         self.volume_or_new(name, new, Pages::Unknown)
     }
 
-    /// The volume of that name, made from `new` as one that knows which of its pages were
+    /// Returns the volume of that name, made from `new` as one that knows which of its pages were
     /// written and takes snapshots, unless it exists. One that exists stays of its kind;
     /// [`Volume::paged`] tells it.
     pub fn paged_volume(&self, name: &str, new: NewVolume) -> Result<Arc<Volume>> {
@@ -165,7 +165,7 @@ impl DataDir {
         Ok(())
     }
 
-    /// The volumes that exist, by name, damaged ones among them.
+    /// Returns the volumes that exist, by name, damaged ones among them.
     pub fn list(&self) -> Result<Vec<ListedVolume>> {
         let volumes = self.path.join(VOLUMES);
         let mut list = Vec::new();

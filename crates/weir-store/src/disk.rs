@@ -75,7 +75,7 @@ pub(crate) fn remove_file(path: &Path) -> Result<()> {
     }
 }
 
-/// At most `limit` bytes of a small file; `None` where there is none.
+/// Reads at most `limit` bytes of a small file; `None` if there is none.
 pub(crate) fn read_small(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
     let mut content = Vec::new();
     let read = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut content));
@@ -86,7 +86,7 @@ pub(crate) fn read_small(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// The names in a folder, sorted; `None` where there is no folder.
+/// Returns the names in a folder, sorted; `None` where there is no folder.
 pub(crate) fn names_in(dir: &Path) -> Result<Option<Vec<String>>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,

@@ -135,7 +135,7 @@ pub enum ErrorKind {
 }
 
 impl StoreError {
-    /// The kind, to match on or to map to a protocol's codes.
+    /// Returns the kind, to match on or to map to a protocol's codes.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -66,7 +66,7 @@ enum Needs {
 }
 
 impl FaultStore {
-    /// A volume of `size` durable zeros.
+    /// Makes a volume of `size` durable zeros.
     #[must_use]
     pub fn new(size: Bytes) -> Self {
         Self::from_state(MemoryStore::new(size), MemoryStore::new(size), Vec::new())
@@ -173,7 +173,7 @@ impl Change {
     }
 }
 
-/// The sectors of a range that `keep` wants, neighbours joined: where, how long.
+/// Returns the sectors of a range that `keep` wants, neighbours joined: where, how long.
 fn kept_runs(offset: u64, len: u64, keep: &mut dyn FnMut() -> bool) -> Vec<(u64, u64)> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for piece in pieces(offset, len, SECTOR) {
@@ -189,7 +189,7 @@ fn kept_runs(offset: u64, len: u64, keep: &mut dyn FnMut() -> bool) -> Vec<(u64,
     runs
 }
 
-/// The stretches of data in a range: where, how long.
+/// Returns the stretches of data in a range: where, how long.
 fn data_in(store: &MemoryStore, offset: u64, len: u64) -> Result<Vec<(u64, u64)>> {
     let mut at = offset;
     let mut found = Vec::new();

@@ -80,13 +80,13 @@ struct Layout {
 }
 
 impl FileStore {
-    /// The volume of `size` whose segments are in the folder `dir`, which must
+    /// Opens the volume of `size` whose segments are in the folder `dir`, which must
     /// exist. An empty folder is a volume of zeros.
     pub fn open(dir: impl Into<PathBuf>, size: Bytes) -> Result<Self> {
         Self::open_segmented(dir, size, SEGMENT)
     }
 
-    /// As [`FileStore::open`], with files of at most `segment` bytes each. It
+    /// Opens as [`FileStore::open`] does, with files of at most `segment` bytes each. It
     /// must be the same every time, and not zero.
     pub fn open_segmented(dir: impl Into<PathBuf>, size: Bytes, segment: Bytes) -> Result<Self> {
         let dir = dir.into();
@@ -124,7 +124,7 @@ impl FileStore {
         })
     }
 
-    /// The folder that holds the segments.
+    /// Returns the folder that holds the segments.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -196,12 +196,12 @@ impl FileStore {
         Ok(())
     }
 
-    /// The segments whose files are there, in full length, whatever happens.
+    /// Returns the segments whose files are there, in full length, whatever happens.
     pub(crate) fn durable_segments(&self) -> BTreeSet<u64> {
         locked(&self.sync).segments.clone()
     }
 
-    /// The segments that have files, without those that are still to be removed.
+    /// Returns the segments that have files, without those that are still to be removed.
     fn present(&self) -> BTreeSet<u64> {
         let layout = self.layout();
         let holds = |number| share(layout.size, self.segment_len, number) > 0;
@@ -287,7 +287,7 @@ pub(crate) fn segment_name(number: u64) -> String {
     format!("{number:05}")
 }
 
-/// The number of the segment kept in a file of that name, if any is.
+/// Returns the number of the segment kept in a file of that name, if any is.
 fn segment_number(name: &str) -> Option<u64> {
     let number = name.parse().ok()?;
     (number < MAX_SIZE.get() && segment_name(number) == name).then_some(number)
@@ -358,7 +358,7 @@ impl Store for FileStore {
         Ok(())
     }
 
-    /// A size that is stored elsewhere has to change there too;
+    /// Changes the size in the files only. A size that is stored elsewhere has to change there too;
     /// a [`crate::Volume`] does both in the right order.
     fn resize(&self, new: Bytes) -> Result<()> {
         check_size(new)?;

@@ -47,7 +47,7 @@ pub struct MemoryStore {
 struct Shard(RwLock<Leaves>);
 
 impl MemoryStore {
-    /// A volume of `size` zeros.
+    /// Makes a volume of `size` zeros.
     #[must_use]
     pub fn new(size: Bytes) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl MemoryStore {
         }
     }
 
-    /// The numbers of the leaves that a range may have, ascending.
+    /// Returns the numbers of the leaves that a range may have, ascending.
     fn candidates(&self, offset: u64, len: u64) -> Vec<u64> {
         if len == 0 {
             return Vec::new();
@@ -122,7 +122,7 @@ impl MemoryStore {
     }
 }
 
-/// The part of a range that lies in leaf `number`: where in the leaf, how long.
+/// Returns the part of a range that lies in leaf `number`: where in the leaf, how long.
 fn clip_to_leaf(number: u64, offset: u64, len: u64) -> (u64, u64) {
     let leaf_start = number * LEAF_LEN;
     let from = offset.max(leaf_start);

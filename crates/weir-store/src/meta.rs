@@ -168,7 +168,7 @@ pub(crate) struct MetaFile {
 }
 
 impl MetaFile {
-    /// For the file in `dir`, which says `meta`, or is to say it with the first change.
+    /// Takes the file in `dir`, which has `meta`, or is to have it with the first change.
     pub(crate) fn new(dir: &Path, meta: Meta) -> Self {
         Self { dir: dir.to_owned(), meta: Mutex::new(meta) }
     }
@@ -177,7 +177,7 @@ impl MetaFile {
         self.lock().clone()
     }
 
-    /// For who needs it not to change meanwhile.
+    /// Locks it, so that it does not change meanwhile.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Meta> {
         locked(&self.meta)
     }

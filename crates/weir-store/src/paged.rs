@@ -126,7 +126,7 @@ struct Merged {
 }
 
 impl PagedStore {
-    /// A volume of `size` zeros in memory, of which no page was written.
+    /// Makes a volume of `size` zeros in memory, of which no page was written.
     #[must_use]
     pub fn in_memory(size: Bytes) -> Self {
         let bytes = Arc::new(crate::MemoryStore::new(size));
@@ -134,7 +134,7 @@ impl PagedStore {
         Self::of(Arc::new(Memory), &LayerList::new(size), vec![layer])
     }
 
-    /// A new volume in `home`, which lists it from then on.
+    /// Makes a new volume in `home`, which lists it from then on.
     pub(crate) fn create(home: Arc<dyn Home>, size: Bytes) -> Result<Self> {
         let list = LayerList::new(size);
         let layer = Layer::create(0, home.make(0, size)?)?;
@@ -142,7 +142,7 @@ impl PagedStore {
         Ok(Self::of(home, &list, vec![layer]))
     }
 
-    /// The volume that `list` describes, whose layers have `parts`.
+    /// Opens the volume that `list` describes, whose layers have `parts`.
     pub(crate) fn open(home: Arc<dyn Home>, list: &LayerList, parts: Vec<Parts>) -> Result<Self> {
         let numbers = list.layers.iter().map(|listed| listed.number);
         let layers = numbers.zip(parts).map(|(number, parts)| Layer::open(number, parts));
@@ -185,7 +185,7 @@ impl PagedStore {
         self.removed.store(true, Ordering::Release);
     }
 
-    /// The right to change what is at its place, while that is its own.
+    /// Takes the right to change the files at its place, while that is its own.
     fn admin(&self) -> Result<MutexGuard<'_, Admin>> {
         let admin = locked(&self.admin);
         if self.removed.load(Ordering::Acquire) {
@@ -229,13 +229,13 @@ impl PagedStore {
         Ok(SnapshotId(id))
     }
 
-    /// The snapshots, ascending.
+    /// Returns the snapshots, ascending.
     #[must_use]
     pub fn snapshots(&self) -> Vec<SnapshotId> {
         self.stack().0.iter().filter_map(|entry| entry.snapshot.map(SnapshotId)).collect()
     }
 
-    /// A snapshot as a store of the size that the volume had; `None` where there is no
+    /// Returns a snapshot as a store of the size that the volume had; `None` where there is no
     /// such snapshot. What would change it is [`StoreError::ReadOnly`]. It stays as it is
     /// while it is held, even if the snapshot is deleted.
     #[must_use]
@@ -328,7 +328,7 @@ impl PagedStore {
         done
     }
 
-    /// The pages that were written and not cleared since, in a range of the volume as it is
+    /// Returns the pages that were written and not cleared since, in a range of the volume as it is
     /// or of a snapshot: ascending, neighbours joined, at most `max`. What is given back
     /// lies in the range; one that was asked for in part of a page is told in part.
     ///
@@ -483,7 +483,7 @@ impl PagedStore {
 struct Views(Vec<Weak<Stack>>);
 
 impl Views {
-    /// The layers of a snapshot, which are not merged with later ones while this is held,
+    /// Returns the layers of a snapshot, which are not merged with later ones while this is held,
     /// or, without a snapshot, those of the volume as it is.
     fn hold(&mut self, stack: &Arc<Stack>, of: Option<SnapshotId>) -> Result<Arc<Stack>> {
         let Some(SnapshotId(snapshot)) = of else { return Ok(Arc::clone(stack)) };
@@ -625,7 +625,7 @@ impl Store for PagedStore {
         self.sync_layer(&top)
     }
 
-    /// Durable when it returns. If it fails, the size is the old one, or the new one with
+    /// Resizes durably. If it fails, the size is the old one, or the new one with
     /// space still to be freed; [`Store::size`] says which.
     fn resize(&self, new: Bytes) -> Result<()> {
         let admin = self.admin()?;

@@ -16,13 +16,13 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// The piece's bytes in the request's buffer.
+    /// Returns the piece's bytes in the request's buffer.
     #[inline]
     pub(crate) fn in_request(&self) -> Range<usize> {
         index(self.at)..index(self.at + self.len)
     }
 
-    /// The piece's bytes in the unit.
+    /// Returns the piece's bytes in the unit.
     #[inline]
     pub(crate) fn in_unit(&self) -> Range<usize> {
         index(self.start)..index(self.start + self.len)
@@ -54,14 +54,14 @@ pub(crate) fn pieces(offset: u64, len: u64, unit_len: u64) -> impl Iterator<Item
 
 const _: () = assert!(size_of::<usize>() == size_of::<u64>(), "Weir serves from 64-bit machines");
 
-/// A position as an index.
+/// Returns a position as an index.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "usize has 64 bits, asserted above")]
 pub(crate) fn index(position: u64) -> usize {
     position as usize
 }
 
-/// A length as a number of bytes.
+/// Returns a length as a number of bytes.
 #[inline]
 pub(crate) fn len_of(bytes: &[u8]) -> u64 {
     bytes.len() as u64

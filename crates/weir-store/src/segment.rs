@@ -72,7 +72,7 @@ impl Segment {
         StoreError::io(verb, &self.path, source.into())
     }
 
-    /// The file, if it exists.
+    /// Returns the file, if it exists.
     fn existing(&self) -> Result<Option<&File>> {
         let (open, present) = (self.file.get(), self.is_present());
         #[cfg(test)]
@@ -84,7 +84,7 @@ impl Segment {
         Ok(self.unless_removed("open", opened)?.map(|file| self.keep_open(file)))
     }
 
-    /// The file at the path. A shrinking may have removed it just now.
+    /// Returns the file at the path. A shrinking may have removed it just now.
     fn unless_removed<T>(&self, verb: &str, found: io::Result<T>) -> Result<Option<T>> {
         match found {
             Ok(found) => Ok(Some(found)),
@@ -99,7 +99,7 @@ impl Segment {
         self.file.get_or_init(|| file)
     }
 
-    /// By its path where it is not open: nothing is opened just for this.
+    /// Looks at its path if it is not open: nothing is opened just for this.
     fn metadata(&self) -> Result<Option<Metadata>> {
         let found = match self.file.get() {
             Some(file) => file.metadata(),
@@ -240,7 +240,7 @@ impl Segment {
         done.map_err(|e| self.failed("write zeros to", e))
     }
 
-    /// `false` where the file system has no such operation.
+    /// Makes zeros. Returns `false` if the file system has no such operation.
     fn fallocate(&self, file: &File, how: FallocateFlags, at: u64, len: u64) -> io::Result<bool> {
         loop {
             match rustix::fs::fallocate(file, how, at, len) {
@@ -303,7 +303,7 @@ impl Segment {
         Ok(true)
     }
 
-    /// After the change, not before: a sync between the mark and the change
+    /// Marks it as changed, after the change: a sync between the mark and the change
     /// would take the mark and leave the change.
     fn mark_dirty(&self) {
         self.dirty.store(true, Ordering::Release);
@@ -327,7 +327,7 @@ fn write_zeros(file: &File, at: u64, len: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A segment whose file is another that can do less.
+/// Makes a segment whose file is another that can do less.
 #[cfg(test)]
 pub(crate) fn kept_in(path: PathBuf, other: &str) -> Segment {
     let segment = Segment::new(path, false);

@@ -95,7 +95,7 @@ impl<T: ReadStore> Store for T {
         Err(StoreError::ReadOnly)
     }
 
-    /// A store that never changes has nothing to make durable.
+    /// Does nothing: a store that never changes has nothing to make durable.
     fn sync(&self) -> Result<()> {
         Ok(())
     }

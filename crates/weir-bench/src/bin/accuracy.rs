@@ -137,7 +137,7 @@ impl Case {
     }
 }
 
-/// Mean and worst deviation of the whole windows from `expect`, as shares of it,
+/// Returns the mean and worst deviation of the whole windows from `expect`, as shares of it,
 /// and the largest deviation in requests.
 fn errors(run: &RunReport, expect: f64, skip: usize) -> (f64, f64, f64) {
     let whole = &run.series[skip..run.series.len().saturating_sub(1)];

@@ -106,7 +106,7 @@ fn peers(folder: &Path) -> Result<Vec<Peer>, Failure> {
     Ok(started)
 }
 
-/// CPU seconds of a process so far (clock ticks are 1/100 s on Linux).
+/// Returns the CPU seconds of a process so far (clock ticks are 1/100 s on Linux).
 fn cpu_seconds(pid: u32) -> Result<f64, Failure> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let fields: Vec<&str> =

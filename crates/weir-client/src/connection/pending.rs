@@ -37,7 +37,7 @@ impl Pending {
         u64::from(self.label) << 48 | u64::from(slot.generation) << 32 | u64::from(number)
     }
 
-    /// From now on the cookies on the wire have this label.
+    /// Sets the label of the cookies on the wire.
     pub(super) fn set_label(&mut self, label: u16) {
         assert_eq!(self.count(), 0, "those that wait have another label");
         self.label = label;

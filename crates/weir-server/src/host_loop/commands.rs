@@ -93,7 +93,7 @@ impl HostLoop {
         self.look_at(volume);
     }
 
-    /// A step of a resize is done.
+    /// Takes in that a step of a resize is done.
     pub(super) fn go_on_resizing(
         &mut self,
         now: Instant,
@@ -155,7 +155,7 @@ impl HostLoop {
         self.engine.warm(device, offset, len)
     }
 
-    /// The host crashes: requests under way are gone, the cache is empty, and
+    /// Crashes the host: requests in flight are gone, the cache is empty, and
     /// what was not written back is lost. What workers have, they end. Returns the
     /// lost bytes.
     pub fn crash(&mut self, now: Instant) -> Bytes {
@@ -203,7 +203,7 @@ impl HostLoop {
         self.volumes.iter_mut().map(VolumeBytes::finish).fold(Ok(()), Result::and)
     }
 
-    /// Space that a volume takes.
+    /// Returns the space that a volume takes.
     ///
     /// # Errors
     ///

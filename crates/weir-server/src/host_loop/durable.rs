@@ -108,7 +108,7 @@ impl HostLoop {
         self.devices[device].durability.stage = Stage::Syncing { left, failed: None };
     }
 
-    /// A volume of the device is synced, or failed to be.
+    /// Takes in that a volume of the device is synced, or failed to be.
     pub(super) fn synced(
         &mut self,
         now: Instant,

@@ -152,7 +152,7 @@ impl Handle {
         self.open(&new.name).ok_or_else(gone)
     }
 
-    /// The volume of that name.
+    /// Returns the volume of that name.
     #[must_use]
     pub fn open(&self, name: &str) -> Option<Opened> {
         let hosts = self.0.hosts();
@@ -169,7 +169,7 @@ impl Handle {
         Some(Opened { disk, pages: state.paged.get(&id.0).cloned() })
     }
 
-    /// The names of the hosts that are managed instances.
+    /// Returns the names of the hosts that are managed instances.
     #[must_use]
     pub fn instances(&self) -> Vec<String> {
         let hosts = self.0.hosts();
@@ -196,7 +196,7 @@ impl Handle {
         self.0.changes.load(Ordering::Acquire)
     }
 
-    /// From now on `used` says how many bytes are used of an export: its bytes are elsewhere.
+    /// Sets a function that returns the used bytes of an export whose bytes are elsewhere.
     pub fn tell_used(&self, used: impl Fn(&str) -> Option<u64> + Send + Sync + 'static) {
         // One front end has the bytes of all exports.
         drop(self.0.used.set(Used(Box::new(used))));
@@ -271,7 +271,7 @@ impl Handle {
         self.0.is_taken(&self.0.hosts(), name)
     }
 
-    /// The size of a volume.
+    /// Returns the size of a volume.
     #[must_use]
     pub fn size(&self, name: &str) -> Option<Bytes> {
         let hosts = self.0.hosts();
@@ -279,7 +279,7 @@ impl Handle {
         Some(hosts[at].layout.volumes[id.0].spec.size)
     }
 
-    /// The tier of a volume, if it has one.
+    /// Returns the tier of a volume, if it has one.
     #[must_use]
     pub fn tier(&self, name: &str) -> Option<String> {
         let hosts = self.0.hosts();
@@ -287,7 +287,7 @@ impl Handle {
         hosts[at].layout.volumes[id.0].tier.clone()
     }
 
-    /// The volumes that are page blobs.
+    /// Returns the volumes that are page blobs.
     #[must_use]
     pub fn blobs(&self) -> Vec<String> {
         let hosts = self.0.hosts();
@@ -298,13 +298,13 @@ impl Handle {
         hosts.iter().flat_map(of).collect()
     }
 
-    /// The data directory, if there is one.
+    /// Returns the data directory, if there is one.
     #[must_use]
     pub fn data_dir(&self) -> Option<&std::path::Path> {
         self.0.data.as_ref().map(weir_store::DataDir::path)
     }
 
-    /// A volume of the template's kind, with that name and size, for the host.
+    /// Returns a volume of the template's kind, with that name and size, for the host.
     ///
     /// # Errors
     ///

@@ -114,12 +114,12 @@ impl<T> Lane<T> {
         self.notes.is_empty() && !self.at_work
     }
 
-    /// The place of the next job.
+    /// Returns the place of the next job.
     pub(super) fn next(&self) -> Ticket {
         self.finished + self.notes.len() as u64 + 1
     }
 
-    /// The place of the last job that is finished; all before it are.
+    /// Returns the place of the last job that is finished; all before it are.
     pub(super) fn finished(&self) -> Ticket {
         self.finished
     }
@@ -145,19 +145,19 @@ impl<T> Lane<T> {
         Some(std::mem::take(&mut self.waiting))
     }
 
-    /// The oldest job is done: its place, and what was noted.
+    /// Removes the oldest job, which is done. Returns its place and note.
     pub(super) fn finish(&mut self) -> (Ticket, Note<T>) {
         self.finished += 1;
         let note = self.notes.pop_front();
         (self.finished, note.unwrap_or_else(|| unreachable!("a worker did what nobody asked for")))
     }
 
-    /// The worker has done all of its batch.
+    /// Takes in that the worker has done all of its batch.
     pub(super) fn batch_done(&mut self) {
         self.at_work = false;
     }
 
-    /// The jobs that are not finished, with their places, oldest first.
+    /// Returns the jobs that are not finished, with their places, oldest first.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = (Ticket, &Note<T>)> {
         (self.finished + 1..).zip(&self.notes)
     }

@@ -14,7 +14,7 @@ pub(crate) struct DeviceMap {
 }
 
 impl DeviceMap {
-    /// A device that is one volume.
+    /// Makes a device that is one volume.
     pub(crate) fn single(volume: usize) -> Self {
         Self { volumes: vec![volume], unit: 0 }
     }

@@ -24,7 +24,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// The cut of `block`, which the range must touch.
+    /// Returns the cut of `block`, which the range must touch.
     pub(super) fn new(block: u64, offset: u64, len: u64) -> Self {
         let start = block * BLOCK;
         let (from, to) = (start.max(offset), (start + BLOCK).min(offset + len));
@@ -39,7 +39,7 @@ impl Cut {
     }
 }
 
-/// The blocks that a range touches.
+/// Returns the blocks that a range touches.
 pub(super) fn touched(offset: u64, len: u64) -> Range<u64> {
     offset / BLOCK..(offset + len).div_ceil(BLOCK)
 }
@@ -183,7 +183,7 @@ impl Overlay {
         }
     }
 
-    /// The same for all blocks held in a range.
+    /// Captures all blocks held in a range that is about to change.
     fn before_changes(&mut self, offset: u64, len: u64) {
         if self.capture.is_some() {
             self.held_in(offset, len).into_iter().for_each(|block| self.before_change(block));
@@ -270,7 +270,7 @@ impl Overlay {
         carries
     }
 
-    /// The loose blocks of a range, which `job` carries from now on.
+    /// Returns the loose blocks of a range, which `job` carries from now on.
     pub(super) fn let_go(&mut self, blocks: Range<u64>, job: Ticket) -> Vec<(u64, Arc<Block>)> {
         let mut gone = Vec::new();
         for (block, held) in self.blocks.range_mut(blocks) {
@@ -286,7 +286,7 @@ impl Overlay {
         gone
     }
 
-    /// The same for what is owed, at most so many blocks of it.
+    /// Returns owed blocks, at most `most` of them, which `job` carries from now on.
     pub(super) fn let_owed_go(&mut self, most: usize, job: Ticket) -> Vec<(u64, Arc<Block>)> {
         let is_loose = |block: &&u64| {
             matches!(self.blocks.get(block), Some(Held::Whole { carried: None, .. }))
@@ -295,7 +295,7 @@ impl Overlay {
         owed.into_iter().flat_map(|block| self.let_go(block..block + 1, job)).collect()
     }
 
-    /// `job` is done: what only it still carried is in the store. A job that had
+    /// Takes in that `job` is done: blocks that only it carried are in the store. A job that had
     /// `all` of the block also pays what was owed of it.
     pub(super) fn stored(&mut self, block: u64, job: Ticket, all: bool) {
         let carried = match self.blocks.get(&block) {
@@ -312,7 +312,7 @@ impl Overlay {
         }
     }
 
-    /// `job` failed to bring a block to the store.
+    /// Takes in that `job` failed to bring a block to the store.
     pub(super) fn not_stored(&mut self, block: u64, job: Ticket, all: bool) {
         let Some(Held::Whole { carried, .. }) = self.blocks.get_mut(&block) else { return };
         let was_carried = carried.take_if(|carried| carried.first <= job).is_some();
@@ -326,7 +326,7 @@ impl Overlay {
         self.blocks.range(touched(offset, len)).map(|(block, _)| *block).collect()
     }
 
-    /// The rest of a part has come, or not. Returns whether the block, whole now,
+    /// Takes in the rest of a part, or that it did not come. Returns whether the block, whole now,
     /// is to be written back at once.
     pub(super) fn filled(&mut self, block: u64, part: u64, base: Option<Box<Block>>) -> bool {
         self.before_change(block);
@@ -350,7 +350,7 @@ impl Overlay {
         wanted
     }
 
-    /// The host crashed: what is loose is gone, back to what `under_way` still
+    /// Drops the loose blocks, after a crash of the host: they go back to what `under_way` still
     /// carries, newest last. Returns how many blocks lost something.
     pub(super) fn lose<'a>(
         &mut self,

@@ -57,7 +57,7 @@ impl State {
         if job.is_sync() { device.syncs.push_back(job) } else { device.jobs.push_back(job) }
     }
 
-    /// The device that may have its next job started, in turn.
+    /// Returns the device that may have its next job started, in turn.
     fn next(&self) -> Option<usize> {
         let sync_allowed = self.syncing < SHARE;
         let may = |device: &Device| {
@@ -146,7 +146,7 @@ impl Workers {
 }
 
 impl Drop for Workers {
-    /// The threads end when nothing is left to do; nobody waits for them.
+    /// Ends the threads when nothing is left to do, without waiting for them.
     fn drop(&mut self) {
         self.shared.lock().closed = true;
         self.shared.wake.notify_all();

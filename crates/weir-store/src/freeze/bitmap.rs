@@ -110,7 +110,7 @@ fn empty_leaf() -> Box<Leaf> {
     Box::new([const { AtomicU64::new(0) }; WORDS])
 }
 
-/// The word of a block in its leaf, and its bit there.
+/// Returns the word of a block in its leaf, and its bit there.
 fn place(block: u64) -> (usize, u64) {
     let in_leaf = block % LEAF_BITS;
     (index(in_leaf / WORD_BITS), 1 << (in_leaf % WORD_BITS))

@@ -136,7 +136,7 @@ impl Visit {
     }
 }
 
-/// The blocks that a range touches; it is not empty.
+/// Returns the blocks that a range touches; it is not empty.
 pub(super) fn blocks(offset: u64, len: u64) -> Range<u64> {
     offset / BLOCK..(offset + len - 1) / BLOCK + 1
 }

@@ -262,7 +262,7 @@ impl Frozen {
         }
     }
 
-    /// The same for a range that is about to become zeros, as its holes are already.
+    /// Keeps the old contents of a range that is about to become zeros, as its holes are already.
     pub(super) fn preserve_data(&self, offset: u64, len: u64) {
         let end = (offset + len).min(self.size);
         if offset >= end || self.lost.get().is_some() {

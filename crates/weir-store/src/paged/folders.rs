@@ -52,14 +52,14 @@ impl Folders {
         Self { dir: volume.join(LAYERS), meta, stores: Mutex::default() }
     }
 
-    /// A new volume in the folder `volume`. It exists when its `meta.json` does.
+    /// Returns a new volume in the folder `volume`. It exists when its `meta.json` does.
     pub(crate) fn create(volume: &Path, meta: Arc<MetaFile>, size: Bytes) -> Result<PagedStore> {
         let folders = Self::new(volume, meta);
         folders.check_size(size)?;
         PagedStore::create(Arc::new(folders), size)
     }
 
-    /// The volume in the folder `volume`, whose layers are `layers`.
+    /// Returns the volume in the folder `volume`, whose layers are `layers`.
     pub(crate) fn open(volume: &Path, meta: Arc<MetaFile>, layers: &Layers) -> Result<PagedStore> {
         let folders = Self::new(volume, meta);
         // A process that was killed may have put the list in its place just before. It must

@@ -23,7 +23,7 @@ pub(crate) struct ListedLayer {
 }
 
 impl LayerList {
-    /// That of a new volume.
+    /// Makes the list of a new volume.
     pub(crate) fn new(size: Bytes) -> Self {
         Self { layers: vec![ListedLayer { number: 0, size, snapshot: None }], next_snapshot: 1 }
     }
@@ -39,7 +39,7 @@ pub(crate) trait Home: Debug + Send + Sync {
     /// Puts `list` in place of the one before: durable when it returns, and a crash
     /// leaves either. If it fails, the one before stays.
     fn save(&self, list: &LayerList) -> Result<()>;
-    /// A layer was synced.
+    /// Takes in that a layer was synced.
     fn synced(&self, number: u64) -> Result<()>;
     /// Gives back the place of a layer that the list has no more and that nobody uses.
     fn remove(&self, number: u64) -> Result<()>;

@@ -30,7 +30,7 @@ pub(crate) enum State {
 const TO_ABSENT: Mark = 3;
 
 impl State {
-    /// The state as a mark and in the files.
+    /// Returns the state as a mark and in the files.
     pub(crate) const fn mark(self) -> Mark {
         match self {
             Self::Absent => NONE,
@@ -75,18 +75,18 @@ pub(crate) struct Parts {
 }
 
 impl Layer {
-    /// A new layer that says nothing, and does not survive.
+    /// Makes a new layer that says nothing, and does not survive.
     pub(crate) fn in_memory(number: u64, bytes: Arc<dyn Store>) -> Self {
         Self { number, bytes, maps: RwLock::default(), log: None }
     }
 
-    /// A new layer that says nothing.
+    /// Makes a new layer that says nothing.
     pub(crate) fn create(number: u64, parts: Parts) -> Result<Self> {
         let log = parts.medium.map(MapLog::create).transpose()?;
         Ok(Self { number, bytes: parts.bytes, maps: RwLock::default(), log: log.map(Mutex::new) })
     }
 
-    /// A layer that was made before.
+    /// Opens a layer that was made before.
     pub(crate) fn open(number: u64, parts: Parts) -> Result<Self> {
         let mut states = PageMap::default();
         let mut log = None;
@@ -99,7 +99,7 @@ impl Layer {
         Ok(Self { number, bytes: parts.bytes, maps, log })
     }
 
-    /// The state of `page`, and how many pages from there on have it, up to `end`.
+    /// Returns the state of `page`, and how many pages from there on have it, up to `end`.
     pub(crate) fn run_at(&self, page: u64, end: u64) -> (State, u64) {
         let (mark, len) = shared(&self.maps).states.run_at(page, end);
         (State::of(mark), len)

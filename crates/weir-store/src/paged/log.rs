@@ -73,9 +73,9 @@ impl Part {
 
 /// The medium of the two files. An operation that returns `Ok` is durable.
 pub(crate) trait Medium: Debug + Send {
-    /// The name of a file, for messages.
+    /// Returns the name of a file, for messages.
     fn path(&self, part: Part) -> PathBuf;
-    /// The file's content.
+    /// Returns the file's content.
     fn read(&self, part: Part) -> Result<Vec<u8>>;
     /// Puts `content` in place of the file's, or of none; a crash leaves either.
     fn replace(&mut self, part: Part, content: &[u8]) -> Result<()>;
@@ -107,14 +107,14 @@ pub(crate) struct MapLog {
 }
 
 impl MapLog {
-    /// The map of a new layer: nothing was written.
+    /// Returns the map of a new layer: nothing was written.
     pub(crate) fn create(medium: Box<dyn Medium>) -> Result<Self> {
         let mut log = Self { medium, generation: 0, map_len: 0, tail: None, settled: true };
         log.write_whole(&[])?;
         Ok(log)
     }
 
-    /// The earlier contents, with runs in the order in which they were written.
+    /// Returns the earlier contents, with runs in the order in which they were written.
     pub(crate) fn open(medium: Box<dyn Medium>) -> Result<(Self, Vec<Run>)> {
         let map = medium.read(Part::Map)?;
         let log = medium.read(Part::Log)?;
@@ -145,7 +145,7 @@ impl MapLog {
         self.tail.is_none_or(|tail| tail.at > limit)
     }
 
-    /// After a failure: nothing is known of what the medium has.
+    /// Notes a failure: the contents of the medium are unknown.
     pub(crate) fn lose_track(&mut self) {
         self.tail = None;
     }
@@ -230,7 +230,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// The frame that `bytes` begin with, if it is as it was written.
+    /// Returns the frame that `bytes` begin with, if it is as it was written.
     fn parse(bytes: &[u8], magic: [u8; 8]) -> Option<Self> {
         if !bytes.starts_with(&magic) {
             return None;

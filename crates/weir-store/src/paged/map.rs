@@ -61,7 +61,7 @@ impl PageMap {
         self.0.len()
     }
 
-    /// The mark of `page`, and how many pages from there on have it, up to `end`, which
+    /// Returns the mark of `page`, and how many pages from there on have it, up to `end`, which
     /// is behind `page`.
     pub(crate) fn run_at(&self, page: u64, end: u64) -> (Mark, u64) {
         let (mark, mut to) = self.run_in_chunk(page, end);
@@ -75,7 +75,7 @@ impl PageMap {
         (mark, to - page)
     }
 
-    /// As [`run_at`](Self::run_at), but tells where the run ends, at the end of a chunk at
+    /// Does as [`run_at`](Self::run_at), but tells where the run ends, at the end of a chunk at
     /// the latest or, where there are none, at the next one.
     fn run_in_chunk(&self, page: u64, end: u64) -> (Mark, u64) {
         let number = page / CHUNK;
@@ -126,7 +126,7 @@ impl PageMap {
         }
     }
 
-    /// The runs of every mark but [`NONE`], ascending.
+    /// Returns the runs of every mark but [`NONE`], ascending.
     pub(crate) fn runs(&self) -> impl Iterator<Item = Run> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -146,7 +146,7 @@ impl PageMap {
 }
 
 impl Chunk {
-    /// The mark at a place in the chunk, and the place up to which all have it.
+    /// Returns the mark at a place in the chunk, and the place up to which all have it.
     fn run_from(&self, from: usize) -> (Mark, u64) {
         let words = match self {
             Self::Uniform(mark) => return (*mark, CHUNK),
@@ -176,7 +176,7 @@ fn set_bits(words: &mut [u64; WORDS], places: Range<usize>, mark: Mark) {
     }
 }
 
-/// A word of nothing but one mark.
+/// Returns a word of nothing but one mark.
 fn word_of(mark: Mark) -> u64 {
     u64::from(mark) * LOW
 }
