@@ -1,15 +1,15 @@
-//! What everybody did between two times: the stretch of an observation, or the difference of
-//! two snapshots.
+//! The activity of all entities between two times: an interval of one observation, or the
+//! difference of two snapshots.
 //!
 //! ```text
 //!   one observation, two times  --------------------+
-//!                                                    +-->  Stretch  -->  Between
-//!   two snapshots  -->  Pair: who is in both --------+
+//!                                                   +-->  Stretch  -->  Between
+//!   two snapshots  -->  Pair: entities in both -----+
 //! ```
 //!
-//! Counters that go back were started again, and then nothing can be told of the others of
-//! the same server either: one that has grown past its old value since only looks as though
-//! it had gone on. So a step in which one of them went back is left out of all.
+//! A counter that goes back was reset. The other counters of the same server were reset too, even
+//! if one has grown past its old value since. A step in which one of them went back is therefore
+//! left out for all of them.
 
 use crate::header::{Contents, Entity, EntityId, EntityKind, SeriesId};
 use crate::load::{Load, Loads, Step};
@@ -21,38 +21,38 @@ mod pair;
 
 pub use pair::{Pair, PairError};
 
-/// Somebody, wherever they were observed: kinds and names, the outermost parent first.
+/// The path of an entity across observations: kinds and names, the outermost parent first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Who(pub Vec<(EntityKind, String)>);
 
 impl Who {
-    /// An entity of an observation.
+    /// Returns the path of an entity.
     #[must_use]
     pub fn of(contents: &Contents, id: EntityId) -> Self {
         let mut path = Vec::new();
         let mut next = contents.entity(id);
         while let Some(own) = next {
             path.push((own.kind.clone(), own.name.clone()));
-            // A parent comes before its child, so this comes to an end.
+            // A parent comes before its child, so this loop ends.
             next = own.parent.and_then(|parent| contents.entity(parent));
         }
         path.reverse();
         Self(path)
     }
 
-    /// What it is.
+    /// Returns the kind of the entity.
     #[must_use]
     pub fn kind(&self) -> &EntityKind {
         self.0.last().map_or(&EntityKind::Host, |(kind, _)| kind)
     }
 
-    /// Its name.
+    /// Returns the name of the entity.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.last().map_or("", |(_, name)| name)
     }
 
-    /// The name of what it belongs to, and what that is.
+    /// Returns the name and kind of the parent.
     #[must_use]
     pub fn parent(&self) -> Option<(&EntityKind, &str)> {
         let (kind, name) = self.0.get(self.0.len().checked_sub(2)?)?;
@@ -60,68 +60,68 @@ impl Who {
     }
 }
 
-/// What was done in a stretch of time.
+/// The activity in an interval.
 #[derive(Debug, Clone, Default)]
 pub struct Between {
-    /// Whoever has I/O, in the order of the observation.
+    /// Entities with I/O, in the order of the observation.
     pub io: Vec<Did>,
-    /// Waits, in that order.
+    /// Wait types, in the order of the observation.
     pub waits: Vec<Waited>,
-    /// Whose counters went back, each with how often.
+    /// Entities whose counters were reset, with the number of resets.
     pub restarts: Vec<(Who, u64)>,
-    /// The newest sample at the beginning; the first, if there is none so early.
+    /// Time of the newest sample at the beginning, or of the first one if all are later.
     pub from: Instant,
-    /// The last sample until the end.
+    /// Time of the last sample until the end.
     pub to: Instant,
 }
 
-/// What somebody read and wrote.
+/// The I/O of an entity.
 #[derive(Debug, Clone)]
 pub struct Did {
-    /// Who.
+    /// Path of the entity.
     pub who: Who,
-    /// What is known of them.
+    /// The entity with its attributes.
     pub entity: Entity,
-    /// Their size at the end, in bytes.
+    /// Size at the end, in bytes.
     pub size: Option<f64>,
-    /// Of how many seconds it is known what they did.
+    /// Seconds for which the load is known.
     pub seconds: f64,
-    /// That; nothing if it is known of no time at all.
+    /// The load in that time; `None` if it is never known.
     pub load: Option<Load>,
 }
 
-/// What was waited for.
+/// The waits of one type.
 #[derive(Debug, Clone)]
 pub struct Waited {
-    /// The class of waits.
+    /// Path of the wait type.
     pub who: Who,
-    /// Of how many seconds it is known.
+    /// Seconds for which the waits are known.
     pub seconds: f64,
-    /// What; nothing if it is known of no time at all.
+    /// The waits in that time; `None` if they are never known.
     pub wait: Option<Wait>,
-    /// The longest single wait in milliseconds, if it was in this time.
+    /// The longest single wait in milliseconds, if it happened in this interval.
     pub max_ms: Option<f64>,
 }
 
-/// How often and how long there was a wait.
+/// Number and duration of waits.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Wait {
-    /// The sample before.
+    /// Time of the earlier sample.
     pub from: Instant,
-    /// The sample.
+    /// Time of the later sample.
     pub to: Instant,
-    /// How many waited.
+    /// Number of waits.
     pub tasks: Option<f64>,
-    /// For how long, all together, in milliseconds.
+    /// Total time waited, in milliseconds.
     pub ms: Option<f64>,
-    /// What of it they waited for a processor.
+    /// The part of `ms` spent waiting for a processor.
     pub signal_ms: Option<f64>,
 }
 
-/// Something that is known of the time from one sample to another.
+/// A quantity of the interval between two samples.
 trait Part: Copy {
     fn time(&self) -> (Instant, Instant);
-    /// Adds what came after it; what one of them does not know is unknown.
+    /// Adds the part that follows. A figure that either lacks is unknown.
     fn then(&mut self, next: &Self);
 }
 
@@ -132,7 +132,7 @@ impl Part for Load {
 
     fn then(&mut self, next: &Self) {
         self.add(next);
-        // That is a level, which nobody needs of so long a time.
+        // The queue depth is a level; no caller needs it over several samples.
         self.depth = None;
         self.to = next.to;
     }
@@ -152,8 +152,8 @@ impl Part for Wait {
     }
 }
 
-/// Parts that follow each other. The last is kept apart until the next comes: somebody else's
-/// counters may yet show that it is worth nothing.
+/// The sum of consecutive parts. The last one is kept apart, because another entity's counters may
+/// still show that it is invalid.
 #[derive(Debug, Clone, Copy)]
 struct Sum<T> {
     sum: Option<T>,
@@ -183,7 +183,7 @@ impl<T: Part> Sum<T> {
         self.last = Some(part);
     }
 
-    /// Forgets the last part if it reaches behind `from`.
+    /// Drops the last part if it extends beyond `from`.
     fn forget(&mut self, from: Instant) {
         self.last = self.last.filter(|last| last.time().1 <= from);
     }
@@ -195,18 +195,18 @@ fn seconds(span: Span) -> f64 {
     nanos / 1e9
 }
 
-/// Whose counters are started again together: those of a server, not those of its machine.
+/// Counters of a server that are reset together. Those of its machine are not among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Class {
     Files,
-    /// A server can be told to count its waits anew.
+    /// Waits, which a server can reset on request.
     Waits,
     Others,
 }
 
 type Group = (EntityId, Class);
 
-/// The waits of somebody: where their counters are, and what those said.
+/// The series of a wait type and their last values.
 #[derive(Debug)]
 struct WaitAt {
     entity: EntityId,
@@ -217,7 +217,7 @@ struct WaitAt {
     longest: (Option<i64>, Option<i64>),
 }
 
-/// Follows samples and sums up what was done between two times.
+/// A summation of the activity between two times.
 #[derive(Debug)]
 pub struct Stretch {
     from: Instant,
@@ -230,14 +230,14 @@ pub struct Stretch {
     waits: Vec<WaitAt>,
     waited: BTreeMap<EntityId, Sum<Wait>>,
     groups: Vec<Group>,
-    /// Until when nothing of a group is known.
+    /// End of the time for which a group is unknown.
     lost: HashMap<Group, Instant>,
     restarts: BTreeMap<EntityId, u64>,
 }
 
 impl Stretch {
-    /// From the newest sample at `from` to that at `until`, of an observation with these
-    /// contents.
+    /// Creates a summation from the newest sample at `from` to that at `until`, for an observation
+    /// with these contents.
     #[must_use]
     pub fn new(contents: &Contents, from: Instant, until: Instant) -> Self {
         let loads = Loads::new(contents);
@@ -274,8 +274,8 @@ impl Stretch {
         }
     }
 
-    /// Takes a sample. All from the beginning of the observation are taken, as one may not
-    /// have everybody.
+    /// Takes a sample. The caller passes all samples from the beginning, since a sample may lack
+    /// some entities.
     pub fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
         if at > self.until {
             return;
@@ -313,7 +313,7 @@ impl Stretch {
         }
     }
 
-    /// Nothing is known of the group of `entity` from one sample to the next.
+    /// Marks the group of `entity` as unknown from one sample to the next.
     fn went_back(&mut self, entity: EntityId, from: Instant, to: Instant) {
         *self.restarts.entry(entity).or_default() += 1;
         let Some((root, class)) = self.groups.get(entity.0 as usize).copied() else { return };
@@ -323,7 +323,7 @@ impl Stretch {
         };
         lose(class);
         if class == Class::Files {
-            // A server that was started again counts its waits anew, too.
+            // A restart of the server also resets its waits.
             lose(Class::Waits);
         }
         let is_of = |id: &EntityId| match self.groups.get(id.0 as usize) {
@@ -336,7 +336,7 @@ impl Stretch {
         self.waited.iter_mut().filter(|(id, _)| is_of(id)).for_each(|(_, sum)| sum.forget(from));
     }
 
-    /// What came of it; nothing if there was no sample in it.
+    /// Returns the result; `None` without a sample in the interval.
     #[must_use]
     pub fn finish(mut self, contents: &Contents) -> Option<Between> {
         let (to, from) = (self.last?, self.before);
@@ -353,7 +353,7 @@ impl Stretch {
         for own in &self.waits {
             let Some(mut sum) = self.waited.remove(&own.entity) else { continue };
             sum.settle();
-            // It only grows: what is longer than before was in this time.
+            // The maximum only grows: a larger value happened in this interval.
             let grown = own.longest.1.filter(|now| own.longest.0.is_some_and(|then| then < *now));
             let max_ms = grown.zip(own.max).map(|(longest, (_, by))| signed(longest) * by);
             let max_ms = max_ms.filter(|_| sum.sum.is_some());
@@ -366,7 +366,7 @@ impl Stretch {
     }
 }
 
-/// Of each entity its outermost parent and its class.
+/// Returns the outermost parent and class of each entity.
 fn groups(contents: &Contents) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::with_capacity(contents.entities.len());
     for (own, id) in contents.entities.iter().zip(0..) {
@@ -398,7 +398,8 @@ impl WaitAt {
         }
     }
 
-    /// What was waited since the last sample, or between which two its counters went back.
+    /// Returns the waits since the last sample, or the two samples between which a counter was
+    /// reset.
     fn sample(
         &mut self,
         at: Instant,

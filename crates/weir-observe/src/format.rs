@@ -1,4 +1,4 @@
-//! The file: a signature, then frames. `docs/OBSERVATION.md` has it byte by byte.
+//! The file format: a signature, then frames. `docs/OBSERVATION.md` describes each byte.
 //!
 //! ```text
 //!   weirobs1 | HEAD | DATA | DATA | NOTE | MORE | DATA | ... | END
@@ -6,16 +6,16 @@
 //!   frame:  tag (4)  length (4)  payload  CRC-32 (4)
 //! ```
 //!
-//! Frames are only ever appended, each with a checksum of its own, so a file whose
-//! writer was killed is read up to its last whole frame.
+//! Frames are only appended, each with its own checksum. A file whose writer was killed is
+//! readable up to its last whole frame.
 //!
 //! | module | does |
 //! |---|---|
-//! | `column` | a column to bytes and back |
-//! | `bytes` | variable-length integers, and reading them from bytes that may lie |
-//! | `writer` | frames out |
-//! | `reader` | frames in |
-//! | `error` | what can go wrong |
+//! | `column` | converts a column to bytes and back |
+//! | `bytes` | variable-length integers, and checked reads of untrusted bytes |
+//! | `writer` | writes frames |
+//! | `reader` | reads frames |
+//! | `error` | errors of both |
 
 mod beside;
 mod bytes;
@@ -28,10 +28,10 @@ pub use error::{ReadError, WriteError};
 pub use reader::{Ending, Reader};
 pub use writer::Writer;
 
-/// What every observation begins with: the format's name and version.
+/// The first bytes of every observation: the format's name and version.
 pub const SIGNATURE: [u8; 8] = *b"weirobs1";
 
-/// Tags of frames. A reader skips those that it does not know.
+/// Tags of frames. A reader skips unknown ones.
 mod tag {
     pub(super) const HEAD: [u8; 4] = *b"HEAD";
     pub(super) const MORE: [u8; 4] = *b"MORE";
@@ -40,11 +40,11 @@ mod tag {
     pub(super) const END: [u8; 4] = *b"END ";
 }
 
-/// Samples of a chunk at most.
+/// The most samples in a chunk.
 const MAX_SAMPLES: usize = 1 << 16;
-/// Values of a chunk at most, missing ones as well.
+/// The most values in a chunk, including missing ones.
 const MAX_VALUES: usize = 1 << 24;
-/// Bytes of a frame's payload at most.
+/// The most bytes in a frame's payload.
 const MAX_PAYLOAD: u32 = 1 << 28;
 
 /// The payload of the last frame.

@@ -1,13 +1,13 @@
-//! Who is observed and what is counted: the part of an observation that is said once.
+//! Entities and series: the part of an observation that is declared once.
 //!
-//! Kinds, units and sources have standard names and take others as they come: a reader
-//! of today passes on what a writer of tomorrow says.
+//! Kinds, units and sources have standard names and accept others, so a reader passes on names
+//! that a later writer adds.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use weir_units::Span;
 
-/// A set of standard names that takes others too, written as text.
+/// Defines a set of standard names that also accepts others.
 macro_rules! names {
     ($(#[$doc:meta])* $type:ident { $($(#[$about:meta])* $variant:ident = $name:literal,)* }) => {
         $(#[$doc])*
@@ -15,12 +15,12 @@ macro_rules! names {
         #[serde(from = "String", into = "String")]
         pub enum $type {
             $($(#[$about])* $variant,)*
-            /// One that has no standard name.
+            /// A name that is not standard.
             Other(String),
         }
 
         impl $type {
-            /// Its name in files.
+            /// Returns its name in files.
             #[must_use]
             pub fn name(&self) -> &str {
                 match self {
@@ -48,7 +48,7 @@ macro_rules! names {
 }
 
 names! {
-    /// What was observed.
+    /// The kind of source that was observed.
     SourceKind {
         /// A run of Weir in virtual time.
         VirtualRun = "virtual-run",
@@ -58,23 +58,23 @@ names! {
 }
 
 names! {
-    /// What an entity is.
+    /// The kind of an entity.
     EntityKind {
         /// A machine or instance with caps of its own.
         Host = "host",
         /// Volumes joined column by column.
         Stripe = "stripe",
-        /// One unit of storage that has a tier.
+        /// A unit of storage with a tier.
         Volume = "volume",
         /// A database.
         Database = "database",
         /// A database file.
         File = "file",
-        /// A class of waits of its parent.
+        /// A type of waits of its parent.
         Wait = "wait",
         /// A job of a benchmark.
         Job = "job",
-        /// Backups of a database that are alike, or restores.
+        /// Backups of a database with the same settings, or restores.
         Backup = "backup",
         /// A folder, container or device that backups are written to.
         BackupTarget = "backup-target",
@@ -82,9 +82,9 @@ names! {
 }
 
 names! {
-    /// What a value is a number of.
+    /// The unit of a value.
     Unit {
-        /// Things: operations, requests, pages.
+        /// Operations, requests, pages and other things that are counted.
         Count = "count",
         /// Bytes.
         Bytes = "bytes",
@@ -95,18 +95,18 @@ names! {
     }
 }
 
-/// What is known of an observation before its first sample.
+/// Everything known about an observation before its first sample.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// Where it comes from.
+    /// Origin of the observation.
     pub source: Source,
-    /// The moment that its times count from, in nanoseconds since 1970 UTC, if known.
+    /// The moment that times count from, in nanoseconds since 1970 UTC, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_unix_ns: Option<i64>,
-    /// The time from sample to sample, as intended; samples say when they really were.
+    /// The intended sampling interval; samples have their actual times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ns: Option<u64>,
-    /// The layout that was run, if one was.
+    /// The layout of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<LayoutText>,
     /// Entities and series.
@@ -115,33 +115,33 @@ pub struct Header {
 }
 
 impl Header {
-    /// An observation of `source` that has nothing in it.
+    /// Creates the header of an observation of `source` without entities.
     #[must_use]
     pub fn new(source: Source) -> Self {
         let contents = Contents::default();
         Self { source, start_unix_ns: None, interval_ns: None, layout: None, contents }
     }
 
-    /// The time from sample to sample, as intended.
+    /// Returns the intended sampling interval.
     #[must_use]
     pub fn interval(&self) -> Option<Span> {
         self.interval_ns.map(Span::from_nanos)
     }
 }
 
-/// Where an observation comes from.
+/// The origin of an observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// What was observed.
+    /// Kind of source.
     pub kind: SourceKind,
-    /// The program that wrote it, with its version.
+    /// Program and version that wrote the observation.
     pub by: String,
-    /// More that a reader may want: a seed, a server's version, a file's name.
+    /// Further facts: a seed, a server's version, a file's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub about: BTreeMap<String, String>,
 }
 
-/// A layout file as it was.
+/// A layout file, unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayoutText {
     /// Its name.
@@ -154,21 +154,21 @@ pub struct LayoutText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EntityId(pub u32);
 
-/// Index of a series in [`Contents::series`], which is its place in a sample.
+/// Index of a series in [`Contents::series`] and in a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SeriesId(pub u32);
 
-/// Somebody that is observed.
+/// Something that is observed, with its own metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entity {
-    /// What it is.
+    /// Kind of the entity.
     pub kind: EntityKind,
-    /// Its name, alone among those of its kind and parent.
+    /// Its name, unique among entities of its kind and parent.
     pub name: String,
-    /// What it belongs to; comes before it.
+    /// The entity that it belongs to, which is declared before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<EntityId>,
-    /// What is known of it: tier, size, limits.
+    /// Tier, size, limits and other facts.
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     pub attributes: Attributes,
 }
@@ -176,7 +176,7 @@ pub struct Entity {
 /// Attributes by name; see [`metric`](crate::metric) for the standard ones.
 pub type Attributes = BTreeMap<String, Attribute>;
 
-/// Something known of an entity.
+/// A fact about an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Attribute {
@@ -199,7 +199,7 @@ impl From<&str> for Attribute {
 }
 
 impl Entity {
-    /// The number that is known of it under `attribute`.
+    /// Returns the number stored under `attribute`.
     #[must_use]
     pub fn number(&self, attribute: &str) -> Option<u64> {
         match self.attributes.get(attribute)? {
@@ -208,7 +208,7 @@ impl Entity {
         }
     }
 
-    /// The text that is known of it under `attribute`.
+    /// Returns the text stored under `attribute`.
     #[must_use]
     pub fn text(&self, attribute: &str) -> Option<&str> {
         match self.attributes.get(attribute)? {
@@ -218,29 +218,29 @@ impl Entity {
     }
 }
 
-/// What a value says.
+/// The meaning of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counting {
-    /// How much there has been since some moment in the past: only differences mean
-    /// something. It goes back when whoever counts starts again.
+    /// A total since some moment in the past, so only differences have a meaning. It goes back
+    /// when the source restarts.
     Cumulative,
-    /// How much there is at the time of the sample.
+    /// The state at the time of the sample.
     Gauge,
 }
 
 /// A metric of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
-    /// Whose.
+    /// The entity that it belongs to.
     pub entity: EntityId,
     /// Its name; see [`metric`](crate::metric) for the standard ones.
     pub metric: String,
-    /// What a value is a number of.
+    /// Unit of a value.
     pub unit: Unit,
-    /// What a value says.
+    /// Meaning of a value.
     pub counting: Counting,
-    /// A value `v` stands for `v * 10^scale` units; 0 if not said.
+    /// A value `v` means `v * 10^scale` units.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub scale: i8,
 }
@@ -250,8 +250,7 @@ fn is_zero(scale: &i8) -> bool {
     *scale == 0
 }
 
-/// Entities and series. Those of a header may be followed by more later in the file,
-/// whose indices go on where these end.
+/// Entities and series. A file may declare more after its header, with the indices that follow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     /// The entities.
@@ -260,14 +259,14 @@ pub struct Contents {
     pub series: Vec<Series>,
 }
 
-/// More series than this are refused.
+/// The largest number of series accepted.
 pub const MAX_SERIES: usize = 1_000_000;
 
-/// Why entities and series do not go together.
+/// An inconsistency in entities and series.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContentsError {
-    /// A parent that does not come before its child.
+    /// A parent that is declared after its child.
     #[error(
         "the {kind} {name:?} has entity {parent} as its parent, which does not come before it; declare parents first"
     )]
@@ -279,7 +278,7 @@ pub enum ContentsError {
         /// The index it names.
         parent: u32,
     },
-    /// Two entities that cannot be told apart.
+    /// Two entities with the same kind, name and parent.
     #[error(
         "there are two entities of kind {kind} named {name:?} with one parent; name them apart"
     )]
@@ -289,7 +288,7 @@ pub enum ContentsError {
         /// Their name.
         name: String,
     },
-    /// A series of nobody.
+    /// A series whose entity does not exist.
     #[error("the series {metric:?} belongs to entity {entity}, which is not there")]
     NoEntity {
         /// The metric.
@@ -297,7 +296,7 @@ pub enum ContentsError {
         /// The index it names.
         entity: u32,
     },
-    /// One metric of one entity, twice.
+    /// Two series with the same entity and metric.
     #[error("the series {metric:?} of {name:?} is declared twice; declare it once")]
     SameSeries {
         /// The metric.
@@ -305,42 +304,42 @@ pub enum ContentsError {
         /// The entity.
         name: String,
     },
-    /// Too many.
+    /// More than [`MAX_SERIES`] series.
     #[error("there are {count} entities or series, and an observation holds {MAX_SERIES}")]
     TooMany {
-        /// How many.
+        /// Number of series.
         count: usize,
     },
 }
 
 impl Contents {
-    /// Appends an entity.
+    /// Appends an entity, and returns its index.
     pub fn add_entity(&mut self, entity: Entity) -> EntityId {
         self.entities.push(entity);
         EntityId(index(self.entities.len() - 1))
     }
 
-    /// Appends a series.
+    /// Appends a series, and returns its index.
     pub fn add_series(&mut self, series: Series) -> SeriesId {
         self.series.push(series);
         SeriesId(index(self.series.len() - 1))
     }
 
-    /// An entity.
+    /// Returns an entity.
     #[must_use]
     pub fn entity(&self, id: EntityId) -> Option<&Entity> {
         self.entities.get(id.0 as usize)
     }
 
-    /// Of each series whose it is, from the outermost owner in, and its metric: what makes it the
-    /// same series in another observation.
+    /// Returns for each series the path of its entity, outermost first, and its metric. These
+    /// identify the series in other observations.
     pub fn paths_of_series(
         &self,
     ) -> impl Iterator<Item = (Vec<(EntityKind, String)>, String)> + '_ {
         self.series.iter().map(|series| {
             let mut path = Vec::new();
             let mut next = self.entity(series.entity);
-            // Owners are declared before what they own, but a file may say anything.
+            // A malformed file may contain a cycle, so the length is bounded.
             while let Some(entity) = next.filter(|_| path.len() < self.entities.len()) {
                 path.push((entity.kind.clone(), entity.name.clone()));
                 next = entity.parent.and_then(|parent| self.entity(parent));
@@ -350,24 +349,24 @@ impl Contents {
         })
     }
 
-    /// The series of that metric of an entity.
+    /// Returns the series of a metric of an entity.
     #[must_use]
     pub fn find(&self, entity: EntityId, metric: &str) -> Option<SeriesId> {
         let at = self.series.iter().position(|s| s.entity == entity && s.metric == metric);
         at.map(|at| SeriesId(index(at)))
     }
 
-    /// Whether everything refers to what is there, and only once.
+    /// Checks that all references exist and that nothing is declared twice.
     ///
     /// # Errors
     ///
-    /// [`ContentsError`] for the first that does not.
+    /// [`ContentsError`] for the first inconsistency.
     pub fn check(&self) -> Result<(), ContentsError> {
         Checked::default().extend(self)
     }
 }
 
-/// The part of growing contents that was found to hold together.
+/// The checked part of contents that grow.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
     entities: HashSet<(String, String, Option<EntityId>)>,
@@ -375,11 +374,11 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// Checks what `contents` has beyond what was checked before.
+    /// Checks the part of `contents` that was added since the last check.
     ///
     /// # Errors
     ///
-    /// [`ContentsError`] for the first that does not hold together.
+    /// [`ContentsError`] for the first inconsistency.
     pub(crate) fn extend(&mut self, contents: &Contents) -> Result<(), ContentsError> {
         let count = contents.entities.len().max(contents.series.len());
         if count > MAX_SERIES {
@@ -407,7 +406,7 @@ impl Checked {
     }
 }
 
-/// Indices stay below [`MAX_SERIES`], which a check refuses to pass.
+/// Converts an index, which a check keeps below [`MAX_SERIES`].
 fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

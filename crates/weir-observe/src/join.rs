@@ -1,5 +1,5 @@
-//! Several sheets side by side in one observation: who is on two of them by the same kind,
-//! name and parent is one.
+//! Several sheets side by side in one observation. Entities with the same kind, name and parent
+//! are one.
 
 use crate::format::{WriteError, Writer};
 use crate::header::{Contents, EntityId, SeriesId};
@@ -9,14 +9,14 @@ use std::collections::HashMap;
 use std::io::Write;
 use weir_units::Instant;
 
-/// Where what is on a sheet is in the observation.
+/// The entities and columns of a sheet in the observation.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     series: Vec<SeriesId>,
     entities: Vec<EntityId>,
 }
 
-/// See the module.
+/// A writer of several sheets into one observation.
 #[derive(Debug)]
 pub(crate) struct Join<W: Write> {
     writer: Writer<W>,
@@ -28,7 +28,7 @@ pub(crate) struct Join<W: Write> {
 }
 
 impl<W: Write> Join<W> {
-    /// Into `writer`, whose header has nobody in it yet.
+    /// Creates a join into `writer`, whose header has no entities yet.
     pub(crate) fn new(writer: Writer<W>) -> Self {
         Self {
             writer,
@@ -40,7 +40,7 @@ impl<W: Write> Join<W> {
         }
     }
 
-    /// Takes in who and what is new on a sheet.
+    /// Declares the new entities and series of a sheet.
     pub(crate) fn declare(&mut self, sheet: &Sheet, places: &mut Places) -> Result<(), WriteError> {
         let own = sheet.contents();
         if places.entities.len() == own.entities.len() && places.series.len() == own.series.len() {
@@ -76,7 +76,7 @@ impl<W: Write> Join<W> {
         self.writer.declare(&more)
     }
 
-    /// Takes the values of a sheet, where nobody else has given any.
+    /// Takes the values of a sheet, except for series that already have one in this sample.
     pub(crate) fn take(&mut self, row: &[Option<i64>], places: &Places) {
         for (value, id) in row.iter().zip(&places.series) {
             if let Some(value) = value {
@@ -85,7 +85,7 @@ impl<W: Write> Join<W> {
         }
     }
 
-    /// Makes what was taken the sample of that time.
+    /// Writes the values taken as the sample of this time.
     pub(crate) fn write(&mut self, at: Instant) -> Result<(), WriteError> {
         self.samples += 1;
         self.writer.sample(at, &self.row)?;
@@ -93,12 +93,13 @@ impl<W: Write> Join<W> {
         Ok(())
     }
 
-    /// Writes a row without values, which is no sample: rates hold since the row before them.
+    /// Writes a row without values. It is no sample: it starts the interval of the rates that
+    /// follow.
     pub(crate) fn write_nothing(&mut self, at: Instant) -> Result<(), WriteError> {
         self.writer.sample(at, &vec![None; self.row.len()])
     }
 
-    /// How many samples, entities and series there are.
+    /// Returns the numbers of samples, entities and series.
     pub(crate) fn counts(&self) -> (u64, usize, usize) {
         (self.samples, self.contents.entities.len(), self.contents.series.len())
     }
@@ -108,12 +109,12 @@ impl<W: Write> Join<W> {
         self.writer.note(note)
     }
 
-    /// As of [`Writer::flush`].
+    /// Flushes the file; see [`Writer::flush`].
     pub(crate) fn flush(&mut self) -> Result<(), WriteError> {
         self.writer.flush()
     }
 
-    /// As of [`Writer::finish`].
+    /// Finishes the file; see [`Writer::finish`].
     pub(crate) fn finish(self, complete: bool) -> Result<W, WriteError> {
         self.writer.finish(complete)
     }

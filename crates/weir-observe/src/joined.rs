@@ -1,9 +1,9 @@
 //! Several observations as one, sample by sample.
 //!
-//! iostat watched the disks and SQL Server counted its files, at the same time: whoever is in
-//! both, of one kind and name, is one entity, and samples come in the order of their times. Who
-//! names no host is on the only one that the others name. Where all say when they began, times
-//! are those of the clock; else all begin together.
+//! If iostat observed the disks while SQL Server counted its files, an entity with the same kind
+//! and name in both is one entity. Samples are merged by time. An entity without a host belongs to
+//! the only host that other observations name. If every observation has a start time, times are
+//! those of the clock; otherwise all start together.
 
 use crate::format::{ReadError, Reader};
 use crate::header::{Attribute, Contents, Entity, EntityId, EntityKind, Header, SeriesId};
@@ -16,10 +16,10 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use weir_units::{Instant, Span};
 
-/// The chunks of an observation, one by one.
+/// A source of chunks that returns the next one at each call.
 pub type Chunks = Box<dyn FnMut() -> Result<Option<Chunk>, ReadError>>;
 
-/// The chunks of a reader, which a thread of its own decodes ahead.
+/// Returns the chunks of a reader, decoded ahead by a thread of its own.
 #[must_use]
 pub fn ahead<R: Read + Send + 'static>(mut reader: Reader<R>) -> Chunks {
     let (send, receive) = sync_channel(AHEAD);
@@ -27,7 +27,7 @@ pub fn ahead<R: Read + Send + 'static>(mut reader: Reader<R>) -> Chunks {
         loop {
             let next = reader.next_chunk();
             let is_last = !matches!(next, Ok(Some(_)));
-            // Who wants no more chunks has gone.
+            // The receiver was dropped.
             if send.send(next).is_err() || is_last {
                 return;
             }
@@ -36,54 +36,54 @@ pub fn ahead<R: Read + Send + 'static>(mut reader: Reader<R>) -> Chunks {
     Box::new(move || receive.recv().unwrap_or(Ok(None)))
 }
 
-/// So many chunks are decoded ahead.
+/// The number of chunks decoded ahead.
 const AHEAD: usize = 1;
 
-/// Samples that follow each other, with a value of each series.
+/// Consecutive samples with a value for each series.
 #[derive(Debug, Clone, Default)]
 pub struct Block {
     times: Vec<Instant>,
-    /// Those of the first sample, then those of the next.
+    /// The values of all samples, one sample after the other.
     values: Vec<Option<i64>>,
     width: usize,
 }
 
 impl Block {
-    /// So many samples are as many as are worth reading at a time.
+    /// The number of samples worth reading at a time.
     pub const MOST: usize = 64;
 
-    /// No samples yet, of so many series.
+    /// Creates an empty block for `width` series.
     #[must_use]
     pub fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
     }
 
-    /// How many samples.
+    /// Returns the number of samples.
     #[must_use]
     pub fn len(&self) -> usize {
         self.times.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
 
-    /// Forgets all samples.
+    /// Removes all samples.
     pub fn clear(&mut self) {
         self.times.clear();
         self.values.clear();
     }
 
-    /// Adds a sample; what `row` does not have is missing.
+    /// Adds a sample. Values that `row` lacks are missing.
     pub fn push(&mut self, at: Instant, row: impl IntoIterator<Item = Option<i64>>) {
         self.times.push(at);
         self.values.extend(row.into_iter().take(self.width));
         self.values.resize(self.times.len() * self.width, None);
     }
 
-    /// The samples in order: when, and the values of all series.
+    /// Returns the samples in order: the time, and the values of all series.
     pub fn iter(&self) -> impl Iterator<Item = (Instant, &[Option<i64>])> + Clone {
         let rows = self.values.chunks_exact(self.width.max(1));
         self.times.iter().copied().zip(rows.chain(std::iter::repeat(&[][..])))
@@ -109,22 +109,22 @@ impl std::fmt::Debug for Joined {
 }
 
 struct Part {
-    /// What it is called in notes.
+    /// Its name in notes.
     name: String,
-    /// When its samples were, as far as they were read.
+    /// The times of the samples read so far.
     times: Times,
     chunks: Chunks,
     chunk: Option<Chunk>,
-    /// The next sample of the chunk.
+    /// Index of the next sample in the chunk.
     at: usize,
-    /// How much later than the first it begins.
+    /// Its start relative to that of the first observation.
     offset_ns: u64,
-    /// The place of each of its series in a row; nothing if another says the same.
+    /// The column of each of its series in a row; `None` if an earlier observation has the series.
     places: Vec<Option<usize>>,
 }
 
 impl Joined {
-    /// Joins observations whose headers are known, with all that is declared on the way.
+    /// Joins observations with their headers, which have all declarations of the file.
     #[must_use]
     pub fn new(parts: Vec<(Header, Chunks)>) -> Self {
         let starts: Option<Vec<i64>> =
@@ -166,19 +166,19 @@ impl Joined {
         joined
     }
 
-    /// Who and what is in them.
+    /// Returns the joined entities and series.
     #[must_use]
     pub const fn contents(&self) -> &Contents {
         &self.contents
     }
 
-    /// The moment that times count from, if all say it.
+    /// Returns the moment that times count from, if every observation has it.
     #[must_use]
     pub const fn start_unix_ns(&self) -> Option<i64> {
         self.start_unix_ns
     }
 
-    /// What a reader should know; of times, as far as samples were read.
+    /// Returns what a reader should know. Notes on times cover the samples read so far.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
@@ -190,7 +190,7 @@ impl Joined {
         notes
     }
 
-    /// Observations that begin long after all before them have ended.
+    /// Lists observations that start long after the earlier ones have ended.
     fn apart(&self) -> Vec<String> {
         let extent = |part: &Part| {
             let (first, last) = part.times.extent()?;
@@ -218,8 +218,7 @@ impl Joined {
         notes
     }
 
-    /// Puts the next samples into `block`, which is cleared before: `most` of them or fewer, none
-    /// at the end.
+    /// Replaces `block` by the next samples: at most `most`, and none at the end.
     ///
     /// # Errors
     ///
@@ -234,7 +233,7 @@ impl Joined {
         Ok(())
     }
 
-    /// Appends the next sample; says whether there was one.
+    /// Appends the next sample; returns false at the end.
     fn take_next(&mut self, block: &mut Block) -> Result<bool, (usize, ReadError)> {
         let mut first: Option<Instant> = None;
         for (index, part) in self.parts.iter_mut().enumerate() {
@@ -257,7 +256,7 @@ impl Joined {
 }
 
 impl Part {
-    /// When its next sample is, which is in the chunk then.
+    /// Returns the time of the next sample, and loads its chunk.
     fn next(&mut self) -> Result<Option<Instant>, ReadError> {
         while self.chunk.as_ref().is_none_or(|chunk| self.at >= chunk.times.len()) {
             self.at = 0;
@@ -273,7 +272,7 @@ impl Part {
         Some(Instant::from_nanos(at.nanos().saturating_add(self.offset_ns)))
     }
 
-    /// Appends samples as far as the chunk has them.
+    /// Appends samples until the end of the chunk.
     fn take_all(&mut self, most: usize, block: &mut Block) -> Result<(), ReadError> {
         if self.next()?.is_none() {
             return Ok(());
@@ -287,7 +286,7 @@ impl Part {
         Ok(())
     }
 
-    /// Puts its next samples into those of a block from `first` on.
+    /// Copies its next samples into those of a block from `first` on.
     fn take(&mut self, count: usize, first: usize, block: &mut Block) {
         let Some(chunk) = &self.chunk else { return };
         for (column, place) in chunk.columns.iter().zip(&self.places) {
@@ -300,7 +299,7 @@ impl Part {
     }
 }
 
-/// Moves the times in attributes by as much as the observation begins later than the first.
+/// Shifts the times in attributes by the offset to the first observation.
 fn later(mut contents: Contents, offset_ns: u64) -> Contents {
     for entity in &mut contents.entities {
         if let Some(Attribute::Number(since)) = entity.attributes.get_mut(metric::IDLE_SINCE_NS) {
@@ -313,17 +312,17 @@ fn later(mut contents: Contents, offset_ns: u64) -> Contents {
 /// Entities by kind, name and parent; series by entity and metric.
 #[derive(Debug, Default)]
 struct Names {
-    /// Where those are who name no host.
+    /// The host of entities that name none.
     only_host: Option<String>,
-    /// Who does I/O and was in an observation before.
+    /// Entities with I/O that an earlier observation has too.
     shared: BTreeSet<String>,
     entities: HashMap<(String, String, Option<EntityId>), EntityId>,
     series: HashMap<(EntityId, String), SeriesId>,
 }
 
 impl Names {
-    /// Adds those of `own` that are not there yet; returns the places of its series, and how
-    /// many were there already.
+    /// Adds the entities and series of `own` that are new. Returns the columns of its series, and
+    /// the number that existed already.
     fn add(&mut self, all: &mut Contents, own: &Contents) -> (Vec<Option<usize>>, usize) {
         let mut ids: Vec<EntityId> = Vec::new();
         for entity in &own.entities {
@@ -363,7 +362,7 @@ impl Names {
         *self.entities.entry(key).or_insert_with(|| all.add_entity(entity))
     }
 
-    /// Who was observed more than once since the last call, in a sentence.
+    /// Describes the entities found in more than one observation since the last call.
     fn told_shared(&mut self) -> Option<String> {
         let shared = std::mem::take(&mut self.shared);
         let names: Vec<_> = shared.iter().take(MOST_NAMES).cloned().collect();
@@ -380,7 +379,7 @@ impl Names {
         })
     }
 
-    /// The only host, for who is on one and does not say on which.
+    /// Returns the only host, for an entity on an unnamed one.
     fn host_of(&mut self, all: &mut Contents, entity: &Entity) -> Option<EntityId> {
         let is_on_host = does_io(entity) || entity.kind == EntityKind::Database;
         let name = self.only_host.clone().filter(|_| is_on_host)?;
@@ -389,21 +388,21 @@ impl Names {
     }
 }
 
-/// So many are named in a note.
+/// The most names listed in a note.
 const MOST_NAMES: usize = 8;
 
 fn does_io(entity: &Entity) -> bool {
     matches!(entity.kind, EntityKind::Stripe | EntityKind::Volume | EntityKind::File)
 }
 
-/// What a host is called whose name nobody says.
+/// The name of a host whose name is unknown.
 const NAMELESS: &str = "host";
 
 fn is_nameless(entity: &Entity) -> bool {
     entity.kind == EntityKind::Host && (entity.name.is_empty() || entity.name == NAMELESS)
 }
 
-/// The only host that is there under a name, of several observations.
+/// Returns the only host name in several observations.
 fn only_host(parts: &[(Header, Chunks)]) -> Option<String> {
     let entities = || parts.iter().flat_map(|(header, _)| &header.contents.entities);
     let mut hosts: Vec<&Entity> = entities().filter(|own| own.kind == EntityKind::Host).collect();
@@ -421,7 +420,7 @@ mod tests {
     use crate::header::{Source, SourceKind};
     use crate::import::{Sheet, measure as m};
 
-    /// An observation of one disk of a host, from a second of the clock on.
+    /// Returns an observation of one disk of a host, starting at a second of the clock.
     fn observation(start_s: Option<i64>, disk: &str, reads: &[(u64, i64)]) -> (Header, Chunks) {
         on_host(Some("host"), start_s, disk, &m::READS, reads)
     }
@@ -483,7 +482,7 @@ mod tests {
         assert_eq!(Joined::new(vec![one(), one()]).notes().len(), 3);
     }
 
-    /// All that there is, by its path.
+    /// Returns the paths of all entities.
     fn who(hosts: &[Option<&str>]) -> Vec<String> {
         let mut parts = Vec::new();
         for (host, measure) in hosts.iter().zip([&m::READS, &m::WRITES, &m::BUSY_MS]) {
@@ -508,11 +507,11 @@ mod tests {
         }
         assert_eq!(who(&[None, Some("host")]), ["host", "host.sdc"]);
         assert_eq!(who(&[None, None]), ["sdc"]);
-        // Of two hosts nobody knows which.
+        // With two hosts, an entity without one stays apart.
         let all = ["db1", "db1.sdc", "db2", "db2.sdc", "sdc"];
         assert_eq!(who(&[Some("db1"), Some("db2"), None]), all);
         assert_eq!(who(&[Some("db1"), Some("db2"), Some("host")]).len(), 6);
-        // One observation alone is what it is.
+        // A single observation is unchanged.
         assert_eq!(who(&[None]), ["sdc"]);
     }
 

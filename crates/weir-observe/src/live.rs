@@ -1,20 +1,20 @@
-//! Observing real systems while they run.
+//! Observation of running systems.
 //!
-//! Nothing here asks anybody: a client asks, with the questions that stand here, and hands over
-//! what it was told, as the system wrote it. It goes through the same readers as files that are
-//! imported, so an observation is the same, live or from files.
+//! This module opens no connection: a client sends the queries defined here and passes on the
+//! answers unchanged. The answers go through the same readers as imported files, so an observation
+//! is the same, live or from files.
 //!
 //! ```text
-//!   client: answer, when --> Feed (a reader's sheet) --> Recorder --> Writer
+//!   client: answer, time --> Feed (a reader's sheet) --> Recorder --> Writer
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
-//! | `feed` | from what a system said to values |
+//! | `feed` | from an answer to values |
 //! | `recorder` | from values of several systems to an observation |
-//! | [`postgres`] | what PostgreSQL is asked |
+//! | [`postgres`] | the queries for PostgreSQL |
 //!
-//! What SQL Server is asked is [`SCRIPT`](crate::import::sql::SCRIPT).
+//! The query for SQL Server is [`SCRIPT`](crate::import::sql::SCRIPT).
 
 mod feed;
 pub mod postgres;

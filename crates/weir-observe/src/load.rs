@@ -1,9 +1,9 @@
-//! What somebody did from one sample to the next, whoever counted it and how.
+//! The load of an entity between two samples, independent of how its source counts.
 //!
-//! SQL Server counts stalls since its start, iostat prints rates and mean latencies, Weir
-//! counts nanoseconds per cap. A [`Loads`] makes the same of all of them: operations, bytes and
-//! latencies of an entity in a stretch of time. What its source does not say stays unknown;
-//! what follows from what it says is worked out, and nothing else.
+//! SQL Server counts stalls since its start, iostat prints rates and mean latencies, Weir counts
+//! nanoseconds per cap. A [`Loads`] converts all of them to operations, bytes and latencies of an
+//! entity in an interval. Figures that its source lacks are derived from others where that is
+//! exact, and are otherwise unknown.
 
 use crate::header::{Contents, EntityId, EntityKind, SeriesId};
 use crate::import::measure::{self as m, Measure};
@@ -11,38 +11,38 @@ use crate::metric;
 use std::collections::{BTreeMap, HashMap};
 use weir_units::{Instant, Span};
 
-/// What somebody did from one sample to the next. Counts and times are those of the stretch.
+/// The load of an entity from one sample to the next. Counts and times are totals of the interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Load {
-    /// Its beginning.
+    /// Start of the interval.
     pub from: Instant,
-    /// Its end.
+    /// End of the interval.
     pub to: Instant,
     /// Reads.
     pub reads: Option<f64>,
     /// Writes.
     pub writes: Option<f64>,
-    /// Both.
+    /// Reads and writes.
     pub operations: Option<f64>,
     /// Bytes read.
     pub read_bytes: Option<f64>,
     /// Bytes written.
     pub write_bytes: Option<f64>,
-    /// Both.
+    /// Bytes read and written.
     pub bytes: Option<f64>,
-    /// The latency of the reads, all together, in nanoseconds.
+    /// Total latency of reads, in nanoseconds.
     pub read_ns: Option<f64>,
-    /// That of the writes.
+    /// Total latency of writes, in nanoseconds.
     pub write_ns: Option<f64>,
-    /// Both.
+    /// Total latency of reads and writes, in nanoseconds.
     pub ns: Option<f64>,
-    /// What of it reads waited at caps.
+    /// The part of `read_ns` spent waiting at caps.
     pub queued_read_ns: Option<f64>,
-    /// What writes waited.
+    /// The part of `write_ns` spent waiting at caps.
     pub queued_write_ns: Option<f64>,
-    /// The latency of the reads without that, all together.
+    /// Total latency of reads without waits at caps.
     pub read_io_ns: Option<f64>,
-    /// That of the writes.
+    /// Total latency of writes without waits at caps.
     pub write_io_ns: Option<f64>,
     /// Reads that a host cache served.
     pub hits: Option<f64>,
@@ -50,68 +50,68 @@ pub struct Load {
     pub counted: Option<f64>,
     /// Operations that began where the one before had ended.
     pub sequential: Option<f64>,
-    /// Operations under way at a time.
+    /// Mean queue depth.
     pub depth: Option<f64>,
-    /// For how long anything was under way, in nanoseconds.
+    /// Time with at least one request in flight, in nanoseconds.
     pub busy_ns: Option<f64>,
 }
 
 impl Load {
-    /// How long it was, in seconds.
+    /// Returns the length of the interval in seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         seconds(self.to - self.from)
     }
 
-    /// Operations a second.
+    /// Returns operations per second.
     #[must_use]
     pub fn iops(&self) -> Option<f64> {
         Some(self.operations? / self.seconds())
     }
 
-    /// Bytes a second.
+    /// Returns bytes per second.
     #[must_use]
     pub fn bytes_per_s(&self) -> Option<f64> {
         Some(self.bytes? / self.seconds())
     }
 
-    /// The mean latency, in nanoseconds; nothing without operations.
+    /// Returns the mean latency in nanoseconds, or `None` without operations.
     #[must_use]
     pub fn latency_ns(&self) -> Option<f64> {
         mean(self.ns, self.operations)
     }
 
-    /// The part of the operations that are reads.
+    /// Returns the share of operations that are reads.
     #[must_use]
     pub fn read_share(&self) -> Option<f64> {
         mean(self.reads, self.operations)
     }
 
-    /// The part of the time that something was under way.
+    /// Returns the utilisation: the share of time with at least one request in flight.
     #[must_use]
     pub fn busy(&self) -> Option<f64> {
         Some(self.busy_ns? / 1e9 / self.seconds())
     }
 
-    /// How many operations were under way at a time, while any were.
+    /// Returns the mean number of in-flight operations while there are any.
     #[must_use]
     pub fn at_once(&self) -> Option<f64> {
         mean(self.ns, self.busy_ns)
     }
 
-    /// Works out what follows from what is known.
+    /// Derives unknown figures from known ones.
     fn complete(&mut self) {
         let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
         self.operations = self.operations.or(sum(self.reads, self.writes));
         self.bytes = self.bytes.or(sum(self.read_bytes, self.write_bytes));
-        // A result does not say how long no requests took.
+        // A source omits the latency of requests if it saw none.
         if self.read_ns.is_some() && self.writes == Some(0.0) {
             self.write_ns.get_or_insert(0.0);
         } else if self.write_ns.is_some() && self.reads == Some(0.0) {
             self.read_ns.get_or_insert(0.0);
         }
         self.ns = self.ns.or(sum(self.read_ns, self.write_ns));
-        // What may have been cut off of the one is not taken for a queue.
+        // A difference within the rounding of the second figure is no queue time.
         let rest = |all: Option<f64>, io: Option<f64>, count: Option<f64>| {
             Some((all? - io? - count? * IO_CUT_NS).max(0.0))
         };
@@ -122,12 +122,14 @@ impl Load {
         let without = |all: Option<f64>, queued: Option<f64>| Some(all? - queued?);
         self.read_io_ns = self.read_io_ns.or(without(self.read_ns, self.queued_read_ns));
         self.write_io_ns = self.write_io_ns.or(without(self.write_ns, self.queued_write_ns));
-        // Little's law: requests in flight are their latency, all together, by the time there was.
+        // Little's law: the mean queue depth is the total latency divided by the length of the
+        // interval.
         self.ns = self.ns.or(self.depth.map(|depth| depth * 1e9 * self.seconds()));
         self.depth = self.depth.or(self.ns.map(|ns| ns / 1e9 / self.seconds()));
     }
 
-    /// Adds what another did in the same stretch; what one of them does not know is unknown.
+    /// Adds the load of another entity in the same interval. A figure that either lacks is
+    /// unknown.
     pub fn add(&mut self, other: &Self) {
         let both = |mine: &mut Option<f64>, theirs: Option<f64>| {
             *mine = mine.zip(theirs).map(|(mine, theirs)| mine + theirs);
@@ -149,15 +151,16 @@ impl Load {
         both(&mut self.counted, other.counted);
         both(&mut self.sequential, other.sequential);
         both(&mut self.depth, other.depth);
-        // Whether two were busy at the same time nobody knows.
+        // The overlap of the two busy times is unknown.
         self.busy_ns = None;
     }
 }
 
-/// qpi divides whole milliseconds by whole counts: the mean of what is I/O may be so much more.
+/// qpi divides whole milliseconds by whole counts, so the mean I/O time may be too small by this
+/// much.
 const IO_CUT_NS: f64 = 1e6;
 
-/// A mean of what was counted; nothing of nothing.
+/// Divides a total by a count; `None` without a count.
 #[must_use]
 pub fn mean(sum: Option<f64>, of: Option<f64>) -> Option<f64> {
     let of = of.filter(|of| *of > 0.0)?;
@@ -172,23 +175,22 @@ fn seconds(span: Span) -> f64 {
 
 type Field = fn(&mut Load) -> &mut Option<f64>;
 
-/// How a field follows from series.
+/// A rule that computes a field from series.
 #[derive(Debug, Clone)]
 enum Way {
-    /// By how much a counter has grown.
+    /// The growth of a counter.
     Counter(SeriesId, f64),
-    /// By how much several have, all together.
+    /// The sum of the growth of several counters.
     Counters(Vec<SeriesId>),
-    /// A rate, by the seconds.
+    /// A rate times the length of the interval.
     Rate(SeriesId, f64),
-    /// As it is.
+    /// The value itself.
     Level(SeriesId, f64),
-    /// A mean, by the rates and the seconds.
+    /// A mean times rates times the length of the interval.
     Mean(SeriesId, f64, Vec<(SeriesId, f64)>),
 }
 
-/// The names that a field may have, the one that says most first, and what a unit of it is in
-/// the field's own.
+/// The metrics that can supply a field, best first, each with its factor to the field's unit.
 struct Names(Field, &'static [(&'static str, f64)]);
 
 const MS: f64 = 1e6;
@@ -225,7 +227,8 @@ const RATES: &[(Field, Measure)] = &[
     (|load| &mut load.bytes, m::BYTES_PER_S),
 ];
 
-/// Means, and the rates of what they are means of: the first that are there.
+/// Means, each with alternative sets of rates that it is a mean over; the first complete set is
+/// used.
 const MEANS: &[(Field, Measure, &[&[Measure]])] = &[
     (|load| &mut load.read_ns, m::READ_LATENCY_NS, &[&[m::READS_PER_S]]),
     (|load| &mut load.write_ns, m::WRITE_LATENCY_NS, &[&[m::WRITES_PER_S]]),
@@ -240,22 +243,22 @@ const MEANS: &[(Field, Measure, &[&[Measure]])] = &[
 
 const LEVELS: &[(Field, Measure)] = &[(|load| &mut load.depth, m::QUEUE_DEPTH)];
 
-/// Somebody whose load is followed.
+/// An entity with its rules and their last values.
 struct Followed {
     entity: EntityId,
     ways: Vec<(Field, Way)>,
-    /// The length of the sampling interval, where it is said.
+    /// Series of the length of the sampling interval, if it is recorded.
     interval: Option<SeriesId>,
-    /// Until when it is known to have been idle, if it was before its first sample.
+    /// End of a known idle time before the first sample.
     idle_until: Option<Instant>,
-    /// When it said something last.
+    /// Time of the last sample with values.
     last: Option<Instant>,
-    /// What its ways were then, one by one, and what they are now.
+    /// Values at `last`, one per rule, and room for those of the current sample.
     before: Vec<Option<i64>>,
     now: Vec<Option<i64>>,
 }
 
-/// Follows the loads of all entities that have any.
+/// The loads of all entities with I/O, computed sample by sample.
 #[derive(Default)]
 pub struct Loads {
     followed: Vec<Followed>,
@@ -270,7 +273,7 @@ impl std::fmt::Debug for Loads {
 }
 
 impl Loads {
-    /// Follows whoever has operations in `contents`.
+    /// Creates a follower for every entity in `contents` with known operations.
     #[must_use]
     pub fn new(contents: &Contents) -> Self {
         let mut series: BTreeMap<EntityId, HashMap<&str, (SeriesId, f64)>> = BTreeMap::new();
@@ -280,7 +283,8 @@ impl Loads {
             known.insert(&own.metric, (SeriesId(id), scale));
         }
         let followed = series.into_iter().filter_map(|(entity, known)| {
-            // The counters of a result begin at zero with its run, and are in one sample.
+            // The counters of a benchmark result start at zero with its run and appear in one
+            // sample.
             let is_job = contents.entity(entity)?.kind == EntityKind::Job;
             let ways = ways_of(&known, !is_job);
             let has_load = ways.iter().any(|(_, way)| !matches!(way, Way::Level(..)));
@@ -298,7 +302,7 @@ impl Loads {
         Self { followed: followed.collect(), before: None, restarts: 0 }
     }
 
-    /// The same in `count` parts: who goes where is said by `of`.
+    /// Splits the entities into `count` parts; `part_of` returns the part of each.
     #[must_use]
     pub fn split(self, count: usize, of: impl Fn(EntityId) -> usize) -> Vec<Self> {
         let mut parts: Vec<Self> = (0..count).map(|_| Self::default()).collect();
@@ -310,8 +314,8 @@ impl Loads {
         parts
     }
 
-    /// Takes a sample; tells what each did since the last one that said something of it, of
-    /// those whose operations are known.
+    /// Takes a sample, and reports the load of each entity since its last sample with values.
+    /// Entities without known operations are left out.
     pub fn sample(
         &mut self,
         at: Instant,
@@ -324,7 +328,7 @@ impl Loads {
         });
     }
 
-    /// Takes a sample; tells the step of each since the last one that said something of it.
+    /// Takes a sample, and reports the step of each entity since its last sample with values.
     pub fn follow(
         &mut self,
         at: Instant,
@@ -339,25 +343,25 @@ impl Loads {
         }
     }
 
-    /// Who is followed.
+    /// Returns the followed entities.
     pub fn entities(&self) -> impl Iterator<Item = EntityId> + '_ {
         self.followed.iter().map(|own| own.entity)
     }
 
-    /// How often somebody's counters went back.
+    /// Returns the number of counter resets.
     #[must_use]
     pub const fn restarts(&self) -> u64 {
         self.restarts
     }
 }
 
-/// What is known of somebody from one sample to the next.
+/// The change of an entity from one sample to the next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "it is handed over and not kept")]
 pub enum Step {
-    /// What they did.
+    /// The load of the interval.
     Did(Load),
-    /// A counter was started again: what happened until then is not known.
+    /// A counter was reset, so the load of the interval is unknown.
     WentBack {
         /// The sample before.
         from: Instant,
@@ -381,8 +385,8 @@ impl Followed {
             }
             Way::Counters(ids) => ids.iter().try_fold(0_i64, |sum, id| sum.checked_add(now(*id)?)),
         }));
-        // Where one observes counters and another levels, the levels alone are no sample: what the
-        // counters grow by would be lost between two of theirs.
+        // If one input has counters and another gauges, a sample with gauges alone is skipped. It
+        // would hide the growth of the counters.
         let is_counter = |way: &Way| matches!(way, Way::Counter(..) | Way::Counters(_));
         let all = || self.ways.iter().zip(&self.now);
         let has_counters = all().any(|((_, way), _)| is_counter(way));
@@ -394,7 +398,7 @@ impl Followed {
         let interval_from = interval.and_then(|ns| at.nanos().checked_sub(ns));
         std::mem::swap(&mut self.before, &mut self.now);
         let (values, earlier) = (&self.before, &self.now);
-        // A rate that is said for the first time held since the sample before.
+        // The first value of a rate holds since the sample before.
         let from = interval_from.map(Instant::from_nanos).or(last).or(before);
         let from = from.filter(|from| *from < at)?;
         let mut load = Load { from, to: at, ..Load::default() };
@@ -428,7 +432,7 @@ impl Followed {
 }
 
 impl Followed {
-    /// Tells the load of a device that is known to have been idle until its first sample.
+    /// Returns the load of a device that is known to be idle until its first sample.
     fn idle(&mut self, at: Instant) -> Option<Step> {
         let until = self.idle_until.filter(|until| self.last.is_none() && *until < at)?;
         self.idle_until = Some(at);
@@ -443,7 +447,7 @@ impl Followed {
     }
 }
 
-/// By how much a counter has grown; notes if it went back.
+/// Returns the growth of a counter, and sets `went_back` if it was reset.
 fn grown(now: Option<f64>, before: Option<f64>, by: f64, went_back: &mut bool) -> Option<f64> {
     let grown = now? - before?;
     *went_back |= grown < 0.0;
@@ -474,17 +478,17 @@ fn ways_of(known: &HashMap<&str, (SeriesId, f64)>, has_counters: bool) -> Vec<(F
             ways.push((*field, Way::Mean(*id, *by, rates)));
         }
     }
-    // Who only says how long it was busy has no load.
+    // Busy time alone is no load.
     let busy = match (known.get(metric::BUSY_MS), known.get(m::BUSY.metric)) {
         (Some((id, scale)), _) => Some(Way::Counter(*id, scale * MS)),
-        // A part of the time is so many nanoseconds of each second.
+        // A share of time is that many nanoseconds per second.
         (None, Some((id, scale))) => Some(Way::Rate(*id, scale * 1e9)),
         (None, None) => None,
     };
     if let Some(busy) = busy.filter(|_| !ways.is_empty()) {
         ways.push((|load| &mut load.busy_ns, busy));
     }
-    // What was waited at each cap, and on the medium, is the latency.
+    // The waits at all caps and the time at the medium make up the latency.
     let is_timed = ["io_stall_read_ms", "io_stall_write_ms"].iter().any(|m| known.contains_key(m));
     if let Some((medium, _)) = known.get(metric::MEDIUM_NS).filter(|_| !is_timed) {
         let waits = known.iter().filter(|(name, _)| metric::cap_of(name).is_some());
@@ -510,7 +514,7 @@ mod tests {
     use super::*;
     use crate::import::Sheet;
 
-    /// The loads that samples of one volume make: times in seconds, with its measures' values.
+    /// Returns the loads and resets of one volume with these measures; times are in seconds.
     fn loads(measures: &[Measure], samples: &[(u64, &[Option<f64>])]) -> (Vec<Load>, u64) {
         let mut sheet = Sheet::default();
         let volume = sheet.entity(EntityKind::Volume, "v", None);
@@ -576,7 +580,7 @@ mod tests {
         let both = [Some(10.0), Some(0.0), Some(1.5e8), Some(4e6)];
         let (told, _) = loads(&measures, &[(0, &[None; 4]), (2, &both)]);
         assert_eq!((told[0].queued_write_ns, told[0].queued_read_ns), (Some(2.9e9), None));
-        // 4.9 ms are printed as 4.
+        // Milliseconds are truncated: 4.9 ms are printed as 4.
         let rounded = [Some(10.0), Some(0.0), Some(4.9e6), Some(4e6)];
         let (told, _) = loads(&measures, &[(0, &[None; 4]), (2, &rounded)]);
         assert_eq!(told[0].queued_write_ns, Some(0.0));
@@ -593,7 +597,7 @@ mod tests {
             loads(&rates, &[(0, &[None; 3]), (2, &[Some(25.0), Some(1.2e7), Some(0.2)])]);
         let close = |got: Option<f64>, want: f64| got.is_some_and(|got| (got - want).abs() < 1e-9);
         assert!(close(told[0].busy(), 0.2) && close(told[0].at_once(), 1.5), "{:?}", told[0]);
-        // Who only says how long it was busy has no load.
+        // Busy time alone is no load.
         assert_eq!(loads(&[m::BUSY_MS], &[(0, &[Some(0.0)]), (1, &[Some(9.0)])]).0, []);
     }
 
@@ -648,8 +652,8 @@ mod tests {
             ..Load::default()
         };
         assert_eq!(told, [known]);
-        // Latency of nothing is none.
-        // One mean of both, where the rates are told apart.
+        // Latency without operations is unknown. With rates per direction there is one mean for
+        // both.
         let measures = [m::READS_PER_S, m::WRITES_PER_S, m::LATENCY_NS];
         let both = loads(&measures, &[(0, &[None; 3]), (2, &[Some(3.0), Some(1.0), Some(5e6)])]);
         assert_eq!((both.0[0].ns, both.0[0].latency_ns()), (Some(4e7), Some(5e6)));

@@ -5,15 +5,15 @@ use crate::header::{Contents, Header, SeriesId};
 use std::io::{Read, Write};
 use weir_units::Instant;
 
-/// What stands for a missing value in memory; no value can be this.
+/// The representation of a missing value; no value can be this.
 const MISSING: i64 = i64::MIN;
 
-/// The values of a series, one per sample; a value may be missing.
+/// The values of a series, one per sample; any may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Column(Vec<i64>);
 
 impl Column {
-    /// So many values, all missing.
+    /// Creates a column of missing values.
     #[must_use]
     pub fn missing(samples: usize) -> Self {
         Self(vec![MISSING; samples])
@@ -24,30 +24,30 @@ impl Column {
         self.0.push(value.unwrap_or(MISSING));
     }
 
-    /// The value of a sample.
+    /// Returns the value of a sample.
     #[must_use]
     pub fn get(&self, sample: usize) -> Option<i64> {
         self.0.get(sample).copied().filter(|value| *value != MISSING)
     }
 
-    /// The values in order.
+    /// Returns the values in order.
     pub fn iter(&self) -> impl Iterator<Item = Option<i64>> + '_ {
         self.0.iter().map(|value| Some(*value).filter(|value| *value != MISSING))
     }
 
-    /// How many samples.
+    /// Returns the number of samples.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Makes it empty and keeps its memory.
+    /// Empties the column and keeps its memory.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
@@ -63,17 +63,17 @@ impl FromIterator<Option<i64>> for Column {
     }
 }
 
-/// Samples that follow each other.
+/// Consecutive samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chunk {
-    /// When each was taken; later ones later.
+    /// Time of each sample, ascending.
     pub times: Vec<Instant>,
-    /// A column per series known so far, in their order.
+    /// One column per series known so far, in their order.
     pub columns: Vec<Column>,
 }
 
 impl Chunk {
-    /// The column of a series; nothing if none was declared by then.
+    /// Returns the column of a series; `None` if it is declared later.
     #[must_use]
     pub fn column(&self, series: SeriesId) -> Option<&Column> {
         self.columns.get(series.0 as usize)
@@ -86,28 +86,28 @@ impl Chunk {
     }
 }
 
-/// Something that a reader of the numbers should know: a restart, a gap, what was skipped.
+/// A remark on the numbers: a restart, a gap, skipped input.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Note {
-    /// When, in nanoseconds from the start.
+    /// Time in nanoseconds from the start.
     pub at_ns: u64,
-    /// What.
+    /// Text of the remark.
     pub text: String,
 }
 
-/// A whole observation in memory, where it is small enough: 8 bytes a value. A long one
-/// is better read with a [`Reader`], chunk by chunk.
+/// A whole observation in memory, 8 bytes per value. For a long one use a [`Reader`], which reads
+/// chunk by chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
-    /// Who is observed and what is counted, with what came later in the file.
+    /// Entities and series, with those declared later in the file.
     pub header: Header,
-    /// When each sample was taken; later ones later.
+    /// Time of each sample, ascending.
     pub times: Vec<Instant>,
-    /// A column per series, each as long as `times`.
+    /// One column per series, each as long as `times`.
     pub columns: Vec<Column>,
-    /// What a reader should know.
+    /// Remarks on the numbers.
     pub notes: Vec<Note>,
-    /// How it ended.
+    /// How the file ended.
     pub ending: Ending,
 }
 
@@ -116,13 +116,13 @@ impl Observation {
     ///
     /// # Errors
     ///
-    /// [`ReadError`] if it cannot be read. One that was cut or damaged after its header
-    /// is read as far as it is whole; [`Self::ending`] says so.
+    /// [`ReadError`] if it cannot be read. A file that is cut or damaged after its header is read
+    /// up to there; [`Self::ending`] reports it.
     pub fn read(input: impl Read) -> Result<Self, ReadError> {
         let mut reader = Reader::open(input)?;
         let (mut times, mut columns) = (Vec::new(), Vec::<Column>::new());
         while let Some(chunk) = reader.next_chunk()? {
-            // Series that were declared later were missing until then.
+            // Series declared later are missing until then.
             columns.resize(chunk.columns.len(), Column::missing(times.len()));
             times.extend(&chunk.times);
             for (column, more) in columns.iter_mut().zip(&chunk.columns) {
@@ -134,11 +134,11 @@ impl Observation {
         Ok(Self { header, times, columns, notes, ending })
     }
 
-    /// Writes it to a file; returns what it wrote to.
+    /// Writes the observation to a file, and returns the writer.
     ///
     /// # Errors
     ///
-    /// [`WriteError`] if it does not hold together or cannot be written.
+    /// [`WriteError`] if it is inconsistent or cannot be written.
     pub fn write<W: Write>(&self, out: W) -> Result<W, WriteError> {
         let mut writer = Writer::new(out, &self.header)?;
         for note in &self.notes {
@@ -153,13 +153,13 @@ impl Observation {
         writer.finish(self.ending == Ending::Complete)
     }
 
-    /// Entities and series.
+    /// Returns the entities and series.
     #[must_use]
     pub fn contents(&self) -> &Contents {
         &self.header.contents
     }
 
-    /// The column of a series.
+    /// Returns the column of a series.
     #[must_use]
     pub fn column(&self, series: SeriesId) -> Option<&Column> {
         self.columns.get(series.0 as usize)

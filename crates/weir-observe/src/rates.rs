@@ -1,13 +1,12 @@
-//! From counters to rates.
+//! Counters to rates.
 //!
-//! A [`Track`] is what somebody wants to know over time: the operations of a file (its
-//! reads and its writes), the bytes in memory. [`Tracker`] turns samples into readings
-//! of tracks, over whatever time lies between two samples that have the values. A counter
-//! that went back was started again: what happened between its last value and that is
-//! not known, so there is no reading, and the tracker counts it.
+//! A [`Track`] is a quantity over time: the operations of a file (its reads and its writes), or
+//! the bytes in memory. A [`Tracker`] turns samples into readings of tracks, each over the time
+//! between two samples that have the values. A counter that goes back was reset. The growth since
+//! its last value is unknown, so there is no reading, and the tracker counts the reset.
 //!
-//! [`Spread`] and [`Points`] keep what a reader needs of the readings, in memory that
-//! does not grow with their number. Floats are allowed here: nothing is stored from them.
+//! [`Spread`] and [`Points`] summarise readings in memory that does not grow with their number.
+//! They use floats, because nothing is stored from them.
 
 use crate::header::{Contents, Counting, EntityId, EntityKind, SeriesId};
 use crate::metric;
@@ -15,29 +14,29 @@ use hdrhistogram::Histogram;
 use std::collections::HashMap;
 use weir_units::{Instant, Span};
 
-/// Series whose sum is followed; all of them cumulative, or all of them gauges.
+/// A sum of series, all of them cumulative or all of them gauges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Track(pub Vec<SeriesId>);
 
-/// What a track was from one sample to the next.
+/// The change of a track from one sample to the next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
     /// The earlier sample.
     pub from: Instant,
     /// The later one.
     pub to: Instant,
-    /// What was added to a counter. Of a gauge its value times the seconds.
+    /// The growth of a counter, or the value of a gauge times the seconds.
     pub amount: f64,
 }
 
 impl Reading {
-    /// Seconds from one sample to the next.
+    /// Returns the seconds between the two samples.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         seconds(self.to - self.from)
     }
 
-    /// Per second; of a gauge its value.
+    /// Returns the rate per second, or the value of a gauge.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.amount / self.seconds()
@@ -48,31 +47,32 @@ impl Reading {
 struct Followed {
     series: Vec<(SeriesId, f64)>,
     counting: Counting,
-    /// The length of the sampling interval, where it is said.
+    /// Series of the length of the sampling interval, if it is recorded.
     interval: Option<SeriesId>,
-    /// Until when its rates are known to have been zero, if they were before its first sample.
+    /// End of a known idle time before the first sample.
     idle_until: Option<Instant>,
-    /// The last sample that had all values, and those.
+    /// Time and values of the last sample that had all of them.
     last: Option<(Instant, Vec<i64>)>,
-    /// The list of waits that it is in, and the series of its time there.
+    /// Its list of waits, and the series of its time there.
     list: Option<(usize, SeriesId)>,
 }
 
-/// A list of waits: all waits of one entity.
+/// All waits of one entity.
 #[derive(Debug, Default)]
 struct WaitList {
-    /// The last sample with any of them, and the shortest time in it.
+    /// Time of the last sample with any of them, and the shortest wait time in it.
     last: Option<(Instant, i64)>,
-    /// The times of its waits.
+    /// Series of the wait times.
     times: Vec<SeriesId>,
 }
 
-/// A list may be cut to the longest waits. A wait that is not in it then took no longer than the
-/// shortest that is: where that is this part of what it takes later, it counts from zero.
+/// A source may list only its longest waits. A wait that is missing took at most as long as the
+/// shortest in the list. If that is at most this fraction of its later time, the wait counts from
+/// zero.
 const NOTHING: i64 = 100;
 
 impl WaitList {
-    /// Returns since when a wait counts from zero that is in the list for the first time.
+    /// Returns the time since which a wait that is new in the list counts from zero.
     fn zero_since(&self, time: Option<i64>) -> Option<Instant> {
         let (at, least) = self.last?;
         (least.checked_mul(NOTHING)? <= time?).then_some(at)
@@ -86,7 +86,7 @@ impl WaitList {
     }
 }
 
-/// Returns the lists of waits, and of each wait its list and the series of its time.
+/// Returns the lists of waits, and for each wait its list and the series of its time.
 fn wait_lists(contents: &Contents) -> (Vec<WaitList>, HashMap<EntityId, (usize, SeriesId)>) {
     let mut lists: Vec<WaitList> = Vec::new();
     let mut of_parent: HashMap<Option<EntityId>, usize> = HashMap::new();
@@ -106,19 +106,19 @@ fn wait_lists(contents: &Contents) -> (Vec<WaitList>, HashMap<EntityId, (usize, 
     (lists, of_wait)
 }
 
-/// Follows tracks, sample by sample.
+/// Rates of tracks, computed sample by sample.
 #[derive(Debug)]
 pub struct Tracker {
     tracks: Vec<Followed>,
     values: Vec<i64>,
     restarts: u64,
-    /// When the sample before was, whatever values it had.
+    /// Time of the previous sample, whatever values it had.
     before: Option<Instant>,
     lists: Vec<WaitList>,
 }
 
 impl Tracker {
-    /// Follows `tracks`, whose series are those of `contents`.
+    /// Creates a tracker of `tracks`, whose series are those of `contents`.
     #[must_use]
     pub fn new(contents: &Contents, tracks: &[Track]) -> Self {
         let series = |id: &SeriesId| contents.series.get(id.0 as usize);
@@ -148,8 +148,7 @@ impl Tracker {
         Self { tracks, values: Vec::new(), restarts: 0, before: None, lists }
     }
 
-    /// Takes a sample; tells the readings that it makes, each with the index of its
-    /// track.
+    /// Takes a sample, and reports each new reading with the index of its track.
     pub fn sample(
         &mut self,
         at: Instant,
@@ -168,7 +167,7 @@ impl Tracker {
                 }
                 continue;
             }
-            // What a gauge says first held since the sample before, which had nothing of it.
+            // The first value of a gauge holds since the previous sample, which had none.
             let since = match track.counting {
                 Counting::Gauge => self.before.unwrap_or(at),
                 Counting::Cumulative => at,
@@ -213,14 +212,14 @@ impl Tracker {
         self.lists.iter_mut().for_each(|list| list.take(at, row));
     }
 
-    /// How often a track's counters went back.
+    /// Returns the number of counter resets.
     #[must_use]
     pub fn restarts(&self) -> u64 {
         self.restarts
     }
 }
 
-/// Since when the rates of a track are zero before its first sample; nothing for other gauges.
+/// Returns the start of a known idle time before the first sample of a track of rates.
 fn idle_since(contents: &Contents, track: &Track) -> Option<Instant> {
     let series = track.0.iter().map(|id| contents.series.get(id.0 as usize));
     let all = series.collect::<Option<Vec<_>>>()?;
@@ -245,7 +244,7 @@ fn signed(n: i64) -> f64 {
     n as f64
 }
 
-/// Readings as a distribution: mean, percentiles, largest.
+/// The distribution of readings: mean, percentiles, maximum.
 #[derive(Debug)]
 pub struct Spread {
     /// Rates in thousandths, within 1 %.
@@ -264,42 +263,42 @@ impl Default for Spread {
 }
 
 impl Spread {
-    /// Counts a reading.
+    /// Adds a reading.
     pub fn add(&mut self, reading: &Reading) {
         let rate = reading.rate().max(0.0);
         self.amount += reading.amount;
         self.seconds += reading.seconds();
         self.max = self.max.max(rate);
-        // It grows up to the largest number there is, so nothing is beyond it.
+        // The histogram resizes itself, so no value is out of range.
         let recorded = self.histogram.record(thousandths(rate));
         debug_assert!(recorded.is_ok(), "{rate}");
     }
 
-    /// All that the readings add up to.
+    /// Returns the sum of all readings.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.amount
     }
 
-    /// The mean over time; nothing of no readings.
+    /// Returns the mean over time; `None` without readings.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.seconds > 0.0).then(|| self.amount / self.seconds)
     }
 
-    /// So large or smaller is this share (0 to 1) of the readings, within 1 %.
+    /// Returns the value that a share (0 to 1) of the readings does not exceed, within 1 %.
     #[must_use]
     pub fn quantile(&self, share: f64) -> f64 {
         (float(self.histogram.value_at_quantile(share)) / 1e3).min(self.max)
     }
 
-    /// The largest.
+    /// Returns the largest reading.
     #[must_use]
     pub fn max(&self) -> f64 {
         self.max
     }
 
-    /// How many readings.
+    /// Returns the number of readings.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
@@ -315,27 +314,26 @@ fn thousandths(rate: f64) -> u64 {
     (rate * 1e3).round() as u64
 }
 
-/// More stretches than this are joined.
+/// The number of intervals above which neighbours are joined.
 const MAX_POINTS: usize = 1024;
 
-/// Readings over time, in even stretches: when there are too many, neighbours are joined
-/// and the stretches are twice as long.
+/// Readings over time, in intervals of equal width. If there are too many, neighbours are joined
+/// and the width doubles.
 #[derive(Debug, Clone)]
 pub struct Points {
     width: u64,
-    /// Amount, and seconds of the stretch that readings cover.
+    /// Amount, and seconds covered by readings.
     stretches: Vec<(f64, f64)>,
 }
 
 impl Points {
-    /// Stretches of `width`, for now.
+    /// Creates a series of points with this initial width.
     #[must_use]
     pub fn new(width: Span) -> Self {
         Self { width: width.nanos().max(1), stretches: Vec::new() }
     }
 
-    /// Counts a reading where it falls; one over several stretches goes to each in
-    /// proportion.
+    /// Adds a reading, in proportion to every interval that it overlaps.
     pub fn add(&mut self, reading: &Reading) {
         let (from, to) = (reading.from.nanos(), reading.to.nanos());
         if from >= to {
@@ -353,8 +351,8 @@ impl Points {
         }
     }
 
-    /// Has stretches up to `to`, with nothing in them that was not counted: two that are looked at
-    /// side by side have the same ones.
+    /// Extends the intervals to `to` without readings, so that two series can be compared side by
+    /// side.
     pub fn reach(&mut self, to: Instant) {
         let Some(before) = to.nanos().checked_sub(1) else { return };
         while self.index(before) >= MAX_POINTS {
@@ -378,7 +376,7 @@ impl Points {
         self.stretches = self.stretches.chunks(2).map(both).collect();
     }
 
-    /// The middle of each stretch in seconds, and the rate there; nothing in gaps.
+    /// Returns the middle of each interval in seconds, and the rate there; `None` in gaps.
     pub fn iter(&self) -> impl Iterator<Item = (f64, Option<f64>)> + '_ {
         let width = float(self.width) / 1e9;
         self.stretches.iter().enumerate().map(move |(at, (amount, covered))| {
@@ -412,7 +410,7 @@ mod tests {
 
     type Row = (u64, Option<i64>, Option<i64>);
 
-    /// The readings of the sum of two series: from, to, rate.
+    /// Checks the readings of the sum of two series: from, to, rate.
     #[track_caller]
     fn check(contents: &Contents, rows: &[Row], expect: &[(u64, u64, f64)], restarts: u64) {
         let track = Track(vec![SeriesId(0), SeriesId(1)]);
@@ -431,7 +429,7 @@ mod tests {
     fn gaps_and_restarts_do_not_make_rates() {
         let counters = contents(Counting::Cumulative, 0);
         check(&counters, &[(0, Some(5), Some(5)), (2, Some(9), Some(7))], &[(0, 2, 3.0)], 0);
-        // A value that is missing: the reading is over the gap.
+        // A value is missing: the reading spans the gap.
         let gap = [(0, Some(0), Some(0)), (1, Some(1), None), (2, Some(6), Some(0))];
         check(&counters, &gap, &[(0, 2, 3.0)], 0);
         let restart = [(0, Some(90), Some(9)), (1, Some(2), Some(9)), (2, Some(4), Some(10))];
@@ -443,7 +441,7 @@ mod tests {
         let gauges = contents(Counting::Gauge, -1);
         let rows = [(0, Some(10), Some(0)), (2, Some(30), Some(5)), (3, Some(-10), Some(0))];
         check(&gauges, &rows, &[(0, 2, 3.5), (2, 3, -1.0)], 0);
-        // It held since the sample before, and what is missing later is no zero.
+        // The first value holds since the sample before; a later missing value is no zero.
         let rows = [
             (0, None, None),
             (1, None, None),
@@ -482,9 +480,9 @@ mod tests {
             }
             told
         };
-        // A list that goes down to 9 ms has no room for 900 ms: it was not there.
+        // A list whose shortest entry is 9 ms cannot have cut 900 ms: the wait did not exist.
         assert_eq!(amounts(9), [(0, 20.0), (1, 4.0), (2, 900.0), (3, 3.0)]);
-        // One that is cut at 10 ms may have left out 9 ms of them, more than 1 %.
+        // A list cut at 10 ms may hide up to 9 ms, more than 1 %.
         assert_eq!(amounts(10), [(0, 20.0), (1, 4.0)]);
     }
 

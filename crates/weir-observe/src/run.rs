@@ -1,14 +1,14 @@
-//! A run of Weir as samples.
+//! The samples of a run of Weir.
 //!
-//! A driver, of whichever clock, says once who there is ([`Shape`]) and then, whenever a
-//! sample is due, what has been counted ([`Sample`]): plain numbers in the order of the
-//! shape. Names, units and the order of the series are here and nowhere else, so a
-//! virtual and a wall run of one layout have the same observation.
+//! A driver with either clock declares the entities once ([`Shape`]). Whenever a sample is due, it
+//! passes its counters ([`Sample`]) as plain numbers in the order of the shape. Only this module
+//! has names, units and the order of series, so a virtual and a wall run of one layout have the
+//! same observation.
 
 use crate::header::{Attributes, Contents, Counting, Entity, EntityId, EntityKind, Series, Unit};
 use crate::metric;
 
-/// Who there is in a run.
+/// The entities of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shape {
     /// The hosts.
@@ -32,7 +32,7 @@ pub struct BackupShape {
     pub name: String,
     /// Its host's index.
     pub host: usize,
-    /// Its sources, targets, stripes and buffers.
+    /// Sources, targets, stripes and buffers.
     pub attributes: Attributes,
 }
 
@@ -41,7 +41,7 @@ pub struct BackupShape {
 pub struct HostShape {
     /// Its name.
     pub name: String,
-    /// What is known of it.
+    /// Limits, size and other facts.
     pub attributes: Attributes,
     /// Whether it has a cache.
     pub has_cache: bool,
@@ -54,7 +54,7 @@ pub struct StripeShape {
     pub name: String,
     /// Its host's index.
     pub host: usize,
-    /// What is known of it.
+    /// Limits, size and other facts.
     pub attributes: Attributes,
 }
 
@@ -65,19 +65,19 @@ pub struct VolumeShape {
     pub name: String,
     /// Its host's index.
     pub host: usize,
-    /// The index of the stripe that it is a column of.
+    /// Index of the stripe that has this volume as a column.
     pub stripe: Option<usize>,
-    /// What is known of it.
+    /// Limits, size and other facts.
     pub attributes: Attributes,
-    /// The caps that can hold its requests. Nothing if the driver does not know them.
+    /// Caps that can throttle its requests; `None` if the driver does not know them.
     pub caps: Option<Vec<&'static str>>,
-    /// The caps that can hold what a host cache writes back to it, if one does.
+    /// Caps that can throttle the write-backs of a host cache to it, if it has one.
     pub writeback_caps: Option<Vec<&'static str>>,
-    /// Which of its limits burst on credits.
+    /// Limits that burst on credits.
     pub credits: Vec<&'static str>,
     /// Whether bursts are billed.
     pub is_billed: bool,
-    /// Whether its limits may be others on the way.
+    /// Whether its limits can change during the run.
     pub limits_change: bool,
 }
 
@@ -88,9 +88,9 @@ pub struct DatabaseShape {
     pub name: String,
     /// Its host's index.
     pub host: usize,
-    /// What is known of it.
+    /// Limits, size and other facts.
     pub attributes: Attributes,
-    /// Its classes of waits, by SQL Server's names.
+    /// Wait types, by SQL Server's names.
     pub waits: Vec<&'static str>,
 }
 
@@ -101,15 +101,15 @@ pub struct FileShape {
     pub name: String,
     /// The index of its database.
     pub database: usize,
-    /// What is known of it.
+    /// Limits, size and other facts.
     pub attributes: Attributes,
-    /// The caps that can hold its requests. Nothing if the driver does not know them.
+    /// Caps that can throttle its requests; `None` if the driver does not know them.
     pub caps: Option<Vec<&'static str>>,
-    /// Whether its limits may be others on the way.
+    /// Whether its limits can change during the run.
     pub limits_change: bool,
 }
 
-/// Limits at a moment: operations and bytes per second.
+/// The limits at the time of a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LimitsNow {
     /// Operations per second.
@@ -118,18 +118,18 @@ pub struct LimitsNow {
     pub bytes_per_s: Option<u64>,
 }
 
-/// What has been counted since the start of a run, in the order of its [`Shape`].
+/// All counters since the start of a run, in the order of its [`Shape`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// Of the hosts.
+    /// Counters per host.
     pub hosts: Vec<HostCounters>,
-    /// Of the volumes.
+    /// Counters per volume.
     pub volumes: Vec<VolumeCounters>,
-    /// Of the databases.
+    /// Counters per database.
     pub databases: Vec<DatabaseCounters>,
-    /// Of the files.
+    /// Counters per file.
     pub files: Vec<FileCounters>,
-    /// Of the backups.
+    /// Counters per backup.
     pub backups: Vec<BackupCounters>,
 }
 
@@ -140,34 +140,34 @@ pub struct BackupCounters {
     pub bytes: u64,
     /// Bytes written to the stripes.
     pub written_bytes: u64,
-    /// Time in which a reader had no free buffer, over all readers.
+    /// Total time that readers waited for a free buffer.
     pub buffer_wait_ns: u64,
-    /// Time in which a writer had no data, over all writers.
+    /// Total time that writers waited for data.
     pub data_wait_ns: u64,
     /// Buffers in use.
     pub buffers_used: u64,
 }
 
-/// What a host has.
+/// The state of a host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HostCounters {
     /// Bytes in its cache.
     pub cache_resident_bytes: u64,
 }
 
-/// Time waited per cap, in nanoseconds: those alone that held something.
+/// Time waited per cap, in nanoseconds; only caps with waits.
 pub type CapTimes = Vec<(&'static str, u64)>;
 
-/// What a volume has counted.
+/// Counters of a volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VolumeCounters {
     /// Reads completed.
     pub reads: u64,
-    /// Their bytes.
+    /// Bytes read.
     pub read_bytes: u64,
     /// Writes completed.
     pub writes: u64,
-    /// Their bytes.
+    /// Bytes written.
     pub write_bytes: u64,
     /// Discards completed.
     pub discards: u64,
@@ -175,98 +175,98 @@ pub struct VolumeCounters {
     pub counted_operations: u64,
     /// Reads that the host cache served.
     pub cache_hits: u64,
-    /// Time waited.
+    /// Time waited per cap.
     pub waits: CapTimes,
-    /// Time that the medium took.
+    /// Service time of the medium.
     pub medium_ns: u64,
-    /// Time that at least one request was under way.
+    /// Time with at least one request in flight.
     pub busy_ns: u64,
     /// Write-backs of the host cache.
     pub writebacks: u64,
-    /// Their bytes.
+    /// Bytes written back.
     pub written_back_bytes: u64,
-    /// Time that they waited.
+    /// Time that write-backs waited, per cap.
     pub writeback_waits: CapTimes,
-    /// Transactions of bursts that are billed.
+    /// Billed burst transactions.
     pub burst_transactions: u64,
     /// Credits left, by limit.
     pub credits: Vec<(&'static str, u64)>,
-    /// Its limits.
+    /// Its current limits.
     pub limits: LimitsNow,
 }
 
-/// What a database has counted.
+/// Counters of a database.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DatabaseCounters {
     /// Batch requests done.
     pub batch_requests: u64,
     /// Transactions committed.
     pub transactions: u64,
-    /// From their beginning to their commit, all together.
+    /// Total time of transactions from begin to commit.
     pub transaction_time_ns: u64,
     /// Time on schedulers.
     pub cpu_ns: u64,
     /// Checkpoints completed.
     pub checkpoints: u64,
-    /// Transactions that were given up, because the data files were full.
+    /// Transactions that failed because the data files were full.
     pub transactions_failed: u64,
-    /// How often a data file grew.
+    /// Growths of data files.
     pub file_growths: u64,
-    /// Pages wanted.
+    /// Page lookups.
     pub page_lookups: u64,
-    /// Those of them that had to be read.
+    /// Page lookups that needed a read.
     pub page_misses: u64,
-    /// Pages that had to go from memory.
+    /// Pages evicted from memory.
     pub pages_evicted: u64,
     /// Bytes of pages in memory.
     pub buffer_bytes: u64,
-    /// Bytes of pages in memory that their files have not.
+    /// Bytes of dirty pages in memory.
     pub dirty_bytes: u64,
-    /// Its waits.
+    /// Waits by type.
     pub waits: Vec<WaitCounters>,
 }
 
-/// What was waited for.
+/// Counters of a wait type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WaitCounters {
     /// SQL Server's name.
     pub name: &'static str,
-    /// How many waited.
+    /// Number of waits.
     pub count: u64,
-    /// For how long, all together.
+    /// Total time waited.
     pub time_ns: u64,
 }
 
-/// What a file has counted, as `sys.dm_io_virtual_file_stats` does.
+/// Counters of a file, as in `sys.dm_io_virtual_file_stats`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileCounters {
     /// Reads completed.
     pub reads: u64,
-    /// Their bytes.
+    /// Bytes read.
     pub read_bytes: u64,
-    /// Their latency.
+    /// Total latency of reads.
     pub read_stall_ns: u64,
-    /// What of it they waited at caps.
+    /// The part of `read_stall_ns` spent waiting at caps.
     pub read_queued_ns: u64,
     /// Writes completed.
     pub writes: u64,
-    /// Their bytes.
+    /// Bytes written.
     pub write_bytes: u64,
-    /// Their latency.
+    /// Total latency of writes.
     pub write_stall_ns: u64,
-    /// What of it they waited at caps.
+    /// The part of `write_stall_ns` spent waiting at caps.
     pub write_queued_ns: u64,
     /// The file's size.
     pub size_bytes: u64,
-    /// Time waited.
+    /// Time waited per cap.
     pub waits: CapTimes,
-    /// Time that the medium took.
+    /// Service time of the medium.
     pub medium_ns: u64,
-    /// The limits of its volume, if it has that to itself.
+    /// The current limits of its volume, if no other file is on it.
     pub limits: LimitsNow,
 }
 
-/// A metric that is always there: its name, unit and kind, and where its value is.
+/// A metric that every entity of a kind has: name, unit, kind of counting, and accessor.
 type Metric<T> = (&'static str, Unit, Counting, fn(&T) -> u64);
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -337,7 +337,7 @@ const OF_BACKUP: [Metric<BackupCounters>; 5] = [
 ];
 
 impl Shape {
-    /// Its entities and series.
+    /// Returns the entities and series of the run.
     #[must_use]
     pub fn contents(&self) -> Contents {
         let mut contents = Declaring(Contents::default());
@@ -381,7 +381,8 @@ impl Shape {
         contents.0
     }
 
-    /// The values of a sample, in the order of the series of [`contents`](Self::contents).
+    /// Writes the values of a sample into `row`, in the order of the series of
+    /// [`contents`](Self::contents).
     pub fn row(&self, sample: &Sample, row: &mut Vec<Option<i64>>) {
         row.clear();
         for (host, counted) in self.hosts.iter().zip(&sample.hosts) {
@@ -440,7 +441,7 @@ impl Declaring {
         }
     }
 
-    /// Time per cap and of the medium, where they are known.
+    /// Declares the waits per cap and the time of the medium, where the driver knows them.
     fn waits(&mut self, entity: EntityId, caps: Option<&[&'static str]>) {
         let Some(caps) = caps else { return };
         for cap in caps {
@@ -471,7 +472,7 @@ impl Declaring {
         self.limits(id, volume.limits_change);
     }
 
-    /// Limits that may be others on the way, under the names of their attributes.
+    /// Declares limits that can change, under the names of their attributes.
     fn limits(&mut self, entity: EntityId, change: bool) {
         if change {
             self.series(entity, metric::IOPS_LIMIT.to_owned(), Count, Gauge);

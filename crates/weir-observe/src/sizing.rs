@@ -1,9 +1,9 @@
-//! What a system asks of its storage, by role: the figures that a layout is sized by.
+//! The demand of a system by role: the figures that a layout is sized by.
 //!
-//! Rates are percentiles over the samples of what all files of a role did together, for that is
-//! what a shared limit sees; each sample counts once, however long it is, but for one that is less
-//! than half as long as the one before: the rest of an interval is no rate. What was asked and waited
-//! at a cap is not in them: who is throttled asks for more than is seen.
+//! Rates are percentiles over samples of the sum of all files of a role, as a shared limit sees
+//! them. Each sample counts once, however long it is. A sample less than half as long as the
+//! previous one is the rest of an interval and gives no rate. Requests that waited at a cap are
+//! not included, so a throttled system asks for more than these figures.
 
 use crate::header::{Contents, EntityId, EntityKind, SeriesId};
 use crate::load::{Load, Loads};
@@ -12,19 +12,19 @@ use crate::rates::{Reading, Spread};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_units::Instant;
 
-/// Follows an observation.
+/// A computation of the demand, sample by sample.
 #[derive(Debug)]
 pub struct Sizer {
     loads: Loads,
-    /// Whose load counts, for which role.
+    /// Entities whose load counts, with their roles.
     roles: BTreeMap<EntityId, String>,
-    /// Where a size is counted.
+    /// Series or attribute with the size of an entity.
     sizes: BTreeMap<EntityId, (Option<SeriesId>, Option<u64>)>,
     found: BTreeMap<String, Found>,
-    /// What each did last.
+    /// Last load of each entity.
     now: BTreeMap<EntityId, Load>,
     before: Option<Instant>,
-    /// How long the sample before lasted, in seconds.
+    /// Length of the previous sample in seconds.
     lasted: f64,
     first: Option<Instant>,
     last: Option<Instant>,
@@ -38,52 +38,52 @@ struct Found {
     samples: u64,
 }
 
-/// What a role did.
+/// The demand of a role.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sized {
     /// The role: `data`, `log`, `tempdb`, `backup`.
     pub role: String,
-    /// Whose loads were added up.
+    /// Names of the entities whose loads are added up.
     pub of: Vec<String>,
-    /// The same, as entities.
+    /// The same entities by index.
     pub entities: Vec<EntityId>,
-    /// Operations a second, at the percentile.
+    /// Operations per second, at the percentile.
     pub iops: f64,
-    /// Bytes a second, at the percentile; nothing where they are not known.
+    /// Bytes per second, at the percentile; `None` if unknown.
     pub bytes: Option<f64>,
-    /// The mean bytes of an operation.
+    /// Mean size of an operation, in bytes.
     pub request: Option<f64>,
-    /// Reads among the operations, from 0 to 1.
+    /// Share of reads, from 0 to 1.
     pub reads: Option<f64>,
-    /// What is stored, as far as all of them say it.
+    /// Bytes stored, if every entity reports its size.
     pub size: Option<u64>,
-    /// The part of all latency that was waited at caps, from 0 to 1, where it is known.
+    /// Share of the latency spent waiting at caps, from 0 to 1, if known.
     pub waited: Option<f64>,
-    /// How many samples there were.
+    /// Number of samples.
     pub samples: u64,
 }
 
-/// Who is who, and what for.
+/// Roles of entities, and names to give them.
 #[derive(Debug, Clone, Default)]
 pub struct Roles {
-    /// Roles that were said, by name; if there are any, nobody else counts.
+    /// Roles by entity name. If there are any, all other entities are ignored.
     pub said: BTreeMap<String, String>,
 }
 
 impl Sizer {
-    /// Follows whoever has operations in `contents`: files if there are any, else stripes and
-    /// volumes.
+    /// Creates a sizer of the entities with operations in `contents`: files if there are any, else
+    /// stripes and volumes.
     ///
     /// # Errors
     ///
-    /// The names of `roles` that nobody has, and those that there are.
+    /// The names in `roles` that no entity has, and the existing names.
     pub fn new(contents: &Contents, roles: &Roles) -> Result<Self, (Vec<String>, Vec<String>)> {
         let loads = Loads::new(contents);
         let own: Vec<EntityId> = loads.entities().collect();
         let entity = |id: &EntityId| contents.entity(*id);
         let has_files =
             own.iter().any(|id| entity(id).is_some_and(|own| own.kind == EntityKind::File));
-        // What a stripe does its disks do; where nobody counted the stripe, they count.
+        // The disks of a stripe count only if the stripe itself has no counters.
         let of_stripe = |id: &EntityId| {
             let parent = entity(id).and_then(|own| own.parent);
             parent.is_some_and(|id| {
@@ -148,8 +148,8 @@ impl Sizer {
                 all => *all = Some(load),
             }
         });
-        // Who is sampled at another instant goes on as it did until then, unless it has been silent
-        // for longer than it was looked at.
+        // An entity sampled at another time keeps its last load, until it has been silent for
+        // longer than its interval.
         now.retain(|_, load| (at - load.to).nanos() / 2 <= (load.to - load.from).nanos());
         let mut lasted = None;
         for role in told {
@@ -157,7 +157,7 @@ impl Sizer {
             let loads = || own.clone().map(|(_, load)| load);
             let from = loads().map(|load| load.from).max().into_iter().chain(before).max();
             let stretch = Load { from: from.unwrap_or(at), to: at, ..Load::default() };
-            // The rest of a second in which a run ends is too short to be a rate.
+            // The rest of a second at the end of a run is too short for a rate.
             let is_rest = stretch.seconds() * 2.0 < self.lasted;
             lasted = lasted.or(Some(stretch.seconds()));
             let reading = |rates: Option<f64>| {
@@ -178,14 +178,14 @@ impl Sizer {
         self.lasted = lasted.unwrap_or(self.lasted);
     }
 
-    /// From the first sample to the last, in seconds.
+    /// Returns the seconds from the first sample to the last.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         let zip = self.first.zip(self.last);
         zip.map_or(0.0, |(first, last)| Load { from: first, to: last, ..Load::default() }.seconds())
     }
 
-    /// What each role did, at a percentile from 0 to 1.
+    /// Returns the demand of each role at a percentile from 0 to 1.
     #[must_use]
     pub fn finish(&self, contents: &Contents, percentile: f64) -> Vec<Sized> {
         let of = |(role, own): (&String, &Found)| {
@@ -213,7 +213,7 @@ impl Sizer {
     }
 }
 
-/// What a file is for, as far as it says; data if it does not.
+/// Returns the role of a file, by default data.
 fn role_of(contents: &Contents, id: EntityId) -> String {
     let Some(entity) = contents.entity(id) else { return "data".to_owned() };
     let parent = entity.parent.and_then(|id| contents.entity(id));
@@ -231,7 +231,7 @@ mod tests {
     use crate::header::{Counting, Entity, Series, Unit};
     use weir_units::Span;
 
-    /// A data file and a log file, with counters of reads, writes and their bytes.
+    /// Returns a data file and a log file, with counters of reads, writes and their bytes.
     fn contents() -> Contents {
         let mut contents = Contents::default();
         for (name, role) in [("sales.mdf", "data"), ("sales.ldf", "log")] {
@@ -262,7 +262,7 @@ mod tests {
         contents
     }
 
-    /// The disks of a stripe, of which the stripe itself may be counted, too.
+    /// The stripe of these disks may have counters, too.
     #[test]
     fn a_stripe_counts_once_or_its_disks_do() {
         for is_counted in [false, true] {
@@ -295,7 +295,7 @@ mod tests {
                 let at = Instant::ZERO + Span::from_secs(second.unsigned_abs());
                 sizer.sample(at, &row[..2 * counted.len()]);
             }
-            // A rest of two milliseconds in which ten are done is no 5,000 a second.
+            // A rest of 2 ms with ten operations is not a rate of 5,000 per second.
             let row = [12_010, 6_000, 12_000, 6_000, 24_010, 12_000].map(Some);
             let at = Instant::ZERO + Span::from_millis(60_002);
             sizer.sample(at, &row[..2 * counted.len()]);

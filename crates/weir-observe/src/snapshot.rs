@@ -1,9 +1,8 @@
-//! What everybody had counted at a time: a baseline, to see later what has happened since.
+//! A snapshot of all counters: a baseline to compare a later one with.
 //!
-//! A [`Newest`] takes samples and keeps of each entity the newest one that has its counters,
-//! so that the counters of an entity are all of one moment, and of gauges the newest value.
-//! It becomes an observation that has each entity in one sample; mostly that is one sample
-//! altogether.
+//! A [`Newest`] takes samples and keeps the newest complete one of each entity. All counters of an
+//! entity are therefore of one moment; gauges have their newest value. The result is an
+//! observation with each entity in one sample, usually the same for all.
 
 use crate::format::Ending;
 use crate::header::{Counting, Header};
@@ -11,20 +10,20 @@ use crate::observation::{Column, Observation};
 use std::collections::BTreeSet;
 use weir_units::Instant;
 
-/// The newest of everybody.
+/// The newest values of every entity.
 #[derive(Debug)]
 pub struct Newest {
     header: Header,
-    /// Of each entity its series, and whether they are counters.
+    /// Series of each entity, and whether they are counters.
     series: Vec<Vec<(usize, bool)>>,
-    /// When each entity's newest sample was.
+    /// Time of each entity's newest sample.
     at: Vec<Option<Instant>>,
     row: Vec<Option<i64>>,
 }
 
 impl Newest {
-    /// Nothing yet, of an observation with this header; it has everybody who is declared on
-    /// the way.
+    /// Creates an empty snapshot of an observation with this header, which has all declarations of
+    /// the file.
     #[must_use]
     pub fn new(header: &Header) -> Self {
         let contents = &header.contents;
@@ -38,7 +37,7 @@ impl Newest {
         Self { header: header.clone(), series, at, row: vec![None; contents.series.len()] }
     }
 
-    /// Takes a sample, later than the one before.
+    /// Takes a sample, which is later than the previous one.
     pub fn sample(&mut self, at: Instant, row: &[Option<i64>]) {
         for (own, newest) in self.series.iter().zip(&mut self.at) {
             let value = |place: usize| row.get(place).copied().flatten();
@@ -59,14 +58,14 @@ impl Newest {
         }
     }
 
-    /// When the newest of all is.
+    /// Returns the time of the newest sample.
     #[must_use]
     pub fn taken(&self) -> Option<Instant> {
         self.at.iter().flatten().max().copied()
     }
 
-    /// As an observation. Of whom only gauges beside counters that never came are known, those
-    /// are in the newest sample.
+    /// Converts to an observation. Entities with gauges alone, whose counters never came, are in
+    /// the newest sample.
     #[must_use]
     pub fn into_observation(self) -> Observation {
         let times: BTreeSet<Instant> = self.at.iter().flatten().copied().collect();
@@ -112,7 +111,7 @@ mod tests {
         assert_eq!(newest.taken(), None);
         let second = |n| Instant::ZERO + Span::from_secs(n);
         newest.sample(second(1), &[Some(1), Some(2), Some(8192), Some(5), Some(9)]);
-        // The counters of one moment: what is not there then is not known.
+        // Counters are of one moment: a value missing there is unknown.
         newest.sample(second(2), &[Some(3), None, None, None, Some(10)]);
         newest.sample(second(3), &[None, None, Some(16384), None, None]);
         assert_eq!(newest.taken(), Some(second(2)));

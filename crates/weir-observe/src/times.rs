@@ -1,25 +1,24 @@
-//! When samples were: from when to when, how far apart they usually are, and where there are gaps.
+//! The times of samples: first and last, usual distance, and gaps.
 
 use std::collections::BTreeMap;
 use weir_units::{Instant, Span};
 
-/// See the module.
+/// The times of the samples of an observation.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     first: Option<Instant>,
     last: Option<Instant>,
-    /// How often samples were so many nanoseconds apart, to three digits, which bounds how many
-    /// of these there are.
+    /// Number of samples by distance in nanoseconds, rounded to three digits to bound the table.
     apart: BTreeMap<u64, u64>,
-    /// How far apart two were at most.
+    /// The longest distance.
     longest: Span,
 }
 
 impl Times {
-    /// Less is no gap, however often there are samples.
+    /// The shortest distance reported as a gap.
     pub(crate) const LONG: Span = Span::from_secs(60);
 
-    /// Takes the times of samples that follow each other.
+    /// Takes the times of consecutive samples.
     pub(crate) fn take(&mut self, times: &[Instant]) {
         self.first = self.first.or(times.first().copied());
         let mut run = (0, 0);
@@ -44,12 +43,12 @@ impl Times {
         }
     }
 
-    /// From when to when, if there was any sample.
+    /// Returns the first and last time, if there is a sample.
     pub(crate) fn extent(&self) -> Option<(Instant, Instant)> {
         self.first.zip(self.last)
     }
 
-    /// How many gaps there are, and how long the longest is, in a sentence.
+    /// Describes the gaps: their number, and the length of the longest.
     pub(crate) fn gaps(&self) -> Option<String> {
         let usual = self.usual()?;
         let least = Self::LONG.nanos().max(usual.saturating_mul(10));
@@ -64,7 +63,7 @@ impl Times {
         })
     }
 
-    /// How far apart half of the samples are at most.
+    /// Returns the median distance of samples.
     fn usual(&self) -> Option<u64> {
         let half = self.apart.values().sum::<u64>().div_ceil(2);
         let mut before = 0;
@@ -76,12 +75,12 @@ impl Times {
     }
 }
 
-/// A time in whole seconds, with its unit.
+/// Formats a time in whole seconds.
 pub(crate) fn in_seconds(span: Span) -> String {
     format!("{} s", span.nanos() / 1_000_000_000)
 }
 
-/// A number whose digits behind the first three are zeros.
+/// Rounds down to three significant digits.
 fn to_three_digits(number: u64) -> u64 {
     let by = 10_u64.pow(number.checked_ilog10().unwrap_or(0).saturating_sub(2));
     number / by * by

@@ -1,5 +1,5 @@
-//! Which series of an entity are its I/O, its waits, its load: the standard names put
-//! together, so that tables, plots and rules need not know who counts what how.
+//! The series of an entity by purpose: its I/O, its waits, its load. Tables, plots and rules read
+//! these instead of the names of each source.
 
 use crate::header::{Contents, EntityId, EntityKind, SeriesId};
 use crate::import::measure as m;
@@ -7,54 +7,54 @@ use crate::metric::{self, cap_of};
 use crate::rates::Track;
 use std::collections::BTreeMap;
 
-/// A file or volume: what it does, and what it may.
+/// The series of a file or volume: activity and limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IoView {
-    /// Who.
+    /// The file or volume.
     pub entity: EntityId,
-    /// Operations: reads and writes, those of them that are counted.
+    /// Reads and writes, or the operations that count against the limit.
     pub operations: Track,
-    /// Their bytes.
+    /// Bytes read and written.
     pub bytes: Track,
-    /// Latency in milliseconds, all together, where it is counted.
+    /// Total latency in milliseconds, if it is counted.
     pub stall_ms: Track,
     /// Time waited per cap, in nanoseconds.
     pub waits: Vec<(String, SeriesId)>,
-    /// Time that the medium took, in nanoseconds.
+    /// Service time of the medium, in nanoseconds.
     pub medium: Option<SeriesId>,
-    /// The limit in operations per second.
+    /// Limit in operations per second.
     pub iops_limit: Option<u64>,
-    /// The limit in bytes per second.
+    /// Limit in bytes per second.
     pub bytes_per_s_limit: Option<u64>,
-    /// The same over time, where they may be others on the way.
+    /// Limit in operations per second over time, if it can change.
     pub iops_limits: Option<SeriesId>,
-    /// In bytes per second.
+    /// Limit in bytes per second over time, if it can change.
     pub bytes_per_s_limits: Option<SeriesId>,
-    /// Its size over time.
+    /// Size over time.
     pub size: Option<SeriesId>,
 }
 
-/// A database: what it does and what it waits for.
+/// The series of a database: activity and waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseView {
-    /// Who.
+    /// The database.
     pub entity: EntityId,
     /// Batch requests.
     pub batches: Option<SeriesId>,
     /// Time on schedulers, in nanoseconds.
     pub cpu: Option<SeriesId>,
-    /// Its classes of waits.
+    /// Its wait types.
     pub waits: Vec<WaitView>,
 }
 
-/// A class of waits.
+/// The series of a wait type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitView {
     /// Its name.
     pub name: String,
-    /// How many waited.
+    /// Number of waits.
     pub count: Option<SeriesId>,
-    /// For how long, in milliseconds.
+    /// Total time waited, in milliseconds.
     pub time_ms: SeriesId,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Index<'a> {
         let rates = [m::READS_PER_S.metric, m::WRITES_PER_S.metric];
         let bytes_rates = [m::READ_BYTES_PER_S.metric, m::WRITE_BYTES_PER_S.metric];
         let stalls = [metric::IO_STALL_READ_MS, metric::IO_STALL_WRITE_MS];
-        // Counters say more than rates, and both directions more than their sum.
+        // Counters are preferred to rates, and both directions to their sum.
         let first = |ways: [&[&str]; 4]| {
             let mut tracks = ways.iter().map(|way| self.track(entity, way));
             tracks.find(|track| !track.0.is_empty()).unwrap_or(Track(Vec::new()))
@@ -119,7 +119,7 @@ fn of_kind(contents: &Contents, kind: &EntityKind) -> Vec<EntityId> {
     entities.filter(|(entity, _)| entity.kind == *kind).map(|(_, id)| EntityId(id)).collect()
 }
 
-/// The entities of a kind that have I/O: files or volumes.
+/// Returns the entities of a kind that have I/O: files or volumes.
 #[must_use]
 pub fn io(contents: &Contents, kind: &EntityKind) -> Vec<IoView> {
     let index = Index::new(contents);
@@ -136,7 +136,7 @@ pub fn hosts(contents: &Contents) -> Vec<IoView> {
     views.filter(|view| !view.operations.0.is_empty() || !view.bytes.0.is_empty()).collect()
 }
 
-/// The databases, and others that have waits.
+/// Returns the databases and other entities with waits.
 #[must_use]
 pub fn databases(contents: &Contents) -> Vec<DatabaseView> {
     let index = Index::new(contents);

@@ -1,8 +1,8 @@
-//! Waits by the categories that Query Store and qpi put them into.
+//! The wait categories of Query Store and qpi.
 //!
-//! The categories and what belongs to them are the table "Wait categories mapping" of
-//! Microsoft's page on `sys.query_store_wait_stats`; their numbers are its `wait_category`.
-//! qpi uses the same, and so do the scripts of whoever uses qpi.
+//! The categories and their wait types are the table "Wait categories mapping" of Microsoft's page
+//! on `sys.query_store_wait_stats`; the numbers are its `wait_category`. qpi and scripts based on
+//! it use the same table.
 
 /// A category of waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +13,7 @@ pub struct Category {
     pub name: &'static str,
 }
 
-/// Categories by number; the names of their waits, of which one that ends in `%` stands for
-/// all that begin so.
+/// Categories by number, with the names of their waits. A name that ends in `%` is a prefix.
 const CATEGORIES: &[(u64, &str, &[&str])] = &[
     (0, "Unknown", &["Unknown"]),
     (1, "CPU", &["SOS_SCHEDULER_YIELD"]),
@@ -34,12 +33,12 @@ const CATEGORIES: &[(u64, &str, &[&str])] = &[
     (16, "Parallelism", &["CXPACKET", "EXCHANGE"]),
     (17, "Memory", MEMORY),
     (18, "User Wait", &["WAITFOR", "WAIT_FOR_RESULTS", "BROKER_RECEIVE_WAITFOR"]),
-    // Behind the one of its waits that belongs elsewhere.
+    // After a category that has one of its waits.
     (13, "Service Broker", &["BROKER_%"]),
     (19, "Tracing", TRACING),
     (20, "Full Text Search", FULL_TEXT),
     (21, "Other Disk IO", DISK),
-    // Before replication, whose pattern has one of its waits.
+    // Before replication, whose pattern matches one of its waits.
     (23, "Log Rate Governor", GOVERNOR),
     (22, "Replication", REPLICATION),
 ];
@@ -128,10 +127,10 @@ const REPLICATION: &[&str] = &[
     "PWAIT_HADRSIM",
 ];
 
-/// Waits that have a category and yet say only that a thread of the background has nothing to
-/// do, by the list that Paul Randal keeps for the query that most people know
+/// Waits that have a category but only mean that a background thread is idle. Source: Paul
+/// Randal's list
 /// (<https://www.sqlskills.com/blogs/paul/wait-statistics-or-please-tell-me-where-it-hurts/>).
-/// Those of no category need not be in it.
+/// Waits without a category need no entry.
 const BACKGROUND: &[&str] = &[
     "BROKER_EVENTHANDLER",
     "BROKER_RECEIVE_WAITFOR",
@@ -180,7 +179,7 @@ const BACKGROUND: &[&str] = &[
     "XE_TIMER_EVENT",
 ];
 
-/// The category of a wait; of most that only the background knows there is none.
+/// Returns the category of a wait; most background waits have none.
 #[must_use]
 pub fn category(wait: &str) -> Option<Category> {
     let is = |name: &&str| match name.strip_suffix('%') {
@@ -191,8 +190,8 @@ pub fn category(wait: &str) -> Option<Category> {
     found.map(|(id, name, _)| Category { id: *id, name })
 }
 
-/// Whether `qpi.wait_stats` leaves it out, too: it is of no category, or says only that a
-/// thread of the background has nothing to do.
+/// Returns whether `qpi.wait_stats` leaves the wait out: it has no category, or it only means that
+/// a background thread is idle.
 #[must_use]
 pub fn is_background(wait: &str) -> bool {
     category(wait).is_none() || BACKGROUND.contains(&wait)

@@ -1,5 +1,5 @@
-//! A time of an observation, as somebody asks for it: `first`, `90s`, `14:05`,
-//! `2026-11-22 14:05:00+01:00`.
+//! A time of an observation as users write it: `first`, `90s`, `14:05`, `2026-11-22
+//! 14:05:00+01:00`.
 
 use crate::import::moment::{Clock, time_of};
 use jiff::Timestamp;
@@ -9,44 +9,43 @@ use weir_units::{Instant, Span};
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
-/// A time that is asked for.
+/// A time that a user asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// That of the first sample.
+    /// The first sample.
     First,
-    /// That of the last one.
+    /// The last sample.
     Last,
-    /// So long from the beginning.
+    /// A distance from the beginning.
     After(Span),
-    /// In nanoseconds since 1970.
+    /// A moment in nanoseconds since 1970.
     Moment(i64),
-    /// In nanoseconds from the beginning of a day, by a clock that is so many seconds ahead
-    /// of UTC.
+    /// Nanoseconds from midnight, by a clock with this offset from UTC in seconds.
     OfDay(i64, i64),
 }
 
-/// When the samples of an observation are.
+/// The time span of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// What its times count from, in nanoseconds since 1970, if that is known.
+    /// The moment that times count from, in nanoseconds since 1970, if known.
     pub start_unix_ns: Option<i64>,
-    /// The first sample.
+    /// Time of the first sample.
     pub first: Instant,
-    /// The last one.
+    /// Time of the last sample.
     pub last: Instant,
 }
 
-/// Why there is no such time.
+/// The reason why a time does not exist in an observation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WhenError {
-    /// It is no time.
+    /// The text is no time.
     #[error(
         "{text:?} is no time; use first, last, a length from its beginning like 90s, a time of \
          the day like 14:05, or a date with a time like \"2026-11-22 14:05:00\""
     )]
     NoTime {
-        /// What was given.
+        /// The text.
         text: String,
     },
     /// The observation has no dates.
@@ -58,23 +57,23 @@ pub enum WhenError {
     /// It is before or after all samples.
     #[error("there is nothing: its samples are from {first} to {last}")]
     Outside {
-        /// The first.
+        /// First sample.
         first: String,
-        /// The last.
+        /// Last sample.
         last: String,
     },
-    /// On several days.
+    /// A time of day that occurs on several days.
     #[error("that was on several days, as its samples are from {first} to {last}; say the date")]
     Ambiguous {
-        /// The first.
+        /// First occurrence.
         first: String,
-        /// The last.
+        /// Last occurrence.
         last: String,
     },
 }
 
 impl When {
-    /// Reads a time; one without a zone is by `clock`.
+    /// Parses a time. One without a zone is a time of `clock`.
     ///
     /// # Errors
     ///
@@ -97,11 +96,11 @@ impl When {
         moment.map(Self::Moment).ok_or_else(|| WhenError::NoTime { text: text.to_owned() })
     }
 
-    /// The time in an observation. `offset` is that of the clock by which errors are written.
+    /// Returns the instant in an observation. Error messages use the clock with this `offset`.
     ///
     /// # Errors
     ///
-    /// [`WhenError`] if there is none, or several.
+    /// [`WhenError`] if there is no such time, or more than one.
     pub fn resolve(self, extent: &Extent, offset: i64) -> Result<Instant, WhenError> {
         let (first, last) =
             (extent.written(extent.first, offset), extent.written(extent.last, offset));
@@ -137,7 +136,7 @@ impl When {
 }
 
 impl Extent {
-    /// A time of the observation as text: a date if it has dates, else the seconds from its
+    /// Formats a time of the observation: as a date if it has dates, else as seconds from the
     /// beginning.
     #[must_use]
     pub fn written(&self, at: Instant, offset: i64) -> String {
@@ -148,7 +147,7 @@ impl Extent {
     }
 }
 
-/// The zone of a clock that is so many seconds ahead of UTC: `Z`, or `+01:00`.
+/// Formats the zone of a clock with this offset in seconds: `Z`, or `+01:00`.
 #[must_use]
 pub fn zone(offset: i64) -> String {
     if offset == 0 {
@@ -158,7 +157,7 @@ pub fn zone(offset: i64) -> String {
     format!("{sign}{:02}:{:02}", seconds / 3600, seconds / 60 % 60)
 }
 
-/// A moment as text, by a clock that is so many seconds ahead of UTC.
+/// Formats a moment by a clock with this offset in seconds.
 #[must_use]
 pub fn written(unix_ns: i64, offset: i64) -> String {
     let moment = Timestamp::from_nanosecond(unix_ns.into());
@@ -179,7 +178,7 @@ pub fn written(unix_ns: i64, offset: i64) -> String {
 mod tests {
     use super::*;
 
-    /// From 2026-11-22 23:00 UTC, samples from 10 s to two hours.
+    /// Returns the extent of samples from 10 s to two hours after 2026-11-22 23:00 UTC.
     fn extent() -> Extent {
         let first = Instant::ZERO + Span::from_secs(10);
         let last = Instant::ZERO + Span::from_secs(7200);
@@ -201,7 +200,7 @@ mod tests {
         check("last", &own, Ok(7200));
         check("90s", &own, Ok(90));
         check("1h", &own, Ok(3600));
-        // By the clock that is ahead: it begins at midnight, and half past is half an hour.
+        // By a clock ahead of UTC it begins at midnight.
         check("00:30", &own, Ok(1800));
         check("23:30Z", &own, Ok(1800));
         check("2026-11-23 00:30:00", &own, Ok(1800));

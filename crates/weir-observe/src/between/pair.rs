@@ -1,6 +1,6 @@
-//! Two snapshots side by side, as an observation of whoever is in both.
+//! Two snapshots as an observation of the entities that are in both.
 //!
-//! Only counters say what happened between two moments: rates are of the time before theirs.
+//! Only counters are used: a rate describes the time before its own snapshot.
 
 use super::{Who, signed};
 use crate::header::{Contents, Counting, EntityId, EntityKind, Series, SeriesId};
@@ -9,51 +9,51 @@ use crate::observation::Observation;
 use std::collections::{BTreeMap, HashMap};
 use weir_units::{Instant, Span};
 
-/// Why two snapshots cannot be compared.
+/// The reason why two snapshots cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PairError {
-    /// The second is older.
+    /// The second snapshot is older.
     #[error("it is the older one, by {by}: give the older one first")]
     WrongWay {
-        /// By how much.
+        /// Difference of their times.
         by: Span,
     },
-    /// Both are of one moment.
+    /// Both have the same time.
     #[error("both are of the same moment: between them is no time")]
     NoLength,
-    /// Both say when they were taken, and so does somebody else.
+    /// A third input contradicts the times of both.
     #[error("both say when they were taken: how far they are apart is known, and is {apart}")]
     Apart {
-        /// So far.
+        /// Distance.
         apart: Span,
     },
 }
 
-/// See the module.
+/// Two snapshots side by side.
 #[derive(Debug, Clone, Default)]
 pub struct Pair {
-    /// Whoever is in both, with the counters that both have.
+    /// Entities in both, with the counters that both have.
     pub contents: Contents,
-    /// What they had counted.
+    /// Times and values of the two samples.
     pub rows: Vec<(Instant, Vec<Option<i64>>)>,
-    /// Before the first of what the second snapshot has.
+    /// A time before the first sample of the second snapshot.
     pub from: Instant,
-    /// How far they are apart, if that is known.
+    /// Time between the two, if known.
     pub apart: Option<Span>,
-    /// Who has counters in the first only, and in the second only. Of waits with the time
+    /// Entities with counters in the first only and in the second only; for waits with the time
     /// waited until then, in milliseconds.
     pub only: [Vec<(Who, Option<f64>)>; 2],
-    /// Who has no newer counters in the second.
+    /// Entities whose counters are not newer in the second.
     pub stale: Vec<Who>,
-    /// Of whom there are rates and no counters.
+    /// Entities with rates and no counters.
     pub rates: Vec<Who>,
 }
 
-/// What is known of somebody in a snapshot.
+/// An entity of a snapshot.
 struct Own {
     id: EntityId,
-    /// When its counters were read.
+    /// Time at which its counters were read.
     at: Option<Instant>,
     counters: BTreeMap<String, (Series, i64)>,
     gauges: BTreeMap<String, (Series, i64)>,
@@ -91,7 +91,7 @@ fn all(of: &Observation) -> HashMap<Who, Own> {
     owns.into_values().map(|own| (Who::of(contents, own.id), own)).collect()
 }
 
-/// Where on one line of time the samples of both are.
+/// A common time line for the samples of both.
 struct Line {
     shifts: [i128; 2],
     apart: Option<Span>,
@@ -102,7 +102,7 @@ impl Line {
         let last = pair.map(|own| i128::from(own.times.last().map_or(0, |at| at.nanos())));
         let first = pair.map(|own| i128::from(own.times.first().map_or(0, |at| at.nanos())));
         let [Some(a), Some(b)] = pair.map(|own| own.header.start_unix_ns.map(i128::from)) else {
-            // Without times the second is behind the first, all of it.
+            // Without times, all of the second snapshot comes after the first.
             let between = i128::from(apart.unwrap_or(Span::from_secs(1)).nanos());
             let spread = if apart.is_some() { 0 } else { last[1] - first[1] };
             let zero = last[0].max(last[1]);
@@ -127,15 +127,15 @@ impl Line {
     }
 }
 
-/// Without the nanoseconds that nobody compares by.
+/// Rounds to milliseconds.
 fn in_milliseconds(span: Span) -> Span {
     const MILLI: u64 = 1_000_000;
     if span.nanos() < MILLI { span } else { Span::from_nanos(span.nanos() / MILLI * MILLI) }
 }
 
 impl Pair {
-    /// Puts two snapshots side by side, the older one first. `apart` is how far they are
-    /// apart, where they do not say when they were taken.
+    /// Pairs two snapshots, the older one first. `apart` is the time between them, for snapshots
+    /// without times.
     ///
     /// # Errors
     ///
@@ -194,7 +194,7 @@ impl Pair {
         ids.insert(Who::of(contents, id), own);
     }
 
-    /// Puts what both say of an entity; whether that was worth anything.
+    /// Adds the series that both have of an entity; returns whether there are any.
     fn put(
         &mut self,
         entity: EntityId,
@@ -216,7 +216,7 @@ impl Pair {
         };
         for (name, (series, now)) in &own.counters {
             let Some((other, then)) = before.counters.get(name) else { continue };
-            // In the finer unit of the two.
+            // The finer unit of the two.
             let scale = series.scale.min(other.scale);
             let finer = |value: i64, own: i8| {
                 let steps = u32::from(own.abs_diff(scale));
@@ -233,13 +233,13 @@ impl Pair {
         true
     }
 
-    /// Whether there is anybody who counts reads, writes or waits in both.
+    /// Returns whether an entity counts reads, writes or waits in both.
     #[must_use]
     pub fn has_any(&self) -> bool {
         !self.contents.series.is_empty()
     }
 
-    /// Those in one only that are no waits.
+    /// Returns the entities other than waits that are in one snapshot only.
     pub fn only_io(&self, which: usize) -> impl Iterator<Item = &Who> + '_ {
         let io = self.only[which].iter().filter(|(who, _)| *who.kind() != EntityKind::Wait);
         io.map(|(who, _)| who)

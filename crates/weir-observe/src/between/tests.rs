@@ -4,7 +4,7 @@ use crate::observation::Observation;
 use crate::snapshot::Newest;
 use std::io::{BufReader, Cursor};
 
-/// What `sys.dm_io_virtual_file_stats` and `sys.dm_os_wait_stats` said twice, 100 s apart.
+/// Output of `sys.dm_io_virtual_file_stats` and `sys.dm_os_wait_stats`, twice, 100 s apart.
 const BEFORE: &str = "\
 collection_time,database_name,file_name,type_desc,num_of_reads,num_of_bytes_read,io_stall_read_ms,\
 io_stall_queued_read_ms,num_of_writes,num_of_bytes_written,io_stall_write_ms,\
@@ -77,8 +77,8 @@ fn file<'a>(between: &'a Between, name: &str) -> &'a Did {
     between.io.iter().find(|did| did.who.name() == name).expect("a file")
 }
 
-/// All by hand: 40,000 reads of 8 KiB that took 2,000 ms each, 1,997 of it in a queue, and
-/// 8,900 writes of 16 KiB that took 1,800 ms, 4 of it not in a queue.
+/// Computed by hand: 40,000 reads of 8 KiB with 2,000 s latency, 1,997 s of it queued, and 8,900
+/// writes of 16 KiB with 1,800 s, 4 s of it not queued.
 #[track_caller]
 fn is_by_hand(between: &Between) {
     let data = file(between, "data");
@@ -109,7 +109,7 @@ fn is_by_hand(between: &Between) {
         (wait(0).tasks, wait(0).ms, wait(0).signal_ms),
         (Some(40_000.0), Some(8e7), Some(400.0))
     );
-    // The longest of WRITELOG may have been before.
+    // The longest WRITELOG wait may be older.
     assert_eq!((between.waits[0].max_ms, between.waits[1].max_ms), (Some(4500.0), None));
     assert_eq!((wait(1).tasks, wait(1).ms), (Some(500.0), Some(1500.0)));
 }
@@ -124,7 +124,7 @@ fn two_snapshots_or_two_times_of_one_observation_are_the_same() {
     let between = stretch(&whole, 0, 100).expect("samples");
     is_by_hand(&between);
     assert_eq!((between.from, between.to), (whole.times[0], whole.times[1]));
-    // Until a time at which there is no newer sample.
+    // There is no newer sample at the second time.
     assert!(stretch(&whole, 0, 99).is_none());
 }
 
@@ -141,15 +141,15 @@ fn a_stretch_begins_with_the_newest_sample_that_each_has() {
 
 #[test]
 fn what_went_back_takes_its_server_with_it() {
-    // The data file has been read less, so the server was started again: that of the log has
-    // grown past its old value since.
+    // The data file's counters went back, so the server restarted. Those of the log have grown
+    // past their old values since.
     let restarted = AFTER.replace("ROWS,41000", "ROWS,900");
     let (_, between) = difference(BEFORE, &restarted);
     assert!(between.io.iter().all(|did| did.load.is_none() && did.seconds < 1e-9));
     assert!(between.waits.iter().all(|own| own.wait.is_none() && own.max_ms.is_none()));
     let back: Vec<_> = between.restarts.iter().map(|(who, n)| (who.name(), *n)).collect();
     assert_eq!(back, [("data", 1)]);
-    // Waits alone are counted anew when somebody says so: files go on.
+    // Waits alone can be reset on request; files go on.
     let (_, between) = difference(BEFORE, &AFTER.replace("WRITELOG,1500", "WRITELOG,15"));
     assert!(between.waits.iter().all(|own| own.wait.is_none()));
     assert_eq!(file(&between, "data").load.and_then(|load| load.iops()), Some(489.0));
@@ -210,7 +210,7 @@ fn pairs_that_are_none() {
     check(&after, &before, None, PairError::WrongWay { by: apart });
     check(&after, &after, None, PairError::NoLength);
     check(&before, &after, Some(apart), PairError::Apart { apart });
-    // Without times nobody knows which was first, nor how long it was.
+    // Without times, order and distance are unknown.
     let without = |own: &Observation| {
         let mut own = own.clone();
         own.header.start_unix_ns = None;

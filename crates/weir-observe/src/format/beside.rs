@@ -7,7 +7,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// A chunk, and what becomes of it.
+/// A chunk and its encoded payload.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     pub(super) chunk: Chunk,
@@ -15,7 +15,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Makes the payload of the chunk.
+    /// Encodes the chunk.
     pub(super) fn encode(&mut self, encoder: &mut Encoder) {
         let (chunk, payload) = (&self.chunk, &mut self.payload);
         payload.clear();
@@ -31,7 +31,7 @@ impl Work {
     }
 }
 
-/// See the module. The thread ends when this is dropped.
+/// A thread that encodes chunks; it ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Beside {
     work: SyncSender<Work>,
@@ -40,7 +40,7 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Starts the thread, if the system has one to give.
+    /// Starts the thread, if the system allows it.
     pub(super) fn start() -> io::Result<Self> {
         let (work, todo) = sync_channel::<Work>(1);
         let (finished, done) = sync_channel(1);
@@ -56,13 +56,13 @@ impl Beside {
         Ok(Self { work, done, is_busy: false })
     }
 
-    /// Hands over a chunk. What was handed over before must have been taken.
+    /// Hands over a chunk. The caller has taken the previous one before.
     pub(super) fn give(&mut self, work: Work) -> io::Result<()> {
         self.is_busy = true;
         self.work.send(work).map_err(|_| ended())
     }
 
-    /// What was handed over last, encoded, if it was not taken before.
+    /// Returns the last chunk, encoded, unless it was taken before.
     pub(super) fn take(&mut self) -> io::Result<Option<Work>> {
         if !std::mem::take(&mut self.is_busy) {
             return Ok(None);

@@ -1,7 +1,7 @@
-//! Variable-length integers (LEB128: seven bits a byte, the lowest first, the top bit
-//! says that more follow), and reading them from bytes that may lie.
+//! Variable-length integers (LEB128: seven bits per byte, lowest first, the top bit set if more
+//! follow), and checked reads of untrusted bytes.
 
-/// What the bytes say that cannot be.
+/// The reason why bytes are invalid.
 pub(super) type Wrong = &'static str;
 
 pub(super) fn put(out: &mut Vec<u8>, mut n: u64) {
@@ -16,12 +16,13 @@ pub(super) fn put(out: &mut Vec<u8>, mut n: u64) {
     }
 }
 
-/// Small magnitudes of either sign become small: 0, -1, 1, -2 are 0, 1, 2, 3.
+/// Writes a zigzag integer, so that small magnitudes of either sign are short: 0, -1, 1, -2 become
+/// 0, 1, 2, 3.
 pub(super) fn put_signed(out: &mut Vec<u8>, n: i64) {
     put(out, (n.cast_unsigned() << 1) ^ (n >> 63).cast_unsigned());
 }
 
-/// Bytes still to be read.
+/// Unread bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 

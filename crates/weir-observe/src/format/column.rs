@@ -1,29 +1,28 @@
-//! A column to bytes and back.
+//! Columns to bytes and back.
 //!
-//! Counters grow at a rate that hardly changes: their differences, less the smallest of
-//! them, divided by what divides them all (8192 of bytes read in pages), are small
-//! numbers. Their lowest bytes are stored one after the other, then the next higher ones:
-//! noise is with noise and zeros are with zeros, which is what deflate makes most of. A
-//! counter that stands still, or a clock that ticks evenly, takes no bytes per value.
+//! Counters grow at nearly constant rates. Their differences, minus the smallest, divided by the
+//! common divisor (8192 for bytes read in pages), are small numbers. The lowest bytes of all
+//! numbers are stored first, then the next higher ones, which separates noise from zeros and suits
+//! deflate. A constant counter, or an even clock, takes no bytes per value.
 
 use super::bytes::{Input, Wrong, put, put_signed};
 use crate::observation::Column;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::fmt;
 
-/// Present values are all of them, or as a bitmap says.
+/// How presence is stored: all values present, or a bitmap.
 const ALL_PRESENT: u8 = 0;
 const BITMAP: u8 = 1;
-/// What is stored: the values, or the differences of neighbours.
+/// Which numbers are stored: values, or differences of neighbours.
 const VALUES: u8 = 0;
 const DIFFERENCES: u8 = 1;
-/// How it is stored: as it is, or as a zlib stream.
+/// How numbers are stored: plain, or as a zlib stream.
 const PLAIN: u8 = 0;
 const ZLIB: u8 = 1;
-/// Fewer bytes than this are not worth a zlib stream.
+/// The size below which a zlib stream does not pay.
 const WORTH_DEFLATING: usize = 24;
 
-/// Makes bytes of columns; keeps its working memory.
+/// An encoder of columns that reuses its working memory.
 pub(super) struct Encoder {
     zlib: Compress,
     values: Vec<i64>,
@@ -78,7 +77,7 @@ impl Encoder {
         let divisor = divisor(numbers.iter().map(above));
         let mut largest = 0;
         for n in &mut *numbers {
-            // Most are divided by nothing, and divisions are slow.
+            // Most divisors are 1, and divisions are slow.
             let small = if divisor == 1 { above(n) } else { above(n) / divisor };
             largest = largest.max(small);
             *n = small.cast_signed();
@@ -104,17 +103,17 @@ impl Encoder {
         out.extend_from_slice(bytes);
     }
 
-    /// Deflates the planes; whether that made them smaller.
+    /// Deflates the planes; returns whether that made them smaller.
     fn deflate(&mut self, count: usize) -> bool {
         if self.planes.len() < WORTH_DEFLATING {
             return false;
         }
         self.zlib.reset();
         self.deflated.clear();
-        // What does not fit into as much room is not smaller.
+        // Output that exceeds this room is not smaller.
         self.deflated.reserve(self.planes.len());
-        // Each plane has a code of its own: in one for all, the few numbers of a high plane and the
-        // noise of a low one take a bit more each.
+        // Each plane gets its own Huffman code. With one code for all, the small numbers of high
+        // planes and the noise of low planes take more bits each.
         let mut planes = self.planes.chunks(count).peekable();
         while let Some(plane) = planes.next() {
             let (flush, end) = match planes.peek() {
@@ -136,7 +135,7 @@ fn differences(values: &[i64]) -> impl Iterator<Item = i64> + '_ {
     values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]))
 }
 
-/// From the least to the largest.
+/// Returns the difference of the largest and the smallest value.
 fn spread(values: impl Iterator<Item = i64>) -> u64 {
     let ends = values.fold(None, |ends: Option<(i64, i64)>, n| {
         Some(ends.map_or((n, n), |(least, largest)| (least.min(n), largest.max(n))))
@@ -144,12 +143,12 @@ fn spread(values: impl Iterator<Item = i64>) -> u64 {
     ends.map_or(0, |(least, largest)| largest.wrapping_sub(least).cast_unsigned())
 }
 
-/// What divides them all; 1 of zeros.
+/// Returns the greatest common divisor; 1 if all are zero.
 fn divisor(numbers: impl Iterator<Item = u64>) -> u64 {
     let mut divisor = 0;
     for n in numbers {
         divisor = gcd(divisor, n);
-        // Nothing makes it smaller.
+        // The divisor cannot get smaller.
         if divisor == 1 {
             break;
         }
@@ -164,7 +163,7 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Bits to bytes, the first in the lowest.
+/// Packs bits into bytes, the first bit lowest.
 fn bitmap(bits: impl Iterator<Item = bool>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (at, bit) in bits.enumerate() {
@@ -178,7 +177,7 @@ fn bitmap(bits: impl Iterator<Item = bool>) -> Vec<u8> {
     bytes
 }
 
-/// Makes columns of bytes; keeps its working memory.
+/// A decoder of columns that reuses its working memory.
 pub(super) struct Decoder {
     zlib: Decompress,
     planes: Vec<u8>,
@@ -195,7 +194,7 @@ impl Decoder {
         Self { zlib: Decompress::new(true), planes: Vec::new() }
     }
 
-    /// The column of so many samples that is next in `input`.
+    /// Decodes the next column of `input`, with this number of samples.
     pub(super) fn column(
         &mut self,
         input: &mut Input<'_>,
@@ -270,7 +269,7 @@ impl Decoder {
     fn inflate(&mut self, stored: &[u8], length: usize) -> Result<&[u8], Wrong> {
         self.zlib.reset(true);
         self.planes.clear();
-        // One byte more than there should be, to see that there is none.
+        // One extra byte reveals surplus output.
         self.planes.reserve_exact(length + 1);
         let done = self.zlib.decompress_vec(stored, &mut self.planes, FlushDecompress::Finish);
         match done {
@@ -280,7 +279,7 @@ impl Decoder {
     }
 }
 
-/// Taking an item only where there is to be one.
+/// Iterators whose next item is taken only under a condition.
 trait NextIf: Iterator {
     fn next_if(&mut self, wanted: bool) -> Option<Self::Item>;
 }
@@ -320,7 +319,7 @@ mod tests {
 
     #[test]
     fn pages_are_counted_as_pages() {
-        // Between 0 and 200 pages of 8 KiB more each time: a byte each and no more.
+        // Growth of 0 to 200 pages of 8 KiB: one byte each.
         let bytes = (0..1000_i64).scan(0, |sum, n| {
             *sum += (n * 7919 % 200) * 8192;
             Some(*sum)
@@ -330,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_gauge_is_stored_as_it_is() {
-        // Noise around a level: differences would be wider.
+        // Noise around a level: differences would need more bits.
         let level = (0..1000_i64).map(|n| 5_000 + n * 7919 % 256);
         let column: Column = level.map(Some).collect();
         assert_eq!(encoded(&column)[1], VALUES);

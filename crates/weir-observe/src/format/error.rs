@@ -1,65 +1,65 @@
-//! What can go wrong with a file.
+//! Errors of reading and writing files.
 
 use crate::header::ContentsError;
 use std::io;
 
-/// Why an observation cannot be read. What is wrong behind the header is no error: what
-/// is before it is read, see [`Ending`](super::Ending).
+/// The reason why an observation cannot be read. Damage after the header is no error: the file is
+/// read up to there, see [`Ending`](super::Ending).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The system says no.
+    /// An I/O error.
     #[error("reading failed: {0}")]
     Io(#[from] io::Error),
-    /// Something else.
+    /// A file of another format.
     #[error(
         "this is no observation: it does not begin with \"weirobs\"; weir sim --observe FILE writes one"
     )]
     NotAnObservation,
-    /// One of another version.
+    /// A later version of the format.
     #[error("this is an observation of version {found}, and this weir reads version 1")]
     Version {
-        /// What it says.
+        /// The file's first bytes.
         found: String,
     },
-    /// The header is not whole.
+    /// A damaged header.
     #[error("the header of the observation is damaged: {reason}; nothing can be read without it")]
     Header {
-        /// What is wrong.
+        /// Description of the damage.
         reason: String,
     },
 }
 
-/// Why an observation cannot be written.
+/// The reason why an observation cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The system says no.
+    /// An I/O error.
     #[error("writing failed: {0}")]
     Io(#[from] io::Error),
-    /// Entities and series that do not go together.
+    /// Inconsistent entities and series.
     #[error("{0}")]
     Contents(#[from] ContentsError),
-    /// A sample of another length than there are series.
+    /// A sample whose length differs from the number of series.
     #[error("a sample has {values} values and there are {series} series; give one for each")]
     SampleLength {
-        /// Values given.
+        /// Number of values.
         values: usize,
-        /// Series declared.
+        /// Number of series.
         series: usize,
     },
-    /// A sample that is not later than the one before.
+    /// A sample that is not later than the previous one.
     #[error("a sample at {at_ns} ns follows one at {before_ns} ns; samples go forward in time")]
     Backwards {
         /// Its time.
         at_ns: u64,
-        /// The time of the one before.
+        /// Time of the previous sample.
         before_ns: u64,
     },
-    /// More than a frame holds.
+    /// A payload that exceeds the limit of a frame.
     #[error("a header or chunk of {bytes} bytes is more than a frame holds, 256 MiB")]
     TooLarge {
-        /// Its bytes.
+        /// Size of the payload.
         bytes: usize,
     },
 }

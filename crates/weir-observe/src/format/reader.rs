@@ -1,4 +1,4 @@
-//! Frames in: chunk by chunk, as far as the file is whole.
+//! Reads frames, chunk by chunk, up to the end or the first damage.
 
 use super::bytes::{Input, Wrong};
 use super::column::Decoder;
@@ -14,21 +14,21 @@ use weir_units::Instant;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ending {
-    /// What was observed came to its end.
+    /// The observed run or recording ended normally.
     Complete,
-    /// It was stopped on the way; what was observed until then is all here.
+    /// It was interrupted; everything until then is in the file.
     Interrupted,
-    /// There is no end mark: its writer was killed, or is still writing. What it had
-    /// written in whole chunks is here.
+    /// There is no end mark: the writer was killed or is still writing. All chunks that it
+    /// completed are in the file.
     Cut {
-        /// Bytes of a chunk that is not whole.
+        /// Bytes of an incomplete chunk.
         left_over: u64,
     },
-    /// From some place on it is damaged. What is before that is here.
+    /// The file is damaged from an offset on. Everything before it is read.
     Damaged {
-        /// The place in the file.
+        /// Offset in the file.
         at: u64,
-        /// What is wrong there.
+        /// Description of the damage.
         reason: String,
     },
 }
@@ -54,15 +54,15 @@ impl fmt::Display for Ending {
     }
 }
 
-/// A frame, or why there is none.
+/// A frame, or the reason why there is none.
 enum Frame {
     Whole([u8; 4], Vec<u8>),
-    /// The file ended in it, after so many bytes.
+    /// The file ended inside the frame, after this number of bytes.
     Cut(u64),
     Bad(String),
 }
 
-/// Reads an observation, chunk by chunk, and holds one of them.
+/// A reader of observations that holds one chunk at a time.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
@@ -112,48 +112,48 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// The header, with the entities and series that have come since.
+    /// Returns the header, with entities and series declared so far.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The entities and series that there are so far.
+    /// Returns the entities and series declared so far.
     #[must_use]
     pub fn contents(&self) -> &Contents {
         &self.header.contents
     }
 
-    /// The notes that have come so far.
+    /// Returns the notes read so far.
     #[must_use]
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
-    /// Samples read so far.
+    /// Returns the number of samples read so far.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// How it ended; nothing as long as [`next_chunk`](Self::next_chunk) may have more.
+    /// Returns how the file ended; `None` while [`next_chunk`](Self::next_chunk) may return more.
     #[must_use]
     pub fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref()
     }
 
-    /// Header, notes and ending, when all is read.
+    /// Returns header, notes and ending, once everything is read.
     #[must_use]
     pub fn into_parts(self) -> (Header, Vec<Note>, Ending) {
         (self.header, self.notes, self.ending.unwrap_or(Ending::Cut { left_over: 0 }))
     }
 
-    /// The next chunk; `None` when there are no more.
+    /// Returns the next chunk; `None` at the end.
     ///
     /// # Errors
     ///
-    /// [`ReadError::Io`] if the system says no. What is cut or damaged is no error but
-    /// an [`ending`](Self::ending).
+    /// [`ReadError::Io`] for an I/O error. A cut or damaged file is no error but an
+    /// [`ending`](Self::ending).
     pub fn next_chunk(&mut self) -> Result<Option<Chunk>, ReadError> {
         while self.ending.is_none() {
             let start = self.offset;
@@ -175,12 +175,12 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// Reads to the end without looking into the chunks: header, notes and ending are known
-    /// then, with whoever was declared on the way.
+    /// Reads to the end without decoding chunks. Header, notes, ending and all declarations are
+    /// known afterwards.
     ///
     /// # Errors
     ///
-    /// [`ReadError::Io`] if the system says no.
+    /// [`ReadError::Io`] for an I/O error.
     pub fn skip_to_end(&mut self) -> Result<(), ReadError> {
         while self.ending.is_none() {
             let start = self.offset;
@@ -202,7 +202,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// A frame that is no chunk.
+    /// Handles a frame other than a chunk.
     fn take(&mut self, tag: [u8; 4], payload: &[u8]) -> Result<(), String> {
         let said = |error: serde_json::Error| error.to_string();
         match tag {
@@ -277,10 +277,10 @@ fn check_signature(found: &[u8]) -> Result<(), ReadError> {
     }
 }
 
-/// The next frame.
+/// Reads the next frame.
 fn frame(input: &mut impl Read, offset: &mut u64) -> io::Result<Frame> {
     let mut bytes = Vec::new();
-    // What is there, however much a damaged length promises.
+    // Reads what exists, whatever length a damaged frame claims.
     let mut more = |bytes: &mut Vec<u8>, n: u64| -> io::Result<bool> {
         let got = input.by_ref().take(n).read_to_end(bytes)?;
         *offset += got as u64;

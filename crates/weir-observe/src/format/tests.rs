@@ -1,4 +1,4 @@
-//! Whole files: what is written comes back, what is damaged is noticed.
+//! Whole files: written data comes back, and damage is detected.
 
 use super::*;
 use crate::header::*;
@@ -30,7 +30,7 @@ fn at(second: u64) -> Instant {
     Instant::ZERO + Span::from_secs(second)
 }
 
-/// 3 series and so many samples a second apart.
+/// Returns a file with 3 series and this number of samples, a second apart.
 fn file(samples: u64) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &header(3)).expect("memory");
     for n in 0..samples {
@@ -160,7 +160,7 @@ fn damage_is_noticed_where_it_is() {
 }
 
 proptest! {
-    /// Whatever happens to the bytes, what is read is the beginning of what was written.
+    /// Whatever happens to the bytes, the result is a prefix of the written data.
     #[test]
     fn damage_never_invents_anything(
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255_u8), 0..4),

@@ -1,4 +1,4 @@
-//! Frames out: samples are collected until they make a chunk.
+//! Writes frames: collects samples until they fill a chunk.
 
 use super::beside::{Beside, Work};
 use super::column::Encoder;
@@ -10,26 +10,27 @@ use serde::Serialize;
 use std::io::Write;
 use weir_units::Instant;
 
-/// Samples of a chunk, where the series are few.
+/// The samples in a chunk, with few series.
 const SAMPLES: usize = 4096;
-/// Values of a chunk, where they are many: 32 MiB of memory.
+/// The values in a chunk, with many series: 32 MiB of memory.
 const VALUES: usize = 1 << 22;
-/// And yet so many samples at least, for which [`MAX_VALUES`] has room.
+/// The least samples in a chunk, for which [`MAX_VALUES`] has room.
 const MIN_SAMPLES: usize = 16;
 
 const _: () = assert!(MIN_SAMPLES * crate::header::MAX_SERIES <= MAX_VALUES);
 
-/// Writes an observation, sample by sample. It holds two chunks at most: one that is filled, and one
-/// that a thread of its own encodes meanwhile.
+/// A writer of an observation, sample by sample. It holds at most two chunks: one that is being
+/// filled, and one that a thread encodes.
 ///
-/// What is in whole chunks but the last, and what was [flushed](Self::flush), is in the file whatever
-/// happens then; without [`finish`](Self::finish) a reader says that the file has no end.
+/// All completed chunks but the last, and all [flushed](Self::flush) samples, are in the file
+/// whatever happens afterwards. Without [`finish`](Self::finish), a reader reports that the file
+/// has no end.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
     contents: Contents,
     checked: Checked,
-    /// What is filled.
+    /// The chunk that is being filled.
     work: Work,
     last: Option<Instant>,
     samples: u64,
@@ -42,7 +43,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// [`WriteError`] if the header does not hold together or cannot be written.
+    /// [`WriteError`] if the header is inconsistent or cannot be written.
     pub fn new(mut out: W, header: &Header) -> Result<Self, WriteError> {
         let contents = header.contents.clone();
         let mut checked = Checked::default();
@@ -58,11 +59,11 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Declares more entities and series, whose indices follow those there are.
+    /// Declares more entities and series, whose indices follow the existing ones.
     ///
     /// # Errors
     ///
-    /// [`WriteError`] if they do not go with what is there, or cannot be written.
+    /// [`WriteError`] if they are inconsistent with the existing ones, or cannot be written.
     pub fn declare(&mut self, more: &Contents) -> Result<(), WriteError> {
         let known = (self.contents.entities.len(), self.contents.series.len());
         self.contents.entities.extend(more.entities.iter().cloned());
@@ -75,7 +76,7 @@ impl<W: Write> Writer<W> {
             return Err(error.into());
         }
         let (samples, series) = (self.work.chunk.times.len(), self.contents.series.len());
-        // A chunk for each new series would take the square of their number.
+        // One chunk per new series would take quadratic space.
         let is_full = samples.saturating_mul(series) > VALUES;
         if is_full {
             self.flush()?
@@ -88,12 +89,12 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Appends a sample: a value of each series, in their order.
+    /// Appends a sample: one value per series, in their order.
     ///
     /// # Errors
     ///
-    /// [`WriteError`] if it is of another length, not later than the one before, or a
-    /// chunk is full and cannot be written.
+    /// [`WriteError`] if its length is wrong, if it is not later than the previous one, or if a
+    /// full chunk cannot be written.
     pub fn sample(&mut self, at: Instant, row: &[Option<i64>]) -> Result<(), WriteError> {
         let series = self.contents.series.len();
         if row.len() != series {
@@ -114,11 +115,11 @@ impl<W: Write> Writer<W> {
         if chunk.times.len() >= most { self.hand_over() } else { Ok(()) }
     }
 
-    /// Hands a full chunk to the thread that encodes.
+    /// Hands a full chunk to the encoder thread.
     fn hand_over(&mut self) -> Result<(), WriteError> {
         let spare = self.collect()?.unwrap_or_default();
         if self.beside.is_none() {
-            // A system without threads to give has it encoded here.
+            // If the system starts no thread, the chunk is encoded here.
             self.beside = Beside::start().ok();
         }
         let Some(beside) = &mut self.beside else { return self.flush() };
@@ -147,8 +148,8 @@ impl<W: Write> Writer<W> {
         self.frame(tag::NOTE, &json(note))
     }
 
-    /// Writes the samples that are not yet in the file, as a chunk of their own. Small
-    /// chunks take more room: once a minute is often.
+    /// Writes pending samples as a chunk of their own. Small chunks take more space; once a minute
+    /// is often enough.
     ///
     /// # Errors
     ///
@@ -165,7 +166,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes what is left and the end mark: `complete` if the run came to its own end.
+    /// Writes pending samples and the end mark, which says whether the run is `complete`.
     ///
     /// # Errors
     ///
@@ -178,11 +179,11 @@ impl<W: Write> Writer<W> {
     }
 
     fn frame(&mut self, tag: [u8; 4], payload: &[u8]) -> Result<(), WriteError> {
-        // In one piece, so that as little as can be is ever cut.
+        // In one write, so that an interruption cuts as little as possible.
         Ok(self.out.write_all(&frame(tag, payload)?)?)
     }
 
-    /// An empty chunk with a column per series.
+    /// Creates an empty chunk with a column per series.
     fn make_room(&mut self) {
         let chunk = &mut self.work.chunk;
         chunk.times.clear();
@@ -191,8 +192,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The types of headers and notes hold text, numbers, lists and maps with keys of text:
-/// nothing that JSON cannot say.
+/// Serializes headers and notes. They hold text, numbers, lists and maps with text keys, all of
+/// which JSON can express.
 fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }
