@@ -228,6 +228,7 @@ impl Engine {
     /// # Errors
     ///
     /// [`Refused`] if the device cannot do it; nothing is changed then.
+    #[inline]
     pub fn handle_request(&mut self, now: Instant, request: &Request) -> Result<(), Refused> {
         self.advance(now);
         let now = self.now;
@@ -247,6 +248,7 @@ impl Engine {
     }
 
     /// Processes all deadlines until `now`.
+    #[inline]
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now);
     }
@@ -254,6 +256,7 @@ impl Engine {
     /// Processes deadlines until `now`, but stops at the first instant that has an event. Returns
     /// the time reached. A driver that waits only for events gets the same ones at the same times
     /// as with [`Self::handle_timeout`] at each deadline.
+    #[inline]
     pub fn handle_timeout_until_event(&mut self, now: Instant) -> Instant {
         let until = |own: &Self| if own.events.is_empty() { now } else { own.now.min(now) };
         while let Some((at, alarm)) = self.timers.expired(until(self)) {
@@ -289,11 +292,13 @@ impl Engine {
 
     /// Returns the next deadline.
     #[must_use]
+    #[inline]
     pub fn poll_deadline(&self) -> Option<Instant> {
         self.timers.next()
     }
 
     /// Returns the next event, in order of time.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

@@ -136,6 +136,7 @@ impl Index<Cap> for Waits {
 }
 
 impl AddAssign for Waits {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             *mine = mine.saturating_add(theirs);
